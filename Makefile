@@ -1,0 +1,53 @@
+# Every target installs what it needs. A machine needs Python 3.11+, Java 17+ and make.
+
+PYTHON ?= python3
+UV_VERSION := 0.13.8
+UV := .fairlead/uv/bin/uv
+BIN := .venv/bin
+
+.PHONY: install demo dev test check format bench psql lock clean
+
+install: .venv/installed
+
+$(UV):
+	@$(PYTHON) -c 'import sys; sys.exit("Fairlead needs Python 3.11 or newer; $(PYTHON) is " + sys.version.split()[0] + ". Name another one: make PYTHON=python3.12 ...") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv .fairlead/uv
+	.fairlead/uv/bin/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+
+.venv/installed: requirements.lock pyproject.toml | $(UV)
+	$(UV) venv --quiet --allow-existing --no-python-downloads --python $(PYTHON) .venv
+	$(UV) pip sync --quiet --python .venv --require-hashes requirements.lock
+	$(UV) pip install --quiet --python .venv --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: install
+	$(BIN)/fairlead demo
+
+dev: install
+	$(BIN)/fairlead dev
+
+test: install
+	$(BIN)/pytest
+
+check: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: install
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: install
+	$(BIN)/python -m benchmarks
+
+psql: install
+	@$(BIN)/fairlead sandbox psql
+
+lock: | $(UV)
+	$(UV) pip compile --quiet --universal --generate-hashes --all-extras --group dev --no-header pyproject.toml --output-file requirements.lock
+
+clean:
+	-@test -x $(BIN)/fairlead && $(BIN)/fairlead sandbox down
+	rm -rf .venv .fairlead .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis spark-warehouse

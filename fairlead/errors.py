@@ -1,0 +1,55 @@
+"""The exception tree: everything Fairlead raises on purpose.
+
+::
+
+    FairleadError
+    ├── ConfigurationError    settings, policies, a missing or too old Java
+    ├── InvalidPlanError      a plan document that cannot be read or breaks an invariant
+    ├── SandboxError          the embedded Kafka or Postgres does not start, answer or stop
+    ├── KafkaUnavailableError a broker does not answer in time: worth a retry
+    ├── GroupError            one consumer group cannot be read; others are not affected
+    └── PlanStateError        a transition the life of a plan does not have
+        ├── StalePlanError    the group no longer is what the plan was made for
+        └── TamperedPlanError stored bytes, their hash and the approval do not agree
+
+The assignors, which know nothing of this package, raise `assignors.problem.InvalidProblemError`, a
+ValueError, for an assignment problem that contradicts itself.
+
+A message says what is wrong, where, and what to do.
+"""
+
+
+class FairleadError(Exception):
+    """Anything Fairlead raises on purpose."""
+
+
+class ConfigurationError(FairleadError):
+    """A setting, a policy or the machine itself is not what Fairlead needs."""
+
+
+class InvalidPlanError(FairleadError):
+    """A plan document that cannot be read or that breaks an invariant."""
+
+
+class SandboxError(FairleadError):
+    """The embedded Kafka or Postgres does not start, answer or stop."""
+
+
+class KafkaUnavailableError(FairleadError):
+    """A broker does not answer in time; the same call may succeed later."""
+
+
+class GroupError(FairleadError):
+    """One consumer group cannot be read; the others are not affected."""
+
+
+class PlanStateError(FairleadError):
+    """A transition that the life of a plan does not have."""
+
+
+class StalePlanError(PlanStateError):
+    """The group no longer has the members, subscriptions or partitions the plan was made for."""
+
+
+class TamperedPlanError(PlanStateError):
+    """The stored bytes of a plan, their hash and the hash that was approved do not agree."""

@@ -1,0 +1,265 @@
+"""The plan document: what the plan topic carries, byte for byte.
+
+Belongs here: format 1 of the document, its headers, and every check that a reader can make from the
+bytes alone. Does not: whether the plan still fits a group (`fairlead.followers.fit`), nor who may
+approve it. Standard library and numpy alone: consumer applications import this module.
+"""
+
+import hashlib
+import hmac
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlead.errors import InvalidPlanError
+from fairlead.plans.partition_sets import format_partitions, parse_partitions
+
+FORMAT: Final = 1
+HASH_HEADER: Final = "sha256"
+FORMAT_HEADER: Final = "format"
+SIGNATURE_HEADER: Final = "hmac-sha256"
+
+Headers = list[tuple[str, bytes]]
+
+
+@dataclass(frozen=True, eq=False)
+class MemberShare:
+    """What one member is to read.
+
+    Parameters
+    ----------
+    topics
+        The member's subscription when the plan was made, ascending.
+    partitions
+        Topic to partition numbers, int32 of shape (K,), ascending.
+    """
+
+    topics: tuple[str, ...]
+    partitions: Mapping[str, npt.NDArray[np.int32]]
+
+
+@dataclass(frozen=True, eq=False)
+class PlanDocument:
+    """One version of a group's plan.
+
+    Parameters
+    ----------
+    group, version, plan_id, assignor
+        The consumer group; its version, counted from 1; a UUID; the assignor's name.
+    created_at, snapshot_at, expires_at
+        Time-zone-aware. `expires_at` None: the plan holds until another replaces it.
+    partition_counts
+        Topic to number of partitions, for every topic some member subscribes to.
+    members
+        Member name (`group.instance.id`, else a `client.id` unique in the group, else the member
+        id) to its share. Every partition has at most one owner.
+    weights
+        Topic to one non-negative number a partition: the load the plan was made for. May lack
+        topics.
+    """
+
+    group: str
+    version: int
+    plan_id: str
+    assignor: str
+    created_at: datetime
+    snapshot_at: datetime
+    expires_at: datetime | None
+    partition_counts: Mapping[str, int]
+    members: Mapping[str, MemberShare]
+    weights: Mapping[str, npt.NDArray[np.float64]] = field(default_factory=dict)
+
+    def to_bytes(self) -> bytes:
+        """Serialise to the exact bytes that are stored, hashed and published."""
+        document = {
+            "format": FORMAT,
+            "group": self.group,
+            "version": self.version,
+            "plan_id": self.plan_id,
+            "assignor": self.assignor,
+            "created_at": self.created_at.isoformat(),
+            "snapshot_at": self.snapshot_at.isoformat(),
+            "expires_at": self.expires_at.isoformat() if self.expires_at else None,
+            "partition_counts": dict(sorted(self.partition_counts.items())),
+            "members": {
+                name: {
+                    "topics": sorted(share.topics),
+                    "partitions": {
+                        topic: format_partitions(partitions)
+                        for topic, partitions in sorted(share.partitions.items())
+                        if len(partitions)
+                    },
+                }
+                for name, share in sorted(self.members.items())
+            },
+            "weights": {
+                topic: [_plain_number(weight) for weight in np.asarray(weights).tolist()]
+                for topic, weights in sorted(self.weights.items())
+            },
+        }
+        return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+
+    @classmethod
+    def from_bytes(cls, value: bytes, *, group: str | None = None) -> "PlanDocument":
+        """Read and check a document.
+
+        Parameters
+        ----------
+        value
+            The record's value.
+        group
+            The group the record's key names; None: any.
+
+        Raises
+        ------
+        InvalidPlanError
+            Not JSON, another format, another group's plan, or an invariant broken: a partition
+            owned twice, out of range, or of a topic the plan does not count.
+        """
+        try:
+            raw = json.loads(value)
+        except (ValueError, RecursionError) as error:
+            raise InvalidPlanError(f"The plan is not UTF-8 JSON: {error}") from error
+        if not isinstance(raw, dict):
+            raise InvalidPlanError(f"The plan is a JSON {type(raw).__name__}, not an object")
+        if raw.get("format") != FORMAT:
+            raise InvalidPlanError(
+                f"The plan has format {raw.get('format')!r}; this version reads format {FORMAT}"
+            )
+        try:
+            document = cls._read(raw)
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            what = f"lacks {error}" if isinstance(error, KeyError) else f"cannot be read: {error}"
+            raise InvalidPlanError(f"The plan {what}") from error
+        if group is not None and document.group != group:
+            raise InvalidPlanError(
+                f"The plan is for group {document.group!r}, but stands under the key {group!r}"
+            )
+        return document
+
+    @classmethod
+    def _read(cls, raw: dict[str, Any]) -> "PlanDocument":
+        counts = {
+            str(topic): _count(count, topic) for topic, count in raw["partition_counts"].items()
+        }
+        members = {name: _read_share(name, share, counts) for name, share in raw["members"].items()}
+        _check_single_owner(members, counts)
+        return cls(
+            group=_text(raw, "group"),
+            version=_count(raw["version"], "version"),
+            plan_id=_text(raw, "plan_id"),
+            assignor=_text(raw, "assignor"),
+            created_at=_time(raw["created_at"], "created_at"),
+            snapshot_at=_time(raw["snapshot_at"], "snapshot_at"),
+            expires_at=_time(raw["expires_at"], "expires_at") if raw.get("expires_at") else None,
+            partition_counts=counts,
+            members=members,
+            weights={
+                topic: _weights(values, counts[topic], topic)
+                for topic, values in raw.get("weights", {}).items()
+            },
+        )
+
+    def expired(self, now: datetime) -> bool:
+        """Whether the plan no longer holds at `now` (time-zone-aware)."""
+        return self.expires_at is not None and now >= self.expires_at
+
+
+def content_hash(value: bytes) -> str:
+    """Return the SHA-256 of a document's bytes, in hexadecimal: what an approval names."""
+    return hashlib.sha256(value).hexdigest()
+
+
+def record_headers(value: bytes, *, signing_key: bytes | None = None) -> Headers:
+    """Return the headers a plan record is published with."""
+    headers: Headers = [
+        (FORMAT_HEADER, str(FORMAT).encode()),
+        (HASH_HEADER, content_hash(value).encode()),
+    ]
+    if signing_key:
+        signature = hmac.new(signing_key, value, hashlib.sha256).hexdigest()
+        headers.append((SIGNATURE_HEADER, signature.encode()))
+    return headers
+
+
+def check_headers(
+    value: bytes, headers: Iterable[tuple[str, bytes | None]], *, signing_key: bytes | None = None
+) -> None:
+    """Check a record's bytes against its headers.
+
+    Raises
+    ------
+    InvalidPlanError
+        The hash differs, or a signing key is configured and the signature is missing or wrong.
+    """
+    found = {key: text or b"" for key, text in headers}
+    expected = dict(record_headers(value, signing_key=signing_key))
+    for name in (HASH_HEADER, SIGNATURE_HEADER):
+        if name not in expected or (name == HASH_HEADER and name not in found):
+            continue
+        if not hmac.compare_digest(found.get(name, b""), expected[name]):
+            raise InvalidPlanError(f"The plan's {name} header does not agree with its bytes")
+
+
+def _plain_number(value: float) -> float | int:
+    return int(value) if float(value).is_integer() else value
+
+
+def _text(raw: dict[str, Any], key: str) -> str:
+    if not isinstance(raw[key], str) or not raw[key]:
+        raise ValueError(f"{key} is {raw[key]!r}, not a text")
+    return str(raw[key])
+
+
+def _count(value: Any, what: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31:
+        raise ValueError(f"{what} is {value!r}, not a count")
+    return value
+
+
+def _time(value: Any, what: str) -> datetime:
+    if not isinstance(value, str):
+        raise TypeError(f"{what} is {value!r}, not an ISO 8601 time")
+    time = datetime.fromisoformat(value)
+    if time.tzinfo is None:
+        raise ValueError(f"{what} is {value!r}: its time zone is missing")
+    return time
+
+
+def _weights(values: Any, count: int, topic: str) -> npt.NDArray[np.float64]:
+    weights = np.asarray(values, dtype=np.float64)
+    if weights.shape != (count,):
+        raise ValueError(f"weights.{topic}: {weights.size} values for {count} partitions")
+    if not (np.isfinite(weights).all() and (weights >= 0).all()):
+        raise ValueError(f"weights.{topic}: a value is negative or no number")
+    return weights
+
+
+def _read_share(name: str, raw: dict[str, Any], counts: dict[str, int]) -> MemberShare:
+    partitions = {}
+    for topic, text in raw["partitions"].items():
+        if topic not in counts:
+            raise ValueError(f"members.{name}: topic {topic!r} has no partition count")
+        partitions[topic] = parse_partitions(text, below=counts[topic])
+    topics = raw["topics"]
+    if not isinstance(topics, list) or not all(isinstance(topic, str) for topic in topics):
+        raise ValueError(f"members.{name}.topics is {topics!r}, not a list of topics")
+    return MemberShare(topics=tuple(topics), partitions=partitions)
+
+
+def _check_single_owner(members: dict[str, MemberShare], counts: dict[str, int]) -> None:
+    shares: dict[str, list[npt.NDArray[np.int32]]] = {topic: [] for topic in counts}
+    for share in members.values():
+        for topic, partitions in share.partitions.items():
+            shares[topic].append(partitions)
+    for topic, owned in shares.items():
+        if not owned:
+            continue
+        values, times = np.unique(np.concatenate(owned), return_counts=True)
+        if (times > 1).any():
+            raise ValueError(f"{topic}-{values[times > 1][0]} has more than one owner")

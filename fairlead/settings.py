@@ -1,0 +1,131 @@
+"""Settings: `FAIRLEAD_*` environment variables over `fairlead.toml` over defaults.
+
+Belongs here: how to reach Kafka, Postgres and Spark, and where state is kept. Does not: what to
+plan for which group (`policy`). A nested name takes two underscores:
+`FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS`.
+"""
+
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from fairlead.errors import ConfigurationError
+from fairlead.policy import Discovery, Policy
+
+
+def _librdkafka_text(value: Any) -> Any:
+    """Librdkafka takes every value as text; TOML may write numbers and booleans."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, int | float) else value
+
+
+LibrdkafkaValue = Annotated[SecretStr, BeforeValidator(_librdkafka_text)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class KafkaSettings(_Section):
+    """The cluster that is planned for."""
+
+    bootstrap_servers: str = "localhost:9092"
+    properties: dict[str, LibrdkafkaValue] = Field(
+        default_factory=dict,
+        description="Any librdkafka setting, such as security.protocol. Values are never logged.",
+    )
+    plan_topic: str = "fairlead.plans"
+    plan_topic_replication_factor: int = Field(default=-1, description="-1: the broker's default.")
+    plan_topic_partitions: int = Field(default=1, ge=1)
+    signing_key: SecretStr | None = Field(default=None, description="HMAC-SHA256 key for plans.")
+    request_timeout_s: float = Field(default=30.0, gt=0)
+
+    def librdkafka(self, **overrides: Any) -> dict[str, Any]:
+        """Return a librdkafka configuration, secrets revealed: never log it."""
+        return {
+            "bootstrap.servers": self.bootstrap_servers,
+            **{name: value.get_secret_value() for name, value in self.properties.items()},
+            **overrides,
+        }
+
+
+class PostgresSettings(_Section):
+    """Where plans and history are kept, in the schema `fairlead`."""
+
+    url: SecretStr = SecretStr("postgresql://localhost/fairlead")
+
+
+class SparkSettings(_Section):
+    """The Spark session that computes lag and candidate plans."""
+
+    master: str = "local[*]"
+    properties: dict[str, str] = Field(default_factory=dict, description="Any spark.* setting.")
+
+
+class Settings(BaseSettings):
+    """Everything Fairlead is told about its surroundings."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="FAIRLEAD_",
+        env_nested_delimiter="__",
+        extra="forbid",
+        frozen=True,
+    )
+
+    state_dir: Path = Field(
+        default=Path(".fairlead"), description="Embedded services, the demo and snapshots."
+    )
+    warehouse: str | None = Field(
+        default=None, description="Path of the Parquet snapshots; default: STATE_DIR/warehouse."
+    )
+    kafka: KafkaSettings = KafkaSettings()
+    postgres: PostgresSettings = PostgresSettings()
+    spark: SparkSettings = SparkSettings()
+    discovery: Discovery = Discovery()
+    policies: tuple[Policy, ...] = ()
+
+    @property
+    def warehouse_path(self) -> str:
+        """Where Parquet snapshots are written; every Spark executor must reach it."""
+        return self.warehouse or str((self.state_dir / "warehouse").absolute())
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - pydantic's signature
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - pydantic's signature
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Put the environment over the file named by `FAIRLEAD_CONFIG`."""
+        path = Path(os.environ.get("FAIRLEAD_CONFIG", "fairlead.toml"))
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, toml_file=path)
+
+
+def load_settings(**overrides: Any) -> Settings:
+    """Read the settings.
+
+    Raises
+    ------
+    ConfigurationError
+        A setting is unknown or has a value it cannot have; the message names each, never its value.
+    """
+    try:
+        return Settings(**overrides)
+    except ValidationError as error:
+        problems = "; ".join(
+            f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors()
+        )
+        raise ConfigurationError(f"Settings (fairlead.toml, FAIRLEAD_*): {problems}") from error
+    except ValueError as error:  # TOML that does not parse
+        raise ConfigurationError(f"fairlead.toml: {error}") from error
