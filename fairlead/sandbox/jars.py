@@ -1,0 +1,120 @@
+"""Apache Kafka's own jars, downloaded once per user.
+
+Belongs here: which artifacts, where they are kept, and that a half-downloaded cache is never used.
+Does not: running anything on them. PySpark's own Ivy resolves them, so that no build tool is needed
+and the proxies and mirrors that are configured for Spark hold here too.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+import platformdirs
+import pyspark
+from filelock import FileLock
+
+from fairlead.errors import SandboxError
+from fairlead.sandbox.java import find_java
+
+KAFKA_VERSION: Final = "4.3.1"
+PACKAGES: Final = (
+    f"org.apache.kafka:kafka_2.13:{KAFKA_VERSION}",
+    f"org.apache.kafka:kafka-tools:{KAFKA_VERSION}",
+    "org.slf4j:slf4j-simple:1.7.36",  # Kafka names no logging backend; its API is slf4j 1.7
+)
+# Kafka Connect: a quarter of the download, and neither the broker nor its group tools need it.
+EXCLUDED: Final = tuple(
+    f"org.apache.kafka:connect-{part}" for part in ("runtime", "api", "transforms", "json")
+)
+DOWNLOAD_TIMEOUT_S: Final = 900
+_MARKER: Final = "complete"
+
+
+def cache_dir() -> Path:
+    """Return the directory for what is downloaded once per user: `FAIRLEAD_CACHE_DIR`."""
+    configured = os.environ.get("FAIRLEAD_CACHE_DIR")
+    return Path(configured) if configured else platformdirs.user_cache_path("fairlead")
+
+
+def kafka_classpath(progress: Callable[[str], None] = lambda _: None) -> list[Path]:
+    """Return the jars of Kafka's broker, clients and tools, downloading them the first time.
+
+    Parameters
+    ----------
+    progress
+        Called with a line for the user when a download begins.
+
+    Raises
+    ------
+    SandboxError
+        The download failed; the message says how it ended.
+    ConfigurationError
+        There is no usable Java.
+    """
+    target = cache_dir() / f"kafka-{KAFKA_VERSION}"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{target}.lock"):
+        if not (target / _MARKER).exists():
+            progress(f"Downloading Apache Kafka {KAFKA_VERSION} (40 MB, once) to {target}")
+            shutil.rmtree(target, ignore_errors=True)
+            _download(target)
+            (target / _MARKER).touch()
+    # Spark brings the Scala library that Kafka runs on, and leaves it out of what it resolves.
+    scala = sorted((Path(pyspark.__path__[0]) / "jars").glob("scala-library-2.13.*.jar"))
+    return [*sorted(target.glob("*.jar")), *scala]
+
+
+def _download(target: Path) -> None:
+    """Resolve the artifacts into `target` by a Spark application that does nothing else."""
+    with TemporaryDirectory(dir=target.parent) as scratch:
+        application = Path(scratch) / "nothing.py"
+        application.touch()
+        command = [
+            *(str(Path(pyspark.__path__[0]) / "bin" / "spark-submit"),),
+            *("--conf", f"spark.jars.ivy={scratch}"),
+            *("--packages", ",".join(PACKAGES)),
+            *("--exclude-packages", ",".join(EXCLUDED)),
+            str(application),
+        ]
+        env = {
+            **os.environ,
+            "JAVA_HOME": str(find_java().resolve().parent.parent),
+            "PYSPARK_PYTHON": sys.executable,
+        }
+        try:
+            result = subprocess.run(
+                command,
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                timeout=DOWNLOAD_TIMEOUT_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise SandboxError(
+                f"Apache Kafka's jars did not arrive within {DOWNLOAD_TIMEOUT_S} s: is the network "
+                "slow or blocked? Running it again continues from the start."
+            ) from error
+        if result.returncode:
+            log = target.parent / "download.log"
+            log.write_text(result.stdout)
+            raise SandboxError(
+                f"Apache Kafka's jars could not be downloaded ({_reason(result.stdout)}). Is the "
+                f"network reachable? Spark's output is in {log}."
+            )
+        (Path(scratch) / "jars").rename(target)
+
+
+def _reason(output: str) -> str:
+    """Pick the line of Spark's output that says why it failed."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    telling = [line for line in lines if "unresolved" in line or "Exception" in line]
+    return (telling or lines or ["no output"])[-1][:300]

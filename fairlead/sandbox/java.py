@@ -1,0 +1,61 @@
+"""The Java that Kafka and Spark run on.
+
+Belongs here: finding it and refusing one that is too old. Does not: what is run with it.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Final
+
+from fairlead.errors import ConfigurationError
+
+MINIMUM_VERSION: Final = 17
+_VERSION = re.compile(r'version "(?:1\.)?(\d+)')
+_ADVICE: Final = (
+    f"Install Java {MINIMUM_VERSION} or newer (Debian: openjdk-17-jre-headless), or name it with "
+    "JAVA_HOME."
+)
+
+
+def find_java() -> Path:
+    """Return the `java` to use: that of `JAVA_HOME`, else the first on `PATH`.
+
+    Raises
+    ------
+    ConfigurationError
+        There is none, it does not run, or it is older than Java 17.
+    """
+    java = _candidate()
+    version = _version_of(java)
+    if version < MINIMUM_VERSION:
+        raise ConfigurationError(f"{java} is Java {version}, which is too old. {_ADVICE}")
+    return java
+
+
+def _candidate() -> Path:
+    if home := os.environ.get("JAVA_HOME"):
+        java = Path(home) / "bin" / "java"
+        if not os.access(java, os.X_OK):
+            raise ConfigurationError(f"JAVA_HOME is {home}, which has no bin/java. {_ADVICE}")
+        return java
+    if found := shutil.which("java"):
+        return Path(found)
+    raise ConfigurationError(f"No java on PATH. {_ADVICE}")
+
+
+def _version_of(java: Path) -> int:
+    try:
+        result = subprocess.run(
+            [java, "-version"], capture_output=True, text=True, timeout=60, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ConfigurationError(f"{java} does not run: {error}. {_ADVICE}") from error
+    output = result.stderr + result.stdout
+    if result.returncode or not (match := _VERSION.search(output)):
+        raise ConfigurationError(
+            f"{java} does not tell its version: {output.strip()[:200]!r}. {_ADVICE}"
+        )
+    return int(match[1])

@@ -1,0 +1,229 @@
+"""One Kafka broker (KRaft, its own controller) in a state directory.
+
+Belongs here: its configuration, its process, its health. Does not: topics or groups
+(`fairlead.kafka`), nor where its jars come from (`jars`).
+"""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import uuid
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+
+import psutil
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from fairlead.errors import SandboxError
+from fairlead.sandbox import processes
+from fairlead.sandbox.java import find_java
+from fairlead.sandbox.jars import kafka_classpath
+
+START_TIMEOUT_S: Final = 90.0
+STOP_GRACE_S: Final = 20.0
+PORT_ATTEMPTS: Final = 5
+HOST: Final = "127.0.0.1"
+# A small heap and the plainest collector: a broker of a few megabytes a second, ready soon.
+JVM_OPTIONS: Final = ("-Xms128m", "-Xmx512m", "-XX:+UseSerialGC", "-Djava.awt.headless=true")
+LOGGING_OPTIONS: Final = (
+    "-Dorg.slf4j.simpleLogger.showDateTime=true",
+    "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd HH:mm:ss.SSS",
+    "-Dorg.slf4j.simpleLogger.defaultLogLevel=info",
+)
+_PROPERTIES: Final = """\
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@{host}:{controller_port}
+controller.listener.names=CONTROLLER
+listeners=PLAINTEXT://{host}:{port},CONTROLLER://{host}:{controller_port}
+advertised.listeners=PLAINTEXT://{host}:{port}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+log.dirs={data}
+auto.create.topics.enable=false
+num.partitions=1
+default.replication.factor=1
+min.insync.replicas=1
+offsets.topic.replication.factor=1
+offsets.topic.num.partitions=4
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+transaction.state.log.num.partitions=4
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+group.initial.rebalance.delay.ms=100
+group.min.session.timeout.ms=500
+log.cleaner.dedupe.buffer.size=16777216
+num.network.threads=2
+num.io.threads=4
+"""
+
+
+class KafkaBroker:
+    """The broker of a state directory.
+
+    Parameters
+    ----------
+    state_dir
+        Its data, configuration and log; made when missing.
+    progress
+        Called with a line for the user when something takes a while.
+    """
+
+    def __init__(
+        self, state_dir: Path, *, progress: Callable[[str], None] = lambda _: None
+    ) -> None:
+        self._dir = state_dir.resolve()
+        self._properties = self._dir / "server.properties"
+        self._formatted = self._dir / "formatted"
+        self.log = self._dir / "kafka.log"
+        self._progress = progress
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Where clients connect; known once the broker was started."""
+        match = re.search(r"^advertised\.listeners=PLAINTEXT://(.+)$", self._text(), re.MULTILINE)
+        if match is None:
+            raise SandboxError(f"No Kafka was ever started in {self._dir}")
+        return match[1]
+
+    def process(self) -> psutil.Process | None:
+        """Return the running broker's process, whoever started it."""
+        return processes.find(self._is_broker)
+
+    def launch(self) -> None:
+        """Start the broker unless it runs, without waiting for it to answer."""
+        if self.process():
+            return
+        java, classpath = find_java(), os.pathsep.join(map(str, kafka_classpath(self._progress)))
+        self._dir.mkdir(parents=True, exist_ok=True)
+        if not self._formatted.exists():
+            self._write_properties()
+            self._format(java, classpath)
+        self.log.unlink(missing_ok=True)
+        processes.spawn(
+            [
+                *(str(java), *JVM_OPTIONS, *LOGGING_OPTIONS),
+                *("-cp", classpath, "kafka.Kafka", str(self._properties)),
+            ],
+            log=self.log,
+            cwd=self._dir,
+        )
+
+    def wait_ready(self) -> None:
+        """Wait until the launched broker answers; on a taken port try others.
+
+        Raises
+        ------
+        SandboxError
+            It ended, with the tail of its log, or does not answer in time.
+        """
+        for _ in range(PORT_ATTEMPTS):
+            if self._answers():
+                return
+            if "Address already in use" not in self._log_text():
+                break
+            # Somebody took the port since it was chosen, or since the broker last ran.
+            self._write_properties()
+            self.launch()
+        raise SandboxError(
+            f"Kafka ended while it was starting; the end of {self.log}:\n{processes.tail(self.log)}"
+        )
+
+    def start(self) -> None:
+        """Launch the broker unless it runs, and wait until it answers."""
+        self.launch()
+        self.wait_ready()
+
+    def stop(self) -> None:
+        """Shut the broker down in order; its data stay."""
+        if process := self.process():
+            processes.end(process, signal.SIGTERM, grace_s=STOP_GRACE_S)
+
+    def kill(self) -> None:
+        """End the broker as a crash would (SIGKILL)."""
+        if process := self.process():
+            processes.end(process, signal.SIGKILL, grace_s=STOP_GRACE_S)
+
+    def _is_broker(self, command: Sequence[str]) -> bool:
+        return list(command[-2:]) == ["kafka.Kafka", str(self._properties)]
+
+    def _text(self) -> str:
+        return self._properties.read_text() if self._properties.exists() else ""
+
+    def _log_text(self) -> str:
+        return self.log.read_text(errors="replace") if self.log.exists() else ""
+
+    def _write_properties(self) -> None:
+        port, controller_port = _free_ports(2)
+        self._properties.write_text(
+            _PROPERTIES.format(
+                host=HOST, port=port, controller_port=controller_port, data=self._dir / "data"
+            )
+        )
+
+    def _format(self, java: Path, classpath: str) -> None:
+        shutil.rmtree(self._dir / "data", ignore_errors=True)  # of a format that did not end
+        cluster_id = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        result = subprocess.run(
+            [
+                *(str(java), "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-cp", classpath),
+                *("kafka.tools.StorageTool", "format", "--cluster-id", f"k{cluster_id[1:]}"),
+                *("--config", str(self._properties)),
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if result.returncode:
+            raise SandboxError(f"Kafka's storage tool failed: {result.stderr.strip()[-500:]}")
+        self._formatted.touch()
+
+    def _answers(self) -> bool:
+        """Wait until the broker serves clients; False when its process ended."""
+        admin: AdminClient | None = None
+
+        def ready() -> bool:
+            nonlocal admin
+            if self.process() is None:
+                return True
+            if not _listens(self.bootstrap_servers):
+                return False
+            admin = admin or AdminClient(
+                {"bootstrap.servers": self.bootstrap_servers, "log_level": 0}
+            )
+            try:
+                return bool(admin.list_topics(timeout=2).brokers)
+            except KafkaException:
+                return False
+
+        if not processes.wait_until(ready, timeout_s=START_TIMEOUT_S):
+            raise SandboxError(
+                f"Kafka does not answer at {self.bootstrap_servers} after {START_TIMEOUT_S:.0f} s; "
+                f"the end of {self.log}:\n{processes.tail(self.log)}"
+            )
+        return self.process() is not None
+
+
+def _listens(address: str) -> bool:
+    host, _, port = address.rpartition(":")
+    try:
+        with socket.create_connection((host, int(port)), timeout=1):
+            return True
+    except OSError:
+        return False
+
+
+def _free_ports(count: int) -> list[int]:
+    """Return ports that are free now, all different."""
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind((HOST, 0))
+        return [one.getsockname()[1] for one in sockets]

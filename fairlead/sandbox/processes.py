@@ -1,0 +1,106 @@
+"""Service processes that outlive the one that started them.
+
+Belongs here: starting a process apart from our terminal, finding it again by its command line,
+ending it, waiting with a deadline. Does not: what is started.
+
+A process is found by its command line, which names a file of its state directory, rather than by a
+pid file: a pid can be anybody's by the time it is read, and a holder killed between start and
+write would leave a service that nobody finds.
+"""
+
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from signal import Signals
+from typing import Final
+
+import psutil
+
+POLL_S: Final = 0.05
+
+
+def spawn(
+    command: Sequence[str],
+    *,
+    log: Path,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    user: str | None = None,
+) -> psutil.Process:
+    """Start a process in a session of its own, its output appended to `log`.
+
+    The terminal's Ctrl-C does not reach it, so that services end in order, after their clients.
+    `user` None: ours.
+    """
+    with log.open("ab") as output:
+        popen = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            cwd=cwd,
+            env=env,
+            user=user,
+            group=user,
+        )
+    process = psutil.Process(popen.pid)
+    # From here on psutil waits for it; Popen would warn about a child it has lost.
+    popen.returncode = 0
+    return process
+
+
+def find(matches: Callable[[Sequence[str]], bool]) -> psutil.Process | None:
+    """Return the running process whose command line matches, or None."""
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if matches(process.cmdline()) and not ended(process):
+                return process
+    return None
+
+
+def ended(process: psutil.Process) -> bool:
+    """Whether a process is gone, or waits to be reaped by somebody else."""
+    try:
+        process.wait(timeout=0)  # reaps it when it is our child
+    except psutil.TimeoutExpired:
+        with suppress(psutil.NoSuchProcess):
+            return bool(process.status() == psutil.STATUS_ZOMBIE)
+    return True
+
+
+def end(process: psutil.Process, signal: Signals, *, grace_s: float) -> bool:
+    """End a process: `signal`, then SIGKILL once `grace_s` seconds have passed.
+
+    Returns
+    -------
+    Whether the first signal was enough.
+    """
+    with suppress(psutil.NoSuchProcess):
+        process.send_signal(signal)
+    if wait_until(lambda: ended(process), timeout_s=grace_s):
+        return True
+    with suppress(psutil.NoSuchProcess):
+        process.kill()
+    wait_until(lambda: ended(process), timeout_s=grace_s)
+    return False
+
+
+def wait_until(condition: Callable[[], bool], *, timeout_s: float) -> bool:
+    """Poll until `condition` holds; whether it did before the deadline."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(POLL_S)
+    return True
+
+
+def tail(log: Path, *, lines: int = 20) -> str:
+    """Return the last lines of a log, indented; for the message of an error."""
+    if not log.exists():
+        return "  (no log)"
+    text = log.read_text(errors="replace").splitlines()[-lines:]
+    return "\n".join(f"  {line}" for line in text) or "  (empty log)"

@@ -1,0 +1,199 @@
+"""A sandbox: Kafka and Postgres of one state directory, started and stopped together.
+
+Belongs here: the order of starting and stopping, and who may stop what. Does not: how one service
+is run (`kafka`, `postgres`).
+
+Services belong to their state directory, not to a process: whoever comes finds those that run. A
+`with` block holds the sandbox and stops it at its end; `start` leaves it running until `stop`.
+"""
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+import psutil
+from filelock import FileLock, Timeout
+
+from fairlead.errors import SandboxError
+from fairlead.sandbox.kafka import KafkaBroker
+from fairlead.sandbox.postgres import Postgres
+from fairlead.sandbox.services import Services
+
+LOCK_TIMEOUT_S: Final = 300.0
+
+
+@dataclass(frozen=True)
+class Holder:
+    """The process whose `with` block stops the sandbox.
+
+    A process is its pid and the time it started: pids are used again.
+    """
+
+    pid: int
+    created_at: float
+
+    @classmethod
+    def current(cls) -> "Holder":
+        """Return this process."""
+        return cls(os.getpid(), psutil.Process().create_time())
+
+    def alive(self) -> bool:
+        """Whether that very process still runs."""
+        try:
+            process = psutil.Process(self.pid)
+            return (
+                process.create_time() == self.created_at
+                and process.status() != psutil.STATUS_ZOMBIE
+            )
+        except psutil.NoSuchProcess:
+            return False
+
+
+@dataclass(frozen=True)
+class _State:
+    """What `sandbox.json` tells other processes."""
+
+    services: Services
+    holder: Holder | None
+
+
+class Sandbox:
+    """Embedded Kafka and Postgres under a state directory.
+
+    Parameters
+    ----------
+    state_dir
+        Where their data, logs and addresses are kept; made when missing. One sandbox each.
+    progress
+        Called with a line for the user when something takes a while.
+
+    Examples
+    --------
+    ::
+
+        with Sandbox(Path(".fairlead")) as services:
+            print(services.bootstrap_servers)
+    """
+
+    def __init__(
+        self, state_dir: Path, *, progress: Callable[[str], None] = lambda _: None
+    ) -> None:
+        self.state_dir = state_dir.resolve()
+        self.kafka = KafkaBroker(self.state_dir / "kafka", progress=progress)
+        self.postgres = Postgres(self.state_dir / "postgres")
+        self._file = self.state_dir / "sandbox.json"
+        self._lock = FileLock(self.state_dir / "sandbox.lock")
+        self._holds = False
+
+    def start(self) -> Services:
+        """Start what does not run yet, and leave it running until `stop`.
+
+        Safe to call from several processes: one starts, the others wait and share.
+
+        Raises
+        ------
+        SandboxError
+            A service does not start; those that this call started are stopped again.
+        ConfigurationError
+            There is no usable Java.
+        """
+        with self._locked():
+            return self._start(holder=self._living_holder())
+
+    def stop(self) -> None:
+        """Stop what runs, in order, whoever started it. The data stay."""
+        with self._locked():
+            self._file.unlink(missing_ok=True)
+            self.kafka.stop()
+            self.postgres.stop()
+
+    def running(self) -> Services | None:
+        """Return the addresses when both services run, else None."""
+        state = self._read()
+        if state is None or not (self.kafka.process() and self.postgres.process()):
+            return None
+        return state.services
+
+    def __enter__(self) -> Services:
+        with self._locked():
+            holder = self._living_holder()
+            if holder not in (None, Holder.current()):
+                raise SandboxError(
+                    f"The sandbox in {self.state_dir} is held by process {holder.pid}: end that, "
+                    "or use another state directory (FAIRLEAD_STATE_DIR)"
+                )
+            # What `start` left running is shared and left running; what a killed holder left is
+            # taken over.
+            state = self._read()
+            left_by_start = state is not None and state.holder is None and self.running()
+            self._holds = holder is None and not left_by_start
+            return self._start(holder=Holder.current() if self._holds else holder)
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._holds:
+            self._holds = False
+            self.stop()
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Keep other processes from starting or stopping this sandbox meanwhile."""
+        self.state_dir.mkdir(parents=True, exist_ok=True)
+        try:
+            self._lock.acquire(timeout=LOCK_TIMEOUT_S)
+        except Timeout as error:
+            raise SandboxError(
+                f"Another process is still starting or stopping the sandbox in {self.state_dir}"
+            ) from error
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+    def _start(self, *, holder: Holder | None) -> Services:
+        missing = [service for service in (self.kafka, self.postgres) if service.process() is None]
+        try:
+            self.kafka.launch()
+            self.postgres.start()  # while Kafka boots
+            self.kafka.wait_ready()
+        except BaseException:  # Ctrl-C too
+            for service in missing:
+                service.stop()
+            raise
+        services = Services(
+            bootstrap_servers=self.kafka.bootstrap_servers,
+            postgres_url=self.postgres.url("fairlead"),
+            dagster_postgres_url=self.postgres.url("dagster"),
+        )
+        self._write(_State(services, holder))
+        return services
+
+    def _living_holder(self) -> Holder | None:
+        state = self._read()
+        return state.holder if state and state.holder and state.holder.alive() else None
+
+    def _read(self) -> _State | None:
+        try:
+            raw = json.loads(self._file.read_text())
+            return _State(
+                services=Services(**raw["services"]),
+                holder=Holder(**raw["holder"]) if raw["holder"] else None,
+            )
+        except FileNotFoundError:
+            return None
+        except (ValueError, KeyError, TypeError):  # another version's, or a damaged one: start anew
+            return None
+
+    def _write(self, state: _State) -> None:
+        scratch = self._file.with_suffix(".new")
+        scratch.write_text(json.dumps(asdict(state), indent=2) + "\n")
+        scratch.replace(self._file)

@@ -1,0 +1,129 @@
+"""What tests share: one embedded Kafka, one Postgres and one Spark session a run, each started when
+the first test asks for it.
+
+Belongs here: fixtures that several test folders use. Does not: fixtures of one folder.
+"""
+
+import os
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import psycopg
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
+from psycopg import sql
+
+from fairlead.sandbox import Sandbox, Services
+from fairlead.settings import KafkaSettings, PostgresSettings, Settings, SparkSettings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+KafkaTopic = Callable[..., str]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_surroundings() -> Iterator[None]:
+    """Keep the developer's own settings, files and variables, out of the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith("FAIRLEAD_")]:
+            if name != "FAIRLEAD_CACHE_DIR":
+                patch.delenv(name)
+        patch.setenv("FAIRLEAD_CONFIG", os.devnull)
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        yield
+
+
+@pytest.fixture(scope="session")
+def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    """Return the run's sandbox, running."""
+    sandbox = Sandbox(tmp_path_factory.mktemp("sandbox"))
+    with sandbox:
+        yield sandbox
+
+
+@pytest.fixture(scope="session")
+def services(sandbox: Sandbox) -> Services:
+    """Return the addresses of the run's Kafka and Postgres."""
+    services = sandbox.running()
+    assert services is not None
+    return services
+
+
+@pytest.fixture(scope="session")
+def settings(services: Services, tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """Return settings that point at the run's services, with a state directory of their own."""
+    state_dir = tmp_path_factory.mktemp("state")
+    return Settings(
+        state_dir=state_dir,
+        warehouse=str(state_dir / "warehouse"),
+        kafka=KafkaSettings(bootstrap_servers=services.bootstrap_servers),
+        postgres=PostgresSettings(url=services.postgres_url),
+        spark=SparkSettings(master="local[2]", properties={"spark.sql.shuffle.partitions": "2"}),
+    )
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
+    """Return the run's Spark session."""
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - seconds, for those who need it
+
+    scratch: Path = tmp_path_factory.mktemp("spark")
+    session = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.warehouse.dir", str(scratch))
+        .getOrCreate()
+    )
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def unique_name() -> str:
+    """Return a name that no other test uses, for groups and topics."""
+    return f"test-{uuid.uuid4().hex[:12]}"
+
+
+@pytest.fixture
+def kafka_topic(services: Services) -> Iterator[KafkaTopic]:
+    """Return a function that makes a topic, which is deleted when the test ends.
+
+    `kafka_topic(name=None, *, partitions=1, config=None) -> name`
+    """
+    admin = AdminClient({"bootstrap.servers": services.bootstrap_servers})
+    created: list[str] = []
+
+    def create(
+        name: str | None = None, *, partitions: int = 1, config: dict[str, str] | None = None
+    ) -> str:
+        topic = name or f"test-{uuid.uuid4().hex[:12]}"
+        new = NewTopic(topic, num_partitions=partitions, replication_factor=1, config=config or {})
+        admin.create_topics([new])[topic].result(timeout=30)
+        created.append(topic)
+        return topic
+
+    yield create
+    for future in (admin.delete_topics(created) if created else {}).values():
+        future.result(timeout=30)
+
+
+@pytest.fixture
+def database(services: Services) -> Iterator[str]:
+    """Return the URL of an empty Postgres database, which is dropped when the test ends."""
+    name = f"test_{uuid.uuid4().hex[:12]}"
+    identifier = sql.Identifier(name)
+    with psycopg.connect(services.postgres_url, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE DATABASE {}").format(identifier))
+        try:
+            yield urlsplit(services.postgres_url)._replace(path=f"/{name}").geturl()
+        finally:
+            connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(identifier))
