@@ -101,10 +101,5 @@ def policy_for(group: str, policies: Iterable[Policy]) -> Policy:
     return max(matching, key=_specificity, default=Policy())
 
 
-def cohort_of(group: str, policies: Iterable[Policy]) -> str:
-    """Return the cohort a group is planned in: its policy's, else one of its own."""
-    return policy_for(group, policies).cohort or group
-
-
 def _specificity(policy: Policy) -> int:
     return sum(character not in "*?[]" for character in policy.groups)

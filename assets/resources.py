@@ -1,0 +1,68 @@
+"""Resources: how assets, sensors and checks reach Kafka, Postgres, Spark and the snapshots.
+
+Belongs here: opening and closing what the library offers, from Fairlead's own settings. Does not:
+settings themselves (`fairlead.settings`), so that the UI never shows a secret.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import dagster as dg
+from fairlead.kafka.gateway import KafkaGateway
+from fairlead.kafka.plan_topic import PlanTopic
+from fairlead.spark.session import build_session
+from fairlead.spark.warehouse import Warehouse
+from fairlead.store.plans import PlanStore
+from pyspark.sql import SparkSession
+
+from fairlead.settings import Settings, load_settings
+from fairlead.store.engine import create_store_engine
+
+
+class SettingsResource(dg.ConfigurableResource[Settings]):
+    """Fairlead's settings: `fairlead.toml` and `FAIRLEAD_*`, read again whenever they are asked."""
+
+    def get(self) -> Settings:
+        """Read the settings; ConfigurationError says what is wrong with them."""
+        return load_settings()
+
+
+class KafkaResource(dg.ConfigurableResource[KafkaGateway]):
+    """The Kafka cluster that is planned for."""
+
+    @contextmanager
+    def gateway(self) -> Iterator[KafkaGateway]:
+        """Open clients for groups and offsets; closed on leaving."""
+        with KafkaGateway(load_settings().kafka) as gateway:
+            yield gateway
+
+    @contextmanager
+    def plan_topic(self) -> Iterator[PlanTopic]:
+        """Open the producer of the plan topic; flushed and closed on leaving."""
+        with PlanTopic(load_settings().kafka) as topic:
+            yield topic
+
+
+class StoreResource(dg.ConfigurableResource[PlanStore]):
+    """The plan store in Postgres."""
+
+    @contextmanager
+    def open(self) -> Iterator[PlanStore]:
+        """Connect to the store; its connections are closed on leaving."""
+        engine = create_store_engine(load_settings().postgres)
+        try:
+            yield PlanStore(engine)
+        finally:
+            engine.dispose()
+
+
+class SparkResource(dg.ConfigurableResource[SparkSession]):
+    """The Spark session, one a process, and the Parquet snapshots it works on."""
+
+    def session(self) -> SparkSession:
+        """Return this process's session; the first call starts it, which takes seconds."""
+        return build_session(load_settings().spark)
+
+    def warehouse(self) -> Warehouse:
+        """Return the snapshots' place."""
+        return Warehouse(load_settings().warehouse_path)

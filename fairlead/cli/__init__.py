@@ -1,0 +1,55 @@
+"""The command line, `fairlead`: one module a command group.
+
+Commands import what they need when they run, so that `fairlead assign` does not wait for Spark.
+"""
+
+import signal
+import sys
+
+import typer
+
+from fairlead.cli import assign, db, sandbox
+from fairlead.errors import FairleadError
+
+app = typer.Typer(
+    name="fairlead",
+    help="Plan which consumer of a Kafka consumer group reads which partition, from measured lag.",
+    no_args_is_help=True,
+    pretty_exceptions_show_locals=False,  # a local may hold a secret
+)
+app.command("assign")(assign.assign)
+app.command("partition")(assign.partition)
+app.add_typer(sandbox.app, name="sandbox")
+app.add_typer(db.app, name="db")
+
+
+@app.command()
+def demo() -> None:
+    """Run the whole job on embedded services: skewed lag, a plan, its adoption, two drains."""
+    from rich.console import Console
+
+    from fairlead.demo.run import demo as run_demo
+    from fairlead.settings import load_settings
+
+    run_demo(load_settings().state_dir.absolute(), Console())
+
+
+@app.command()
+def dev() -> None:
+    """Start embedded services, a demo cluster under load, and the Dagster UI; Ctrl-C ends all."""
+    from rich.console import Console
+
+    from fairlead.demo.dev import dev as run_dev
+    from fairlead.settings import load_settings
+
+    run_dev(load_settings().state_dir.absolute(), Console())
+
+
+def main() -> None:
+    """Run the command line; an error of ours is one line on standard error and exit code 1."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        app()
+    except FairleadError as error:
+        typer.echo(f"fairlead: {error}", err=True)
+        sys.exit(1)

@@ -1,0 +1,193 @@
+"""The demo's cluster: real topics with real records, and groups of real consumer processes.
+
+Belongs here: making `scenario` real on a broker. Does not: starting that broker
+(`fairlead.sandbox`), nor measuring what the consumers do (`drain`).
+"""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from queue import SimpleQueue
+from types import TracebackType
+from typing import Any, Self
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from fairlead.demo.scenario import DemoGroup
+from fairlead.errors import SandboxError
+
+RECORD = b"fairlead demo record".ljust(100)
+TIMEOUT_S = 30.0
+
+
+def create_backlog(bootstrap_servers: str, group: DemoGroup) -> None:
+    """Create a group's topics and fill every partition with its backlog."""
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+    created = admin.create_topics(
+        [NewTopic(topic, len(counts)) for topic, counts in group.backlog.items()],
+        operation_timeout=TIMEOUT_S,
+    )
+    for future in created.values():
+        future.result(TIMEOUT_S)
+    produce(bootstrap_servers, group.backlog)
+
+
+def produce(bootstrap_servers: str, records: dict[str, list[int]]) -> None:
+    """Append so many records to each partition of each topic.
+
+    Raises
+    ------
+    SandboxError
+        The broker did not acknowledge them all in time.
+    """
+    producer = Producer({"bootstrap.servers": bootstrap_servers, "linger.ms": 20, "acks": "all"})
+    for topic, counts in records.items():
+        for partition, count in enumerate(counts):
+            for _ in range(count):
+                producer.produce(topic, RECORD, partition=partition)
+    if remaining := producer.flush(TIMEOUT_S):
+        raise SandboxError(f"Kafka did not acknowledge {remaining} demo records in {TIMEOUT_S} s")
+
+
+@dataclass(frozen=True)
+class Event:
+    """What one worker reported; see `fairlead.demo.worker`."""
+
+    member: str
+    values: dict[str, Any]
+
+
+@dataclass
+class Consumers:
+    """A consumer group of worker processes; leaving the context ends them.
+
+    Parameters
+    ----------
+    scenario
+        The topics and the number and rate of consumers.
+    group
+        The group id: the scenario's own, or another one that reads the same topics.
+    bootstrap_servers
+        Where Kafka is.
+    plan_topic
+        Follow the plans there; None: Kafka's default assignor, `range`.
+    """
+
+    scenario: DemoGroup
+    group: str
+    bootstrap_servers: str
+    plan_topic: str | None
+    owned: dict[str, dict[str, list[int]]] = field(default_factory=dict)
+    processed: int = 0
+    last_processed_at: float = 0.0
+    _processes: list[subprocess.Popen[str]] = field(default_factory=list)
+    _events: SimpleQueue[Event] = field(default_factory=SimpleQueue)
+
+    def __enter__(self) -> Self:
+        """Start the workers."""
+        try:
+            for member in self.scenario.members:
+                self._start(member)
+        except BaseException:
+            self._stop()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End the workers; they leave the group."""
+        self._stop()
+
+    def start_work(self) -> None:
+        """Let every worker process records from now on."""
+        for process in self._processes:
+            if process.stdin:
+                process.stdin.write("go\n")
+                process.stdin.flush()
+
+    def update(self) -> None:
+        """Take in what the workers have reported since.
+
+        Raises
+        ------
+        SandboxError
+            A worker ended by itself.
+        """
+        while not self._events.empty():
+            event = self._events.get()
+            match event.values["event"]:
+                case "assigned":
+                    self.owned[event.member] = event.values["partitions"]
+                case "processed":
+                    self.processed += event.values["records"]
+                    self.last_processed_at = max(self.last_processed_at, event.values["at"])
+        for process in self._processes:
+            if process.poll() is not None:
+                raise SandboxError(
+                    f"A consumer of group {self.group} ended with exit code {process.returncode}"
+                )
+
+    @property
+    def settled(self) -> bool:
+        """Whether every partition of every topic has exactly one owner."""
+        owned = sorted(
+            (topic, partition)
+            for partitions in self.owned.values()
+            for topic, numbers in partitions.items()
+            for partition in numbers
+        )
+        return owned == sorted(
+            (topic, partition)
+            for topic, counts in self.scenario.backlog.items()
+            for partition in range(len(counts))
+        )
+
+    @property
+    def drained(self) -> bool:
+        """Whether every record of the backlog has been processed."""
+        return self.processed >= self.scenario.records
+
+    def _start(self, member: str) -> None:
+        command: Sequence[str] = [
+            *(sys.executable, "-m", "fairlead.demo.worker"),
+            *("--bootstrap-servers", self.bootstrap_servers),
+            *("--group", self.group),
+            *("--name", member),
+            *("--topics", ",".join(self.scenario.backlog)),
+            *("--rate", str(self.scenario.rate)),
+            *(("--plan-topic", self.plan_topic) if self.plan_topic else ()),
+        ]
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"PYTHONUNBUFFERED": "1"},
+        )
+        self._processes.append(process)
+        threading.Thread(target=self._listen, args=(member, process), daemon=True).start()
+
+    def _listen(self, member: str, process: subprocess.Popen[str]) -> None:
+        for line in process.stdout or ():
+            self._events.put(Event(member, json.loads(line)))
+
+    def _stop(self) -> None:
+        for process in self._processes:
+            if process.stdin:
+                process.stdin.close()  # what ends a worker
+        for process in self._processes:
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self._processes.clear()

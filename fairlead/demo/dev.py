@@ -1,0 +1,109 @@
+"""`fairlead dev`: services, a demo cluster under steady skewed load, and the Dagster UI on it.
+
+Under Kafka's default assignment the busiest consumer of the group `orders` gets more records than it
+can process, so that its lag grows; planned, every consumer keeps up.
+"""
+
+import socket
+import subprocess
+import sys
+import threading
+from contextlib import ExitStack
+from pathlib import Path
+
+from confluent_kafka.admin import AdminClient
+from rich.console import Console
+
+from fairlead.demo.cluster import Consumers, create_backlog, produce
+from fairlead.demo.scenario import DEMO_GROUPS, DemoGroup
+from fairlead.demo.surroundings import surroundings
+from fairlead.errors import ConfigurationError
+
+CHECKOUT = Path(__file__).parents[2]
+FIRST_PORT = 3000
+
+#: How much of what the consumers can process together is produced, evenly spread or not.
+LOAD = 0.8
+
+
+def dev(state_dir: Path, console: Console) -> None:
+    """Run until Ctrl-C; then stop everything that was started."""
+    workspace = CHECKOUT / "workspace.yaml"
+    if not workspace.exists():
+        raise ConfigurationError("`fairlead dev` runs from a checkout: the wheel has no pipeline")
+    with ExitStack() as stack:
+        with console.status("Starting Kafka and Postgres ..."):
+            around = stack.enter_context(surroundings(state_dir, progress=console.print))
+        servers = around.services.bootstrap_servers
+        with console.status("Starting the demo cluster ..."):
+            existing = AdminClient({"bootstrap.servers": servers}).list_topics(timeout=30).topics
+            groups = []
+            for group in DEMO_GROUPS:
+                if not set(group.backlog) <= set(existing):
+                    create_backlog(servers, group)
+                plan_topic = around.settings.kafka.plan_topic
+                groups.append(
+                    stack.enter_context(Consumers(group, group.name, servers, plan_topic))
+                )
+        for consumers in groups:
+            consumers.start_work()
+        stopped = threading.Event()
+        load = threading.Thread(target=_produce_load, args=(servers, groups, stopped))
+        load.start()
+        stack.callback(load.join)
+        stack.callback(stopped.set)
+        _dagster(workspace, around.dagster_home, console)
+
+
+def _dagster(workspace: Path, home: Path, console: Console) -> None:
+    """Run `dagster dev` in the foreground."""
+    port = _free_port()
+    console.print(
+        f"\n[bold]Dagster[/]  http://127.0.0.1:{port}\n"
+        f"Its log: {home / 'dev.log'}\n"
+        "SQL: make psql in another terminal\n"
+        "To plan a group: Assets, select all, Materialize, choose the partition 'orders'\n"
+        "Ctrl-C stops everything; the data stay for the next time, make clean removes them.\n"
+    )
+    command = [
+        *(sys.executable, "-m", "dagster", "dev"),
+        *("-w", str(workspace), "-h", "127.0.0.1", "-p", str(port)),
+    ]
+    with (home / "dev.log").open("wb") as log:
+        process = subprocess.Popen(command, cwd=CHECKOUT, stdout=log, stderr=subprocess.STDOUT)
+        try:
+            process.wait()
+        except KeyboardInterrupt:
+            console.print("Stopping ...")
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def _produce_load(
+    bootstrap_servers: str, groups: list[Consumers], stopped: threading.Event
+) -> None:
+    while not stopped.wait(1.0):
+        for consumers in groups:
+            consumers.update()
+            produce(bootstrap_servers, _records_a_second(consumers.scenario))
+
+
+def _records_a_second(group: DemoGroup) -> dict[str, list[int]]:
+    """Spread the load over the partitions as the backlog is."""
+    scale = LOAD * group.consumers * group.rate / group.records
+    return {
+        topic: [round(count * scale) for count in counts] for topic, counts in group.backlog.items()
+    }
+
+
+def _free_port() -> int:
+    """Return the first free port from Dagster's usual one on."""
+    for port in range(FIRST_PORT, FIRST_PORT + 100):
+        with socket.socket() as candidate:
+            try:
+                candidate.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise ConfigurationError(f"No port from {FIRST_PORT} to {FIRST_PORT + 99} is free")

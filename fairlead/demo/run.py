@@ -1,0 +1,225 @@
+"""`fairlead demo`: the main job, end to end, on real services.
+
+Belongs here: the order of events and what is said meanwhile. Does not: each event itself (the other
+modules of this package).
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from subprocess import Popen
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+from fairlead.demo.cluster import Consumers, create_backlog
+from fairlead.demo.report import GroupReport, Ownership
+from fairlead.demo.scenario import DEMO_GROUPS, DemoGroup
+from fairlead.demo.surroundings import Surroundings, reset, surroundings
+from fairlead.errors import SandboxError
+from fairlead.plans.document import PlanDocument
+from fairlead.store.engine import create_store_engine
+from fairlead.store.plans import PlanStore
+
+JOIN_TIMEOUT_S = 60.0
+PLAN_TIMEOUT_S = 180.0
+ADOPT_TIMEOUT_S = 60.0
+DRAIN_TIMEOUT_S = 120.0
+POLL_S = 0.1
+
+
+class _Demo:
+    """The demo under way: services, and each group twice, with a plan and without."""
+
+    def __init__(self, around: Surroundings, console: Console, stack: ExitStack) -> None:
+        self._around = around
+        self._console = console
+        self._stack = stack
+        self._directory = around.settings.state_dir / "demo"
+        self._directory.mkdir(exist_ok=True)
+        self._planned: dict[str, Consumers] = {}
+        self._unplanned: dict[str, Consumers] = {}
+
+    def run(self) -> list[GroupReport]:
+        """Do it all; returns a report a group."""
+        with self._step("Producing skewed backlogs"):
+            for group in DEMO_GROUPS:
+                create_backlog(self._around.services.bootstrap_servers, group)
+        with self._step("Starting consumers on Kafka's default assignment"):
+            self._start_consumers()
+            self._wait(lambda: all(map(_settled, self._all())), JOIN_TIMEOUT_S, "join their groups")
+        before = {name: dict(consumers.owned) for name, consumers in self._planned.items()}
+        with self._step("Planning, through Dagster"):
+            self._plan()
+        plans = {group.name: self._published(group) for group in DEMO_GROUPS}
+        with self._step("Consumers rejoin and adopt the plan"):
+            self._wait(lambda: self._adopted(plans), ADOPT_TIMEOUT_S, "adopt the plan")
+        after = {name: dict(consumers.owned) for name, consumers in self._planned.items()}
+        seconds = self._drain()
+        return [
+            GroupReport(
+                plan=plans[name],
+                before=before[name],
+                after=after[name],
+                drain_without_plan_s=seconds[self._unplanned[name].group],
+                drain_with_plan_s=seconds[name],
+            )
+            for name in plans
+        ]
+
+    def _start_consumers(self) -> None:
+        """Start each group twice: followers of plans, and plain `range` members beside them."""
+        bootstrap_servers = self._around.services.bootstrap_servers
+        plan_topic = self._around.settings.kafka.plan_topic
+        for group in DEMO_GROUPS:
+            self._planned[group.name] = self._stack.enter_context(
+                Consumers(group, group.name, bootstrap_servers, plan_topic)
+            )
+            self._unplanned[group.name] = self._stack.enter_context(
+                Consumers(group, f"{group.name}-without-plan", bootstrap_servers, None)
+            )
+
+    def _plan(self) -> None:
+        """Run the planning job over all groups in one run, as the schedule would."""
+        log = self._directory / "planning.log"
+        process = self._around.planner("planning", *self._planned, log=log)
+        try:
+            self._wait(lambda: process.poll() is not None, PLAN_TIMEOUT_S, "be planned")
+        finally:
+            _end(process)
+        if process.returncode:
+            raise SandboxError(f"The planning job failed; what it said is in {log}")
+
+    def _published(self, group: DemoGroup) -> PlanDocument:
+        engine = create_store_engine(self._around.settings.postgres)
+        try:
+            plan = PlanStore(engine).published(group.name)
+        finally:
+            engine.dispose()
+        if plan is None:
+            raise SandboxError(f"No plan was published for group {group.name}")
+        return PlanDocument.from_bytes(plan.document, group=group.name)
+
+    def _adopted(self, plans: dict[str, PlanDocument]) -> bool:
+        return all(
+            _settled(consumers) and _matches(consumers.owned, plans[name])
+            for name, consumers in self._planned.items()
+        )
+
+    def _drain(self) -> dict[str, float]:
+        """Let every group work at once, side by side; returns seconds by group id."""
+        self._console.print("[bold]Draining[/]: every consumer works at the same fixed rate")
+        progress = Progress(
+            TextColumn("  {task.description}"),
+            BarColumn(),
+            TaskProgressColumn(),
+            TextColumn("{task.fields[seconds]}"),
+            console=self._console,
+        )
+        with progress:
+            tasks = {
+                consumers.group: progress.add_task(
+                    consumers.group, total=consumers.scenario.records, seconds=""
+                )
+                for consumers in self._all()
+            }
+            started_at = time.monotonic()
+            for consumers in self._all():
+                consumers.start_work()
+
+            def advance() -> bool:
+                for consumers in self._all():
+                    seconds = max(0.0, consumers.last_processed_at - started_at)
+                    progress.update(
+                        tasks[consumers.group],
+                        completed=consumers.processed,
+                        seconds=f"{seconds:.1f} s",
+                    )
+                return all(consumers.drained for consumers in self._all())
+
+            self._wait(advance, DRAIN_TIMEOUT_S, "drain")
+        return {
+            consumers.group: consumers.last_processed_at - started_at for consumers in self._all()
+        }
+
+    def _all(self) -> list[Consumers]:
+        return [*self._planned.values(), *self._unplanned.values()]
+
+    def _wait(self, done: Callable[[], bool], timeout_s: float, what: str) -> None:
+        """Follow the consumers' reports until `done`."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            for consumers in self._all():
+                consumers.update()
+            if done():
+                return
+            if time.monotonic() > deadline:
+                raise SandboxError(f"The demo's groups did not {what} within {timeout_s:.0f} s")
+            time.sleep(POLL_S)
+
+    @contextmanager
+    def _step(self, what: str) -> Iterator[None]:
+        started_at = time.monotonic()
+        with self._console.status(f"{what} ..."):
+            yield
+        self._console.print(f"[bold]{what}[/] [dim]{time.monotonic() - started_at:.1f} s[/]")
+
+
+def demo(state_dir: Path, console: Console) -> None:
+    """Run the demo and show and write its report.
+
+    Raises
+    ------
+    FairleadError
+        A step did not succeed; everything that was started is stopped all the same.
+    """
+    started_at = time.monotonic()
+    reset(state_dir)
+    with ExitStack() as stack:
+        console.print("[bold]Fairlead[/]: from measured lag to an adopted plan\n")
+        with console.status("Starting Kafka and Postgres ..."):
+            around = stack.enter_context(surroundings(state_dir, progress=console.print))
+        console.print("[bold]Started Kafka and Postgres[/]")
+        reports = _Demo(around, console, stack).run()
+        path = state_dir / "demo" / "report.json"
+        main, *others = [report.as_dict() for report in reports]
+        path.write_text(json.dumps(main | {"other_groups": others}, indent=2) + "\n")
+        console.print()
+        for report in reports:
+            console.print(report.render())
+        with console.status("Stopping ..."):
+            stack.close()
+    console.print(_next_steps(path, time.monotonic() - started_at))
+
+
+def _next_steps(path: Path, seconds: float) -> str:
+    return (
+        f"The whole demo took {seconds:.0f} s. Its figures are in {path}.\n"
+        "\n"
+        "Where to go next\n"
+        "  make dev    the Dagster UI, on this cluster and with the runs you have just seen\n"
+        "  make psql   SQL over the plan history:\n"
+        "              SELECT * FROM fairlead.plan_history;\n"
+        "  A consumer that follows plans: examples/kafka_python_consumer.py\n"
+        "  Your own cluster: README.md, 'On a real cluster'\n"
+    )
+
+
+def _settled(consumers: Consumers) -> bool:
+    return consumers.settled
+
+
+def _matches(owned: Ownership, plan: PlanDocument) -> bool:
+    return all(
+        {topic: numbers for topic, numbers in owned.get(member, {}).items() if numbers}
+        == {topic: numbers.tolist() for topic, numbers in share.partitions.items() if numbers.size}
+        for member, share in plan.members.items()
+    )
+
+
+def _end(process: Popen[bytes]) -> None:
+    if process.poll() is None:
+        process.terminate()
+        process.wait()

@@ -1,0 +1,95 @@
+"""What `fairlead demo` and `fairlead dev` set up around the pipeline: services, schema, Dagster home.
+
+Belongs here: the environment in which Dagster's processes find everything. Does not: the cluster's
+contents (`cluster`).
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from fairlead.sandbox import Sandbox, Services
+from fairlead.settings import Settings, load_settings
+from fairlead.store.migrate import upgrade
+
+#: The demo's own policies, used instead of the user's `fairlead.toml`.
+POLICIES = Path(__file__).with_name("fairlead.toml")
+
+DAGSTER_YAML = """\
+storage:
+  postgres:
+    postgres_url:
+      env: DAGSTER_POSTGRES_URL
+telemetry:
+  enabled: false
+nux:
+  enabled: false
+"""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """Running services; this process's environment leads its children to them."""
+
+    services: Services
+    settings: Settings
+    dagster_home: Path
+
+    def planner(self, *arguments: str, log: Path) -> subprocess.Popen[bytes]:
+        """Start `python -m orchestration` with these arguments, its output in a log file."""
+        with log.open("wb") as output:
+            return subprocess.Popen(
+                [sys.executable, "-m", "orchestration", *arguments],
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+
+
+def reset(state_dir: Path) -> None:
+    """Remove what an earlier demo left behind.
+
+    Raises
+    ------
+    SandboxError
+        The sandbox is in use, by `make dev` say.
+    """
+    Sandbox(state_dir).erase()
+    for name in ("dagster", "warehouse", "demo"):
+        shutil.rmtree(state_dir / name, ignore_errors=True)
+
+
+@contextmanager
+def surroundings(state_dir: Path, *, progress: Callable[[str], None]) -> Iterator[Surroundings]:
+    """Start the services, bring the schema up to date, and give Dagster a home.
+
+    Everything is stopped on leaving; data stay under `state_dir`. `progress` takes a line for the
+    user when something takes a while.
+    """
+    state_dir = state_dir.absolute()
+    home = state_dir / "dagster"
+    home.mkdir(parents=True, exist_ok=True)
+    (home / "dagster.yaml").write_text(DAGSTER_YAML)
+    with Sandbox(state_dir, progress=progress) as services:
+        upgrade(services.postgres_url)
+        _forget_user_settings()
+        os.environ.update(
+            services.environment()
+            | {
+                "FAIRLEAD_CONFIG": str(POLICIES),
+                "FAIRLEAD_STATE_DIR": str(state_dir),
+                "DAGSTER_HOME": str(home),
+            }
+        )
+        yield Surroundings(services, load_settings(), home)
+
+
+def _forget_user_settings() -> None:
+    """Keep what is meant for the user's own cluster away from the embedded one."""
+    for name in list(os.environ):
+        if name.startswith("FAIRLEAD_") and name != "FAIRLEAD_CACHE_DIR":
+            del os.environ[name]

@@ -1,0 +1,122 @@
+"""One demo consumer: a process with a real kafka-python consumer that works at a fixed rate.
+
+Run as `python -m fairlead.demo.worker`. It joins its group at once but holds its partitions paused
+until a line `go` arrives on standard input, so that an assignment can change before any record is
+processed. It reports on standard output, one JSON object a line: `assigned` after each rebalance,
+`processed` while it works. End of input ends it.
+
+Belongs here: consuming. Does not: what is measured from the reports (`drain`).
+"""
+
+import argparse
+import json
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterable
+
+from kafka import KafkaConsumer, TopicPartition
+from kafka.consumer.subscription_state import ConsumerRebalanceListener
+from kafka.coordinator.assignors.range import RangePartitionAssignor
+
+from fairlead.followers.kafka_python import PlanAssignor
+
+#: How often a worker reports and commits, and the most work it takes on at once, in seconds.
+STEP_S = 0.2
+
+
+def report(event: str, **values: object) -> None:
+    """Write one event for the parent process; `at` is the machine's monotonic clock in seconds."""
+    print(json.dumps({"event": event, "at": time.monotonic(), **values}), flush=True)  # noqa: T201
+
+
+class ReportAssignments(ConsumerRebalanceListener):
+    """Reports each assignment and keeps partitions paused until work may start."""
+
+    def __init__(self, consumer: KafkaConsumer, started: threading.Event) -> None:
+        self._consumer = consumer
+        self._started = started
+
+    def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
+        """Commit what was processed, so that the next owner continues behind it."""
+        del revoked
+        self._consumer.commit()
+
+    def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
+        """Report the new assignment."""
+        partitions = sorted(assigned)
+        if not self._started.is_set():
+            self._consumer.pause(*partitions)
+        owned: dict[str, list[int]] = {}
+        for topic, partition in partitions:
+            owned.setdefault(topic, []).append(partition)
+        report("assigned", partitions=owned)
+
+
+def work(
+    consumer: KafkaConsumer, started: threading.Event, stopped: threading.Event, rate: int
+) -> None:
+    """Process records at `rate` a second from the start signal until told to stop."""
+    free_at = 0.0
+    while not stopped.is_set():
+        if started.is_set() and consumer.paused():
+            consumer.resume(*consumer.paused())
+        batches = consumer.poll(
+            timeout_ms=int(STEP_S * 1000), max_records=max(1, int(rate * STEP_S))
+        )
+        records = sum(map(len, batches.values()))
+        if not records:
+            continue
+        free_at = max(free_at, time.monotonic()) + records / rate
+        stopped.wait(free_at - time.monotonic())
+        consumer.commit_async()
+        report("processed", records=records)
+
+
+def main() -> None:
+    """Consume until standard input ends."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bootstrap-servers", required=True)
+    parser.add_argument("--group", required=True)
+    parser.add_argument("--name", required=True, help="client.id")
+    parser.add_argument("--topics", required=True, help="comma-separated")
+    parser.add_argument("--rate", required=True, type=int, help="records a second")
+    parser.add_argument("--plan-topic", help="follow plans; without it: Kafka's default assignor")
+    arguments = parser.parse_args()
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers in order
+    started, stopped = threading.Event(), threading.Event()
+    threading.Thread(target=_listen, args=(started, stopped), daemon=True).start()
+    connection = {"bootstrap_servers": arguments.bootstrap_servers}
+    assignor = (
+        PlanAssignor(
+            arguments.group, connection, plan_topic=arguments.plan_topic, name=arguments.name
+        )
+        if arguments.plan_topic
+        else RangePartitionAssignor()
+    )
+    consumer = KafkaConsumer(
+        **connection,
+        group_id=arguments.group,
+        client_id=arguments.name,
+        partition_assignment_strategy=(assignor,),
+        auto_offset_reset="earliest",
+        enable_auto_commit=False,
+    )
+    consumer.subscribe(arguments.topics.split(","), listener=ReportAssignments(consumer, started))
+    try:
+        work(consumer, started, stopped, arguments.rate)
+    finally:
+        consumer.close()
+
+
+def _listen(started: threading.Event, stopped: threading.Event) -> None:
+    for line in sys.stdin:
+        if line.strip() == "go":
+            started.set()
+    stopped.set()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+"""Assembles the code location. `build_defs(**overrides)` makes variants for tests."""
+
+from typing import Any
+
+import dagster as dg
+from assets.assignment_plan import assignment_plan
+from assets.candidate_plans import candidate_plans
+from assets.checks import CHECKS
+from assets.group_offsets import group_offsets
+from assets.partition_lag import partition_lag
+from assets.plan_adoption import plan_adoption
+from assets.published_plan import published_plan
+
+from assets.resources import KafkaResource, SettingsResource, SparkResource, StoreResource
+from orchestration.jobs import adoption, planning, publication
+from orchestration.schedules import planning_schedule
+from orchestration.sensors import approved_plans, group_discovery
+
+
+def build_defs(**overrides: Any) -> dg.Definitions:
+    """Return the definitions, any argument of `dagster.Definitions` replaced by an override."""
+    arguments: dict[str, Any] = {
+        "assets": [
+            group_offsets,
+            partition_lag,
+            candidate_plans,
+            assignment_plan,
+            published_plan,
+            plan_adoption,
+        ],
+        "asset_checks": CHECKS,
+        "jobs": [planning, publication, adoption],
+        "schedules": [planning_schedule],
+        "sensors": [group_discovery, approved_plans],
+        "resources": {
+            "settings": SettingsResource(),
+            "kafka": KafkaResource(),
+            "store": StoreResource(),
+            "spark": SparkResource(),
+        },
+        # One Spark session a process: a process a step would start one for each step.
+        "executor": dg.in_process_executor,
+    }
+    return dg.Definitions(**(arguments | overrides))
+
+
+defs = build_defs()

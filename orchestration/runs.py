@@ -1,0 +1,46 @@
+"""Which run covers which cohorts: one by its partition, several by a range in a single run.
+
+Belongs here: the tags Dagster reads. Does not: how a choice is cut into ranges
+(`fairlead.cohorts.stretches`).
+"""
+
+from collections.abc import Iterable, Sequence
+
+import dagster as dg
+from dagster._core.storage.tags import (
+    ASSET_PARTITION_RANGE_END_TAG,
+    ASSET_PARTITION_RANGE_START_TAG,
+)
+
+from assets.partitions import COHORT
+from fairlead.cohorts import stretches
+
+IN_PROGRESS = dg.RunsFilter(
+    statuses=[
+        dg.DagsterRunStatus.QUEUED,
+        dg.DagsterRunStatus.NOT_STARTED,
+        dg.DagsterRunStatus.STARTING,
+        dg.DagsterRunStatus.STARTED,
+        dg.DagsterRunStatus.CANCELING,
+    ]
+)
+
+
+def range_tags(first: str, last: str) -> dict[str, str]:
+    """Return the tags that make one run cover the cohorts from `first` to `last`."""
+    return {ASSET_PARTITION_RANGE_START_TAG: first, ASSET_PARTITION_RANGE_END_TAG: last}
+
+
+def known_cohorts(instance: dg.DagsterInstance) -> list[str]:
+    """Return every cohort Dagster knows, in the order in which they were added."""
+    return list(instance.get_dynamic_partitions(COHORT))
+
+
+def run_requests(cohorts: Iterable[str], ordered: Sequence[str]) -> list[dg.RunRequest]:
+    """Return as few run requests as cover a choice of cohorts, and no other cohort."""
+    return [
+        dg.RunRequest(partition_key=first)
+        if first == last
+        else dg.RunRequest(tags=range_tags(first, last))
+        for first, last in stretches(cohorts, ordered)
+    ]

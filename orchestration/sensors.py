@@ -1,0 +1,60 @@
+"""Sensors: new and vanished consumer groups, and plans approved outside a planning run."""
+
+import dagster as dg
+
+from assets.partitions import COHORT, cohort
+from assets.resources import KafkaResource, SettingsResource, StoreResource
+from fairlead.cohorts import cohort_of, discover
+from orchestration.jobs import publication
+from orchestration.runs import IN_PROGRESS, known_cohorts, run_requests
+
+
+@dg.sensor(
+    minimum_interval_seconds=60,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description="Adds a partition for each new cohort of consumer groups and removes those whose "
+    "groups are gone. Nothing is removed while a run is under way: runs read their range anew at "
+    "each step.",
+)
+def group_discovery(
+    context: dg.SensorEvaluationContext, kafka: KafkaResource, settings: SettingsResource
+) -> dg.SensorResult | dg.SkipReason:
+    """Keep the partitions equal to the cohorts of the cluster's groups."""
+    current = settings.get()
+    with kafka.gateway() as gateway:
+        found = discover(gateway.list_groups(), current.discovery, current.policies)
+    known = known_cohorts(context.instance)
+    new = [key for key in found if key not in set(known)]
+    gone = [key for key in known if key not in found]
+    if gone and context.instance.get_runs_count(IN_PROGRESS):
+        gone = []
+    if not (new or gone):
+        return dg.SkipReason(f"The {len(known)} known cohorts are those of the cluster's groups.")
+    requests = []
+    if new:
+        requests.append(cohort.build_add_request(new))
+    if gone:
+        requests.append(cohort.build_delete_request(gone))
+    context.log.info("Added %s; removed %s", new or "none", gone or "none")
+    return dg.SensorResult(dynamic_partitions_requests=requests)
+
+
+@dg.sensor(
+    job=publication,
+    minimum_interval_seconds=30,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description="Starts publication of plans that were approved after their planning run ended.",
+)
+def approved_plans(
+    context: dg.SensorEvaluationContext, store: StoreResource, settings: SettingsResource
+) -> list[dg.RunRequest] | dg.SkipReason:
+    """Ask for a run over the cohorts that have an approved, unpublished plan."""
+    if context.instance.get_runs_count(IN_PROGRESS):
+        return dg.SkipReason("A run is under way; it may publish what waits.")
+    with store.open() as plans:
+        waiting = plans.approved_unpublished()
+    known = known_cohorts(context.instance)
+    cohorts = {cohort_of(plan.group, settings.get().policies) for plan in waiting} & set(known)
+    if not cohorts:
+        return dg.SkipReason(f"No approved plan waits in the partitions of {COHORT!r}.")
+    return run_requests(cohorts, known)
