@@ -1,0 +1,222 @@
+"""Fit a plan to the members that are really there.
+
+Belongs here: which share each present member gets. Does not: who is present and what the members
+are called (`members`), nor what happens without a plan (`decision`).
+"""
+
+import heapq
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlead.plans.document import PlanDocument
+
+Shares = dict[str, dict[str, npt.NDArray[np.int32]]]
+
+
+def fit(
+    plan: PlanDocument,
+    subscriptions: Mapping[str, Collection[str]],
+    partition_counts: Mapping[str, int],
+) -> Shares:
+    """Give each partition of a subscribed topic to exactly one subscriber, as the plan says.
+
+    Members that the plan names keep their share of it, as far as they still subscribe. A newcomer
+    takes over the whole share of a member that is gone, when it subscribes to all topics of it:
+    the heaviest share first, to the newcomer with the fewest topics. What is left is placed one by
+    one: topics with the fewest subscribers first, within equal subscribers the heaviest partition
+    first, each to the subscriber with the fewest partitions, then with the least weight, then the
+    lowest name.
+
+    Parameters
+    ----------
+    plan
+        The plan; its members, topics and partition counts may differ from the present ones.
+    subscriptions
+        Member name to subscribed topics.
+    partition_counts
+        Topic to number of partitions, of the topics that exist. Others are ignored.
+
+    Returns
+    -------
+    dict
+        Member name to topic to partition numbers, int32, ascending. Every member is present;
+        topics of which it owns nothing are not.
+
+    Notes
+    -----
+    Deterministic: the order of members and topics in the input has no influence. With P partitions,
+    T topics, M members: O(P log M + M T), and one (gone x T) by (T x new) product.
+
+    Examples
+    --------
+    >>> from datetime import UTC, datetime
+    >>> from fairlead.plans.document import MemberShare
+    >>> day = datetime(2026, 1, 1, tzinfo=UTC)
+    >>> plan = PlanDocument(
+    ...     group="g", version=1, plan_id="p", assignor="lag-aware", created_at=day,
+    ...     snapshot_at=day, expires_at=None, partition_counts={"t": 3},
+    ...     members={"a": MemberShare(("t",), {"t": np.array([0], np.int32)}),
+    ...              "b": MemberShare(("t",), {"t": np.array([1, 2], np.int32)})},
+    ... )
+    >>> shares = fit(plan, {"a": ["t"], "c": ["t"]}, {"t": 3})  # c came for b
+    >>> {member: share["t"].tolist() for member, share in shares.items()}
+    {'a': [0], 'c': [1, 2]}
+    """
+    group = _Group.of(plan, subscriptions, partition_counts)
+    owner = np.full(group.weights.size, -1, dtype=np.int32)
+    _keep(plan, group, owner)
+    _take_over(plan, group, owner)
+    _place(group, owner)
+    return _by_member(group, owner)
+
+
+@dataclass(frozen=True, eq=False)
+class _Group:
+    """The present group as arrays.
+
+    Parameters
+    ----------
+    members, topics
+        Sorted names; M and T of them.
+    subscribed
+        bool of shape (M, T).
+    offsets
+        int64 of shape (T + 1,): partition p of topic t has index offsets[t] + p; P in all.
+    weights
+        float64 of shape (P,): the plan's; 0 where it has none.
+    """
+
+    members: tuple[str, ...]
+    topics: tuple[str, ...]
+    subscribed: npt.NDArray[np.bool_]
+    offsets: npt.NDArray[np.int64]
+    weights: npt.NDArray[np.float64]
+
+    @classmethod
+    def of(
+        cls,
+        plan: PlanDocument,
+        subscriptions: Mapping[str, Collection[str]],
+        partition_counts: Mapping[str, int],
+    ) -> "_Group":
+        members = tuple(sorted(subscriptions))
+        subscribed_topics = set().union(*subscriptions.values())
+        topics = tuple(sorted(topic for topic in subscribed_topics if topic in partition_counts))
+        index = {topic: number for number, topic in enumerate(topics)}
+        subscribed = np.zeros((len(members), len(topics)), dtype=np.bool_)
+        for number, member in enumerate(members):
+            columns = [index[topic] for topic in subscriptions[member] if topic in index]
+            subscribed[number, columns] = True
+        counts = [partition_counts[topic] for topic in topics]
+        offsets = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
+        weights = np.zeros(offsets[-1])
+        for number, topic in enumerate(topics):
+            known = plan.weights.get(topic, np.empty(0))[: counts[number]]
+            weights[offsets[number] : offsets[number] + known.size] = known
+        return cls(members, topics, subscribed, offsets, weights)
+
+    def share(self, plan: PlanDocument, name: str) -> list[tuple[int, npt.NDArray[np.int64]]]:
+        """Return what of a plan's share still exists: topic numbers and partition indices."""
+        existing = []
+        partitions_by_topic = plan.members[name].partitions
+        for number, topic in enumerate(self.topics):
+            if topic in partitions_by_topic:
+                indices = partitions_by_topic[topic] + self.offsets[number]
+                indices = indices[indices < self.offsets[number + 1]]
+                if indices.size:
+                    existing.append((number, indices))
+        return existing
+
+
+def _keep(plan: PlanDocument, group: _Group, owner: npt.NDArray[np.int32]) -> None:
+    """Give each member that the plan names the part of its share it still subscribes to."""
+    for member, name in enumerate(group.members):
+        if name in plan.members:
+            for topic, indices in group.share(plan, name):
+                if group.subscribed[member, topic]:
+                    owner[indices] = member
+
+
+def _take_over(plan: PlanDocument, group: _Group, owner: npt.NDArray[np.int32]) -> None:
+    """Give whole shares of members that are gone to newcomers that subscribe to all of it."""
+    newcomers = np.array(
+        [i for i, name in enumerate(group.members) if name not in plan.members], dtype=np.intp
+    )
+    present = set(group.members)
+    shares = {
+        name: share
+        for name in plan.members
+        if name not in present and (share := group.share(plan, name))
+    }
+    if not newcomers.size or not shares:
+        return
+    indices = {name: np.concatenate([part for _, part in share]) for name, share in shares.items()}
+    heaviest_first = sorted(
+        shares, key=lambda name: (-group.weights[indices[name]].sum(), -indices[name].size, name)
+    )
+    needed = np.zeros((len(shares), len(group.topics)), dtype=np.float32)
+    for row, name in enumerate(heaviest_first):
+        needed[row, [topic for topic, _ in shares[name]]] = 1
+    narrowest_first = newcomers[np.argsort(group.subscribed[newcomers].sum(axis=1), kind="stable")]
+    covers = needed @ ~group.subscribed[narrowest_first].T == 0
+    for row, name in enumerate(heaviest_first):
+        if covers[row].any():
+            taker = int(covers[row].argmax())
+            owner[indices[name]] = narrowest_first[taker]
+            covers[:, taker] = False
+
+
+def _place(group: _Group, owner: npt.NDArray[np.int32]) -> None:
+    """Place what has no owner yet, evenly by count, then by weight."""
+    orphans = np.flatnonzero(owner < 0)
+    if not orphans.size:
+        return
+    owned = owner >= 0
+    counts = np.bincount(owner[owned], minlength=len(group.members))
+    loads = np.bincount(owner[owned], weights=group.weights[owned], minlength=len(group.members))
+    topic_of = np.searchsorted(group.offsets, orphans, side="right") - 1
+    for topics, members in _audiences(group, np.unique(topic_of)):
+        mine = orphans[np.isin(topic_of, topics)]
+        mine = mine[np.argsort(-group.weights[mine], kind="stable")]
+        heap = [(int(counts[m]), float(loads[m]), int(m)) for m in members]
+        heapq.heapify(heap)
+        for index, weight in zip(mine.tolist(), group.weights[mine].tolist(), strict=True):
+            count, load, member = heap[0]
+            owner[index] = member
+            heapq.heapreplace(heap, (count + 1, load + weight, member))
+        for count, load, member in heap:
+            counts[member], loads[member] = count, load
+
+
+def _audiences(
+    group: _Group, topics: npt.NDArray[np.intp]
+) -> list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
+    """Gather the topics that the same members read: the fewest members first."""
+    columns, which = np.unique(group.subscribed[:, topics], axis=1, return_inverse=True)
+    audiences = [
+        (topics[which == number], np.flatnonzero(columns[:, number]))
+        for number in range(columns.shape[1])
+    ]
+    return sorted(audiences, key=lambda audience: (audience[1].size, audience[0][0]))
+
+
+def _by_member(group: _Group, owner: npt.NDArray[np.int32]) -> Shares:
+    """Cut the owners into one array of partition numbers a member and topic."""
+    shares: Shares = {name: {} for name in group.members}
+    order = np.argsort(owner, kind="stable")
+    order = order[np.searchsorted(owner[order], 0) :]
+    if not order.size:
+        return shares
+    members = owner[order]
+    topics = np.searchsorted(group.offsets, order, side="right") - 1
+    partitions = (order - group.offsets[topics]).astype(np.int32)
+    cuts = np.flatnonzero((np.diff(members) != 0) | (np.diff(topics) != 0)) + 1
+    starts = np.concatenate(([0], cuts))
+    for member, topic, piece in zip(
+        members[starts].tolist(), topics[starts].tolist(), np.split(partitions, cuts), strict=True
+    ):
+        shares[group.members[member]][group.topics[topic]] = piece
+    return shares

@@ -1,0 +1,132 @@
+"""The members of a group as its leader sees them, and what they tell each other.
+
+Belongs here: a member's name in plans, and the user data that followers put into their
+subscriptions and their leader into the assignments. Does not: who reads what (`decision`).
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+_FORMAT: Final = 1
+
+
+@dataclass(frozen=True)
+class GroupMember:
+    """One member of a consumer group at a rebalance.
+
+    Parameters
+    ----------
+    member_id
+        The id the coordinator gave it.
+    topics
+        Its subscription.
+    instance_id
+        `group.instance.id`, of static members.
+    client_id
+        `client.id`, where the member is a follower and tells it.
+    seen_offset
+        Offset in the plan topic of the newest plan or tombstone that the member has seen; -1: none.
+    """
+
+    member_id: str
+    topics: tuple[str, ...]
+    instance_id: str | None = None
+    client_id: str | None = None
+    seen_offset: int = -1
+
+
+@dataclass(frozen=True)
+class AssignmentNote:
+    """What the leader tells every member beside its partitions.
+
+    Parameters
+    ----------
+    plan_version
+        The plan that the assignment follows; None: the fallback.
+    seen_offset
+        The newest plan or tombstone that any member had seen when the leader decided.
+    """
+
+    plan_version: int | None = None
+    seen_offset: int = -1
+
+
+def member_names(members: Iterable[GroupMember]) -> dict[str, str]:
+    """Name each member as plans do.
+
+    Returns
+    -------
+    dict
+        Member id to name: `group.instance.id`, else a `client.id` that no other member has for its
+        name, else the member id.
+
+    Examples
+    --------
+    >>> twins = [GroupMember(f"m{i}", ("t",), client_id="worker") for i in range(2)]
+    >>> member_names([*twins, GroupMember("m2", ("t",), client_id="other")])
+    {'m0': 'm0', 'm1': 'm1', 'm2': 'other'}
+    """
+    wanted = {
+        member.member_id: member.instance_id or member.client_id or member.member_id
+        for member in members
+    }
+    claims = Counter(wanted.values())
+    static = {member.member_id for member in members if member.instance_id}
+    return {
+        member_id: name if claims[name] == 1 or member_id in static else member_id
+        for member_id, name in wanted.items()
+    }
+
+
+def encode_subscription(client_id: str | None, seen_offset: int) -> bytes:
+    """Write the user data of a follower's subscription."""
+    return _encode({"client_id": client_id, "seen_offset": seen_offset})
+
+
+def decode_subscription(user_data: bytes | None) -> tuple[str | None, int]:
+    """Read `client_id` and `seen_offset`; of anything else than a follower's user data (None, -1).
+
+    Examples
+    --------
+    >>> decode_subscription(encode_subscription("orders-1", 41))
+    ('orders-1', 41)
+    >>> decode_subscription(b"")
+    (None, -1)
+    """
+    note = _decode(user_data)
+    client_id = note.get("client_id")
+    return (client_id if isinstance(client_id, str) else None), _offset(note)
+
+
+def encode_assignment(note: AssignmentNote) -> bytes:
+    """Write the user data of an assignment."""
+    return _encode({"plan_version": note.plan_version, "seen_offset": note.seen_offset})
+
+
+def decode_assignment(user_data: bytes | None) -> AssignmentNote:
+    """Read the user data of an assignment; of anything else an empty note."""
+    note = _decode(user_data)
+    version = note.get("plan_version")
+    return AssignmentNote(
+        plan_version=version if isinstance(version, int) else None, seen_offset=_offset(note)
+    )
+
+
+def _encode(values: dict[str, Any]) -> bytes:
+    return json.dumps({"fairlead": _FORMAT, **values}, separators=(",", ":")).encode()
+
+
+def _decode(user_data: bytes | None) -> dict[str, Any]:
+    try:
+        note = json.loads(user_data or b"null")
+    except (ValueError, RecursionError):
+        return {}
+    return note if isinstance(note, dict) and note.get("fairlead") == _FORMAT else {}
+
+
+def _offset(note: dict[str, Any]) -> int:
+    offset = note.get("seen_offset")
+    return offset if isinstance(offset, int) else -1

@@ -1,0 +1,144 @@
+"""Tail the plan topic in the background, so that the plan is at hand when a rebalance comes.
+
+Belongs here: the thread, its life, and what "up to date" means. Does not: what a record means
+(`plan_cache`), nor how a client library fetches it: that is a `PlanSource`.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
+
+from fairlead.followers.plan_cache import PlanCache, PlanRecord, PlanState
+
+log = logging.getLogger(__name__)
+
+_READ_S: Final = 0.25
+_FIRST_BACKOFF_S: Final = 0.5
+_LONGEST_BACKOFF_S: Final = 30.0
+
+
+class PlanSource(Protocol):
+    """The one partition of the plan topic that holds a group's key, read from its beginning."""
+
+    def read(self, timeout_s: float) -> Sequence[PlanRecord]:
+        """Wait at most `timeout_s` for the next records."""
+
+    def at_end(self) -> bool:
+        """Whether everything that was in the partition when it was opened has been read."""
+
+    def close(self) -> None:
+        """Let go of the connection."""
+
+
+class PlanReader:
+    """Keeps one group's plan current on a daemon thread.
+
+    Parameters
+    ----------
+    group
+        The group id, for the log.
+    open_source
+        Connects; called on the thread, again after each failure, with growing pauses.
+    cache
+        Takes the records in.
+    on_tick
+        Called on the thread after each read, four times a second at least.
+    """
+
+    def __init__(
+        self,
+        group: str,
+        open_source: Callable[[], PlanSource],
+        cache: PlanCache,
+        on_tick: Callable[[], None],
+    ) -> None:
+        self._group = group
+        self._open_source = open_source
+        self._cache = cache
+        self._on_tick = on_tick
+        self._progress = threading.Condition()
+        self._caught_up = False
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(
+            target=self._run, name=f"fairlead-plans-{group}", daemon=True
+        )
+
+    @property
+    def state(self) -> PlanState:
+        """The plan as known now."""
+        return self._cache.state
+
+    @property
+    def caught_up(self) -> bool:
+        """Whether the topic has been read to its end since the start."""
+        return self._caught_up
+
+    def start(self) -> None:
+        """Begin to read."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop reading. Returns when the connection is closed, within a second as a rule."""
+        self._stopping.set()
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
+            self._thread.join(timeout=5)
+
+    def current(self, *, at_least: int, timeout_s: float) -> PlanState:
+        """Return the plan, waiting only where the cache is known to be behind.
+
+        Parameters
+        ----------
+        at_least
+            An offset that somebody has seen; the cache is behind until it has got there.
+        timeout_s
+            How long to wait; then the state is whatever is known.
+        """
+        with self._progress:
+            if not self._progress.wait_for(
+                lambda: self._caught_up and self.state.offset >= at_least, timeout_s
+            ):
+                log.warning(
+                    "Group %s: the plan topic was not read to its end within %.1f s; deciding with "
+                    "what is known. Look for connection errors of the plan reader",
+                    self._group,
+                    timeout_s,
+                )
+            return self.state
+
+    def _run(self) -> None:
+        backoff_s = _FIRST_BACKOFF_S
+        while not self._stopping.is_set():
+            started = time.monotonic()
+            try:
+                self._tail()
+            except Exception as error:  # noqa: BLE001 - whatever breaks, the consumer goes on
+                if time.monotonic() - started > _LONGEST_BACKOFF_S:
+                    backoff_s = _FIRST_BACKOFF_S
+                log.warning(
+                    "Group %s: cannot read the plan topic (%s: %s); trying again in %.1f s. Until "
+                    "then the last good plan stays",
+                    self._group,
+                    type(error).__name__,
+                    error,
+                    backoff_s,
+                )
+                self._stopping.wait(backoff_s)
+                backoff_s = min(2 * backoff_s, _LONGEST_BACKOFF_S)
+
+    def _tail(self) -> None:
+        source = self._open_source()
+        try:
+            while not self._stopping.is_set():
+                records = source.read(_READ_S)
+                with self._progress:
+                    for record in records:
+                        self._cache.apply(record)
+                    if not self._caught_up and source.at_end():
+                        self._caught_up = True
+                        log.info("Group %s: the plan topic is read to its end", self._group)
+                    self._progress.notify_all()
+                self._on_tick()
+        finally:
+            source.close()

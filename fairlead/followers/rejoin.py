@@ -1,0 +1,59 @@
+"""When a newer plan is worth a rebalance.
+
+Belongs here: which plan change to ask for, once, and when. Does not: asking (each client's module).
+"""
+
+import random
+from dataclasses import dataclass, field
+
+
+@dataclass
+class RejoinSchedule:
+    """Decides when one member asks for a rebalance because of a plan its group has not heard of.
+
+    Every member that sees a newer plan draws a time within the jitter; the first to come up
+    makes the whole group rebalance, and the others then have nothing left to ask for. Each plan is
+    asked for once at most.
+
+    Parameters
+    ----------
+    jitter_s
+        The longest delay, in seconds.
+    rng
+        Draws the delay; a seeded one makes it reproducible.
+
+    Examples
+    --------
+    >>> schedule = RejoinSchedule(jitter_s=0.0)
+    >>> schedule.settle(3)  # the group rebalanced when the newest plan stood at offset 3
+    >>> [schedule.due(seen_offset=3, now=0.0), schedule.due(seen_offset=8, now=1.0)]
+    [False, True]
+    >>> schedule.due(seen_offset=8, now=2.0)
+    False
+    """
+
+    jitter_s: float
+    rng: random.Random = field(default_factory=random.Random)
+    _settled: int | None = None
+    _asked: int = -1
+    _at: float | None = None
+
+    def unsettle(self) -> None:
+        """Note that a rebalance has begun: there is nothing to ask for until it ends."""
+        self._settled = None
+
+    def settle(self, offset: int) -> None:
+        """Note that a rebalance has ended in which the plan at this offset was known."""
+        self._settled = offset
+        self._at = None
+
+    def due(self, *, seen_offset: int, now: float) -> bool:
+        """Whether to ask now. `now` is a monotonic time in seconds; true once for a plan."""
+        if self._settled is None or seen_offset <= max(self._settled, self._asked):
+            return False
+        if self._at is None:
+            self._at = now + self.rng.uniform(0.0, self.jitter_s)
+        if now < self._at:
+            return False
+        self._asked, self._at = seen_offset, None
+        return True
