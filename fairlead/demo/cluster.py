@@ -9,7 +9,6 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from queue import SimpleQueue
 from types import TracebackType
@@ -157,7 +156,7 @@ class Consumers:
         return self.processed >= self.scenario.records
 
     def _start(self, member: str) -> None:
-        command: Sequence[str] = [
+        command = [
             *(sys.executable, "-m", "fairlead.demo.worker"),
             *("--bootstrap-servers", self.bootstrap_servers),
             *("--group", self.group),

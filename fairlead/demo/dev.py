@@ -1,7 +1,7 @@
 """`fairlead dev`: services, a demo cluster under steady skewed load, and the Dagster UI on it.
 
-Under Kafka's default assignment the busiest consumer of the group `orders` gets more records than it
-can process, so that its lag grows; planned, every consumer keeps up.
+Under Kafka's default assignment the busiest consumer of the group `orders` gets more records than
+it can process, so that its lag grows; planned, every consumer keeps up.
 """
 
 import socket

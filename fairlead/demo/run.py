@@ -29,6 +29,15 @@ ADOPT_TIMEOUT_S = 60.0
 DRAIN_TIMEOUT_S = 120.0
 POLL_S = 0.1
 
+NEXT_STEPS = """
+Where to go next
+  make dev    the Dagster UI, on this cluster and with the runs you have just seen
+  make psql   SQL over the plan history, such as
+              SELECT * FROM fairlead.plan_history;
+  A consumer that follows plans: examples/kafka_python_consumer.py
+  Your own cluster: README.md, "On a real cluster"
+"""
+
 
 class _Demo:
     """The demo under way: services, and each group twice, with a plan and without."""
@@ -191,20 +200,9 @@ def demo(state_dir: Path, console: Console) -> None:
             console.print(report.render())
         with console.status("Stopping ..."):
             stack.close()
-    console.print(_next_steps(path, time.monotonic() - started_at))
-
-
-def _next_steps(path: Path, seconds: float) -> str:
-    return (
-        f"The whole demo took {seconds:.0f} s. Its figures are in {path}.\n"
-        "\n"
-        "Where to go next\n"
-        "  make dev    the Dagster UI, on this cluster and with the runs you have just seen\n"
-        "  make psql   SQL over the plan history:\n"
-        "              SELECT * FROM fairlead.plan_history;\n"
-        "  A consumer that follows plans: examples/kafka_python_consumer.py\n"
-        "  Your own cluster: README.md, 'On a real cluster'\n"
-    )
+    seconds = time.monotonic() - started_at
+    console.print(f"The whole demo took {seconds:.0f} s. Its figures are in {path}.")
+    console.print(NEXT_STEPS, highlight=False)
 
 
 def _settled(consumers: Consumers) -> bool:

@@ -1,4 +1,4 @@
-"""What `fairlead demo` and `fairlead dev` set up around the pipeline: services, schema, Dagster home.
+"""What `fairlead demo` and `fairlead dev` set up: services, the schema, a home for Dagster.
 
 Belongs here: the environment in which Dagster's processes find everything. Does not: the cluster's
 contents (`cluster`).
