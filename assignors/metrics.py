@@ -1,0 +1,121 @@
+"""How good an assignment is: balance in partitions, balance in lag, and what it disturbs.
+
+Belongs here: the figures every plan carries, computed from the assignment alone. Does not: whether
+the assignment is valid (`verifier`), nor how light the heaviest member could be (`lower_bound`).
+"""
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from assignors.assignment import Assignment
+from assignors.lower_bound import lag_lower_bound
+from assignors.problem import Int32, Int64, Problem
+
+_HALF = 32
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """The figures of one assignment. Integers are exact, whatever the lags.
+
+    Parameters
+    ----------
+    count_min, count_max
+        Fewest and most partitions of a member.
+    balance_score
+        KIP-54's: the sum over all pairs of members of the difference in their partitions.
+    lag_max, lag_mean
+        Records behind, of the heaviest member and on average.
+    lag_lower_bound
+        No assignment has a lighter heaviest member than this.
+    gap
+        How far `lag_max` lies above `lag_lower_bound`, as a share of it: 0 is proven optimal.
+    kept, moved, placed
+        Partitions that stay; whose owner is a member still but another one owns them now; that
+        had no owner, or whose owner is gone.
+    """
+
+    count_min: int
+    count_max: int
+    balance_score: int
+    lag_max: int
+    lag_mean: float
+    lag_lower_bound: int
+    gap: float
+    kept: int
+    moved: int
+    placed: int
+
+    @property
+    def lag_skew(self) -> float:
+        """The heaviest member's lag over the mean; 1 when there is no lag at all."""
+        return self.lag_max / self.lag_mean if self.lag_mean else 1.0
+
+    def as_dict(self) -> dict[str, int | float]:
+        """All figures by name, ready for JSON."""
+        return asdict(self)
+
+
+def measure(problem: Problem, assignment: Assignment) -> Metrics:
+    """Measure an assignment of a problem.
+
+    Examples
+    --------
+    The example of KAFKA-5337, with all of the lag on one member:
+
+    >>> problem = Problem.of({"t": 3}, {"a": ["t"], "b": ["t"]}, {"t": [100, 60, 50]})
+    >>> metrics = measure(problem, Assignment(problem, np.zeros(3, np.int32)))
+    >>> metrics.lag_max, metrics.lag_mean, metrics.lag_lower_bound, metrics.gap
+    (210, 105.0, 105, 1.0)
+    """
+    members = len(problem.members)
+    counts = np.sort(assignment.counts)
+    lags = member_lags(problem, assignment.owner)
+    bound = lag_lower_bound(problem)
+    heaviest = max(lags, default=0)
+    assigned = assignment.owner >= 0
+    stays = assigned & (assignment.owner == problem.owner)
+    had_owner = assigned & (problem.owner >= 0)
+    kept, owned = int(stays.sum()), int(had_owner.sum())
+    return Metrics(
+        count_min=int(counts[0]) if members else 0,
+        count_max=int(counts[-1]) if members else 0,
+        balance_score=balance_score(counts),
+        lag_max=heaviest,
+        lag_mean=sum(lags) / members if members else 0.0,
+        lag_lower_bound=bound,
+        gap=(heaviest - bound) / bound if bound else 0.0,
+        kept=kept,
+        moved=owned - kept,
+        placed=int(assigned.sum()) - owned,
+    )
+
+
+def balance_score(counts: Int64) -> int:
+    """KIP-54's balance score of partition counts: the sum of all pairwise differences.
+
+    Examples
+    --------
+    >>> balance_score(np.array([1, 2, 4]))
+    6
+    """
+    # In ascending order, the i-th of M counts is the larger one i times, the smaller one M-1-i.
+    ranks = np.arange(counts.size, dtype=np.int64)
+    return int(((2 * ranks - counts.size + 1) * np.sort(counts)).sum())
+
+
+def member_lags(problem: Problem, owner: Int32) -> list[int]:
+    """Sum the lags of each member: M exact Python integers.
+
+    Lags may be as large as int64; so that no sum overflows, halves of 32 bits are summed apart.
+    """
+    assigned = owner >= 0
+    members, weights = owner[assigned], problem.weights[assigned]
+    high = np.zeros(len(problem.members), dtype=np.int64)
+    low = np.zeros(len(problem.members), dtype=np.int64)
+    np.add.at(high, members, weights >> _HALF)
+    np.add.at(low, members, weights & (2**_HALF - 1))
+    return [
+        (upper << _HALF) + lower for upper, lower in zip(high.tolist(), low.tolist(), strict=True)
+    ]

@@ -1,0 +1,236 @@
+"""Assignment problems: who may read what, who reads what now, and how heavy each partition is.
+
+Belongs here: the flat arrays every assignor works on, and how they are laid out. Does not: checking
+what a caller hands in (`reading`), whose claim to a partition counts (`claims`), any rule of
+assignment (one module each).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+Float64 = npt.NDArray[np.float64]
+
+LARGEST_LAG = np.iinfo(np.int64).max
+
+
+class InvalidProblemError(ValueError):
+    """A problem, or an assignor's option, that contradicts itself; the message says where."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """What is known of one group member.
+
+    Parameters
+    ----------
+    topics
+        The subscription. Topics that do not exist are ignored.
+    owned
+        Topic to the partitions the member claims to own now.
+    generation
+        Of the claims, as in KIP-54's successors: the higher one wins a conflict. None: before any.
+    instance_id
+        `group.instance.id` of a static member.
+    rack
+        `client.rack`.
+    capacity
+        Relative processing speed: a member of capacity 2 is as loaded by 2 records as one of
+        capacity 1 by 1.
+    """
+
+    topics: Iterable[str]
+    owned: Mapping[str, Iterable[int]] = field(default_factory=dict)
+    generation: int | None = None
+    instance_id: str | None = None
+    rack: str | None = None
+    capacity: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """One group's assignment problem: P partitions of T topics, M members.
+
+    Partition `p` of topic number `t` has the index `topic_offsets[t] + p` in every per-partition
+    array. Build problems by `Problem.of`, which checks; the constructor takes arrays as they are.
+
+    Parameters
+    ----------
+    topics
+        T names, in Kafka's (Java's) string order.
+    partition_counts
+        int64 of shape (T,).
+    members
+        M member names, in Kafka's string order.
+    subscription_offsets, subscription_topics
+        Who reads what, as compressed rows: member `m` subscribes to
+        `subscription_topics[subscription_offsets[m]:subscription_offsets[m + 1]]`, ascending;
+        int64 of shape (M + 1,), int32.
+    weights
+        Lag in records, int64 of shape (P,), never negative. Their sum may exceed int64.
+    owner
+        The effective current owner, int32 of shape (P,): member index, -1 for none. An owner
+        always subscribes to the topic.
+    capacities
+        float64 of shape (M,), positive.
+    instance_ids, racks
+        M values, None where unknown.
+    arrival_rates
+        Records a second, float64 of shape (P,); None: unknown.
+    rack_sets, rack_set_of
+        The distinct sets of replica racks, and the number of each partition's, int32 of shape
+        (P,). None: replicas' racks are unknown.
+    """
+
+    topics: tuple[str, ...]
+    partition_counts: Int64
+    members: tuple[str, ...]
+    subscription_offsets: Int64
+    subscription_topics: Int32
+    weights: Int64
+    owner: Int32
+    capacities: Float64
+    instance_ids: tuple[str | None, ...]
+    racks: tuple[str | None, ...]
+    arrival_rates: Float64 | None = None
+    rack_sets: tuple[frozenset[str], ...] = ()
+    rack_set_of: Int32 | None = None
+
+    @classmethod
+    def of(
+        cls,
+        topics: Mapping[str, int],
+        members: Mapping[str, Iterable[str] | Member],
+        lags: Mapping[str, Sequence[int] | Int64] | None = None,
+        *,
+        arrival_rates: Mapping[str, Sequence[float] | Float64] | None = None,
+        replica_racks: Mapping[str, Sequence[Iterable[str]]] | None = None,
+    ) -> "Problem":
+        """Build a problem from dictionaries.
+
+        Parameters
+        ----------
+        topics
+            Topic to number of partitions.
+        members
+            Member name to its `Member`, or to its subscription alone.
+        lags
+            Topic to one lag a partition, in records; topics left out have no lag.
+        arrival_rates
+            Topic to records a second for each partition; topics left out have 0.
+        replica_racks
+            Topic to the racks of each partition's replicas; topics left out have none known.
+
+        Raises
+        ------
+        InvalidProblemError
+            Something is of the wrong type, out of range, or contradicts something else.
+
+        Examples
+        --------
+        >>> problem = Problem.of({"t": 3}, {"a": ["t"], "b": ["t"]}, {"t": [5, 0, 2]})
+        >>> problem.members, problem.weights.tolist()
+        (('a', 'b'), [5, 0, 2])
+        """
+        from assignors import reading  # noqa: PLC0415 - reading builds on Member
+
+        return cls(**reading.read(topics, members, lags, arrival_rates, replica_racks))
+
+    @property
+    def partition_total(self) -> int:
+        """P, the number of partitions of all topics."""
+        return int(self.topic_offsets[-1])
+
+    @cached_property
+    def topic_offsets(self) -> Int64:
+        """Index of each topic's partition 0, int64 of shape (T + 1,); the last is P."""
+        return np.concatenate((np.zeros(1, np.int64), np.cumsum(self.partition_counts)))
+
+    @cached_property
+    def topic_of(self) -> Int32:
+        """Topic number of each partition, int32 of shape (P,)."""
+        return np.repeat(np.arange(len(self.topics), dtype=np.int32), self.partition_counts)
+
+    @cached_property
+    def subscriber_offsets(self) -> Int64:
+        """Rows of `subscribers`: topic `t` has `subscribers[offsets[t]:offsets[t + 1]]`."""
+        return np.concatenate((np.zeros(1, np.int64), np.cumsum(self.subscriber_counts)))
+
+    @cached_property
+    def subscribers(self) -> Int32:
+        """Members by topic, ascending within each: the transpose of the subscriptions, int32."""
+        members = np.repeat(
+            np.arange(len(self.members), dtype=np.int32), np.diff(self.subscription_offsets)
+        )
+        return members[np.argsort(self.subscription_topics, kind="stable")]
+
+    @cached_property
+    def subscriber_counts(self) -> Int64:
+        """Number of subscribers of each topic, int64 of shape (T,)."""
+        return np.bincount(self.subscription_topics, minlength=len(self.topics)).astype(np.int64)
+
+    @cached_property
+    def equal_subscriptions(self) -> bool:
+        """Whether every topic with a partition is read by all members or by none.
+
+        Members that read nothing at all do not count.
+        """
+        counts = self.subscriber_counts[self.partition_counts > 0]
+        return bool(np.isin(counts, (0, self.readers.size)).all())
+
+    @cached_property
+    def readers(self) -> Int32:
+        """Members that read some topic with a partition, ascending, int32."""
+        used = (self.partition_counts > 0)[self.subscription_topics]
+        member = np.repeat(
+            np.arange(len(self.members), dtype=np.int32), np.diff(self.subscription_offsets)
+        )
+        return np.unique(member[used])
+
+    @cached_property
+    def assignable(self) -> npt.NDArray[np.bool_]:
+        """Which partitions have a subscriber, bool of shape (P,)."""
+        return np.repeat(self.subscriber_counts > 0, self.partition_counts)
+
+    @cached_property
+    def exact_weights(self) -> npt.NDArray[Any]:
+        """`weights` in a type whose sums are exact: int64, or Python ints where that overflows."""
+        total_is_safe = self.weights.astype(np.float64).sum() < LARGEST_LAG / 2
+        return self.weights if total_is_safe else self.weights.astype(object)
+
+    def subscribers_of(self, topic: int) -> Int32:
+        """Members that subscribe to a topic, ascending, int32."""
+        first, last = self.subscriber_offsets[topic : topic + 2]
+        return self.subscribers[first:last]
+
+    def partition_name(self, index: int) -> tuple[str, int]:
+        """Topic and partition number of a partition index."""
+        topic = int(np.searchsorted(self.topic_offsets, index, side="right")) - 1
+        return self.topics[topic], index - int(self.topic_offsets[topic])
+
+
+def kafka_order(name: str) -> bytes:
+    """Sort key of Java's `String.compareTo`: by UTF-16 code unit, not by code point."""
+    return name.encode("utf-16-be", "surrogatepass")
+
+
+def member_ring(problem: Problem) -> Int32:
+    """Members in the order Kafka's range and round robin deal to them, int32 of shape (M,).
+
+    Static members first, by instance id, then the others, by member id (`MemberInfo.compareTo`).
+    """
+
+    def key(member: int) -> tuple[bool, bytes]:
+        instance_id = problem.instance_ids[member]
+        name = problem.members[member] if instance_id is None else instance_id
+        return instance_id is None, kafka_order(name)
+
+    if not any(problem.instance_ids):
+        return np.arange(len(problem.members), dtype=np.int32)
+    return np.array(sorted(range(len(problem.members)), key=key), dtype=np.int32)

@@ -1,0 +1,269 @@
+"""Problems read from dictionaries: every check there is on what a caller hands in.
+
+Belongs here: types, ranges and contradictions, each error naming the place as a path such as
+`members.C0.owned.t0`. Does not: the layout of the arrays (`problem`).
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from assignors.claims import effective_owner
+from assignors.problem import (
+    LARGEST_LAG,
+    Float64,
+    Int32,
+    Int64,
+    InvalidProblemError,
+    Member,
+    kafka_order,
+)
+
+LARGEST_COUNT = 2**31 - 1
+_SHOWN = 60
+
+
+def read(
+    topics: Any, members: Any, lags: Any, arrival_rates: Any, replica_racks: Any
+) -> dict[str, Any]:
+    """Check a problem's parts and lay them out as the fields of `Problem`."""
+    counts = _read_topics(topics)
+    names = tuple(sorted(counts, key=kafka_order))
+    offsets = dict(
+        zip(names, np.cumsum([0, *(counts[name] for name in names)]).tolist(), strict=False)
+    )
+    people = _read_members(members)
+    everybody = list(people.values())
+    subscriptions = [_subscription(name, member, names) for name, member in people.items()]
+    return {
+        "topics": names,
+        "partition_counts": np.array([counts[name] for name in names], dtype=np.int64),
+        "members": tuple(people),
+        "subscription_offsets": np.cumsum([0, *(row.size for row in subscriptions)]).astype(
+            np.int64
+        ),
+        "subscription_topics": np.concatenate([*subscriptions, np.empty(0, np.int32)]),
+        "weights": _read_lags(lags, counts, names),
+        "owner": _read_owner(people, counts, offsets),
+        "capacities": np.array([_capacity(*item) for item in people.items()], dtype=np.float64),
+        "instance_ids": _instance_ids(people),
+        "racks": tuple(member.rack for member in everybody),
+        "arrival_rates": _read_rates(arrival_rates, counts, names),
+        **_read_racks(replica_racks, counts, names),
+    }
+
+
+def _fail(where: str, what: str) -> NoReturn:
+    raise InvalidProblemError(f"{where}: {what}")
+
+
+def _mapping(value: Any, where: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        _fail(where, f"{_show(value)} is not an object")
+    for key in value:
+        if not isinstance(key, str):
+            _fail(where, f"the name {_show(key)} is not a text")
+    return value
+
+
+def _items(value: Any, where: str) -> list[Any]:
+    """Take any iterable but a text, whose characters nobody means."""
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        _fail(where, f"{_show(value)} is not a list")
+    return list(value)
+
+
+def _show(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
+
+
+def _integer(value: Any, where: str) -> int:
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
+        _fail(where, f"{_show(value)} is not an integer")
+    return int(value)
+
+
+def _read_topics(topics: Any) -> dict[str, int]:
+    counts = {}
+    for topic, count in _mapping(topics, "topics").items():
+        if not 0 <= _integer(count, f"topics.{topic}") <= LARGEST_COUNT:
+            _fail(f"topics.{topic}", f"{count} is not a number of partitions")
+        counts[topic] = int(count)
+    return counts
+
+
+def _read_members(members: Any) -> dict[str, Member]:
+    everybody = {
+        name: value if isinstance(value, Member) else Member(topics=value)
+        for name, value in _mapping(members, "members").items()
+    }
+    return {name: everybody[name] for name in sorted(everybody, key=kafka_order)}
+
+
+def _subscription(name: str, member: Member, topics: tuple[str, ...]) -> Int32:
+    where = f"members.{name}.topics"
+    wanted = _items(member.topics, where)
+    for topic in wanted:
+        if not isinstance(topic, str):
+            _fail(where, f"{_show(topic)} is not a topic's name")
+    if len(set(wanted)) < len(wanted):
+        twice = next(topic for topic in wanted if wanted.count(topic) > 1)
+        _fail(where, f"names {twice!r} twice")
+    number = {topic: index for index, topic in enumerate(topics)}
+    return np.array(sorted(number[topic] for topic in wanted if topic in number), dtype=np.int32)
+
+
+def _instance_ids(members: dict[str, Member]) -> tuple[str | None, ...]:
+    seen: dict[str, str] = {}
+    for name, member in members.items():
+        for attribute in ("instance_id", "rack"):
+            value = getattr(member, attribute)
+            if value is not None and (not isinstance(value, str) or not value):
+                _fail(f"members.{name}.{attribute}", f"{_show(value)} is not a text")
+        if member.instance_id is None:
+            continue
+        if member.instance_id in seen:
+            other = seen[member.instance_id]
+            _fail(f"members.{name}.instance_id", f"{member.instance_id!r} is {other}'s too")
+        seen[member.instance_id] = name
+    return tuple(member.instance_id for member in members.values())
+
+
+def _capacity(name: str, member: Member) -> float:
+    where, value = f"members.{name}.capacity", member.capacity
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+        _fail(where, f"{_show(value)} is not a number")
+    capacity = float(value) if abs(value) < 2**1000 else math.inf
+    if not (math.isfinite(capacity) and capacity > 0):
+        _fail(where, f"{_show(value)} is not a positive number")
+    return capacity
+
+
+def _read_owner(
+    members: dict[str, Member], counts: dict[str, int], offsets: dict[str, int]
+) -> Int32:
+    partitions: list[Int64] = []
+    claimants: list[int] = []
+    generations: list[int] = []
+    for number, (name, member) in enumerate(members.items()):
+        where = f"members.{name}.generation"
+        generation = -1 if member.generation is None else _integer(member.generation, where)
+        if not -1 <= generation <= LARGEST_COUNT:
+            _fail(where, f"{generation} is no generation")
+        read = set(member.topics)
+        for topic, owned in _mapping(member.owned, f"members.{name}.owned").items():
+            claim = _partitions(owned, f"members.{name}.owned.{topic}")
+            # The partition or the whole topic may have been deleted since it was owned.
+            claim = claim[claim < counts.get(topic, 0)]
+            if topic in read and claim.size:
+                partitions.append(claim + offsets[topic])
+                claimants.append(number)
+                generations.append(generation)
+    sizes = [claim.size for claim in partitions]
+    return effective_owner(
+        np.concatenate([*partitions, np.empty(0, np.int64)]),
+        np.repeat(np.array(claimants, dtype=np.int32), sizes),
+        np.repeat(np.array(generations, dtype=np.int64), sizes),
+        partition_total=sum(counts.values()),
+    )
+
+
+def _partitions(owned: Any, where: str) -> Int64:
+    values = _integers(owned, where)
+    if values.size and (values.min() < 0 or values.max() > LARGEST_COUNT):
+        _fail(where, "a partition number is out of range")
+    if np.unique(values).size < values.size:
+        _fail(where, "names a partition twice")
+    return values
+
+
+def _integers(values: Any, where: str) -> Int64:
+    """Read non-bool integers within int64; the types are looked at before numpy unifies them."""
+    if not (isinstance(values, np.ndarray) and values.dtype.kind in "iu"):
+        values = _items(values, where)
+        for kind in set(map(type, values)):
+            if issubclass(kind, bool) or not issubclass(kind, int | np.integer):
+                wrong = next(value for value in values if type(value) is kind)
+                _fail(where, f"{_show(wrong)} is not an integer")
+    array = np.asarray(values, dtype=None if len(values) else np.int64)
+    if array.ndim != 1:
+        _fail(where, "is not a flat list")
+    if array.dtype != np.int64 and array.size:
+        outside = [value for value in array.tolist() if not -LARGEST_LAG <= value <= LARGEST_LAG]
+        if outside:
+            _fail(where, f"{outside[0]} does not fit 64 bits")
+    return array.astype(np.int64, copy=False)
+
+
+def _read_lags(lags: Any, counts: dict[str, int], names: tuple[str, ...]) -> Int64:
+    by_topic = {}
+    for topic, values in _per_partition(lags, counts, "lags"):
+        where = f"lags.{topic}"
+        array = _integers(values, where)
+        _check_length(array, counts[topic], where)
+        if array.size and array.min() < 0:
+            _fail(where, f"{array.min()} is negative")
+        by_topic[topic] = array
+    return _flat(by_topic, counts, names, np.int64)
+
+
+def _read_rates(rates: Any, counts: dict[str, int], names: tuple[str, ...]) -> Float64 | None:
+    if rates is None:
+        return None
+    by_topic = {}
+    for topic, values in _per_partition(rates, counts, "arrival_rates"):
+        where = f"arrival_rates.{topic}"
+        for value in (listed := _items(values, where)):
+            if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+                _fail(where, f"{_show(value)} is not a number")
+        array = np.array(listed, dtype=np.float64)
+        _check_length(array, counts[topic], where)
+        if not (np.isfinite(array).all() and (array >= 0).all()):
+            _fail(where, "a rate is negative or not finite")
+        by_topic[topic] = array
+    return _flat(by_topic, counts, names, np.float64)
+
+
+def _read_racks(racks: Any, counts: dict[str, int], names: tuple[str, ...]) -> dict[str, Any]:
+    if racks is None:
+        return {}
+    numbers: dict[frozenset[str], int] = {frozenset(): 0}
+    by_topic = {}
+    for topic, values in _per_partition(racks, counts, "replica_racks"):
+        where = f"replica_racks.{topic}"
+        replicas = [_items(value, where) for value in _items(values, where)]
+        if not all(isinstance(rack, str) for row in replicas for rack in row):
+            _fail(where, "a rack is not a text")
+        sets = [numbers.setdefault(frozenset(row), len(numbers)) for row in replicas]
+        by_topic[topic] = np.array(sets, dtype=np.int32)
+        _check_length(by_topic[topic], counts[topic], where)
+    rack_set_of = _flat(by_topic, counts, names, np.int32)
+    return {"rack_sets": tuple(numbers), "rack_set_of": rack_set_of}
+
+
+def _per_partition(values: Any, counts: dict[str, int], where: str) -> Iterable[tuple[str, Any]]:
+    if values is None:
+        return
+    for topic, row in _mapping(values, where).items():
+        if topic not in counts:
+            _fail(f"{where}.{topic}", "the topic is not in topics")
+        yield topic, row
+
+
+def _check_length(array: npt.NDArray[Any], count: int, where: str) -> None:
+    if array.shape != (count,):
+        _fail(where, f"{array.size} values for {count} partitions")
+
+
+def _flat(
+    by_topic: dict[str, npt.NDArray[Any]],
+    counts: dict[str, int],
+    names: tuple[str, ...],
+    dtype: type,
+) -> npt.NDArray[Any]:
+    rows = [by_topic.get(name, np.zeros(counts[name], dtype)) for name in names]
+    return np.concatenate([*rows, np.empty(0, dtype)]).astype(dtype, copy=False)

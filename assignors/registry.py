@@ -1,0 +1,61 @@
+"""The assignors by name, as policies, the command line and followers ask for them.
+
+Belongs here: names, and that options are known. Does not: what an option means (each assignor).
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from assignors.assignment import Assignment
+from assignors.lag_aware import lag_aware
+from assignors.problem import InvalidProblemError, Problem
+from assignors.ranges import range_
+from assignors.round_robin import round_robin
+
+
+# A pure function of the problem; options are keyword-only.
+Assignor = Callable[..., Assignment]
+
+ASSIGNORS: Mapping[str, Assignor] = MappingProxyType(
+    {
+        "range": range_,
+        "roundrobin": round_robin,
+        "lag-aware": lag_aware,
+    }
+)
+
+
+def assign(name: str, problem: Problem, **options: Any) -> Assignment:
+    """Run an assignor by name.
+
+    Raises
+    ------
+    InvalidProblemError
+        There is no such assignor, it has no such option, or the option cannot have that value.
+
+    Examples
+    --------
+    >>> assign("range", Problem.of({"t": 1}, {"a": ["t"]})).by_member()
+    {'a': {'t': [0]}}
+    """
+    check_options(name, options)
+    return ASSIGNORS[name](problem, **options)
+
+
+def check_options(name: str, options: Mapping[str, Any]) -> None:
+    """Refuse an unknown assignor, or options it does not have.
+
+    Raises
+    ------
+    InvalidProblemError
+        The message lists what there is.
+    """
+    if name not in ASSIGNORS:
+        raise InvalidProblemError(f"assignor: {name!r} is none of {', '.join(ASSIGNORS)}")
+    _, *known = inspect.signature(ASSIGNORS[name]).parameters
+    for option in options:
+        if option not in known:
+            has = ", ".join(known) or "none"
+            raise InvalidProblemError(f"options.{option}: {name} has no such option (has: {has})")

@@ -1,0 +1,51 @@
+"""Round-robin assignment: all partitions in order, dealt around one ring of members.
+
+Belongs here: the rule of Kafka's RoundRobinAssignor. Does not: the order of members
+(`problem.member_ring`).
+"""
+
+import numpy as np
+
+from assignors.assignment import Assignment
+from assignors.problem import Problem, member_ring
+
+
+def round_robin(problem: Problem) -> Assignment:
+    """Deal partitions, by topic and number, to the next member on the ring that may read them.
+
+    Parameters
+    ----------
+    problem
+        P partitions of T topics. Weights and current owners are ignored.
+
+    Returns
+    -------
+    Assignment
+        What Kafka's RoundRobinAssignor gives, partition by partition.
+
+    Notes
+    -----
+    O(P + subscriptions log M). Equal subscriptions give counts that differ by one at most;
+    different ones can pile everything on one member.
+
+    Examples
+    --------
+    >>> round_robin(Problem.of({"t": 3, "u": 1}, {"a": ["t", "u"], "b": ["t", "u"]})).by_member()
+    {'a': {'t': [0, 2]}, 'b': {'t': [1], 'u': [0]}}
+    """
+    owner = np.full(problem.partition_total, -1, dtype=np.int32)
+    ring = member_ring(problem)
+    rank = np.empty(ring.size, dtype=np.int32)
+    rank[ring] = np.arange(ring.size, dtype=np.int32)
+    place = 0
+    for topic, count in enumerate(problem.partition_counts.tolist()):
+        subscribers = problem.subscribers_of(topic)
+        if not (subscribers.size and count):
+            continue
+        places = np.sort(rank[subscribers])
+        start = int(np.searchsorted(places, place))
+        dealt = np.resize(np.roll(places, -start), count)
+        first = problem.topic_offsets[topic]
+        owner[first : first + count] = ring[dealt]
+        place = int(dealt[-1]) + 1
+    return Assignment(problem, owner)

@@ -1,0 +1,70 @@
+"""The one place that says what makes an assignment valid.
+
+Belongs here: the invariants every assignor guarantees; tests, asset checks and publication all ask
+here. Does not: how good an assignment is (`metrics`).
+"""
+
+import numpy as np
+
+from assignors.assignment import Assignment
+from assignors.problem import Problem
+
+_SHOWN = 5
+
+
+def violations(problem: Problem, assignment: Assignment) -> list[str]:
+    """List what is wrong with an assignment of a problem; empty when it is valid.
+
+    Valid: one entry a partition; each partition of a topic that somebody subscribes to has an
+    owner; every owner is a member of the group and subscribes to the topic.
+
+    Parameters
+    ----------
+    problem
+        P partitions, M members. Need not be the object the assignment was made for.
+    assignment
+        What to check.
+
+    Returns
+    -------
+    One sentence a kind of violation, naming at most five partitions of it.
+
+    Examples
+    --------
+    >>> problem = Problem.of({"t": 2, "u": 1}, {"a": ["t"], "b": ["u"]})
+    >>> violations(problem, Assignment(problem, np.array([0, -1, 0], np.int32)))
+    ['1 partitions have no owner: t-1', '1 partitions go to a member that does not subscribe: u-0']
+    """
+    owner = assignment.owner
+    if owner.shape != (problem.partition_total,):
+        return [f"{owner.size} owners for {problem.partition_total} partitions"]
+    known = (owner >= -1) & (owner < len(problem.members))
+    missing = known & (owner == -1) & problem.assignable
+    assigned = np.flatnonzero(known & (owner >= 0))
+    pairs = np.int64(len(problem.topics)) * owner[assigned] + problem.topic_of[assigned]
+    ineligible = np.zeros(owner.shape, dtype=bool)
+    ineligible[assigned[~np.isin(pairs, _subscribed_pairs(problem))]] = True
+    found = (
+        (~known, "go to a member that does not exist"),
+        (missing, "have no owner"),
+        (ineligible, "go to a member that does not subscribe"),
+    )
+    return [
+        f"{np.count_nonzero(mask)} partitions {what}: {_names(problem, np.flatnonzero(mask))}"
+        for mask, what in found
+        if mask.any()
+    ]
+
+
+def _subscribed_pairs(problem: Problem) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    members = np.repeat(
+        np.arange(len(problem.members), dtype=np.int64), np.diff(problem.subscription_offsets)
+    )
+    return members * len(problem.topics) + problem.subscription_topics
+
+
+def _names(problem: Problem, partitions: np.ndarray[tuple[int], np.dtype[np.int64]]) -> str:
+    shown = [
+        "{}-{}".format(*problem.partition_name(index)) for index in partitions[:_SHOWN].tolist()
+    ]
+    return ", ".join(shown) + (", ..." if partitions.size > _SHOWN else "")
