@@ -1,6 +1,6 @@
-"""What tests share: one embedded Kafka, one Postgres and one Spark session a run, each started when
-the first test asks for it.
+"""What tests share: one embedded Kafka and Postgres and one Spark session a run.
 
+Each is started when the first test asks for it, so that tests which need none start none.
 Belongs here: fixtures that several test folders use. Does not: fixtures of one folder.
 """
 
@@ -8,7 +8,6 @@ import os
 import sys
 import uuid
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -16,6 +15,7 @@ import psycopg
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 from psycopg import sql
+from pydantic import SecretStr
 
 from fairlead.sandbox import Sandbox, Services
 from fairlead.settings import KafkaSettings, PostgresSettings, Settings, SparkSettings
@@ -62,7 +62,7 @@ def settings(services: Services, tmp_path_factory: pytest.TempPathFactory) -> Se
         state_dir=state_dir,
         warehouse=str(state_dir / "warehouse"),
         kafka=KafkaSettings(bootstrap_servers=services.bootstrap_servers),
-        postgres=PostgresSettings(url=services.postgres_url),
+        postgres=PostgresSettings(url=SecretStr(services.postgres_url)),
         spark=SparkSettings(master="local[2]", properties={"spark.sql.shuffle.partitions": "2"}),
     )
 
@@ -72,7 +72,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
     """Return the run's Spark session."""
     from pyspark.sql import SparkSession  # noqa: PLC0415 - seconds, for those who need it
 
-    scratch: Path = tmp_path_factory.mktemp("spark")
+    scratch = tmp_path_factory.mktemp("spark")
     session = (
         SparkSession.builder.master("local[2]")
         .config("spark.ui.enabled", "false")

@@ -32,7 +32,8 @@ EXCLUDED: Final = tuple(
     f"org.apache.kafka:connect-{part}" for part in ("runtime", "api", "transforms", "json")
 )
 DOWNLOAD_TIMEOUT_S: Final = 900
-_MARKER: Final = "complete"
+_LISTING: Final = "listing"
+_SPARK_HOME: Final = Path(pyspark.__path__[0])
 
 
 def cache_dir() -> Path:
@@ -59,33 +60,39 @@ def kafka_classpath(progress: Callable[[str], None] = lambda _: None) -> list[Pa
     target = cache_dir() / f"kafka-{KAFKA_VERSION}"
     target.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{target}.lock"):
-        if not (target / _MARKER).exists():
+        if not _complete(target):
             progress(f"Downloading Apache Kafka {KAFKA_VERSION} (40 MB, once) to {target}")
             shutil.rmtree(target, ignore_errors=True)
             _download(target)
-            (target / _MARKER).touch()
+            names = sorted(jar.name for jar in target.glob("*.jar"))
+            (target / _LISTING).write_text("\n".join(names))
     # Spark brings the Scala library that Kafka runs on, and leaves it out of what it resolves.
-    scala = sorted((Path(pyspark.__path__[0]) / "jars").glob("scala-library-2.13.*.jar"))
+    scala = sorted((_SPARK_HOME / "jars").glob("scala-library-2.13.*.jar"))
     return [*sorted(target.glob("*.jar")), *scala]
+
+
+def _complete(target: Path) -> bool:
+    """Whether every jar is there; the listing is written last."""
+    listing = target / _LISTING
+    return listing.exists() and all(
+        (target / name).exists() for name in listing.read_text().splitlines()
+    )
 
 
 def _download(target: Path) -> None:
     """Resolve the artifacts into `target` by a Spark application that does nothing else."""
+    find_java()  # Spark's own words for a missing Java are worse
     with TemporaryDirectory(dir=target.parent) as scratch:
         application = Path(scratch) / "nothing.py"
         application.touch()
         command = [
-            *(str(Path(pyspark.__path__[0]) / "bin" / "spark-submit"),),
+            str(_SPARK_HOME / "bin" / "spark-submit"),
             *("--conf", f"spark.jars.ivy={scratch}"),
             *("--packages", ",".join(PACKAGES)),
             *("--exclude-packages", ",".join(EXCLUDED)),
             str(application),
         ]
-        env = {
-            **os.environ,
-            "JAVA_HOME": str(find_java().resolve().parent.parent),
-            "PYSPARK_PYTHON": sys.executable,
-        }
+        env = {**os.environ, "SPARK_HOME": str(_SPARK_HOME), "PYSPARK_PYTHON": sys.executable}
         try:
             result = subprocess.run(
                 command,
@@ -101,7 +108,7 @@ def _download(target: Path) -> None:
         except subprocess.TimeoutExpired as error:
             raise SandboxError(
                 f"Apache Kafka's jars did not arrive within {DOWNLOAD_TIMEOUT_S} s: is the network "
-                "slow or blocked? Running it again continues from the start."
+                "slow or blocked?"
             ) from error
         if result.returncode:
             log = target.parent / "download.log"

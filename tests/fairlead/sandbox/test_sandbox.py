@@ -1,14 +1,17 @@
 """The sandbox as a whole, on real services."""
 
+from collections.abc import Callable
+
 import psycopg
 import pytest
 from confluent_kafka.admin import AdminClient
+from pyspark.sql import SparkSession
 
 from fairlead.sandbox import Services
 
 
 @pytest.mark.kafka
-def test_kafka_answers(services: Services, kafka_topic) -> None:
+def test_kafka_answers(services: Services, kafka_topic: Callable[..., str]) -> None:
     """A topic can be made on the embedded broker."""
     topic = kafka_topic(partitions=3)
     admin = AdminClient({"bootstrap.servers": services.bootstrap_servers})
@@ -24,6 +27,6 @@ def test_postgres_answers(database: str) -> None:
 
 
 @pytest.mark.spark
-def test_spark_answers(spark) -> None:
+def test_spark_answers(spark: SparkSession) -> None:
     """The session runs a job."""
     assert spark.range(3).count() == 3
