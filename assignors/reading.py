@@ -23,6 +23,8 @@ from assignors.problem import (
 )
 
 LARGEST_COUNT = 2**31 - 1
+# Far beyond any cluster; a mistyped count is refused before it is given memory.
+LARGEST_TOTAL = 10_000_000
 _SHOWN = 60
 
 
@@ -93,6 +95,8 @@ def _read_topics(topics: Any) -> dict[str, int]:
         if not 0 <= _integer(count, f"topics.{topic}") <= LARGEST_COUNT:
             _fail(f"topics.{topic}", f"{count} is not a number of partitions")
         counts[topic] = int(count)
+    if (total := sum(counts.values())) > LARGEST_TOTAL:
+        _fail("topics", f"{total} partitions are more than the {LARGEST_TOTAL} a problem may have")
     return counts
 
 

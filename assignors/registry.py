@@ -14,7 +14,6 @@ from assignors.problem import InvalidProblemError, Problem
 from assignors.ranges import range_
 from assignors.round_robin import round_robin
 
-
 # A pure function of the problem; options are keyword-only.
 Assignor = Callable[..., Assignment]
 
