@@ -7,6 +7,7 @@
     ├── InvalidPlanError      a plan document that cannot be read or breaks an invariant
     ├── SandboxError          the embedded Kafka or Postgres does not start, answer or stop
     ├── KafkaUnavailableError a broker does not answer in time: worth a retry
+    ├── StoreUnavailableError Postgres does not answer in time: worth a retry
     ├── GroupError            one consumer group cannot be read; others are not affected
     └── PlanStateError        a transition the life of a plan does not have
         ├── StalePlanError    the group no longer is what the plan was made for
@@ -37,6 +38,10 @@ class SandboxError(FairleadError):
 
 class KafkaUnavailableError(FairleadError):
     """A broker does not answer in time; the same call may succeed later."""
+
+
+class StoreUnavailableError(FairleadError):
+    """Postgres does not answer in time or ended the connection; the same call may succeed later."""
 
 
 class GroupError(FairleadError):

@@ -1,0 +1,99 @@
+"""May a plan be published unasked? The policy's answer, with every reason in words.
+
+Belongs here: weighing a plan against the policy's approval rules. Does not: recording the answer
+(`fairlead.store`), nor a person's approval. Pure.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from fairlead.policy import Approval
+
+
+@dataclass(frozen=True)
+class PlanFacts:
+    """What approval rules look at.
+
+    Parameters
+    ----------
+    moved
+        Partitions taken from an owner that is present.
+    placed
+        Partitions without an owner that get one.
+    improvement
+        Share by which the heaviest member's load falls; negative where it rises.
+    statuses
+        The statuses that partitions of the group have in the plan's snapshot.
+    """
+
+    moved: int
+    placed: int
+    improvement: float
+    statuses: Collection[str]
+
+
+@dataclass(frozen=True)
+class ApprovalDecision:
+    """Whether the policy approves, and why or why not."""
+
+    approved: bool
+    reason: str
+
+
+def decide(approval: Approval, facts: PlanFacts) -> ApprovalDecision:
+    """Weigh a plan against a policy's approval rules.
+
+    The improvement asked for does not bind a plan that places partitions without an owner: their
+    lag was nobody's load before, and must be somebody's after.
+
+    Examples
+    --------
+    >>> facts = PlanFacts(moved=12, placed=0, improvement=0.4, statuses={"OK"})
+    >>> decide(Approval(automatic=True, max_moves=10), facts).reason
+    'waits for a person: 12 partitions move, the policy allows 10'
+    >>> decide(Approval(automatic=True, max_moves=20), facts).approved
+    True
+    """
+    if not approval.automatic:
+        return ApprovalDecision(
+            approved=False, reason="waits for a person: the policy approves nothing by itself"
+        )
+    objections = _objections(approval, facts)
+    if objections:
+        return ApprovalDecision(
+            approved=False, reason=f"waits for a person: {'; '.join(objections)}"
+        )
+    return ApprovalDecision(approved=True, reason=f"approved by policy: {_merits(facts)}")
+
+
+def _objections(approval: Approval, facts: PlanFacts) -> list[str]:
+    objections = []
+    if approval.max_moves is not None and facts.moved > approval.max_moves:
+        objections.append(f"{_moves(facts.moved)}, the policy allows {approval.max_moves:,}")
+    if not facts.placed and facts.improvement < approval.min_improvement:
+        objections.append(
+            f"{_change(facts.improvement)}, the policy asks for a fall of "
+            f"{_percent(approval.min_improvement)} at least"
+        )
+    risky = sorted(set(facts.statuses) & set(approval.forbidden_statuses))
+    if risky:
+        objections.append(f"partitions are in {' and '.join(risky)}")
+    return objections
+
+
+def _merits(facts: PlanFacts) -> str:
+    placed = f", {facts.placed:,} without an owner get one" if facts.placed else ""
+    return f"{_moves(facts.moved)}{placed}, {_change(facts.improvement)}"
+
+
+def _moves(count: int) -> str:
+    return f"{count:,} {'partition moves' if count == 1 else 'partitions move'}"
+
+
+def _change(improvement: float) -> str:
+    verb = "falls" if improvement >= 0 else "rises"
+    return f"the heaviest member's load {verb} by {_percent(abs(improvement))}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"

@@ -1,0 +1,20 @@
+"""Postgres: every plan with its life, every decision, and the history of lag and balance.
+
+Tables live in the schema `fairlead` (`models`), which Alembic migrates (`migrate`). The rules that
+must hold whoever writes (transitions, immutable documents, append-only events) are enforced there,
+by constraints and triggers; `PlanStore` is the planner's way in.
+"""
+
+from fairlead.store.engine import create_store_engine
+from fairlead.store.plans import PlanStore, Publication
+from fairlead.store.records import NoPlan, PlanDraft, StoredDecision, StoredPlan
+
+__all__ = [
+    "NoPlan",
+    "PlanDraft",
+    "PlanStore",
+    "Publication",
+    "StoredDecision",
+    "StoredPlan",
+    "create_store_engine",
+]

@@ -1,0 +1,51 @@
+"""Bulk rows by COPY.
+
+Belongs here: the way from an Arrow table into a Postgres table. Does not: which rows.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import psycopg
+import pyarrow as pa
+import pyarrow.csv
+from psycopg import sql
+from sqlalchemy import Connection, FromClause
+
+_CHUNK_ROWS: Final = 65_536
+# Arrow quotes every string and leaves null empty: just what COPY's CSV calls text and null.
+_CSV: Final = pa.csv.WriteOptions(include_header=False, quoting_style="needed")
+
+
+def copy_rows(connection: Connection, table: FromClause, rows: pa.Table) -> None:
+    """Append rows within the connection's transaction.
+
+    Parameters
+    ----------
+    connection
+        On psycopg 3.
+    table
+        The table to append to.
+    rows
+        Columns named like the table's; those the table has besides take their defaults. Arrow
+        writes the CSV and libpq sends it: no row becomes a Python object.
+    """
+    driver = connection.connection.driver_connection
+    if not isinstance(driver, psycopg.Connection):
+        raise TypeError(f"COPY needs psycopg 3, not {type(driver).__name__}")
+    statement = sql.SQL("COPY {} ({}) FROM STDIN (FORMAT csv)").format(
+        sql.Identifier(*str(table).split(".")),
+        sql.SQL(", ").join(map(sql.Identifier, rows.column_names)),
+    )
+    with driver.cursor() as cursor, cursor.copy(statement) as copy:
+        for batch in rows.to_batches(max_chunksize=_CHUNK_ROWS):
+            sink = pa.BufferOutputStream()
+            pa.csv.write_csv(batch, sink, _CSV)
+            copy.write(sink.getvalue().to_pybytes())
+
+
+def with_constants(rows: pa.Table, constants: Mapping[str, object]) -> pa.Table:
+    """Return the rows with further columns of one value each."""
+    for name, value in constants.items():
+        rows = rows.append_column(name, pa.repeat(pa.scalar(value), rows.num_rows))
+    return rows

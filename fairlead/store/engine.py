@@ -1,0 +1,133 @@
+"""The way to Postgres: one engine, one transaction at a time, and errors in Fairlead's own words.
+
+Belongs here: drivers, time-outs, and what a database error means. Does not: any query.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import psycopg
+from sqlalchemy import URL, Connection, Engine, create_engine, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError
+
+from fairlead.errors import (
+    ConfigurationError,
+    FairleadError,
+    PlanStateError,
+    StoreUnavailableError,
+    TamperedPlanError,
+)
+from fairlead.settings import PostgresSettings
+
+_CONNECT_TIMEOUT_S: Final = 10
+_SESSION: Final = {
+    "timezone": "UTC",
+    "lock_timeout": "60s",
+    "statement_timeout": "10min",
+    # A planner that hangs must not hold a group's lock for ever; longer than any send to Kafka.
+    "idle_in_transaction_session_timeout": "5min",
+}
+# What the triggers and Postgres itself say, by SQLSTATE.
+_BY_SQLSTATE: Final[dict[str, type[FairleadError]]] = {
+    "FL001": PlanStateError,
+    "FL002": PlanStateError,
+    "FL003": TamperedPlanError,
+}
+_NOT_MIGRATED: Final = frozenset({"3F000", "42P01", "42703", "42883"})
+
+
+def create_store_engine(database: PostgresSettings | str) -> Engine:
+    """Make the engine for Fairlead's database. It connects when first used.
+
+    Parameters
+    ----------
+    database
+        The settings, or a URL as libpq and SQLAlchemy write them. The driver is psycopg 3, also
+        where the URL names none: SQLAlchemy's own choice has changed between releases, and
+        Dagster brings psycopg2.
+
+    Raises
+    ------
+    ConfigurationError
+        The URL is none of a Postgres database. The message does not repeat it: it may hold a
+        password.
+
+    Examples
+    --------
+    >>> create_store_engine("postgresql://fairlead:secret@db/fairlead").url
+    postgresql+psycopg://fairlead:***@db/fairlead
+    """
+    url = _driver_url(database if isinstance(database, str) else database.url.get_secret_value())
+    given = url.query.get("options", ())
+    options = [given] if isinstance(given, str) else list(given)
+    session = [f"-c {name}={value}" for name, value in _SESSION.items()]
+    return create_engine(
+        url,
+        pool_pre_ping=True,
+        hide_parameters=True,  # plan documents do not belong in messages
+        connect_args={
+            "application_name": "fairlead",
+            "connect_timeout": _CONNECT_TIMEOUT_S,
+            "options": " ".join(session + options),  # the URL's own come last: they win
+        },
+    )
+
+
+def _driver_url(text: str) -> URL:
+    try:
+        url = make_url(text)
+    except ArgumentError as error:
+        raise ConfigurationError(
+            "postgres.url is no database URL such as postgresql://user@host/database"
+        ) from error
+    if url.get_backend_name() not in {"postgresql", "postgres"}:
+        raise ConfigurationError(
+            f"postgres.url is a {url.get_backend_name()} URL, not a Postgres one"
+        )
+    return url.set(drivername="postgresql+psycopg")
+
+
+@contextmanager
+def transaction(engine: Engine) -> Iterator[Connection]:
+    """Open a connection, commit at the end, roll back on any error.
+
+    Raises
+    ------
+    StoreUnavailableError
+        The database does not answer, ended the connection, or a lock was not free in time.
+    ConfigurationError
+        The schema is missing or older than this version of Fairlead.
+    PlanStateError, TamperedPlanError
+        A trigger refused a change to a plan.
+    """
+    with store_errors(engine.url), engine.begin() as connection:
+        yield connection
+
+
+@contextmanager
+def store_errors(url: URL) -> Iterator[None]:
+    """Raise database errors as `transaction` documents them."""
+    try:
+        yield
+    except DBAPIError as error:
+        raise _in_our_words(error, error.orig, url) from error
+    except psycopg.Error as error:  # COPY speaks to the driver itself
+        raise _in_our_words(error, error, url) from error
+
+
+def _in_our_words(error: Exception, cause: BaseException | None, url: URL) -> Exception:
+    """Return what a database error means, or the error itself where it means a bug of ours."""
+    sqlstate = getattr(cause, "sqlstate", None)
+    message = str(cause).partition("\n")[0]
+    if sqlstate in _BY_SQLSTATE:
+        return _BY_SQLSTATE[sqlstate](message)
+    where = f"{url.host or url.query.get('host', 'localhost')}/{url.database}"
+    if sqlstate in _NOT_MIGRATED:
+        return ConfigurationError(
+            f"The database {where} is not at this version's schema ({message}): "
+            "run `fairlead db upgrade`"
+        )
+    if isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError):
+        return StoreUnavailableError(f"Postgres at {where}: {message}")
+    return error

@@ -1,0 +1,85 @@
+"""Statements that several transactions share, inside a connection of theirs.
+
+Belongs here: locking a group, taking a plan to its next state, reading plans. Does not: opening or
+ending transactions (`plans`).
+"""
+
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, and_, func, select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import aliased
+
+from fairlead.store.models import Plan, PlanEvent
+from fairlead.store.records import StoredPlan
+
+
+def lock_group(connection: Connection, group: str) -> None:
+    """Lock a group until the transaction ends; see the database's function of this name."""
+    connection.execute(select(func.fairlead.lock_group(group)))
+
+
+def record_event(
+    connection: Connection,
+    group: str,
+    version: int,
+    state: str,
+    *,
+    reason: str,
+    actor: str | None = None,
+    **columns: Any,
+) -> None:
+    """Take a plan to a state. The database refuses what the life of a plan does not have."""
+    row = {"group_id": group, "version": version, "state": state, "reason": reason, **columns}
+    connection.execute(insert(PlanEvent), row | ({} if actor is None else {"actor": actor}))
+
+
+def close_open_plans(
+    connection: Connection, group: str, reason: str, *conditions: ColumnElement[bool]
+) -> list[int]:
+    """End a group's plans that were not published yet; the group is locked. Return versions."""
+    open_plans = connection.execute(
+        select(Plan.version, Plan.state).where(
+            Plan.group_id == group, Plan.state.in_(("proposed", "approved")), *conditions
+        )
+    ).all()
+    for version, state in open_plans:
+        ended = "expired" if state == "proposed" else "stale"
+        record_event(connection, group, version, ended, reason=reason)
+    return [version for version, _ in open_plans]
+
+
+def find_plans(connection: Connection, *conditions: ColumnElement[bool]) -> list[StoredPlan]:
+    """Return the plans that satisfy all conditions, by group and version."""
+    approval, publication = aliased(PlanEvent), aliased(PlanEvent)
+
+    def event(alias: type[PlanEvent], state: str) -> ColumnElement[bool]:
+        return and_(
+            alias.group_id == Plan.group_id, alias.version == Plan.version, alias.state == state
+        )
+
+    rows = connection.execute(
+        select(
+            Plan.group_id.label("group"),
+            Plan.version,
+            Plan.plan_id,
+            Plan.state,
+            Plan.assignor,
+            Plan.reason,
+            Plan.snapshot_id,
+            Plan.snapshot_at,
+            Plan.created_at,
+            Plan.expires_at,
+            Plan.document,
+            Plan.sha256,
+            approval.sha256.label("approved_sha256"),
+            publication.topic,
+            publication.partition,
+            publication.record_offset,
+        )
+        .outerjoin(approval, event(approval, "approved"))
+        .outerjoin(publication, event(publication, "published"))
+        .where(*conditions)
+        .order_by(Plan.group_id, Plan.version)
+    ).mappings()
+    return [StoredPlan(**row) for row in rows]

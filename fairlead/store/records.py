@@ -1,0 +1,165 @@
+"""What goes into the store and what comes out of it, as frozen records.
+
+Belongs here: drafts of decisions, and plans as stored, which can check their own integrity. Does
+not: any SQL (`plans`), nor the document's format (`fairlead.plans.document`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from fairlead.errors import TamperedPlanError
+from fairlead.plans.choice import Candidate, Outcome
+from fairlead.plans.document import MemberShare, PlanDocument, content_hash
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NoPlan:
+    """A look at a group that proposes nothing.
+
+    Parameters
+    ----------
+    group, snapshot_id, snapshot_at
+        The group, and the snapshot that was looked at; time-zone-aware.
+    outcome, reason
+        As in `fairlead.plans.choice.Choice`.
+    observed
+        Metrics of the group's assignment in the snapshot; None where there is none.
+    candidates
+        What every assignor of the policy would have done.
+    """
+
+    group: str
+    snapshot_id: str
+    snapshot_at: datetime
+    reason: str
+    outcome: Outcome = "no change"
+    observed: Mapping[str, Any] | None = None
+    candidates: tuple[Candidate, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PlanDraft(NoPlan):
+    """A look at a group that proposes a plan: everything but its version.
+
+    Parameters
+    ----------
+    assignor
+        The one whose candidate was chosen.
+    predicted
+        Metrics of the plan's assignment, on the snapshot.
+    moves
+        The partitions whose owner changes, one row each: topic string, partition int32,
+        previous_member string, member string, weight double, reason string. The last two columns
+        may be absent.
+    expires_at, partition_counts, members, weights
+        As in `PlanDocument`.
+    """
+
+    outcome: Literal["plan"] = field(default="plan", init=False)
+    assignor: str
+    predicted: Mapping[str, Any]
+    moves: pa.Table
+    expires_at: datetime | None
+    partition_counts: Mapping[str, int]
+    members: Mapping[str, MemberShare]
+    weights: Mapping[str, npt.NDArray[np.float64]]
+
+    def document(self, version: int, plan_id: UUID, created_at: datetime) -> PlanDocument:
+        """Return the document of this draft as a version."""
+        return PlanDocument(
+            group=self.group,
+            version=version,
+            plan_id=str(plan_id),
+            assignor=self.assignor,
+            created_at=created_at,
+            snapshot_at=self.snapshot_at,
+            expires_at=self.expires_at,
+            partition_counts=self.partition_counts,
+            members=self.members,
+            weights=self.weights,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredPlan:
+    """One version of a group's plan, as the database holds it.
+
+    Parameters
+    ----------
+    sha256, approved_sha256
+        The stored hash of `document`, and the hash that the approval names; None: not approved.
+    moved, placed
+        Partitions that change owner, and that get one for the first time.
+    topic, partition, record_offset
+        Where it was published; None: it was not.
+    """
+
+    group: str
+    version: int
+    plan_id: UUID
+    state: str
+    assignor: str
+    reason: str
+    snapshot_id: str
+    snapshot_at: datetime
+    created_at: datetime
+    expires_at: datetime | None
+    document: bytes = field(repr=False)
+    sha256: str
+    approved_sha256: str | None
+    topic: str | None
+    partition: int | None
+    record_offset: int | None
+
+    def verify(self) -> PlanDocument:
+        """Check the bytes against the hashes, and that they are this version's; return them read.
+
+        Raises
+        ------
+        TamperedPlanError
+            The document, its stored hash and the hash approved are not one and the same, or the
+            document is that of another plan.
+        InvalidPlanError
+            The document breaks an invariant of its format.
+        """
+        name = f"group {self.group}: version {self.version}"
+        actual = content_hash(self.document)
+        if actual != self.sha256:
+            raise TamperedPlanError(f"{name}: the document's hash is {actual}, not {self.sha256}")
+        if self.approved_sha256 not in {None, actual}:
+            raise TamperedPlanError(
+                f"{name}: the hash {self.approved_sha256} was approved, not {actual}"
+            )
+        document = PlanDocument.from_bytes(self.document, group=self.group)
+        if (document.version, document.plan_id) != (self.version, str(self.plan_id)):
+            raise TamperedPlanError(
+                f"{name}: the document is version {document.version}, plan {document.plan_id}"
+            )
+        return document
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredDecision:
+    """What a look at a group came to, as the database holds it.
+
+    Parameters
+    ----------
+    plan
+        The plan proposed; None where the outcome is not `plan`.
+    created
+        Whether this call stored it; False: the snapshot had been decided on before.
+    """
+
+    group: str
+    snapshot_id: str
+    outcome: Outcome
+    reason: str
+    plan: StoredPlan | None
+    created: bool

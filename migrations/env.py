@@ -1,0 +1,44 @@
+"""Alembic's environment: which database, which schema, which models.
+
+Belongs here: how a migration runs. Does not: what is migrated (`versions`), how migrations are
+found and started (`fairlead.store.migrate`).
+"""
+
+from alembic import context
+from sqlalchemy import text
+
+from fairlead.settings import load_settings
+from fairlead.store.engine import create_store_engine
+from fairlead.store.models import SCHEMA, Base
+
+# Any fixed number: two upgrades of one database at once take turns.
+MIGRATION_LOCK = 5_337
+
+
+def include_name(name: str | None, kind: str, _parents: object) -> bool:
+    """Compare our schema alone: the database may hold others, such as Dagster's."""
+    return kind != "schema" or name == SCHEMA
+
+
+def run() -> None:
+    """Run in one transaction: a migration that fails leaves the database as it was."""
+    url = context.config.attributes.get("url") or load_settings().postgres.url.get_secret_value()
+    engine = create_store_engine(url)
+    try:
+        with engine.begin() as connection:
+            connection.execute(text(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"))
+            connection.execute(text(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}"))
+            context.configure(
+                connection=connection,
+                target_metadata=Base.metadata,
+                version_table_schema=SCHEMA,
+                include_schemas=True,
+                include_name=include_name,
+                compare_type=True,
+            )
+            context.run_migrations()
+    finally:
+        engine.dispose()
+
+
+run()
