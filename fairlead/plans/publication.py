@@ -1,0 +1,125 @@
+"""Publication: the approved bytes, and no others, to the plan topic, if they still fit the group.
+
+Belongs here: what is verified before sending, and the order of sending and recording. Does not:
+Kafka's producer (`fairlead.kafka.plan_topic`), the plan's states (`fairlead.store`).
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from fairlead.plans.basis import differences
+from fairlead.plans.document import Headers, PlanDocument, record_headers
+from fairlead.store.plans import PlanStore
+
+
+@dataclass(frozen=True)
+class LiveGroup:
+    """A group as it is now.
+
+    Parameters
+    ----------
+    subscriptions
+        Member name to subscribed topics.
+    partition_counts
+        Topic to number of partitions, of every subscribed topic that exists.
+    """
+
+    subscriptions: Mapping[str, Collection[str]]
+    partition_counts: Mapping[str, int]
+
+
+class Sender(Protocol):
+    """What publication needs of the plan topic."""
+
+    topic: str
+
+    def publish(self, group: str, value: bytes, headers: Headers) -> tuple[int, int]:
+        """Send a plan and wait for all replicas; returns its partition and offset."""
+        ...
+
+
+@dataclass(frozen=True)
+class Published:
+    """What became of a group's approved plan.
+
+    Parameters
+    ----------
+    group, version
+        The plan.
+    position
+        Partition and offset in the plan topic; None: it was refused as stale.
+    reason
+        Why it was refused, or where it is.
+    """
+
+    group: str
+    version: int
+    position: tuple[int, int] | None
+    reason: str
+
+
+def publish(
+    store: PlanStore,
+    group: str,
+    *,
+    live: Callable[[str], LiveGroup],
+    sender: Sender,
+    now: datetime,
+    signing_key: bytes | None = None,
+) -> Published | None:
+    """Publish a group's approved plan, if one waits.
+
+    Everything is verified again, whatever ran before: the bytes are those that were approved, the
+    plan has not expired, and the group still is what the plan was made for. A crash after the send
+    and before the record of it leaves the plan approved; the next call sends the same bytes again,
+    which followers recognise by their version.
+
+    Parameters
+    ----------
+    store
+        The plan store; the group stays locked meanwhile.
+    group
+        The consumer group.
+    live
+        Describes the group as it is now.
+    sender
+        The plan topic.
+    now
+        What the plan's expiry is held against.
+    signing_key
+        Signs the record.
+
+    Returns
+    -------
+    None where no approved plan waits.
+
+    Raises
+    ------
+    TamperedPlanError
+        The stored bytes are not the approved ones. Nothing is sent, the plan stays as it is.
+    KafkaUnavailableError, GroupError
+        Kafka does not answer; the plan stays approved, and the same call may succeed later.
+    """
+    with store.publication(group) as turn:
+        if turn.plan is None:
+            return None
+        plan = turn.plan.verify()
+        refusal = "it has expired" if plan.expired(now) else _changes(plan, live(group))
+        if refusal:
+            turn.mark_stale(reason=refusal)
+            return Published(group, plan.version, None, refusal)
+        value = turn.plan.document
+        partition, offset = sender.publish(
+            group, value, record_headers(value, signing_key=signing_key)
+        )
+        turn.mark_published(topic=sender.topic, partition=partition, offset=offset)
+    return Published(
+        group, plan.version, (partition, offset), f"{sender.topic}-{partition} at offset {offset}"
+    )
+
+
+def _changes(plan: PlanDocument, group: LiveGroup) -> str:
+    """Say in what the group differs from what the plan was made for; empty: in nothing."""
+    return "; ".join(differences(plan, group.subscriptions, group.partition_counts))
