@@ -4,6 +4,7 @@ Belongs here: finding and starting them. Does not: what they do (`migrations/`),
 checkout and not of the wheel, as a consumer application never migrates.
 """
 
+from io import StringIO
 from pathlib import Path
 from typing import Final
 
@@ -86,7 +87,7 @@ def _config(url: str) -> Config:
         raise ConfigurationError(
             f"No migrations at {MIGRATIONS}: run `fairlead db upgrade` from a checkout of Fairlead"
         )
-    config = Config()
+    config = Config(stdout=StringIO())  # `check` would print what its callers say better
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
     config.attributes["url"] = url

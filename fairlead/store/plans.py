@@ -13,32 +13,24 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-from uuid import uuid4
 
 import pyarrow as pa
-from sqlalchemy import Connection, Engine, func, select, text
+from sqlalchemy import Connection, Engine, select, text
 from sqlalchemy.dialects.postgresql import insert
 
 from fairlead.errors import PlanStateError
-from fairlead.plans.document import content_hash
-from fairlead.store.bulk import copy_rows, with_constants
+from fairlead.store.decisions import insert_decision, metric_columns, propose, stored_decision
 from fairlead.store.engine import transaction
-from fairlead.store.models import (
-    METRICS,
-    Balance,
-    CandidatePlan,
-    ConsumerGroup,
-    Decision,
-    LagSnapshot,
-    PartitionLag,
-    Plan,
-    PlanAdoption,
-    PlanMove,
+from fairlead.store.lag import insert_lag
+from fairlead.store.models import Balance, Plan, PlanAdoption
+from fairlead.store.queries import (
+    close_open_plans,
+    find_plans,
+    lock_group,
+    record_event,
+    register_groups,
 )
-from fairlead.store.queries import close_open_plans, find_plans, lock_group, record_event
 from fairlead.store.records import NoPlan, PlanDraft, StoredDecision, StoredPlan
-
-_MOVE_COLUMNS = ("topic", "partition", "previous_member", "member", "weight", "reason")
 
 
 class PlanStore:
@@ -66,32 +58,8 @@ class PlanStore:
         -------
         Rows stored; rows of snapshots stored before are left out.
         """
-        lag = lag.rename_columns(
-            ["group_id" if name == "group" else name for name in lag.column_names]
-        )
-        snapshots = lag.group_by(["group_id", "snapshot_id", "snapshot_at"]).aggregate([])
-        if not snapshots.num_rows:
-            return 0
-        # In one order for all: two runs that store the same groups must not lock them crosswise.
-        seen = sorted(snapshots.to_pylist(), key=lambda row: (row["group_id"], row["snapshot_at"]))
         with transaction(self._engine) as connection:
-            _register_groups(connection, (row["group_id"] for row in seen))
-            new = connection.execute(
-                insert(LagSnapshot)
-                .on_conflict_do_nothing(index_elements=["group_id", "snapshot_id"])
-                .returning(LagSnapshot.group_id, LagSnapshot.snapshot_id),
-                seen,
-            ).all()
-            keys = pa.table(
-                {
-                    "group_id": pa.array([row.group_id for row in new], pa.string()),
-                    "snapshot_id": pa.array([row.snapshot_id for row in new], pa.string()),
-                }
-            )
-            rows = lag.join(keys, keys=["group_id", "snapshot_id"], join_type="inner")
-            columns = [column.name for column in PartitionLag.__table__.columns]
-            copy_rows(connection, PartitionLag.__table__, rows.select(columns))
-        return int(rows.num_rows)
+            return insert_lag(connection, lag)
 
     def record_decision(self, decision: PlanDraft | NoPlan) -> StoredDecision:
         """Store what a look at a group came to; a draft becomes the group's next version.
@@ -107,16 +75,16 @@ class PlanStore:
             repeated proposes nothing twice.
         """
         with transaction(self._engine) as connection:
-            _register_groups(connection, [decision.group])
+            register_groups(connection, [decision.group])
             lock_group(connection, decision.group)
-            stored = _stored_decision(connection, decision, created=False)
+            stored = stored_decision(connection, decision, created=False)
             if stored is not None:
                 return stored
             version = None
             if isinstance(decision, PlanDraft):
-                version = _propose(connection, decision)
-            _insert_decision(connection, decision, version)
-            stored = _stored_decision(connection, decision, created=True)
+                version = propose(connection, decision)
+            insert_decision(connection, decision, version)
+            stored = stored_decision(connection, decision, created=True)
         assert stored is not None  # noqa: S101 - inserted above, in the same transaction
         return stored
 
@@ -250,7 +218,7 @@ class PlanStore:
                 insert(Balance).on_conflict_do_nothing(),
                 key
                 | {"kind": "achieved", "measured_at": observed_at, "snapshot_id": snapshot_id}
-                | _metrics(achieved),
+                | metric_columns(achieved),
             )
 
 
@@ -306,98 +274,3 @@ class Publication:
         if self.plan is None:
             raise PlanStateError(f"group {self.group} has no approved plan to publish")
         return self.plan
-
-
-def _register_groups(connection: Connection, groups: Iterable[str]) -> None:
-    rows = [{"group_id": group} for group in dict.fromkeys(groups)]
-    connection.execute(insert(ConsumerGroup).on_conflict_do_nothing(), rows)
-
-
-def _propose(connection: Connection, draft: PlanDraft) -> int:
-    """Store a draft as the next version. The group is locked."""
-    versions = select(func.coalesce(func.max(Plan.version), 0) + 1, func.now())
-    version, created_at = connection.execute(versions.where(Plan.group_id == draft.group)).one()
-    close_open_plans(connection, draft.group, f"version {version} was proposed")
-    plan_id = uuid4()
-    document = draft.document(version, plan_id, created_at).to_bytes()
-    connection.execute(
-        insert(Plan),
-        {
-            "group_id": draft.group,
-            "version": version,
-            "plan_id": plan_id,
-            "assignor": draft.assignor,
-            "reason": draft.reason,
-            "snapshot_id": draft.snapshot_id,
-            "snapshot_at": draft.snapshot_at,
-            "created_at": created_at,
-            "expires_at": draft.expires_at,
-            "document": document,
-            "sha256": content_hash(document),
-        },
-    )
-    moves = draft.moves.select([name for name in _MOVE_COLUMNS if name in draft.moves.column_names])
-    copy_rows(
-        connection,
-        PlanMove.__table__,
-        with_constants(moves, {"group_id": draft.group, "version": version}),
-    )
-    return int(version)
-
-
-def _insert_decision(connection: Connection, decision: NoPlan, version: int | None) -> None:
-    key: dict[str, Any] = {"group_id": decision.group, "snapshot_id": decision.snapshot_id}
-    connection.execute(
-        insert(Decision),
-        key
-        | {
-            "snapshot_at": decision.snapshot_at,
-            "outcome": decision.outcome,
-            "reason": decision.reason,
-            "version": version,
-        },
-    )
-    if decision.candidates:
-        connection.execute(
-            insert(CandidatePlan),
-            [
-                key
-                | {"assignor": one.assignor, "outcome": one.outcome, "error": one.error}
-                | _metrics(one.metrics)
-                for one in decision.candidates
-            ],
-        )
-    key["measured_at"] = decision.snapshot_at
-    balances = []
-    if decision.observed is not None:
-        balances.append(key | {"kind": "observed", "version": None} | _metrics(decision.observed))
-    if isinstance(decision, PlanDraft):
-        predicted = _metrics(decision.predicted)
-        balances.append(key | {"kind": "predicted", "version": version} | predicted)
-    if balances:
-        connection.execute(insert(Balance), balances)
-
-
-def _stored_decision(
-    connection: Connection, decision: NoPlan, *, created: bool
-) -> StoredDecision | None:
-    row = connection.execute(
-        select(Decision.outcome, Decision.reason, Decision.version).where(
-            Decision.group_id == decision.group, Decision.snapshot_id == decision.snapshot_id
-        )
-    ).one_or_none()
-    if row is None:
-        return None
-    plans = find_plans(connection, Plan.group_id == decision.group, Plan.version == row.version)
-    return StoredDecision(
-        group=decision.group,
-        snapshot_id=decision.snapshot_id,
-        outcome=row.outcome,
-        reason=row.reason,
-        plan=plans[0] if plans else None,
-        created=created,
-    )
-
-
-def _metrics(metrics: Mapping[str, Any] | None) -> dict[str, Any]:
-    return {name: None if metrics is None else metrics[name] for name in METRICS}

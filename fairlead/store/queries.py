@@ -1,17 +1,24 @@
 """Statements that several transactions share, inside a connection of theirs.
 
-Belongs here: locking a group, taking a plan to its next state, reading plans. Does not: opening or
-ending transactions (`plans`).
+Belongs here: registering and locking a group, taking a plan to its next state, reading plans. Does
+not: opening or ending transactions (`plans`).
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import aliased
 
-from fairlead.store.models import Plan, PlanEvent
+from fairlead.store.models import ConsumerGroup, Plan, PlanEvent
 from fairlead.store.records import StoredPlan
+
+
+def register_groups(connection: Connection, groups: Iterable[str]) -> None:
+    """Make sure that the groups have rows."""
+    rows = [{"group_id": group} for group in dict.fromkeys(groups)]
+    connection.execute(insert(ConsumerGroup).on_conflict_do_nothing(), rows)
 
 
 def lock_group(connection: Connection, group: str) -> None:

@@ -61,8 +61,11 @@ CREATE TRIGGER propose AFTER INSERT ON fairlead.plan
 
 
 CREATE FUNCTION fairlead.plan_update() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    allowed fairlead.plan := OLD;
 BEGIN
-    IF pg_trigger_depth() < 2 OR to_jsonb(NEW) - 'state' <> to_jsonb(OLD) - 'state' THEN
+    allowed.state := NEW.state;
+    IF pg_trigger_depth() < 2 OR NEW IS DISTINCT FROM allowed THEN
         RAISE EXCEPTION 'group %: version % is written once; its state changes by a plan_event',
             OLD.group_id, OLD.version USING ERRCODE = 'FL002';
     END IF;

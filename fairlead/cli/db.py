@@ -1,0 +1,54 @@
+"""`fairlead db`: the schema of Fairlead's database.
+
+Belongs here: commands over `fairlead.store.migrate`. Does not: how migrations are run.
+"""
+
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    help="The schema of the database that postgres.url names (fairlead.toml, FAIRLEAD_*).",
+    no_args_is_help=True,
+)
+
+
+@app.command()
+def upgrade(
+    revision: Annotated[str, typer.Argument(help="Where to go: the newest by default.")] = "head",
+) -> None:
+    """Bring the database to this version's schema; nothing happens where it is there already."""
+    from fairlead.store import migrate
+
+    url = _url()
+    before = migrate.current(url)
+    migrate.upgrade(url, revision)
+    after = migrate.current(url)
+    typer.echo(f"{after}, as before" if after == before else f"{before or 'empty'} -> {after}")
+
+
+@app.command()
+def current() -> None:
+    """Print the revision the database is at; the exit code is 1 where it is not the newest."""
+    from fairlead.store import migrate
+
+    revision, head = migrate.current(_url()), migrate.head()
+    if revision != head:
+        typer.echo(f"{revision or 'empty'}; the newest is {head}: run `fairlead db upgrade`")
+        raise typer.Exit(1)
+    typer.echo(revision)
+
+
+@app.command()
+def check() -> None:
+    """Check that the database, the migrations and the code agree; the exit code is 1 if not."""
+    from fairlead.store import migrate
+
+    migrate.check(_url())
+    typer.echo("the database is what this version expects")
+
+
+def _url() -> str:
+    from fairlead.settings import load_settings
+
+    return load_settings().postgres.url.get_secret_value()

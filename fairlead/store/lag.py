@@ -1,0 +1,40 @@
+"""Lag history: the rows of snapshots, by COPY, once each.
+
+Belongs here: what makes storing a snapshot again do nothing. Does not: computing lag
+(`fairlead.spark`).
+"""
+
+import pyarrow as pa
+from sqlalchemy import Connection
+from sqlalchemy.dialects.postgresql import insert
+
+from fairlead.store.bulk import copy_rows
+from fairlead.store.models import LagSnapshot, PartitionLag
+from fairlead.store.queries import register_groups
+
+
+def insert_lag(connection: Connection, lag: pa.Table) -> int:
+    """Store the rows of snapshots that are not stored yet; see `PlanStore.record_lag`."""
+    lag = lag.rename_columns(["group_id" if name == "group" else name for name in lag.column_names])
+    snapshots = lag.group_by(["group_id", "snapshot_id", "snapshot_at"]).aggregate([])
+    if not snapshots.num_rows:
+        return 0
+    # In one order for all: two runs that store the same groups must not lock them crosswise.
+    seen = sorted(snapshots.to_pylist(), key=lambda row: (row["group_id"], row["snapshot_at"]))
+    register_groups(connection, (row["group_id"] for row in seen))
+    new = connection.execute(
+        insert(LagSnapshot)
+        .on_conflict_do_nothing(index_elements=["group_id", "snapshot_id"])
+        .returning(LagSnapshot.group_id, LagSnapshot.snapshot_id),
+        seen,
+    ).all()
+    keys = pa.table(
+        {
+            "group_id": pa.array([row.group_id for row in new], pa.string()),
+            "snapshot_id": pa.array([row.snapshot_id for row in new], pa.string()),
+        }
+    )
+    rows = lag.join(keys, keys=["group_id", "snapshot_id"], join_type="inner")
+    columns = [column.name for column in PartitionLag.__table__.columns]
+    copy_rows(connection, PartitionLag.__table__, rows.select(columns))
+    return int(rows.num_rows)

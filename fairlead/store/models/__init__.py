@@ -1,0 +1,33 @@
+"""The tables of the schema `fairlead`, as `migrations/` creates them (a test compares the two).
+
+Triggers, functions and views are SQL: `migrations/sql`.
+"""
+
+from fairlead.store.models.base import METRICS, SCHEMA, Base
+from fairlead.store.models.history import Balance, LagSnapshot, PartitionLag, PlanAdoption
+from fairlead.store.models.plan import (
+    STATES,
+    CandidatePlan,
+    ConsumerGroup,
+    Decision,
+    Plan,
+    PlanEvent,
+    PlanMove,
+)
+
+__all__ = [
+    "METRICS",
+    "SCHEMA",
+    "STATES",
+    "Balance",
+    "Base",
+    "CandidatePlan",
+    "ConsumerGroup",
+    "Decision",
+    "LagSnapshot",
+    "PartitionLag",
+    "Plan",
+    "PlanAdoption",
+    "PlanEvent",
+    "PlanMove",
+]

@@ -1,0 +1,84 @@
+"""What all tables share, and the columns of an assignment's metrics.
+
+Belongs here: the schema, names for constraints, Postgres types. Does not: any table.
+"""
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Final
+
+from sqlalchemy import BigInteger, DateTime, Double, LargeBinary, MetaData, Numeric, Text
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+SCHEMA: Final = "fairlead"
+
+
+def one_of(column: str, values: tuple[str, ...]) -> str:
+    """Return a check that a column has one of these values."""
+    return f"{column} IN ({', '.join(repr(value) for value in values)})"
+
+
+class Base(DeclarativeBase):
+    """What all tables share: the schema, names for constraints, and Postgres types."""
+
+    metadata = MetaData(
+        schema=SCHEMA,
+        naming_convention={
+            "pk": "%(table_name)s_pkey",
+            "fk": "%(table_name)s_%(referred_table_name)s_fkey",
+            "uq": "%(table_name)s_%(column_0_N_name)s_key",
+            "ix": "%(table_name)s_%(column_0_N_name)s_idx",
+            "ck": "%(table_name)s_%(constraint_name)s_check",
+        },
+    )
+    type_annotation_map = {  # noqa: RUF012 - SQLAlchemy's declaration
+        str: Text,
+        int: BigInteger,
+        float: Double,
+        Decimal: Numeric,
+        bytes: LargeBinary,
+        datetime: DateTime(timezone=True),
+    }
+
+
+class MeasuredBalance:
+    """The metrics of an assignment, as columns.
+
+    Lag sums are numeric: the sum of int64 lags need not fit an int64.
+    """
+
+    count_min: Mapped[int | None] = mapped_column(comment="Fewest partitions of a member.")
+    count_max: Mapped[int | None] = mapped_column(comment="Most partitions of a member.")
+    balance_score: Mapped[Decimal | None] = mapped_column(
+        comment="KIP-54: sum of the pairwise differences of partition counts; 0 is even."
+    )
+    lag_max: Mapped[Decimal | None] = mapped_column(
+        comment="Load of the heaviest member, in records."
+    )
+    lag_mean: Mapped[float | None] = mapped_column(comment="Load a member on average, in records.")
+    lag_lower_bound: Mapped[Decimal | None] = mapped_column(
+        comment="No assignment has a heaviest member lighter than this, in records."
+    )
+    gap: Mapped[float | None] = mapped_column(comment="How far lag_max is above its lower bound.")
+    kept: Mapped[int | None] = mapped_column(comment="Partitions that stay with their owner.")
+    moved: Mapped[int | None] = mapped_column(
+        comment="Partitions taken from an owner that is present."
+    )
+    placed: Mapped[int | None] = mapped_column(
+        comment="Partitions without an owner, or whose owner is gone, that get one."
+    )
+
+
+METRICS: Final = (
+    "count_min",
+    "count_max",
+    "balance_score",
+    "lag_max",
+    "lag_mean",
+    "lag_lower_bound",
+    "gap",
+    "kept",
+    "moved",
+    "placed",
+)
+"""The columns of `MeasuredBalance`: the keys of an assignment's metrics."""

@@ -1,0 +1,204 @@
+"""Tables of decisions and plans, and of a plan's life.
+
+Belongs here: what is written when a group is looked at or a plan changes state. Does not: what is
+measured over time (`history`), nor the transitions, which the trigger `plan_event_apply` holds.
+"""
+
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from sqlalchemy import (
+    CheckConstraint,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    UniqueConstraint,
+    func,
+    text,
+)
+from sqlalchemy.orm import Mapped, mapped_column
+
+from fairlead.store.models.base import Base, MeasuredBalance, one_of
+
+STATES: Final = (
+    "proposed",
+    "approved",
+    "published",
+    "superseded",
+    "rejected",
+    "expired",
+    "stale",
+    "retired",
+)
+"""The states of a plan. The trigger `plan_event_apply` holds the transitions between them."""
+
+
+class ConsumerGroup(Base):
+    """A group that was ever observed. Its row is the lock for everything done to its plans."""
+
+    __tablename__ = "consumer_group"
+    __table_args__ = ({"comment": "Consumer groups ever observed; the row locks a group's plans."},)
+
+    group_id: Mapped[str] = mapped_column(primary_key=True, comment="Kafka's group.id.")
+    first_seen_at: Mapped[datetime] = mapped_column(
+        server_default=func.now(), comment="When Fairlead first stored anything about the group."
+    )
+
+
+class Plan(Base):
+    """One version of a group's plan. Only `state` ever changes, and only by a `plan_event`."""
+
+    __tablename__ = "plan"
+    __table_args__ = (
+        UniqueConstraint("group_id", "version", "sha256"),
+        CheckConstraint("version >= 1", name="version"),
+        CheckConstraint(one_of("state", STATES), name="state"),
+        CheckConstraint("sha256 = encode(sha256(document), 'hex')", name="sha256"),
+        Index(
+            "plan_one_published_idx",
+            "group_id",
+            unique=True,
+            postgresql_where=text("state = 'published'"),
+        ),
+        Index(
+            "plan_one_open_idx",
+            "group_id",
+            unique=True,
+            postgresql_where=text("state IN ('proposed', 'approved')"),
+        ),
+        Index("plan_created_at_idx", "created_at"),
+        {"comment": "Every version of every group's plan. Only state changes, by a plan_event."},
+    )
+
+    group_id: Mapped[str] = mapped_column(
+        ForeignKey(ConsumerGroup.group_id), primary_key=True, comment="The consumer group."
+    )
+    version: Mapped[int] = mapped_column(
+        Integer, primary_key=True, comment="Counts up per group from 1, without gaps."
+    )
+    plan_id: Mapped[UUID] = mapped_column(unique=True, comment="The plan's id in its document.")
+    state: Mapped[str] = mapped_column(
+        server_default="proposed", comment="Where the plan is in its life."
+    )
+    assignor: Mapped[str] = mapped_column(comment="The assignor whose candidate was chosen.")
+    reason: Mapped[str] = mapped_column(comment="Why a plan, and why this candidate.")
+    snapshot_id: Mapped[str] = mapped_column(comment="The snapshot the plan was made from.")
+    snapshot_at: Mapped[datetime] = mapped_column(comment="When that snapshot was taken.")
+    created_at: Mapped[datetime] = mapped_column(comment="When the plan was proposed.")
+    expires_at: Mapped[datetime | None] = mapped_column(comment="Void from then on; null: never.")
+    document: Mapped[bytes] = mapped_column(comment="The exact bytes that are published: JSON.")
+    sha256: Mapped[str] = mapped_column(comment="SHA-256 of the document, in hexadecimal.")
+
+
+class PlanEvent(Base):
+    """A step in a plan's life. Inserting one is the only way to change a plan's state."""
+
+    __tablename__ = "plan_event"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["group_id", "version", "sha256"],
+            ["fairlead.plan.group_id", "fairlead.plan.version", "fairlead.plan.sha256"],
+        ),
+        CheckConstraint(one_of("state", STATES), name="state"),
+        CheckConstraint(
+            "num_nonnulls(topic, partition, record_offset)"
+            " = CASE WHEN state = 'published' THEN 3 ELSE 0 END",
+            name="position",
+        ),
+        Index("plan_event_at_idx", "at"),
+        {"comment": "Append-only: who took which plan to which state, when and why."},
+    )
+
+    group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
+    version: Mapped[int] = mapped_column(Integer, primary_key=True, comment="The plan's version.")
+    state: Mapped[str] = mapped_column(
+        primary_key=True, comment="The state the plan entered. Its life has no way back to one."
+    )
+    at: Mapped[datetime] = mapped_column(
+        server_default=func.clock_timestamp(), comment="When, by the database's clock."
+    )
+    actor: Mapped[str] = mapped_column(
+        server_default=text("SESSION_USER"), comment="Who, as the client says; else database_user."
+    )
+    database_user: Mapped[str] = mapped_column(
+        server_default=text("SESSION_USER"), comment="Who, as the database knows."
+    )
+    reason: Mapped[str] = mapped_column(comment="Why.")
+    sha256: Mapped[str] = mapped_column(comment="The document's hash, as the actor named it.")
+    topic: Mapped[str | None] = mapped_column(comment="Where it was published: topic.")
+    partition: Mapped[int | None] = mapped_column(
+        Integer, comment="Where it was published: partition."
+    )
+    record_offset: Mapped[int | None] = mapped_column(comment="Where it was published: offset.")
+
+
+class PlanMove(Base):
+    """A partition whose owner a plan changes."""
+
+    __tablename__ = "plan_move"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["group_id", "version"], ["fairlead.plan.group_id", "fairlead.plan.version"]
+        ),
+        CheckConstraint("previous_member IS DISTINCT FROM member", name="moves"),
+        {"comment": "The partitions whose owner a plan changes."},
+    )
+
+    group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
+    version: Mapped[int] = mapped_column(Integer, primary_key=True, comment="The plan's version.")
+    topic: Mapped[str] = mapped_column(primary_key=True, comment="The topic.")
+    partition: Mapped[int] = mapped_column(Integer, primary_key=True, comment="The partition.")
+    previous_member: Mapped[str | None] = mapped_column(
+        comment="The owner in the snapshot; null: none."
+    )
+    member: Mapped[str | None] = mapped_column(comment="The owner in the plan; null: none.")
+    weight: Mapped[float | None] = mapped_column(comment="The load that moves, in records.")
+    reason: Mapped[str | None] = mapped_column(comment="Why the assignor moves it.")
+
+
+class Decision(Base):
+    """What one look at a group came to: a plan, no change, or a failure, with the reason."""
+
+    __tablename__ = "decision"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["group_id", "version"], ["fairlead.plan.group_id", "fairlead.plan.version"]
+        ),
+        CheckConstraint(one_of("outcome", ("plan", "no change", "failed")), name="outcome"),
+        CheckConstraint("(outcome = 'plan') = (version IS NOT NULL)", name="version"),
+        Index("decision_group_id_decided_at_idx", "group_id", "decided_at"),
+        {"comment": "What each snapshot of a group came to, even where nothing was changed."},
+    )
+
+    group_id: Mapped[str] = mapped_column(
+        ForeignKey(ConsumerGroup.group_id), primary_key=True, comment="The consumer group."
+    )
+    snapshot_id: Mapped[str] = mapped_column(primary_key=True, comment="The snapshot decided on.")
+    snapshot_at: Mapped[datetime] = mapped_column(comment="When that snapshot was taken.")
+    decided_at: Mapped[datetime] = mapped_column(
+        server_default=func.now(), comment="When the decision was stored."
+    )
+    outcome: Mapped[str] = mapped_column(comment="plan, no change, or failed.")
+    reason: Mapped[str] = mapped_column(comment="Why, in words.")
+    version: Mapped[int | None] = mapped_column(Integer, comment="The plan proposed, if any.")
+
+
+class CandidatePlan(MeasuredBalance, Base):
+    """What one assignor would have done with a snapshot."""
+
+    __tablename__ = "candidate"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["group_id", "snapshot_id"],
+            ["fairlead.decision.group_id", "fairlead.decision.snapshot_id"],
+        ),
+        {"comment": "What each assignor of the policy would have done with a snapshot."},
+    )
+
+    group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
+    snapshot_id: Mapped[str] = mapped_column(primary_key=True, comment="The snapshot.")
+    assignor: Mapped[str] = mapped_column(primary_key=True, comment="The assignor's name.")
+    outcome: Mapped[str | None] = mapped_column(comment="What the assignor says of its result.")
+    error: Mapped[str | None] = mapped_column(comment="Why it gave no assignment.")
