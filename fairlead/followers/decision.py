@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-import numpy as np
-
+from assignors.problem import Member, Problem
+from assignors.ranges import range_
 from fairlead.followers.fit import Shares, fit
 from fairlead.followers.members import GroupMember, member_names
 from fairlead.followers.plan_cache import PlanState
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Decision:
     """Who reads what, and on what grounds.
 
@@ -25,13 +25,13 @@ class Decision:
         Member id to topic to partition numbers; every member is present.
     plan_version
         The plan that is followed; None: range.
-    reason
+    fallback_reason
         Why range is used; None: it is not.
     """
 
     shares: Shares
     plan_version: int | None = None
-    reason: str | None = None
+    fallback_reason: str | None = None
 
 
 def decide(
@@ -55,34 +55,40 @@ def decide(
         Time-zone-aware: an expired plan is not followed.
     """
     plan = state.plan
-    if plan is None:
-        reason = f"there is no readable plan: {state.problem}" if state.problem else "no plan"
-    elif plan.expired(now):
-        reason = f"plan version {plan.version} expired at {plan.expires_at}"
-    else:
-        names = member_names(members)
-        shares = fit(
-            plan,
-            {names[member.member_id]: member.topics for member in members},
-            partition_counts,
-        )
-        return Decision(
-            {member_id: shares[name] for member_id, name in names.items()}, plan.version
-        )
-    return Decision(range_shares(members, partition_counts), reason=reason)
-
-
-def range_shares(members: Sequence[GroupMember], partition_counts: Mapping[str, int]) -> Shares:
-    """Deal each topic as Kafka's RangeAssignor does: static members first, by instance id."""
-    shares: Shares = {member.member_id: {} for member in members}
-    ordered = sorted(
-        members,
-        key=lambda member: (member.instance_id is None, member.instance_id or "", member.member_id),
+    reason = why_not(state, now)
+    if plan is None or reason is not None:
+        return Decision(_range(members, partition_counts), fallback_reason=reason)
+    names = member_names(members)
+    shares = fit(
+        plan, {names[member.member_id]: member.topics for member in members}, partition_counts
     )
-    for topic, count in sorted(partition_counts.items()):
-        readers = [member.member_id for member in ordered if topic in member.topics]
-        pieces = np.array_split(np.arange(count, dtype=np.int32), max(1, len(readers)))
-        for reader, piece in zip(readers, pieces, strict=False):
-            if piece.size:
-                shares[reader][topic] = piece
-    return shares
+    return Decision({member_id: shares[name] for member_id, name in names.items()}, plan.version)
+
+
+def why_not(state: PlanState, now: datetime) -> str | None:
+    """Say why no plan can be followed; None: one can.
+
+    Examples
+    --------
+    >>> from datetime import UTC
+    >>> why_not(PlanState(), datetime.now(UTC))
+    'no plan has been published'
+    """
+    if state.plan is not None:
+        if not state.plan.expired(now):
+            return None
+        return f"plan version {state.plan.version} expired at {state.plan.expires_at}"
+    if state.problem is not None:
+        return f"there is no readable plan: {state.problem}"
+    return "no plan has been published" if state.offset < 0 else "the plan was withdrawn"
+
+
+def _range(members: Sequence[GroupMember], partition_counts: Mapping[str, int]) -> Shares:
+    problem = Problem.of(
+        partition_counts,
+        {
+            member.member_id: Member(member.topics, instance_id=member.instance_id)
+            for member in members
+        },
+    )
+    return range_(problem).by_member()

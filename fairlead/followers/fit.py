@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from fairlead.plans.document import PlanDocument
 
-Shares = dict[str, dict[str, npt.NDArray[np.int32]]]
+Shares = dict[str, dict[str, list[int]]]
 
 
 def fit(
@@ -42,8 +42,8 @@ def fit(
     Returns
     -------
     dict
-        Member name to topic to partition numbers, int32, ascending. Every member is present;
-        topics of which it owns nothing are not.
+        Member name to topic to partition numbers, ascending. Every member is present; topics of
+        which it owns nothing are not.
 
     Notes
     -----
@@ -61,9 +61,8 @@ def fit(
     ...     members={"a": MemberShare(("t",), {"t": np.array([0], np.int32)}),
     ...              "b": MemberShare(("t",), {"t": np.array([1, 2], np.int32)})},
     ... )
-    >>> shares = fit(plan, {"a": ["t"], "c": ["t"]}, {"t": 3})  # c came for b
-    >>> {member: share["t"].tolist() for member, share in shares.items()}
-    {'a': [0], 'c': [1, 2]}
+    >>> fit(plan, {"a": ["t"], "c": ["t"]}, {"t": 3})  # c came for b
+    {'a': {'t': [0]}, 'c': {'t': [1, 2]}}
     """
     group = _Group.of(plan, subscriptions, partition_counts)
     owner = np.full(group.weights.size, -1, dtype=np.int32)
@@ -204,7 +203,7 @@ def _audiences(
 
 
 def _by_member(group: _Group, owner: npt.NDArray[np.int32]) -> Shares:
-    """Cut the owners into one array of partition numbers a member and topic."""
+    """Cut the owners into one list of partition numbers a member and topic."""
     shares: Shares = {name: {} for name in group.members}
     order = np.argsort(owner, kind="stable")
     order = order[np.searchsorted(owner[order], 0) :]
@@ -212,11 +211,11 @@ def _by_member(group: _Group, owner: npt.NDArray[np.int32]) -> Shares:
         return shares
     members = owner[order]
     topics = np.searchsorted(group.offsets, order, side="right") - 1
-    partitions = (order - group.offsets[topics]).astype(np.int32)
+    partitions = order - group.offsets[topics]
     cuts = np.flatnonzero((np.diff(members) != 0) | (np.diff(topics) != 0)) + 1
     starts = np.concatenate(([0], cuts))
     for member, topic, piece in zip(
         members[starts].tolist(), topics[starts].tolist(), np.split(partitions, cuts), strict=True
     ):
-        shares[group.members[member]][group.topics[topic]] = piece
+        shares[group.members[member]][group.topics[topic]] = piece.tolist()
     return shares

@@ -7,7 +7,7 @@ subscriptions and their leader into the assignments. Does not: who reads what (`
 import json
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 _FORMAT: Final = 1
@@ -48,10 +48,13 @@ class AssignmentNote:
         The plan that the assignment follows; None: the fallback.
     seen_offset
         The newest plan or tombstone that any member had seen when the leader decided.
+    fallback_reason
+        Why it is the fallback; None: it is not.
     """
 
     plan_version: int | None = None
     seen_offset: int = -1
+    fallback_reason: str | None = None
 
 
 def member_names(members: Iterable[GroupMember]) -> dict[str, str]:
@@ -103,15 +106,17 @@ def decode_subscription(user_data: bytes | None) -> tuple[str | None, int]:
 
 def encode_assignment(note: AssignmentNote) -> bytes:
     """Write the user data of an assignment."""
-    return _encode({"plan_version": note.plan_version, "seen_offset": note.seen_offset})
+    return _encode(asdict(note))
 
 
 def decode_assignment(user_data: bytes | None) -> AssignmentNote:
     """Read the user data of an assignment; of anything else an empty note."""
     note = _decode(user_data)
-    version = note.get("plan_version")
+    version, reason = note.get("plan_version"), note.get("fallback_reason")
     return AssignmentNote(
-        plan_version=version if isinstance(version, int) else None, seen_offset=_offset(note)
+        plan_version=version if isinstance(version, int) else None,
+        seen_offset=_offset(note),
+        fallback_reason=reason if isinstance(reason, str) else None,
     )
 
 

@@ -6,7 +6,7 @@ Belongs here: what a record of the plan topic means to a follower. Does not: fet
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fairlead.errors import InvalidPlanError
 from fairlead.plans.document import PlanDocument, check_headers
@@ -36,11 +36,14 @@ class PlanState:
         Of the record that said so; -1: none yet.
     problem
         Why the newest record was skipped, if it was.
+    skipped
+        Records skipped so far.
     """
 
     plan: PlanDocument | None = None
     offset: int = -1
     problem: str | None = None
+    skipped: int = 0
 
 
 class PlanCache:
@@ -59,7 +62,6 @@ class PlanCache:
 
     def __init__(self, group: str, *, signing_key: bytes | None = None) -> None:
         self.state = PlanState()
-        self.skipped = 0
         self._group = group
         self._key = group.encode()
         self._signing_key = signing_key
@@ -74,7 +76,7 @@ class PlanCache:
                 self._group,
                 record.offset,
             )
-            self.state = PlanState(offset=record.offset)
+            self._replace(None, record)
             return
         try:
             check_headers(record.value, record.headers, signing_key=self._signing_key)
@@ -99,10 +101,12 @@ class PlanCache:
             plan.assignor,
             record.offset,
         )
-        self.state = PlanState(plan=plan, offset=record.offset)
+        self._replace(plan, record)
+
+    def _replace(self, plan: PlanDocument | None, record: PlanRecord) -> None:
+        self.state = PlanState(plan, record.offset, skipped=self.state.skipped)
 
     def _skip(self, record: PlanRecord, problem: str) -> None:
-        self.skipped += 1
         kept = self.state.plan
         log.warning(
             "Group %s: the plan record at offset %d is skipped: %s. %s",
@@ -111,4 +115,4 @@ class PlanCache:
             problem,
             f"Version {kept.version} stays" if kept else "There is no earlier plan to keep",
         )
-        self.state = PlanState(plan=kept, offset=self.state.offset, problem=problem)
+        self.state = replace(self.state, problem=problem, skipped=self.state.skipped + 1)

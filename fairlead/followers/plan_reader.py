@@ -35,14 +35,18 @@ class PlanSource(Protocol):
 class PlanReader:
     """Keeps one group's plan current on a daemon thread.
 
+    Each connection reads the partition from its beginning into a cache of its own, which counts
+    from when it has got to the end; until then the last good plan of the one before stays.
+
     Parameters
     ----------
     group
         The group id, for the log.
     open_source
-        Connects; called on the thread, again after each failure, with growing pauses.
-    cache
-        Takes the records in.
+        Connects, or returns None where the plan topic does not exist: then there is no plan.
+        Called on the thread, again after each failure, with growing pauses.
+    new_cache
+        Makes the cache for a connection.
     on_tick
         Called on the thread after each read, four times a second at least.
     """
@@ -50,15 +54,16 @@ class PlanReader:
     def __init__(
         self,
         group: str,
-        open_source: Callable[[], PlanSource],
-        cache: PlanCache,
+        open_source: Callable[[], PlanSource | None],
+        new_cache: Callable[[], PlanCache],
         on_tick: Callable[[], None],
     ) -> None:
         self._group = group
         self._open_source = open_source
-        self._cache = cache
+        self._new_cache = new_cache
         self._on_tick = on_tick
         self._progress = threading.Condition()
+        self._state = PlanState()
         self._caught_up = False
         self._stopping = threading.Event()
         self._thread = threading.Thread(
@@ -68,7 +73,7 @@ class PlanReader:
     @property
     def state(self) -> PlanState:
         """The plan as known now."""
-        return self._cache.state
+        return self._state
 
     @property
     def caught_up(self) -> bool:
@@ -97,7 +102,7 @@ class PlanReader:
         """
         with self._progress:
             if not self._progress.wait_for(
-                lambda: self._caught_up and self.state.offset >= at_least, timeout_s
+                lambda: self._caught_up and self._state.offset >= at_least, timeout_s
             ):
                 log.warning(
                     "Group %s: the plan topic was not read to its end within %.1f s; deciding with "
@@ -105,40 +110,51 @@ class PlanReader:
                     self._group,
                     timeout_s,
                 )
-            return self.state
+            return self._state
 
     def _run(self) -> None:
         backoff_s = _FIRST_BACKOFF_S
+        known_problem: str | None = None
         while not self._stopping.is_set():
             started = time.monotonic()
             try:
-                self._tail()
+                problem = self._tail()
             except Exception as error:  # noqa: BLE001 - whatever breaks, the consumer goes on
-                if time.monotonic() - started > _LONGEST_BACKOFF_S:
-                    backoff_s = _FIRST_BACKOFF_S
+                problem = f"{type(error).__name__}: {error}"
+            if problem and problem != known_problem:
                 log.warning(
-                    "Group %s: cannot read the plan topic (%s: %s); trying again in %.1f s. Until "
-                    "then the last good plan stays",
+                    "Group %s: cannot read plans (%s); trying again. The last good plan stays",
                     self._group,
-                    type(error).__name__,
-                    error,
-                    backoff_s,
+                    problem,
                 )
-                self._stopping.wait(backoff_s)
-                backoff_s = min(2 * backoff_s, _LONGEST_BACKOFF_S)
+            if time.monotonic() - started > _LONGEST_BACKOFF_S:
+                backoff_s = _FIRST_BACKOFF_S
+            known_problem = problem
+            self._stopping.wait(backoff_s)
+            backoff_s = min(2 * backoff_s, _LONGEST_BACKOFF_S)
 
-    def _tail(self) -> None:
+    def _tail(self) -> str | None:
+        """Read until told to stop. Returns why there is nothing to read, if so."""
         source = self._open_source()
+        if source is None:
+            self._publish(PlanState())
+            return "the plan topic does not exist, or may not be read"
         try:
+            log.info("Group %s: reading plans from %s", self._group, source)
+            cache, at_end = self._new_cache(), False
             while not self._stopping.is_set():
-                records = source.read(_READ_S)
-                with self._progress:
-                    for record in records:
-                        self._cache.apply(record)
-                    if not self._caught_up and source.at_end():
-                        self._caught_up = True
-                        log.info("Group %s: the plan topic is read to its end", self._group)
-                    self._progress.notify_all()
+                for record in source.read(_READ_S):
+                    cache.apply(record)
+                at_end = at_end or source.at_end()
+                if at_end:
+                    self._publish(cache.state)
                 self._on_tick()
         finally:
             source.close()
+        return None
+
+    def _publish(self, state: PlanState) -> None:
+        with self._progress:
+            self._state = state
+            self._caught_up = True
+            self._progress.notify_all()

@@ -1,19 +1,189 @@
 """Real kafka-python consumers on a real broker follow plans."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
-from tests.fairlead.followers.helpers import Fleet, eventually, make_plan
+from kafka.coordinator.assignors.range import RangePartitionAssignor
+
+from fairlead.errors import ConfigurationError
+from fairlead.followers.kafka_python import PlanConsumer
+from fairlead.plans.document import PlanDocument, record_headers
+from tests.fairlead.followers.helpers import Fleet, Member, Owned, eventually, make_plan
 
 pytestmark = pytest.mark.kafka
+
+FOUR = [0, 1, 2, 3]
+
+
+def plan(
+    fleet: Fleet, version: int, expires_at: datetime | None = None, **shares: list[int]
+) -> PlanDocument:
+    """Return a plan for the fleet's one topic."""
+    topic = fleet.topics[0]
+    return make_plan(
+        {name: {topic: share} for name, share in shares.items()},
+        partition_counts={topic: 4},
+        group=fleet.group,
+        version=version,
+        expires_at=expires_at,
+    )
+
+
+def owned(members: dict[str, Member], topic: str) -> dict[str, list[int]]:
+    return {name: member.owned.get(topic, []) for name, member in members.items()}
+
+
+def settles(
+    fleet: Fleet, members: dict[str, Member], version: int | None, **shares: list[int]
+) -> None:
+    """Wait until each member owns its share under this version of the plan."""
+
+    def settled() -> bool:
+        followed = {member.consumer.plan_assignor.plan_version for member in members.values()}
+        return owned(members, fleet.topics[0]) == shares and followed == {version}
+
+    eventually(settled, f"version {version}, {shares}")
 
 
 def test_group_owns_what_a_published_plan_says(fleet: Fleet) -> None:
     """Two consumers that start after the plan own exactly their shares, and say its version."""
-    topic = fleet.topics[0]
-    shares = {"a": {topic: [0]}, "b": {topic: [1, 2, 3]}}
-    fleet.publish(make_plan(shares, partition_counts={topic: 4}, group=fleet.group))
-    members = {name: fleet.join(name) for name in shares}
+    fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
+    members = {name: fleet.join(name) for name in ("a", "b")}
+    settles(fleet, members, 1, a=[0], b=[1, 2, 3])
+
+
+def test_new_version_makes_the_group_rejoin_and_adopt_it(fleet: Fleet) -> None:
+    """A newer plan is adopted without anybody joining or leaving, by one rebalance."""
+    fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
+    members = {name: fleet.join(name) for name in ("a", "b")}
+    settles(fleet, members, 1, a=[0], b=[1, 2, 3])
+    before = [member.consumer.plan_assignor.status().rebalances for member in members.values()]
+    fleet.publish(plan(fleet, 2, a=[1, 2, 3], b=[0]))
+    settles(fleet, members, 2, a=[1, 2, 3], b=[0])
+    after = [member.consumer.plan_assignor.status().rebalances for member in members.values()]
+    assert after == [count + 1 for count in before]
+
+
+def test_any_member_alone_can_make_the_group_rejoin(fleet: Fleet) -> None:
+    """Where only one member asks, leader or not, the whole group still adopts the plan."""
+    fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
+    members = {"a": fleet.join("a", {"rejoin_jitter_s": None})}
+    settles(fleet, members, 1, a=FOUR)  # a leads
+    members["b"] = fleet.join("b")
+    settles(fleet, members, 1, a=[0], b=[1, 2, 3])
+    fleet.publish(plan(fleet, 2, a=[1], b=[0, 2, 3]))
+    settles(fleet, members, 2, a=[1], b=[0, 2, 3])
+    asked = {n: m.consumer.plan_assignor.status().rejoins_asked for n, m in members.items()}
+    assert asked == {"a": 0, "b": 1}
+
+
+def test_without_rejoin_a_new_version_waits_for_the_next_rebalance(fleet: Fleet) -> None:
+    """With the setting off a plan changes nothing until a member joins or leaves."""
+    follow = {"rejoin_jitter_s": None}
+    fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
+    members = {name: fleet.join(name, follow) for name in ("a", "b")}
+    settles(fleet, members, 1, a=[0], b=[1, 2, 3])
+    fleet.publish(plan(fleet, 2, a=[1], b=[2], c=[0, 3]))
     eventually(
-        lambda: {name: member.owned for name, member in members.items()} == shares,
-        "each owns its share",
+        lambda: all(
+            member.consumer.plan_assignor.status().latest_version == 2
+            for member in members.values()
+        ),
+        "version 2 is read",
     )
-    assert [m.consumer.plan_assignor.plan_version for m in members.values()] == [1, 1]
+    settles(fleet, members, 1, a=[0], b=[1, 2, 3])
+    members["c"] = fleet.join("c", follow)
+    settles(fleet, members, 2, a=[1], b=[2], c=[0, 3])
+
+
+@pytest.mark.parametrize("record", ["garbage", "another group's", "unsigned"])
+def test_bad_record_leaves_the_last_good_plan_in_place(fleet: Fleet, record: str) -> None:
+    """A record that cannot be trusted changes nothing, also at the next rebalance."""
+    key = b"secret"
+    follow = {"signing_key": key}
+    good = plan(fleet, 1, a=[0], b=[1, 2, 3]).to_bytes()
+    fleet.send(good, record_headers(good, signing_key=key))
+    members = {"a": fleet.join("a", follow)}
+    settles(fleet, members, 1, a=FOUR)
+    newer = plan(fleet, 2, a=[3], b=[0, 1, 2])
+    foreign = make_plan({}, partition_counts={}, group="another", version=2).to_bytes()
+    value, headers = {
+        "garbage": (b"\x00\xff garbage", []),
+        "another group's": (foreign, record_headers(foreign, signing_key=key)),
+        "unsigned": (newer.to_bytes(), record_headers(newer.to_bytes())),
+    }[record]
+    fleet.send(value, headers)
+    status = members["a"].consumer.plan_assignor.status
+    eventually(lambda: status().records_skipped == 1, "the record is skipped")
+    members["b"] = fleet.join("b", follow)
+    settles(fleet, members, 1, a=[0], b=[1, 2, 3])
+
+
+def test_tombstone_sends_the_group_back_to_range(fleet: Fleet) -> None:
+    """A withdrawn plan is followed no longer, without anybody joining or leaving."""
+    fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
+    members = {name: fleet.join(name) for name in ("a", "b")}
+    settles(fleet, members, 1, a=[0], b=[1, 2, 3])
+    fleet.send(None)
+    settles(fleet, members, None, a=[0, 1], b=[2, 3])
+    reasons = {m.consumer.plan_assignor.status().fallback_reason for m in members.values()}
+    assert reasons == {"the plan was withdrawn"}
+
+
+def test_expired_plan_is_not_followed(fleet: Fleet) -> None:
+    """After its expiry a plan is as good as none."""
+    past = datetime.now(UTC) - timedelta(seconds=1)
+    fleet.publish(plan(fleet, 1, past, a=[], b=FOUR))
+    members = {name: fleet.join(name) for name in ("a", "b")}
+    settles(fleet, members, None, a=[0, 1], b=[2, 3])
+
+
+def test_missing_plan_topic_means_range_at_once(fleet: Fleet) -> None:
+    """Followers can be rolled out before the first plan: no rebalance waits for a topic."""
+    follow = {"plan_topic": f"{fleet.group}-absent", "read_timeout_s": 600.0}
+    members = {name: fleet.join(name, follow) for name in ("a", "b")}
+    settles(fleet, members, None, a=[0, 1], b=[2, 3])
+
+
+def test_every_partition_has_an_owner_while_members_come_and_go(fleet: Fleet) -> None:
+    """A member that leaves is replaced by the others, and by a newcomer as a whole."""
+    fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
+    members = {name: fleet.join(name) for name in ("a", "b")}
+    settles(fleet, members, 1, a=[0], b=[1, 2, 3])
+    members.pop("b").stop()
+    settles(fleet, members, 1, a=FOUR)
+    members["newcomer"] = fleet.join("newcomer")
+    settles(fleet, members, 1, a=[0], newcomer=[1, 2, 3])
+
+
+def test_plan_takes_over_from_range_when_the_last_plain_member_leaves(fleet: Fleet) -> None:
+    """Listed before range, the plan waits until every member follows plans."""
+    fleet.publish(plan(fleet, 1, a=FOUR, plain=[]))
+    plain = fleet.join_plain("plain", partition_assignment_strategy=(RangePartitionAssignor,))
+    member = fleet.join("a")
+    topic = fleet.topics[0]
+
+    def halves() -> bool:
+        both: list[Owned] = [member.owned, plain.owned]
+        return sorted(share.get(topic, []) for share in both) == [[0, 1], [2, 3]]
+
+    eventually(halves, "range deals halves")
+    assert member.consumer.plan_assignor.plan_version is None
+    plain.stop()
+    settles(fleet, {"a": member}, 1, a=FOUR)
+
+
+def test_static_members_are_named_by_their_instance_id(fleet: Fleet) -> None:
+    """`group.instance.id` goes before `client.id`, which these members share."""
+    fleet.publish(plan(fleet, 1, one=[0], two=[1, 2, 3]))
+    members = {
+        name: fleet.join("same", group_instance_id=name, session_timeout_ms=6000)
+        for name in ("one", "two")
+    }
+    settles(fleet, members, 1, one=[0], two=[1, 2, 3])
+
+
+def test_consumer_without_a_group_is_refused() -> None:
+    """Plans are for groups: the mistake is named before anything connects."""
+    with pytest.raises(ConfigurationError, match="group_id"):
+        PlanConsumer("topic", bootstrap_servers="localhost:1")

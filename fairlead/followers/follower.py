@@ -1,0 +1,238 @@
+"""One consumer's follower, whatever its client: reads plans, decides as leader, asks to rejoin.
+
+Belongs here: the life of a follower through rebalances. Does not: a client library's types and
+callbacks (one module each), nor the rules (`decision`, `rejoin`).
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from fairlead.followers.decision import Decision, decide
+from fairlead.followers.fit import Shares
+from fairlead.followers.members import (
+    AssignmentNote,
+    GroupMember,
+    decode_assignment,
+    encode_assignment,
+    encode_subscription,
+)
+from fairlead.followers.plan_cache import PlanCache
+from fairlead.followers.plan_reader import PlanReader, PlanSource
+from fairlead.followers.rejoin import RejoinSchedule
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class FollowOptions:
+    """How a group follows its plans.
+
+    Parameters
+    ----------
+    plan_topic
+        Where plans are published.
+    signing_key
+        With it, only plans with a matching HMAC-SHA256 signature are followed.
+    read_timeout_s
+        How long a rebalance may wait for the plan topic, where the cache is known to be behind.
+    rejoin_jitter_s
+        After a new plan the group rebalances within this time; None: at the next rebalance that
+        comes anyway.
+    """
+
+    plan_topic: str = "fairlead.plans"
+    signing_key: bytes | None = None
+    read_timeout_s: float = 5.0
+    rejoin_jitter_s: float | None = 5.0
+
+
+@dataclass(frozen=True)
+class FollowerStatus:
+    """What a follower does at the moment, for metrics and for a person on call.
+
+    Parameters
+    ----------
+    group, plan_topic
+        The group id and where its plans come from.
+    plan_version
+        The plan that the present assignment follows; None: the fallback, or none yet.
+    fallback_reason
+        Why the present assignment is range's; None: it is not, or there is none yet.
+    latest_version
+        The newest plan read; None: there is none.
+    latest_problem
+        Why the newest record was skipped, if it was.
+    records_skipped
+        Unreadable or badly signed records in the plan topic.
+    caught_up
+        Whether the plan topic has been read to its end.
+    rebalances
+        Assignments received through this follower.
+    rejoins_asked
+        Rebalances this member asked for because of a newer plan.
+    """
+
+    group: str
+    plan_topic: str
+    plan_version: int | None
+    fallback_reason: str | None
+    latest_version: int | None
+    latest_problem: str | None
+    records_skipped: int
+    caught_up: bool
+    rebalances: int
+    rejoins_asked: int
+
+
+class Follower:
+    """Follows one group's plans for one consumer.
+
+    Reads plans on a daemon thread from construction to `close`. A client's assignor calls
+    `subscription` as it begins to join, `assign` where it leads, and `assigned` at the end.
+
+    Parameters
+    ----------
+    group
+        The group id.
+    options
+        How to follow.
+    open_source
+        Connects to the plan topic, as for `PlanReader`.
+    """
+
+    def __init__(
+        self, group: str, options: FollowOptions, open_source: Callable[[], PlanSource | None]
+    ) -> None:
+        self._group = group
+        self._options = options
+        self._lock = threading.Lock()
+        jitter_s = options.rejoin_jitter_s
+        self._schedule = None if jitter_s is None else RejoinSchedule(jitter_s)
+        self._request_rejoin: Callable[[], None] | None = None
+        self._decided_offset: int | None = None
+        self._logged_reason: str | None = None
+        self._note = AssignmentNote()
+        self._rebalances = self._rejoins_asked = 0
+        self._reader = PlanReader(
+            group,
+            open_source=open_source,
+            new_cache=lambda: PlanCache(group, signing_key=options.signing_key),
+            on_tick=self._rejoin_if_due,
+        )
+        self._reader.start()
+
+    @property
+    def plan_version(self) -> int | None:
+        """The plan that this consumer's assignment follows; None: the fallback, or none yet."""
+        return self._note.plan_version
+
+    def status(self) -> FollowerStatus:
+        """Return what this follower does at the moment."""
+        state = self._reader.state
+        return FollowerStatus(
+            group=self._group,
+            plan_topic=self._options.plan_topic,
+            plan_version=self._note.plan_version,
+            fallback_reason=self._note.fallback_reason,
+            latest_version=state.plan.version if state.plan else None,
+            latest_problem=state.problem,
+            records_skipped=state.skipped,
+            caught_up=self._reader.caught_up,
+            rebalances=self._rebalances,
+            rejoins_asked=self._rejoins_asked,
+        )
+
+    def rejoin_by(self, request: Callable[[], None]) -> None:
+        """Set what makes the consumer rejoin its group; called on the reader's thread."""
+        self._request_rejoin = request
+
+    def close(self) -> None:
+        """Stop reading plans."""
+        self._reader.close()
+
+    def subscription(self, client_id: str) -> bytes:
+        """Return the user data for the subscription that this member joins with.
+
+        A member that rejoins with what the coordinator knows already just gets its old assignment
+        back: the offset of the newest plan makes the subscription differ.
+        """
+        with self._lock:
+            if self._schedule:
+                self._schedule.unsettle()
+            self._decided_offset = None
+        return encode_subscription(client_id, self._reader.state.offset)
+
+    def assign(
+        self, members: Sequence[GroupMember], partition_counts: Mapping[str, int]
+    ) -> tuple[Shares, bytes]:
+        """Decide for the whole group, as its leader.
+
+        Returns
+        -------
+        shares, user_data
+            Member id to topic to partition numbers, and the user data of every assignment.
+        """
+        heard = max(member.seen_offset for member in members)
+        state = self._reader.current(at_least=heard, timeout_s=self._options.read_timeout_s)
+        decision = decide(state, members, partition_counts, now=datetime.now(UTC))
+        self._log(decision, len(members))
+        with self._lock:
+            self._decided_offset = state.offset
+        note = AssignmentNote(
+            plan_version=decision.plan_version,
+            seen_offset=max(heard, state.offset),
+            fallback_reason=decision.fallback_reason,
+        )
+        return decision.shares, encode_assignment(note)
+
+    def assigned(self, user_data: bytes | None, generation: int) -> None:
+        """Note what the new assignment follows."""
+        note = decode_assignment(user_data)
+        log.info(
+            "Group %s, generation %d: the assignment follows %s",
+            self._group,
+            generation,
+            f"plan version {note.plan_version}" if note.plan_version else "range",
+        )
+        with self._lock:
+            self._note = note
+            self._rebalances += 1
+            if self._schedule:
+                # What others have seen is settled even where the leader did not get to read it,
+                # or every member would ask in turn. The leader asks again when it has read it.
+                decided = self._decided_offset
+                self._schedule.settle(note.seen_offset if decided is None else decided)
+
+    def _log(self, decision: Decision, members: int) -> None:
+        reason = decision.fallback_reason
+        if reason is None:
+            log.info(
+                "Group %s: as leader, assigning plan version %s to %d members",
+                self._group,
+                decision.plan_version,
+                members,
+            )
+        elif reason != self._logged_reason:
+            log.warning("Group %s: as leader, falling back to range: %s", self._group, reason)
+        self._logged_reason = reason
+
+    def _rejoin_if_due(self) -> None:
+        if self._request_rejoin is None or self._schedule is None:
+            return
+        state = self._reader.state
+        with self._lock:
+            if not self._schedule.due(seen_offset=state.offset, now=time.monotonic()):
+                return
+            self._rejoins_asked += 1
+        log.info(
+            "Group %s: asking for a rebalance, %s",
+            self._group,
+            f"to adopt plan version {state.plan.version}"
+            if state.plan
+            else "since the plan was withdrawn",
+        )
+        self._request_rejoin()
