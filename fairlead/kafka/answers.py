@@ -1,0 +1,159 @@
+"""Asking librdkafka many questions at once: bounded, retried, each answer or error by itself.
+
+Belongs here: which errors are worth a retry, and rounds of retries. Does not: what is asked.
+"""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any, Final, Generic, TypeVar
+
+from confluent_kafka import KafkaError, KafkaException
+from tenacity import (
+    Retrying,
+    retry_if_result,
+    stop_after_attempt,
+    stop_after_delay,
+    wait_exponential_jitter,
+)
+
+from fairlead.errors import KafkaUnavailableError
+
+Key = TypeVar("Key", bound=Hashable)
+Answer = TypeVar("Answer")
+
+ATTEMPTS: Final = 5
+GRACE_S: Final = 5.0
+"""What a future may take beyond the request's own timeout before it is given up."""
+
+# No broker was reached at all: nothing is known of any single group or partition.
+_UNREACHABLE: Final = frozenset(
+    {
+        KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001 - so librdkafka names its local errors
+        KafkaError._TIMED_OUT,  # noqa: SLF001 - the same
+        KafkaError._TIMED_OUT_QUEUE,  # noqa: SLF001 - the same
+        KafkaError._TRANSPORT,  # noqa: SLF001 - the same
+    }
+)
+TRANSIENT: Final = _UNREACHABLE | {
+    KafkaError._WAIT_COORD,  # noqa: SLF001 - the same
+    KafkaError.BROKER_NOT_AVAILABLE,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NETWORK_EXCEPTION,
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.REQUEST_TIMED_OUT,
+    KafkaError.THROTTLING_QUOTA_EXCEEDED,
+    KafkaError.UNSTABLE_OFFSET_COMMIT,
+}
+"""Codes that may be gone when asked again: a coordinator or leader moving, throttling."""
+
+MISSING: Final = frozenset(
+    {
+        KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001 - the same
+        KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001 - the same
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+    }
+)
+"""Codes that say a topic or partition does not exist, or no longer."""
+
+
+@dataclass(frozen=True)
+class Answers(Generic[Key, Answer]):
+    """What became of each question.
+
+    Parameters
+    ----------
+    values
+        Key to answer, where there is one.
+    errors
+        Key to the last error, where there is none.
+    """
+
+    values: dict[Key, Answer] = field(default_factory=dict)
+    errors: dict[Key, KafkaError] = field(default_factory=dict)
+
+    def missing(self) -> set[Key]:
+        """Return the keys whose topic or partition does not exist."""
+        return {key for key, error in self.errors.items() if error.code() in MISSING}
+
+
+def ask_each(
+    keys: Sequence[Key],
+    ask: Callable[[Sequence[Key]], Mapping[Key, "Future[Answer]"]],
+    *,
+    at_once: int,
+    timeout_s: float,
+) -> Answers[Key, Answer]:
+    """Ask about every key; ask again about those with transient errors.
+
+    Parameters
+    ----------
+    keys
+        What to ask about.
+    ask
+        Starts the requests for some keys and returns one future each.
+    at_once
+        Keys that are asked about at the same time: what bounds the load on brokers and memory.
+    timeout_s
+        The time one request may take. No retry starts later than this after the first.
+
+    Raises
+    ------
+    KafkaUnavailableError
+        No broker answered any of it. An error of single keys is in the answers instead.
+    """
+    answers: Answers[Key, Answer] = Answers()
+    pending = list(keys)
+
+    def ask_pending() -> bool:
+        for start in range(0, len(pending), at_once):
+            _collect(ask(pending[start : start + at_once]), answers, timeout_s)
+        pending[:] = [key for key in pending if _code(answers, key) in TRANSIENT]
+        return bool(pending)
+
+    Retrying(
+        retry=retry_if_result(bool),
+        retry_error_callback=lambda _: None,  # what is left is in the answers
+        **backoff(timeout_s),
+    )(ask_pending)
+    unreachable = [e for e in answers.errors.values() if e.code() in _UNREACHABLE]
+    if unreachable and not answers.values:
+        raise KafkaUnavailableError(f"Kafka does not answer: {unreachable[0].str()}")
+    return answers
+
+
+def backoff(timeout_s: float) -> dict[str, Any]:
+    """Return how tenacity waits between attempts and when it gives up.
+
+    A request that took its whole timeout is not repeated.
+    """
+    return {
+        "wait": wait_exponential_jitter(initial=0.1, max=2.0, jitter=0.1),
+        "stop": stop_after_attempt(ATTEMPTS) | stop_after_delay(timeout_s),
+    }
+
+
+def kafka_error(error: KafkaException) -> KafkaError:
+    """Return the error that a KafkaException carries."""
+    carried = error.args[0]
+    return carried if isinstance(carried, KafkaError) else KafkaError(KafkaError.UNKNOWN)
+
+
+def _collect(
+    futures: "Mapping[Key, Future[Answer]]", answers: Answers[Key, Answer], timeout_s: float
+) -> None:
+    for key, future in futures.items():
+        try:
+            answers.values[key] = future.result(timeout_s + GRACE_S)
+            answers.errors.pop(key, None)
+        except KafkaException as error:
+            answers.errors[key] = kafka_error(error)
+        except TimeoutError:
+            answers.errors[key] = KafkaError(KafkaError._TIMED_OUT)  # noqa: SLF001 - as above
+
+
+def _code(answers: Answers[Key, Answer], key: Key) -> int | None:
+    return answers.errors[key].code() if key in answers.errors else None

@@ -1,0 +1,288 @@
+"""The gateway to a Kafka cluster: which groups there are, who is in them, where they stand.
+
+Belongs here: opening both clients, the order of questions, what is retried. Does not: reading the
+answers (`descriptions`, `offsets`), the tables they fill (`snapshot`), plans (`plan_topic`).
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any, Final, Self, TypeVar
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+from kafka.admin import KafkaAdminClient
+from kafka.errors import BrokerResponseError, KafkaError
+from tenacity import Retrying, retry_if_exception, retry_if_result, stop_after_delay, wait_fixed
+
+from fairlead.errors import ConfigurationError, GroupError, KafkaUnavailableError
+from fairlead.kafka.answers import backoff, kafka_error
+from fairlead.kafka.descriptions import (
+    CONSUMER_PROTOCOL,
+    REBALANCING,
+    GroupDescription,
+    Member,
+    read_description,
+)
+from fairlead.kafka.offsets import (
+    committed_offsets,
+    log_offsets,
+    partition_counts,
+    read_committed,
+)
+from fairlead.kafka.security import kafka_python_settings
+from fairlead.kafka.snapshot import GroupSnapshot, build_snapshot, new_snapshot_id
+from fairlead.settings import KafkaSettings
+
+Result = TypeVar("Result")
+
+GROUPS_PER_DESCRIPTION: Final = 200
+SETTLING_S: Final = 10.0
+"""How long a rebalance may take before a group is given up for this time."""
+
+_COORDINATOR_MOVING: Final = (
+    "CoordinatorNotAvailable",
+    "CoordinatorLoadInProgress",
+    "NotCoordinator",
+)
+
+
+@dataclass(frozen=True)
+class LiveGroup:
+    """A group as it is now, whatever its commits.
+
+    Parameters
+    ----------
+    group, state, protocol
+        Its id; `Stable` or `Empty`; the assignor in use.
+    members
+        Ascending by name.
+    partition_counts
+        Topic to number of partitions, of the topics that some member subscribes to and that exist.
+    observed_at
+        When it was asked for; time-zone-aware.
+    """
+
+    group: str
+    state: str
+    protocol: str
+    members: tuple[Member, ...]
+    partition_counts: Mapping[str, int]
+    observed_at: datetime
+
+
+class KafkaGateway:
+    """Reads consumer groups of one cluster. A context manager; not for several threads.
+
+    Parameters
+    ----------
+    settings
+        How to reach the cluster.
+
+    Raises
+    ------
+    ConfigurationError
+        A setting is unknown to librdkafka, or a security setting has no equivalent in kafka-python.
+    """
+
+    def __init__(self, settings: KafkaSettings) -> None:
+        self._settings = settings
+        self._timeout_s = settings.request_timeout_s
+        self._member_settings = kafka_python_settings(settings.librdkafka())
+        self._admin: AdminClient | None = None
+        self._member_admin: KafkaAdminClient | None = None
+
+    def __enter__(self) -> Self:
+        try:
+            self._admin = AdminClient(self._settings.librdkafka())
+        except KafkaException as error:  # names the setting, not its value
+            raise ConfigurationError(f"kafka.properties: {kafka_error(error).str()}") from error
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._admin = None
+        self._close_member_admin()
+
+    def list_groups(self) -> list[str]:
+        """List the consumer groups of the cluster, empty ones included, ascending.
+
+        Groups of other protocols (Connect, share groups) and offsets committed without a group
+        are not among them. Groups under KIP-848 are: a snapshot says why they cannot be planned.
+
+        Raises
+        ------
+        KafkaUnavailableError
+            No answer in time.
+        """
+        listed = self._ask_members(lambda admin: admin.list_groups())
+        return sorted(
+            group["group_id"]
+            for group in listed
+            if group["protocol_type"] == CONSUMER_PROTOCOL and group.get("group_type") != "share"
+        )
+
+    def snapshot(
+        self,
+        groups: Sequence[str],
+        *,
+        cohorts: Mapping[str, str] | None = None,
+        snapshot_id: str | None = None,
+    ) -> GroupSnapshot:
+        """Take a snapshot of groups: members, then committed, begin and end offsets.
+
+        What is wrong with one group is in its row of the table `groups`, and concerns no other
+        group. Of a topic or partition that is deleted meanwhile, what was committed remains, with
+        an error in its row of `offsets`; partitions that are added meanwhile are in the next
+        snapshot.
+
+        Parameters
+        ----------
+        groups
+            Group ids.
+        cohorts
+            Group to cohort; a group that is missing is a cohort of its own.
+        snapshot_id
+            Sorts by time; None: a new one.
+
+        Raises
+        ------
+        KafkaUnavailableError
+            Brokers do not answer in time.
+        """
+        admin = self._open_admin()
+        descriptions = self._describe(sorted(set(groups)))
+        started = time.monotonic()
+        # Also of groups that cannot be planned: their lag is worth knowing.
+        commits = committed_offsets(admin, sorted(descriptions), self._timeout_s)
+        for name, error in commits.errors.items():
+            why = descriptions[name].error or f"Its commits cannot be read: {error.str()}"
+            descriptions[name] = replace(descriptions[name], error=why)
+        committed = {name: read_committed(answer) for name, answer in commits.values.items()}
+        counts, hidden = partition_counts(
+            admin,
+            {topic for found in committed.values() for topic in found}
+            | {
+                topic
+                for name in committed
+                for member in descriptions[name].members
+                for topic in member.topics
+            },
+            self._timeout_s,
+        )
+        log, ends_at = log_offsets(admin, counts, hidden, self._timeout_s)
+        return build_snapshot(
+            snapshot_id=snapshot_id or new_snapshot_id(ends_at),
+            snapshot_at=ends_at,
+            spread_s=time.monotonic() - started,
+            descriptions=descriptions,
+            cohorts=cohorts or {},
+            committed=committed,
+            log=log,
+        )
+
+    def live_group(self, group: str) -> LiveGroup:
+        """Read who is in a group now, and what everybody owns.
+
+        Raises
+        ------
+        GroupError
+            The group does not exist, does not settle, or cannot be planned for.
+        KafkaUnavailableError
+            Brokers do not answer in time.
+        """
+        observed_at = datetime.now(UTC)
+        found = self._describe([group])[group]
+        if found.error:
+            raise GroupError(f"Group {group}: {found.error}")
+        topics = {topic for member in found.members for topic in member.topics}
+        counts, hidden = partition_counts(self._open_admin(), topics, self._timeout_s)
+        if hidden:
+            topic, error = min(hidden.items())
+            raise GroupError(f"Group {group}: topic {topic} cannot be read: {error}")
+        return LiveGroup(group, found.state, found.protocol, found.members, counts, observed_at)
+
+    def _describe(self, groups: Sequence[str]) -> dict[str, GroupDescription]:
+        """Describe groups; those in a rebalance are asked again until they settle."""
+        found: dict[str, GroupDescription] = {}
+        pending = list(groups)
+
+        def describe_pending() -> bool:
+            for start in range(0, len(pending), GROUPS_PER_DESCRIPTION):
+                found.update(self._describe_each(pending[start : start + GROUPS_PER_DESCRIPTION]))
+            pending[:] = [group for group in pending if _unsettled(found[group])]
+            return bool(pending)
+
+        Retrying(
+            retry=retry_if_result(bool),
+            retry_error_callback=lambda _: None,  # what is left says so in its description
+            wait=wait_fixed(0.2),
+            stop=stop_after_delay(min(SETTLING_S, self._timeout_s)),
+        )(describe_pending)
+        return found
+
+    def _describe_each(self, groups: Sequence[str]) -> dict[str, GroupDescription]:
+        """Describe some groups; when one spoils the answer for all, each by itself."""
+        try:
+            raw = self._ask_members(lambda admin: admin.describe_groups(list(groups)))
+        except (BrokerResponseError, ValueError) as error:
+            if len(groups) > 1:
+                return {
+                    group: found
+                    for one in groups
+                    for group, found in self._describe_each([one]).items()
+                }
+            why = f"The group cannot be described: {error}"
+            return {groups[0]: GroupDescription(groups[0], "", "", "", error=why)}
+        if any(entry["error"] and "NotCoordinator" in entry["error"] for entry in raw.values()):
+            self._close_member_admin()  # which remembers coordinators for good
+        return {group: read_description(group, raw[group]) for group in groups}
+
+    def _ask_members(self, question: Callable[[KafkaAdminClient], Result]) -> Result:
+        """Ask by kafka-python; after an error that may pass, again on new connections."""
+        retries = Retrying(
+            retry=retry_if_exception(
+                lambda error: isinstance(error, KafkaError) and error.retriable
+            ),
+            before_sleep=lambda _: self._close_member_admin(),
+            reraise=True,
+            **backoff(self._timeout_s),
+        )
+        try:
+            return retries(lambda: question(self._open_member_admin()))
+        except BrokerResponseError:
+            raise
+        except KafkaError as error:
+            self._close_member_admin()
+            raise KafkaUnavailableError(f"Kafka does not answer: {error}") from error
+
+    def _open_admin(self) -> AdminClient:
+        if self._admin is None:
+            raise RuntimeError("KafkaGateway is a context manager: enter it first")
+        return self._admin
+
+    def _open_member_admin(self) -> KafkaAdminClient:
+        if self._member_admin is None:
+            timeout_ms = int(self._timeout_s * 1000)
+            settings: dict[str, Any] = {"client_id": "fairlead", **self._member_settings}
+            self._member_admin = KafkaAdminClient(
+                **settings, request_timeout_ms=timeout_ms, bootstrap_timeout_ms=timeout_ms
+            )
+        return self._member_admin
+
+    def _close_member_admin(self) -> None:
+        if self._member_admin is not None:
+            self._member_admin.close()
+            self._member_admin = None
+
+
+def _unsettled(found: GroupDescription) -> bool:
+    """Whether a group may well be described in a moment."""
+    moving = any(name in (found.error or "") for name in _COORDINATOR_MOVING)
+    return moving or found.state in REBALANCING

@@ -1,0 +1,185 @@
+"""Where groups have committed, and where partitions begin and end.
+
+Belongs here: asking librdkafka for offsets in batches, into arrays. Does not: who reads what
+(`descriptions`), nor laying offsets out as tables (`snapshot`).
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import ClassVar, Final
+
+import numpy as np
+import numpy.typing as npt
+from confluent_kafka import (
+    ConsumerGroupTopicPartitions,
+    IsolationLevel,
+    TopicCollection,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo, OffsetSpec, TopicDescription
+
+from fairlead.kafka.answers import MISSING, Answers, ask_each
+
+GROUPS_AT_ONCE: Final = 64
+TOPICS_AT_ONCE: Final = 500
+PARTITIONS_AT_ONCE: Final = 10_000
+
+CommittedOffsets = Mapping[str, tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]]
+"""Topic to partition numbers and their committed offsets, both of shape (K,)."""
+
+
+@dataclass(frozen=True, eq=False)
+class LogOffsets:
+    """Begin and end of the partitions of some topics: P partitions in all.
+
+    Parameters
+    ----------
+    starts
+        Topic to where its partition 0 stands in the arrays; topics that do not exist are missing.
+    counts
+        Topic to number of partitions.
+    begin, end
+        Log start offset, and high watermark, int64 of shape (P,); -1 where it could not be read.
+    error
+        int32 of shape (P,): index into `error_texts`; -1: none.
+    error_texts
+        The distinct errors; the first says that a partition does not exist any more.
+    unreadable
+        Topic to why (some of) its partitions could not be read, although the topic exists.
+    """
+
+    GONE: ClassVar = 0
+    GONE_TEXT: ClassVar = "The partition does not exist any more"
+
+    starts: Mapping[str, int]
+    counts: Mapping[str, int]
+    begin: npt.NDArray[np.int64]
+    end: npt.NDArray[np.int64]
+    error: npt.NDArray[np.int32]
+    error_texts: Sequence[str]
+    unreadable: Mapping[str, str]
+
+    def place(self, topic: str) -> tuple[int, int]:
+        """Return where a topic's partitions stand in the arrays, and how many there are."""
+        return self.starts.get(topic, 0), self.counts.get(topic, 0)
+
+
+def committed_offsets(
+    admin: AdminClient, groups: Sequence[str], timeout_s: float
+) -> Answers[str, ConsumerGroupTopicPartitions]:
+    """Ask for everything the groups have committed."""
+
+    def ask(some: Sequence[str]) -> dict[str, "Future[ConsumerGroupTopicPartitions]"]:
+        # librdkafka takes one group a request; the requests run side by side.
+        return {
+            group: admin.list_consumer_group_offsets(
+                [ConsumerGroupTopicPartitions(group)], request_timeout=timeout_s
+            )[group]
+            for group in some
+        }
+
+    return ask_each(groups, ask, at_once=GROUPS_AT_ONCE, timeout_s=timeout_s)
+
+
+def read_committed(answer: ConsumerGroupTopicPartitions) -> CommittedOffsets:
+    """Sort one group's commits by topic; partitions without a commit are left out."""
+    by_topic: dict[str, tuple[list[int], list[int]]] = {}
+    for entry in answer.topic_partitions or ():
+        if entry.offset >= 0:
+            numbers, offsets = by_topic.setdefault(entry.topic, ([], []))
+            numbers.append(entry.partition)
+            offsets.append(entry.offset)
+    return {
+        topic: (np.array(numbers, np.int32), np.array(offsets, np.int64))
+        for topic, (numbers, offsets) in by_topic.items()
+    }
+
+
+def partition_counts(
+    admin: AdminClient, topics: Collection[str], timeout_s: float
+) -> tuple[dict[str, int], dict[str, str]]:
+    """Count the partitions of topics.
+
+    Returns
+    -------
+    Topic to number of partitions, of those that exist; topic to the error that hides it.
+    """
+
+    def ask(some: Sequence[str]) -> dict[str, "Future[TopicDescription]"]:
+        return admin.describe_topics(TopicCollection(list(some)), request_timeout=timeout_s)
+
+    answers = ask_each(sorted(topics), ask, at_once=TOPICS_AT_ONCE, timeout_s=timeout_s)
+    hidden = {
+        topic: error.str() for topic, error in answers.errors.items() if error.code() not in MISSING
+    }
+    return {topic: len(found.partitions) for topic, found in answers.values.items()}, hidden
+
+
+def log_offsets(
+    admin: AdminClient, counts: Mapping[str, int], hidden: Mapping[str, str], timeout_s: float
+) -> tuple[LogOffsets, datetime]:
+    """Ask where partitions begin, then where they end.
+
+    The ends come last of all: later than any committed offset, so that no lag is negative because
+    a consumer moved on in between.
+
+    Parameters
+    ----------
+    counts, hidden
+        As `partition_counts` returns them.
+
+    Returns
+    -------
+    The offsets, and when the ends were asked for, time-zone-aware.
+    """
+    topics = sorted(counts)
+    firsts = np.concatenate(([0], np.cumsum([counts[topic] for topic in topics], dtype=np.int64)))
+    partitions = [TopicPartition(topic, p) for topic in topics for p in range(counts[topic])]
+    begin, begin_errors = _list_offsets(admin, partitions, OffsetSpec.earliest(), timeout_s)
+    ends_at = datetime.now(UTC)
+    end, end_errors = _list_offsets(admin, partitions, OffsetSpec.latest(), timeout_s)
+    texts = {LogOffsets.GONE_TEXT: LogOffsets.GONE}
+    error = np.full(len(partitions), -1, dtype=np.int32)
+    unreadable = dict(hidden)
+    for index, text in (begin_errors | end_errors).items():
+        error[index] = texts.setdefault(text, len(texts))
+        begin[index] = end[index] = -1
+        if text != LogOffsets.GONE_TEXT:
+            partition = partitions[index]
+            unreadable[partition.topic] = f"partition {partition.partition}: {text}"
+    log = LogOffsets(
+        starts=dict(zip(topics, firsts.tolist(), strict=False)),
+        counts=counts,
+        begin=begin,
+        end=end,
+        error=error,
+        error_texts=tuple(texts),
+        unreadable=unreadable,
+    )
+    return log, ends_at
+
+
+def _list_offsets(
+    admin: AdminClient, partitions: Sequence[TopicPartition], spec: OffsetSpec, timeout_s: float
+) -> tuple[npt.NDArray[np.int64], dict[int, str]]:
+    def ask(some: Sequence[int]) -> dict[int, "Future[ListOffsetsResultInfo]"]:
+        futures = admin.list_offsets(
+            {partitions[index]: spec for index in some},
+            # Uncommitted transactions count, as in Kafka's own tools.
+            isolation_level=IsolationLevel.READ_UNCOMMITTED,
+            request_timeout=timeout_s,
+        )
+        return {index: futures[partitions[index]] for index in some}
+
+    answers = ask_each(range(len(partitions)), ask, at_once=PARTITIONS_AT_ONCE, timeout_s=timeout_s)
+    offsets = np.full(len(partitions), -1, dtype=np.int64)
+    for index, answer in answers.values.items():
+        offsets[index] = answer.offset  # type: ignore[attr-defined] # the stubs leave it out
+    gone = answers.missing()
+    errors = {
+        index: LogOffsets.GONE_TEXT if index in gone else error.str()
+        for index, error in answers.errors.items()
+    }
+    return offsets, errors
