@@ -92,36 +92,41 @@ def _download(target: Path) -> None:
             *("--exclude-packages", ",".join(EXCLUDED)),
             str(application),
         ]
-        env = {**os.environ, "SPARK_HOME": str(_SPARK_HOME), "PYSPARK_PYTHON": sys.executable}
-        try:
-            result = subprocess.run(
-                command,
-                env=env,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                errors="replace",
-                timeout=DOWNLOAD_TIMEOUT_S,
-                check=False,
-            )
-        except subprocess.TimeoutExpired as error:
-            raise SandboxError(
-                f"Apache Kafka's jars did not arrive within {DOWNLOAD_TIMEOUT_S} s: is the network "
-                "slow or blocked?"
-            ) from error
+        result = _resolve(command)
+        if result.returncode:  # once more: what arrived is kept, and one file of many often fails
+            result = _resolve(command)
         if result.returncode:
             log = target.parent / "download.log"
             log.write_text(result.stdout)
             raise SandboxError(
-                f"Apache Kafka's jars could not be downloaded ({_reason(result.stdout)}). Is the "
+                f"Apache Kafka's jars could not be downloaded: {_reason(result.stdout)}. Is the "
                 f"network reachable? Spark's output is in {log}."
             )
         (Path(scratch) / "jars").rename(target)
 
 
+def _resolve(command: list[str]) -> "subprocess.CompletedProcess[str]":
+    try:
+        return subprocess.run(
+            command,
+            env={**os.environ, "SPARK_HOME": str(_SPARK_HOME), "PYSPARK_PYTHON": sys.executable},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            timeout=DOWNLOAD_TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise SandboxError(
+            f"Apache Kafka's jars did not arrive within {DOWNLOAD_TIMEOUT_S} s: is the network "
+            "slow or blocked?"
+        ) from error
+
+
 def _reason(output: str) -> str:
-    """Pick the line of Spark's output that says why it failed."""
+    """Pick from Spark's output what says why it failed."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
-    telling = [line for line in lines if "unresolved" in line or "Exception" in line]
-    return (telling or lines or ["no output"])[-1][:300]
+    telling = [line for line in lines if "Exception: " in line]
+    return (telling or lines or ["no output"])[-1].rpartition("Exception: ")[2][:300]

@@ -1,32 +1,198 @@
-"""The sandbox as a whole, on real services."""
+"""The sandbox as a whole: data that stay, processes that do not, and holders that are killed."""
 
-from collections.abc import Callable
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
+import psutil
 import psycopg
 import pytest
-from confluent_kafka.admin import AdminClient
-from pyspark.sql import SparkSession
+from confluent_kafka.admin import AdminClient, NewTopic
 
-from fairlead.sandbox import Services
+from fairlead.errors import SandboxError
+from fairlead.sandbox import Sandbox, Services
+from fairlead.sandbox.processes import wait_until
 
+pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
-@pytest.mark.kafka
-def test_kafka_answers(services: Services, kafka_topic: Callable[..., str]) -> None:
-    """A topic can be made on the embedded broker."""
-    topic = kafka_topic(partitions=3)
-    admin = AdminClient({"bootstrap.servers": services.bootstrap_servers})
-    assert len(admin.list_topics(topic, timeout=10).topics[topic].partitions) == 3
-
-
-@pytest.mark.postgres
-def test_postgres_answers(database: str) -> None:
-    """A fresh database is empty."""
-    with psycopg.connect(database) as connection:
-        rows = connection.execute("SELECT 1 FROM pg_tables WHERE schemaname = 'public'").fetchall()
-    assert rows == []
+IMPORTS = "import sys\nfrom pathlib import Path\nfrom fairlead.sandbox import Sandbox\n"
+HOLD = IMPORTS + (
+    "with Sandbox(Path(sys.argv[1])):\n    print('held', flush=True)\n    sys.stdin.read()\n"
+)
+START = IMPORTS + "print(Sandbox(Path(sys.argv[1])).start())\n"
 
 
-@pytest.mark.spark
-def test_spark_answers(spark: SparkSession) -> None:
-    """The session runs a job."""
-    assert spark.range(3).count() == 3
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Sandbox]:
+    """Return a sandbox of the test's own, not started; nothing of it may be left at the end."""
+    sandbox = Sandbox(tmp_path / "sandbox")
+    yield sandbox
+    sandbox.stop()
+    assert _processes(sandbox) == []
+
+
+@pytest.fixture
+def run(own: Sandbox) -> Iterator[Callable[[str], "subprocess.Popen[str]"]]:
+    """Return a function that runs code on the sandbox's directory in another process."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(code: str) -> "subprocess.Popen[str]":
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, str(own.state_dir)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def _processes(sandbox: Sandbox) -> list[list[str]]:
+    """Return the command lines of the services that run on a sandbox's directory."""
+    lines: list[list[str]] = [
+        process.info["cmdline"] or []
+        for process in psutil.process_iter(["cmdline"])
+        if process.pid != psutil.Process().pid
+    ]
+    return [line for line in lines if any(str(sandbox.state_dir / "") in part for part in line)]
+
+
+def _wait_held(holder: "subprocess.Popen[str]") -> None:
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "held\n"
+
+
+def test_stop_and_start_keep_data_and_addresses(own: Sandbox) -> None:
+    """Topics, rows and addresses are the same after a restart; in between nothing runs."""
+    with own as before:
+        admin = AdminClient({"bootstrap.servers": before.bootstrap_servers})
+        admin.create_topics([NewTopic("kept", 3)])["kept"].result(timeout=30)
+        with psycopg.connect(before.postgres_url) as connection:
+            connection.execute("CREATE TABLE kept AS SELECT 7 AS number")
+    assert _processes(own) == []
+    assert own.running() is None
+    with own as after:
+        admin = AdminClient({"bootstrap.servers": after.bootstrap_servers})
+        assert len(admin.list_topics("kept", timeout=30).topics["kept"].partitions) == 3
+        with psycopg.connect(after.postgres_url) as connection:
+            assert connection.execute("SELECT number FROM kept").fetchall() == [(7,)]
+    assert after == before
+
+
+def test_start_leaves_running_and_a_with_block_shares(own: Sandbox) -> None:
+    """What `start` left running is used by a `with` block and left running at its end."""
+    started = own.start()
+    with Sandbox(own.state_dir) as services:
+        assert services == started
+    assert own.running() == started
+
+
+def test_held_sandbox_is_refused(
+    own: Sandbox, run: Callable[[str], "subprocess.Popen[str]"]
+) -> None:
+    """A second `with` block, which the first could end at any time, is told who holds it."""
+    holder = run(HOLD)
+    _wait_held(holder)
+    with pytest.raises(SandboxError, match=f"held by process {holder.pid}"):
+        own.__enter__()
+    with pytest.raises(SandboxError, match=f"held by process {holder.pid}"):
+        own.erase()
+    holder.communicate("")
+    assert _processes(own) == []
+
+
+def test_services_of_a_killed_holder_are_found_and_taken_over(
+    own: Sandbox, run: Callable[[str], "subprocess.Popen[str]"]
+) -> None:
+    """Services outlive a killed holder; the next `with` block uses these and ends them."""
+    holder = run(HOLD)
+    _wait_held(holder)
+    left = [own.kafka.process(), own.postgres.process()]
+    holder.kill()
+    holder.communicate()
+    assert own.running() is not None
+    with own:
+        assert [own.kafka.process(), own.postgres.process()] == left
+    assert _processes(own) == []
+
+
+def test_two_processes_starting_at_once_share(
+    own: Sandbox, run: Callable[[str], "subprocess.Popen[str]"]
+) -> None:
+    """One starts, the other waits and gets the same services: one Kafka, one Postgres."""
+    outputs = [process.communicate(timeout=120) for process in (run(START), run(START))]
+    assert outputs == [(f"{own.running()}\n", "")] * 2
+    assert sum("kafka.Kafka" in line for line in _processes(own)) == 1
+    assert sum("-D" in line for line in _processes(own)) == 1
+
+
+@pytest.mark.parametrize("service", ["kafka", "postgres"])
+def test_ctrl_c_during_start_leaves_nothing(
+    own: Sandbox, run: Callable[[str], "subprocess.Popen[str]"], service: str
+) -> None:
+    """Ctrl-C as soon as a service's process exists ends what was started until then."""
+    starting = run(HOLD)
+    assert wait_until(lambda: getattr(own, service).process() is not None, timeout_s=60)
+    starting.send_signal(signal.SIGINT)
+    output, errors = starting.communicate(timeout=60)
+    assert output == ""
+    assert errors.endswith("KeyboardInterrupt\n")
+    assert _processes(own) == []
+    assert own.running() is None
+
+
+def test_failed_start_leaves_nothing(own: Sandbox) -> None:
+    """When one service cannot start, the other is stopped again."""
+    (own.state_dir / "postgres").mkdir(parents=True)
+    (own.state_dir / "postgres" / "data").write_text("in the way")
+    with pytest.raises(SandboxError, match="Postgres"):
+        own.start()
+    assert _processes(own) == []
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"services": {"port": 1}, "holder": null}'])
+def test_damaged_state_file_is_ignored(own: Sandbox, text: str) -> None:
+    """A state file that cannot be read, another version's say, counts as none."""
+    own.state_dir.mkdir(parents=True)
+    (own.state_dir / "sandbox.json").write_text(text)
+    assert own.running() is None
+
+
+def test_state_file_of_a_reboot_is_ignored(own: Sandbox) -> None:
+    """A state file whose services are gone, after a power failure say, counts as none."""
+    own.start()
+    own.kafka.kill()
+    own.postgres.kill()
+    assert own.running() is None
+
+
+def test_erase_starts_from_nothing(own: Sandbox) -> None:
+    """After erasing, the services are new: no topic, no table of before."""
+    services = own.start()
+    with psycopg.connect(services.postgres_url) as connection:
+        connection.execute("CREATE TABLE gone ()")
+    own.erase()
+    assert _processes(own) == []
+    with own as services, psycopg.connect(services.postgres_url) as connection:
+        assert connection.execute("SELECT to_regclass('gone')").fetchall() == [(None,)]
+
+
+def test_environment_leads_settings_to_the_services(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process given the sandbox's variables reads settings that point at it."""
+    from fairlead.settings import load_settings  # noqa: PLC0415 - with the variables set
+
+    for name, value in services.environment().items():
+        monkeypatch.setenv(name, value)
+    settings = load_settings()
+    assert settings.kafka.bootstrap_servers == services.bootstrap_servers
+    assert settings.postgres.url.get_secret_value() == services.postgres_url

@@ -1,0 +1,57 @@
+"""The cache of Kafka's jars: real resolutions, from a folder instead of the network."""
+
+from pathlib import Path
+
+import pytest
+
+from fairlead.errors import SandboxError
+from fairlead.sandbox import jars
+
+SMALL = "org.slf4j:slf4j-simple:1.7.36"
+SMALL_JAR = "org.slf4j_slf4j-simple-1.7.36.jar"
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return an empty cache whose one artifact comes from the jars that are already here."""
+    source = jars.kafka_classpath()[0].parent
+    settings = tmp_path / "ivysettings.xml"
+    settings.write_text(
+        '<ivysettings><settings defaultResolver="local"/><resolvers><filesystem name="local">'
+        f'<artifact pattern="{source}/[organisation]_[module]-[revision].[ext]"/>'
+        "</filesystem></resolvers></ivysettings>"
+    )
+    (tmp_path / "spark-defaults.conf").write_text(f"spark.jars.ivySettings {settings}\n")
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    monkeypatch.setenv("FAIRLEAD_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(jars, "PACKAGES", (SMALL,))
+    return tmp_path / "cache" / f"kafka-{jars.KAFKA_VERSION}"
+
+
+def test_jars_are_resolved_once(cache: Path) -> None:
+    """The first call downloads and says so; the second does neither; Scala is beside them."""
+    said: list[str] = []
+    first = jars.kafka_classpath(said.append)
+    assert jars.kafka_classpath(said.append) == first
+    assert [jar.name.partition("-2.13")[0] for jar in first] == [SMALL_JAR, "scala-library"]
+    assert len(said) == 1
+    assert str(cache) in said[0]
+
+
+@pytest.mark.parametrize("missing", [SMALL_JAR, "listing"])
+def test_half_cache_is_resolved_again(cache: Path, missing: str) -> None:
+    """A cache that lacks a jar, or the listing that is written last, is made anew."""
+    jars.kafka_classpath()
+    (cache / missing).unlink()
+    (cache / "left-over.jar").touch()
+    assert (cache / SMALL_JAR) in jars.kafka_classpath()
+    assert sorted(path.name for path in cache.iterdir()) == ["listing", SMALL_JAR]
+
+
+def test_failed_download_is_one_sentence(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What cannot be had is named, Spark's own output is kept in a file, no cache is left."""
+    monkeypatch.setattr(jars, "PACKAGES", ("org.slf4j:slf4j-simple:0.0",))
+    with pytest.raises(SandboxError, match=r"slf4j-simple;0\.0: not found.* network reachable"):
+        jars.kafka_classpath()
+    assert "UNRESOLVED" in (cache.parent / "download.log").read_text()
+    assert not cache.exists()

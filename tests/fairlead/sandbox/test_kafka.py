@@ -1,0 +1,101 @@
+"""The embedded broker: starting, crashing, restarting, and what it says when it cannot."""
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from fairlead.errors import SandboxError
+from fairlead.sandbox.kafka import KafkaBroker
+
+pytestmark = pytest.mark.kafka
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[KafkaBroker]:
+    """Return a broker of the test's own, not started."""
+    broker = KafkaBroker(tmp_path / "kafka")
+    yield broker
+    broker.stop()
+
+
+def _port(broker: KafkaBroker) -> int:
+    return int(broker.bootstrap_servers.rpartition(":")[2])
+
+
+def test_crash_loses_no_acknowledged_record(broker: KafkaBroker) -> None:
+    """After SIGKILL and a restart the broker has its port, its topics and its records."""
+    broker.start()
+    before = broker.bootstrap_servers
+    admin = AdminClient({"bootstrap.servers": before})
+    admin.create_topics([NewTopic("kept", 1)])["kept"].result(timeout=30)
+    producer = Producer({"bootstrap.servers": before, "acks": "all"})
+    producer.produce("kept", b"value")
+    assert producer.flush(30) == 0
+    del producer
+    broker.kill()
+    assert broker.process() is None
+    broker.start()
+    assert broker.bootstrap_servers == before
+    consumer = Consumer({"bootstrap.servers": before, "group.id": "any"})
+    try:
+        assert consumer.get_watermark_offsets(TopicPartition("kept", 0), timeout=30) == (0, 1)
+    finally:
+        consumer.close()
+
+
+def test_starting_twice_keeps_one_process(broker: KafkaBroker) -> None:
+    """A broker that runs is found, by another object too."""
+    broker.start()
+    process = broker.process()
+    again = KafkaBroker(broker.state_dir)
+    again.start()
+    assert again.process() == process
+
+
+def test_taken_port_is_replaced(broker: KafkaBroker) -> None:
+    """When somebody has taken the port since the last run, the broker finds another."""
+    broker.start()
+    port = _port(broker)
+    broker.stop()
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        other.bind(("127.0.0.1", port))
+        other.listen()
+        broker.start()
+    assert _port(broker) != port
+
+
+def test_broker_that_ends_early_is_reported_with_its_log(broker: KafkaBroker) -> None:
+    """Data of another node: the broker refuses them, and the message says what it said."""
+    broker.start()
+    broker.stop()
+    meta = broker.state_dir / "data" / "meta.properties"
+    meta.write_text(meta.read_text().replace("node.id=1", "node.id=2"))
+    with pytest.raises(SandboxError, match=r"ended while it was starting(.|\n)*Stored node id 2"):
+        broker.start()
+    assert broker.process() is None
+
+
+def test_unfinished_format_is_made_anew(broker: KafkaBroker) -> None:
+    """A format that was killed half-way leaves data that the next start does not trust."""
+    data = broker.state_dir / "data"
+    data.mkdir(parents=True)
+    (data / "meta.properties").write_text("half of a li")
+    broker.start()
+    assert broker.process() is not None
+
+
+def test_moved_directory_is_another_broker(broker: KafkaBroker, tmp_path: Path) -> None:
+    """A state directory that was moved brings its data along and touches the old place no more."""
+    broker.start()
+    broker.stop()
+    moved = KafkaBroker(broker.state_dir.rename(tmp_path / "moved"))
+    try:
+        moved.start()
+        assert not broker.state_dir.exists()
+    finally:
+        moved.stop()

@@ -1,0 +1,91 @@
+"""The embedded Postgres: starting, crashing, long paths, and what it says when it cannot."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+import sqlalchemy as sa
+
+from fairlead.errors import SandboxError
+from fairlead.sandbox.postgres import Postgres
+
+pytestmark = pytest.mark.postgres
+
+
+@pytest.fixture
+def postgres(tmp_path: Path) -> Iterator[Postgres]:
+    """Return a server of the test's own, not started."""
+    postgres = Postgres(tmp_path / "postgres")
+    yield postgres
+    postgres.stop()
+
+
+def test_crash_loses_no_committed_row(postgres: Postgres) -> None:
+    """After SIGKILL and a restart, what was committed is there."""
+    postgres.start()
+    with psycopg.connect(postgres.url("fairlead")) as connection:
+        connection.execute("CREATE TABLE kept AS SELECT 7 AS number")
+    postgres.kill()
+    assert postgres.process() is None
+    postgres.start()
+    with psycopg.connect(postgres.url("fairlead")) as connection:
+        assert connection.execute("SELECT number FROM kept").fetchall() == [(7,)]
+
+
+def test_stop_ends_open_sessions(postgres: Postgres) -> None:
+    """A client that is still connected does not hold the server up."""
+    postgres.start()
+    with psycopg.connect(postgres.url("dagster"), autocommit=True) as connection:
+        postgres.stop()
+        assert postgres.process() is None
+        with pytest.raises(psycopg.OperationalError):
+            connection.execute("SELECT 1")
+
+
+def test_stale_pid_file_is_no_obstacle(postgres: Postgres) -> None:
+    """The pid file of a killed server may name a process that is somebody else's by now."""
+    postgres.start()
+    postgres.kill()
+    pid_file = postgres.state_dir / "data" / "postmaster.pid"
+    lines = pid_file.read_text().splitlines()
+    pid_file.write_text("\n".join(["1", *lines[1:]]) + "\n")
+    postgres.start()
+    assert postgres.process() is not None
+
+
+def test_every_driver_reaches_a_deep_directory_with_odd_names(tmp_path: Path) -> None:
+    """Paths longer than a socket's may be, with spaces, work for libpq and both drivers."""
+    deep = tmp_path / ("a long name, with spaces & signs/" * 5)
+    deep.mkdir(parents=True)
+    postgres = Postgres(deep / "postgres")
+    try:
+        postgres.start()
+        psycopg.connect(postgres.url("fairlead")).close()
+        for driver in ("psycopg", "psycopg2"):
+            engine = sa.create_engine(postgres.url("dagster", driver=driver))
+            with engine.connect() as connection:
+                found = connection.execute(sa.text("SELECT current_database()")).scalar()
+            engine.dispose()
+            assert found == "dagster"
+    finally:
+        postgres.stop()
+
+
+def test_server_that_ends_early_is_reported_with_its_log(postgres: Postgres) -> None:
+    """A setting that Postgres refuses: the message says what it said."""
+    postgres.start()
+    postgres.stop()
+    with (postgres.state_dir / "data" / "postgresql.conf").open("a") as configuration:
+        configuration.write("max_connections = many\n")
+    with pytest.raises(SandboxError, match=r"ended while it was starting(.|\n)*max_connections"):
+        postgres.start()
+
+
+def test_unfinished_data_directory_is_made_anew(postgres: Postgres) -> None:
+    """An initialisation that was killed half-way leaves nothing that the next start trusts."""
+    unfinished = postgres.state_dir / "data.unfinished"
+    unfinished.mkdir(parents=True)
+    (unfinished / "PG_VERSION").write_text("18\n")
+    postgres.start()
+    assert postgres.process() is not None
