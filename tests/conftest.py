@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 UNKNOWN_TOPIC = KafkaError.UNKNOWN_TOPIC_OR_PART  # the test deleted it itself
+SPARK = SparkSettings(master="local[2]", properties={"spark.sql.shuffle.partitions": "2"})
 KafkaTopic = Callable[..., str]
 
 
@@ -65,26 +66,16 @@ def settings(services: Services, tmp_path_factory: pytest.TempPathFactory) -> Se
         warehouse=str(state_dir / "warehouse"),
         kafka=KafkaSettings(bootstrap_servers=services.bootstrap_servers),
         postgres=PostgresSettings(url=SecretStr(services.postgres_url)),
-        spark=SparkSettings(master="local[2]", properties={"spark.sql.shuffle.partitions": "2"}),
+        spark=SPARK,
     )
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
+def spark() -> Iterator["SparkSession"]:
     """Return the run's Spark session."""
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - seconds, for those who need it
+    from fairlead.spark.session import build_session  # noqa: PLC0415 - seconds, for who needs it
 
-    scratch = tmp_path_factory.mktemp("spark")
-    session = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.sql.warehouse.dir", str(scratch))
-        .getOrCreate()
-    )
+    session = build_session(SPARK, app_name="tests")
     yield session
     session.stop()
 
