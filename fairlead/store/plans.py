@@ -22,7 +22,7 @@ from fairlead.errors import PlanStateError
 from fairlead.store.decisions import insert_decision, metric_columns, propose, stored_decision
 from fairlead.store.engine import transaction
 from fairlead.store.lag import insert_lag
-from fairlead.store.models import Balance, Plan, PlanAdoption
+from fairlead.store.models import METRICS, Balance, Plan, PlanAdoption
 from fairlead.store.queries import (
     close_open_plans,
     find_plans,
@@ -160,9 +160,34 @@ class PlanStore:
 
     def approved_unpublished(self, groups: Iterable[str] | None = None) -> list[StoredPlan]:
         """Return the plans that wait for publication: of these groups, or of all."""
+        return self.in_state("approved", groups=groups)
+
+    def in_state(self, *states: str, groups: Iterable[str] | None = None) -> list[StoredPlan]:
+        """Return the plans in any of these states: of these groups, or of all."""
         wanted = [] if groups is None else [Plan.group_id.in_(list(groups))]
         with transaction(self._engine) as connection:
-            return find_plans(connection, Plan.state == "approved", *wanted)
+            return find_plans(connection, Plan.state.in_(states), *wanted)
+
+    def unobserved(self, plans: Iterable[StoredPlan]) -> set[tuple[str, int]]:
+        """Return (group, version) of the plans whose adoption was never recorded."""
+        keys = {(plan.group, plan.version) for plan in plans}
+        adoption = select(PlanAdoption.group_id, PlanAdoption.version).distinct()
+        with transaction(self._engine) as connection:
+            seen = connection.execute(
+                adoption.where(PlanAdoption.group_id.in_([group for group, _ in keys]))
+            ).all()
+        return keys - {(row.group_id, row.version) for row in seen}
+
+    def predicted(self, plan: StoredPlan) -> dict[str, Any]:
+        """Return the metrics that were stored with a plan as its prediction."""
+        predicted = select(Balance).where(
+            Balance.group_id == plan.group,
+            Balance.version == plan.version,
+            Balance.kind == "predicted",
+        )
+        with transaction(self._engine) as connection:
+            row = connection.execute(predicted).mappings().one()
+        return {name: row[name] for name in METRICS}
 
     def history(self, group: str) -> list[dict[str, Any]]:
         """Return the view `plan_history` of a group, a dict a version, oldest first."""
