@@ -90,7 +90,7 @@ def partitions_of(keys: Sequence[bytes], partitions: int) -> Int32:
     Examples
     --------
     >>> partitions_of([b"orders", b"payments"], 12).tolist()
-    [2, 7]
+    [0, 8]
     """
     return ((murmur2(keys) & np.int32(_POSITIVE)) % partitions).astype(np.int32)
 

@@ -9,10 +9,12 @@ from types import MappingProxyType
 from typing import Any
 
 from assignors.assignment import Assignment
+from assignors.fair import fair
 from assignors.lag_aware import lag_aware
 from assignors.problem import InvalidProblemError, Problem
 from assignors.ranges import range_
 from assignors.round_robin import round_robin
+from assignors.sticky import sticky
 
 # A pure function of the problem; options are keyword-only.
 Assignor = Callable[..., Assignment]
@@ -21,6 +23,8 @@ ASSIGNORS: Mapping[str, Assignor] = MappingProxyType(
     {
         "range": range_,
         "roundrobin": round_robin,
+        "fair": fair,
+        "sticky": sticky,
         "lag-aware": lag_aware,
     }
 )

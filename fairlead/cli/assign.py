@@ -91,7 +91,7 @@ def answer_record(record: dict[str, Any]) -> dict[str, Any]:
     Examples
     --------
     >>> answer_record({"key": "b3JkZXJz", "key_encoding": "base64", "partitions": 12})
-    {'partition': 2}
+    {'partition': 0}
     """
     _check_keys(record, _RECORD_KEYS, required=("key", "partitions"), where="")
     count = record["partitions"]

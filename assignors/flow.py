@@ -1,0 +1,288 @@
+r"""Sticky assignment as a min-cost flow, for subscriptions that differ or racks that matter.
+
+Belongs here: the network and its exact solution. Does not: equal subscriptions, which have a closed
+form (`sticky`).
+
+The network: source classes of partitions -> members -> sink. Partitions of one topic (and one set
+of replica racks) are interchangeable up to who owns them, so a class is a node, not a partition.
+
+    class c --- owned by m: capacity owned[c, m], keeps its owner ----> member m
+            \-- otherwise: capacity size[c], moves or is placed -----/
+    member m --- 1st partition, 2nd, 3rd, ...: ever more expensive ---> sink
+
+Ever more expensive partitions make the loads decreasingly minimal: the heaviest load as light as
+can be, then the second heaviest, and so on. (The feasible load vectors are the integer points of a base
+polyhedron, an M-convex set, on which one vector is best for all symmetric convex costs at once:
+Frank and Murota, "Decreasing minimization on M-convex sets", 2022.) So only the order of the levels
+counts, not their price, and the smallest prices that keep the order are used. Keeping owners, and
+then replicas' racks, break ties.
+
+Listing every level would take P arcs a member. Each member gets a window of levels instead, around
+where its load is expected; beyond the window the cost goes on in a straight line. Such a cost lies
+nowhere above the true one and agrees with it inside, so a solution whose loads all lie inside is
+optimal. Where one does not, windows are moved; a coarse grid finds out where to.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from assignors.problem import Int32, Int64, Problem
+
+_WINDOW = 4  # levels listed to each side of an expected load, at first
+_GRID = 16  # cells of a coarse grid over each member's range
+_FINER = 4  # how much finer the next grid is
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """A problem's classes and arcs.
+
+    Parameters
+    ----------
+    class_of
+        Class of each partition, int64 of shape (P,); -1 where it is not to be assigned here.
+    sizes
+        Partitions of each class, int64 of shape (C,).
+    arc_class, arc_member, arc_capacity, arc_cost
+        The arcs from classes to members, int64 of shape (A,): first those that keep an owner,
+        then those that do not.
+    owned_arcs
+        How many arcs are of the first kind.
+    base
+        Partitions that members have besides, int64 of shape (M,).
+    """
+
+    class_of: Int64
+    sizes: Int64
+    arc_class: Int64
+    arc_member: Int64
+    arc_capacity: Int64
+    arc_cost: Int64
+    owned_arcs: int
+    base: Int64
+
+
+def solve(problem: Problem, *, keep_all: bool = False) -> Int32:
+    """Assign with decreasingly minimal loads, then the most kept, then the most in a near rack.
+
+    Parameters
+    ----------
+    problem
+        P partitions, M members.
+    keep_all
+        Keep every current owner, whatever the loads: only the rest is assigned.
+
+    Returns
+    -------
+    int32 array of shape (P,): member index, -1 where a topic has no subscriber.
+    """
+    network = build(problem, keep_all=keep_all)
+    flow = _solve_exactly(network)
+    return _decode(problem, network, flow)
+
+
+def build(problem: Problem, *, keep_all: bool = False) -> Network:
+    """Group partitions into classes and list who may read them."""
+    members = len(problem.members)
+    dealt = problem.assignable & ((problem.owner < 0) | (not keep_all))
+    class_of, codes, sizes = _classes(problem, dealt)
+    class_topic, class_racks = codes // _rack_kinds(problem), codes % _rack_kinds(problem)
+
+    degree = problem.subscriber_counts[class_topic]
+    placing_class = np.repeat(np.arange(codes.size), degree)
+    nth = np.arange(placing_class.size) - np.repeat(np.cumsum(degree) - degree, degree)
+    placing_member = problem.subscribers[
+        problem.subscriber_offsets[class_topic[placing_class]] + nth
+    ].astype(np.int64)
+
+    owned = dealt & (problem.owner >= 0)
+    pairs, owned_sizes = np.unique(
+        class_of[owned] * members + problem.owner[owned], return_counts=True
+    )
+    arc_class = np.concatenate((pairs // max(members, 1), placing_class))
+    arc_member = np.concatenate((pairs % max(members, 1), placing_member))
+    cost = _in_other_rack(problem, class_racks[arc_class], arc_member)
+    cost[pairs.size :] += _longest_cycle(codes.size, members) + 1 if cost.any() else 1
+    elsewhere = problem.owner[(problem.owner >= 0) & ~dealt]
+    return Network(
+        class_of=class_of,
+        sizes=sizes,
+        arc_class=arc_class,
+        arc_member=arc_member,
+        arc_capacity=np.concatenate((owned_sizes, sizes[placing_class])),
+        arc_cost=cost,
+        owned_arcs=pairs.size,
+        base=np.bincount(elsewhere, minlength=members).astype(np.int64),
+    )
+
+
+def _classes(
+    problem: Problem, dealt: np.ndarray[tuple[int], np.dtype[np.bool_]]
+) -> tuple[Int64, Int64, Int64]:
+    """Class of each partition; topic and rack set of each class, as one code; size of each."""
+    code = problem.topic_of.astype(np.int64)
+    if _rack_kinds(problem) > 1 and problem.rack_set_of is not None:
+        code = code * _rack_kinds(problem) + problem.rack_set_of
+    sizes = np.bincount(code[dealt]).astype(np.int64)
+    codes = np.flatnonzero(sizes)
+    number = np.cumsum(sizes > 0) - 1
+    class_of = np.full(problem.partition_total, -1, dtype=np.int64)
+    class_of[dealt] = number[code[dealt]]
+    return class_of, codes, sizes[codes]
+
+
+def _rack_kinds(problem: Problem) -> int:
+    """How many kinds of replica placement make a difference to somebody."""
+    return max(len(problem.rack_sets), 1) if any(problem.racks) else 1
+
+
+def _in_other_rack(problem: Problem, rack_set: Int64, member: Int64) -> Int64:
+    """1 where replicas' racks and the member's are known, and the member is in none of them."""
+    if _rack_kinds(problem) == 1:
+        return np.zeros(member.size, dtype=np.int64)
+    far = [
+        [bool(rack and replicas and rack not in replicas) for rack in problem.racks]
+        for replicas in problem.rack_sets
+    ]
+    return np.array(far, dtype=np.int64)[rack_set, member]
+
+
+def _longest_cycle(classes: int, members: int) -> int:
+    """Arcs between classes and members on a simple cycle of the network, at most.
+
+    What a tie-breaker can gain on one such cycle bounds what a unit of the cost above it must be
+    worth: a flow is optimal when no cycle improves it.
+    """
+    return 2 * min(classes, members) + 2
+
+
+def _solve_exactly(network: Network) -> Int64:
+    """Flow on each arc, int64 of shape (A,), of a solution proven optimal."""
+    if not network.sizes.size:
+        return np.zeros(network.arc_class.size, dtype=np.int64)
+    readers = np.unique(network.arc_member)
+    total = int(network.sizes.sum() + network.base[readers].sum())
+    expected = np.full(network.base.size, total // readers.size, dtype=np.int64)
+    windows = _windows(network, expected - 1, expected + 2)
+    flow, loads = _solve_in(network, windows)
+    reach = _WINDOW
+    while not windows.hold(loads):
+        centre = _refine(network) if reach == _WINDOW else loads
+        windows = _windows(network, centre - reach, centre + reach)
+        flow, loads = _solve_in(network, windows)
+        reach *= 2
+    return flow
+
+
+def _refine(network: Network) -> Int64:
+    """Find about where the loads lie: on a coarse grid first, then on ever finer ones."""
+    top = int(network.sizes.sum() + network.base.max())
+    step = 1
+    while step * _GRID < top:
+        step *= _FINER
+    low, high = np.zeros_like(network.base), np.full_like(network.base, top)
+    while True:
+        _, loads = _solve_in(network, _windows(network, low, high, step=step), break_ties=False)
+        if step == 1:
+            return loads
+        step //= _FINER
+        low, high = loads - step * _GRID // 2, loads + step * _GRID // 2
+
+
+@dataclass(frozen=True, eq=False)
+class _Windows:
+    """The levels listed for each member: arcs to the sink, int64 arrays of shape (L,)."""
+
+    low: Int64
+    high: Int64
+    member: Int64
+    capacity: Int64
+    price: Int64
+
+    def hold(self, loads: Int64) -> bool:
+        """Whether all loads lie where the listed cost is the true one."""
+        return bool(((loads >= self.low) & (loads <= self.high)).all())
+
+
+def _windows(network: Network, low: Int64, high: Int64, *, step: int = 1) -> _Windows:
+    """List the levels from low to high, and one arc each for all below and all above.
+
+    Levels are priced by rank: any order-keeping price does, and small ones solve faster.
+    """
+    total = int(network.sizes.sum())
+    low = np.maximum(low // step * step, network.base)
+    steps = np.maximum(-(-(high - low) // step), 1)
+    high = low + steps * step
+    readers = np.unique(network.arc_member)
+    member = np.repeat(readers, steps[readers])
+    nth = np.arange(member.size) - np.repeat(
+        np.cumsum(steps[readers]) - steps[readers], steps[readers]
+    )
+    member = np.concatenate((readers, member, readers))
+    level = np.concatenate(
+        (
+            low[readers],
+            low[member[readers.size : -readers.size]] + (nth + 1) * step,
+            high[readers] + step,
+        )
+    )
+    capacity = np.concatenate(
+        ((low - network.base)[readers], np.full(nth.size, step), np.full(readers.size, total))
+    )
+    price = np.searchsorted(np.unique(level), level)
+    return _Windows(low, high, member, capacity, price)
+
+
+def _solve_in(
+    network: Network, windows: _Windows, *, break_ties: bool = True
+) -> tuple[Int64, Int64]:
+    """Flow on each class-member arc, and the members' loads, base included."""
+    from ortools.graph.python import min_cost_flow  # noqa: PLC0415 - most problems do without
+
+    classes, members = network.sizes.size, network.base.size
+    arcs = slice(0 if break_ties else network.owned_arcs, None)
+    head, tail = network.arc_class[arcs], classes + network.arc_member[arcs]
+    tie, level_price = network.arc_cost[arcs], 1
+    if break_ties:
+        level_price = _longest_cycle(classes, members) * int(tie.max()) + 1
+    else:
+        tie = np.zeros_like(tie)
+    sink = classes + members
+    solver = min_cost_flow.SimpleMinCostFlow()
+    between = solver.add_arcs_with_capacity_and_unit_cost(
+        head, tail, network.arc_capacity[arcs], tie
+    )
+    solver.add_arcs_with_capacity_and_unit_cost(
+        classes + windows.member,
+        np.full(windows.member.size, sink),
+        windows.capacity,
+        windows.price * level_price,
+    )
+    supplies = np.concatenate((network.sizes, np.zeros(members, np.int64), [-network.sizes.sum()]))
+    solver.set_nodes_supplies(np.arange(sink + 1), supplies)
+    status = solver.solve()
+    if status != solver.OPTIMAL:
+        raise RuntimeError(f"the min-cost flow of the assignment is {status}, not OPTIMAL")
+    flow = np.zeros(network.arc_class.size, dtype=np.int64)
+    flow[arcs] = solver.flows(between)
+    received = np.bincount(network.arc_member, weights=flow, minlength=members)
+    return flow, network.base + received.astype(np.int64)
+
+
+def _decode(problem: Problem, network: Network, flow: Int64) -> Int32:
+    """Say which partitions the flow keeps (the first of each owner's) and who gets the others."""
+    members = len(problem.members)
+    owner = problem.owner.copy()
+    keeping, placing = flow[: network.owned_arcs], flow[network.owned_arcs :]
+    owned = np.flatnonzero((owner >= 0) & (network.class_of >= 0))
+    if not np.array_equal(keeping, network.arc_capacity[: network.owned_arcs]):
+        pair = network.class_of[owned] * members + owner[owned]
+        order = np.argsort(pair, kind="stable")
+        sizes = network.arc_capacity[: network.owned_arcs]
+        nth = np.arange(owned.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        owner[owned[order[nth >= np.repeat(keeping, sizes)]]] = -1
+    free = np.flatnonzero((owner < 0) & (network.class_of >= 0))
+    free = free[np.argsort(network.class_of[free], kind="stable")]
+    owner[free] = np.repeat(network.arc_member[network.owned_arcs :], placing)
+    return owner

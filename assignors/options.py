@@ -1,0 +1,31 @@
+"""Checks on the values of assignors' options.
+
+Belongs here: types and ranges, with messages that name the option. Does not: which options an
+assignor has (its signature).
+"""
+
+import math
+from typing import Any
+
+from assignors.problem import InvalidProblemError
+
+
+def boolean(name: str, value: Any) -> None:
+    """Refuse anything but True and False."""
+    if not isinstance(value, bool):
+        raise InvalidProblemError(f"options.{name}: {value!r} is neither true nor false")
+
+
+def count_or_none(name: str, value: Any) -> None:
+    """Refuse anything but None (no limit) and non-negative integers."""
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise InvalidProblemError(f"options.{name}: {value!r} is not a count (0, 1, ... or null)")
+
+
+def non_negative(name: str, value: Any) -> None:
+    """Refuse anything but finite numbers from 0."""
+    number = not isinstance(value, bool) and isinstance(value, int | float)
+    if not number or not 0 <= value < math.inf:
+        raise InvalidProblemError(f"options.{name}: {value!r} is not a number from 0")

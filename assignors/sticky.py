@@ -1,0 +1,90 @@
+"""Sticky assignment (KIP-54, KIP-341): even loads first, then as little moved as possible.
+
+Belongs here: the rule, and its closed form for equal subscriptions. Does not: subscriptions that
+differ or racks that matter (`flow`), conflicting claims (`claims`).
+"""
+
+import numpy as np
+
+from assignors import flow
+from assignors.assignment import Assignment
+from assignors.filling import fill
+from assignors.options import boolean
+from assignors.problem import Int32, Problem
+
+
+def sticky(problem: Problem, *, stickiness_first: bool = False) -> Assignment:
+    """Assign with decreasingly minimal loads, then the most partitions kept.
+
+    Decreasingly minimal: the heaviest member has as few partitions as can be, then the second
+    heaviest, and so on. No assignment has a lower KIP-54 balance score.
+
+    Parameters
+    ----------
+    problem
+        P partitions, M members. Weights are ignored. Where racks are given, ties go to members
+        in the rack of a replica (KIP-881), never at the cost of balance or of what is kept.
+    stickiness_first
+        Never move an owned partition; place the others as evenly as that allows (KIP-54's
+        "fairest sticky" alternative).
+
+    Returns
+    -------
+    Assignment
+        `owner`, int32 of shape (P,).
+
+    Notes
+    -----
+    Equal subscriptions: O(P), and O(P log P) where members have to give something up. Different
+    ones: a min-cost flow over topics and members.
+
+    Examples
+    --------
+    KIP-54's third example: a member joins, one partition moves.
+
+    >>> from assignors.problem import Member
+    >>> old = {"C0": {"t0": [0], "t1": [0]}, "C1": {"t0": [1], "t1": [1]}}
+    >>> members = {name: Member(["t0", "t1"], owned=owned) for name, owned in old.items()}
+    >>> problem = Problem.of({"t0": 2, "t1": 2}, {**members, "C2": ["t0", "t1"]})
+    >>> sticky(problem).by_member()
+    {'C0': {'t0': [0], 't1': [0]}, 'C1': {'t0': [1]}, 'C2': {'t1': [1]}}
+    """
+    boolean("stickiness_first", stickiness_first)
+    racks_matter = problem.rack_set_of is not None and any(problem.racks)
+    if problem.equal_subscriptions and not racks_matter:
+        owner = problem.owner if stickiness_first else _give_up_surplus(problem)
+        return Assignment(problem, _place(problem, owner))
+    return Assignment(problem, flow.solve(problem, keep_all=stickiness_first))
+
+
+def _give_up_surplus(problem: Problem) -> Int32:
+    """Take from each member what it has beyond its even share: its last partitions.
+
+    With P = q M + r, r members have q + 1 partitions: the first ones that own as many already, so
+    that as few as possible give one up.
+    """
+    owned = problem.owner[problem.owner >= 0]
+    counts = np.bincount(owned, minlength=len(problem.members))
+    share, larger = divmod(int(problem.assignable.sum()), max(problem.readers.size, 1))
+    limit = np.full(counts.size, share)
+    limit[np.flatnonzero(counts > share)[:larger]] += 1
+    owner = problem.owner
+    over = np.flatnonzero(counts > limit)
+    if over.size:
+        owner = owner.copy()
+        theirs = np.flatnonzero(np.isin(owner, over))
+        theirs = theirs[np.argsort(owner[theirs], kind="stable")]
+        nth = np.arange(theirs.size) - np.repeat(
+            np.cumsum(counts[over]) - counts[over], counts[over]
+        )
+        owner[theirs[nth >= np.repeat(limit[over], counts[over])]] = -1
+    return owner
+
+
+def _place(problem: Problem, owner: Int32) -> Int32:
+    """Give partitions without an owner to the members with the fewest, by topic and number."""
+    free = np.flatnonzero((owner < 0) & problem.assignable)
+    counts = np.bincount(owner[owner >= 0], minlength=len(problem.members))
+    placed = owner.copy()
+    placed[free] = problem.readers[fill(counts[problem.readers], free.size)]
+    return placed
