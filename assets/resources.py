@@ -8,15 +8,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import dagster as dg
-from fairlead.kafka.gateway import KafkaGateway
-from fairlead.kafka.plan_topic import PlanTopic
-from fairlead.spark.session import build_session
-from fairlead.spark.warehouse import Warehouse
-from fairlead.store.plans import PlanStore
 from pyspark.sql import SparkSession
 
+from fairlead.kafka.gateway import KafkaGateway
+from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import Settings, load_settings
+from fairlead.spark.session import build_session
+from fairlead.spark.warehouse import Warehouse
 from fairlead.store.engine import create_store_engine
+from fairlead.store.plans import PlanStore
 
 
 class SettingsResource(dg.ConfigurableResource[Settings]):

@@ -52,6 +52,32 @@ def discover(
     return dict(sorted(cohorts.items()))
 
 
+def groups_in(
+    cohorts: Iterable[str],
+    groups: Iterable[str],
+    discovery: Discovery,
+    policies: Sequence[Policy],
+) -> dict[str, str]:
+    """Return the groups of some cohorts, each with its cohort.
+
+    A cohort without any group in the cluster stands for the group of its own name, unless a policy
+    names it: the group that vanished is then reported, not passed over.
+
+    Examples
+    --------
+    >>> groups_in(["orders", "gone"], ["orders-eu", "audit"], Discovery(),
+    ...           [Policy(groups="orders-*", cohort="orders")])
+    {'orders-eu': 'orders', 'gone': 'gone'}
+    """
+    found = discover(groups, discovery, policies)
+    named = {policy.cohort for policy in policies}
+    return {
+        group: cohort
+        for cohort in cohorts
+        for group in found.get(cohort, [] if cohort in named else [cohort])
+    }
+
+
 def stretches(chosen: Iterable[str], ordered: Sequence[str]) -> list[tuple[str, str]]:
     """Cover a choice of cohorts by as few runs as there are gaps in it.
 

@@ -30,13 +30,13 @@ def group_discovery(
         gone = []
     if not (new or gone):
         return dg.SkipReason(f"The {len(known)} known cohorts are those of the cluster's groups.")
-    requests = []
-    if new:
-        requests.append(cohort.build_add_request(new))
-    if gone:
-        requests.append(cohort.build_delete_request(gone))
     context.log.info("Added %s; removed %s", new or "none", gone or "none")
-    return dg.SensorResult(dynamic_partitions_requests=requests)
+    return dg.SensorResult(
+        dynamic_partitions_requests=[
+            *([cohort.build_add_request(new)] if new else []),
+            *([cohort.build_delete_request(gone)] if gone else []),
+        ]
+    )
 
 
 @dg.sensor(

@@ -20,7 +20,7 @@ from kafka import KafkaConsumer, TopicPartition
 from kafka.consumer.subscription_state import ConsumerRebalanceListener
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 
-from fairlead.followers.kafka_python import PlanAssignor
+from fairlead.followers.kafka_python import PlanConsumer
 
 #: How often a worker reports and commits, and the most work it takes on at once, in seconds.
 STEP_S = 0.2
@@ -31,7 +31,7 @@ def report(event: str, **values: object) -> None:
     print(json.dumps({"event": event, "at": time.monotonic(), **values}), flush=True)  # noqa: T201
 
 
-class ReportAssignments(ConsumerRebalanceListener):
+class ReportAssignments(ConsumerRebalanceListener):  # type: ignore[misc] # kafka-python is untyped
     """Reports each assignment and keeps partitions paused until work may start."""
 
     def __init__(self, consumer: KafkaConsumer, started: threading.Event) -> None:
@@ -88,21 +88,17 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers in order
     started, stopped = threading.Event(), threading.Event()
     threading.Thread(target=_listen, args=(started, stopped), daemon=True).start()
-    connection = {"bootstrap_servers": arguments.bootstrap_servers}
-    assignor = (
-        PlanAssignor(
-            arguments.group, connection, plan_topic=arguments.plan_topic, name=arguments.name
-        )
+    configuration = {
+        "bootstrap_servers": arguments.bootstrap_servers,
+        "group_id": arguments.group,
+        "client_id": arguments.name,
+        "auto_offset_reset": "earliest",
+        "enable_auto_commit": False,
+    }
+    consumer = (
+        PlanConsumer(plan_topic=arguments.plan_topic, **configuration)
         if arguments.plan_topic
-        else RangePartitionAssignor()
-    )
-    consumer = KafkaConsumer(
-        **connection,
-        group_id=arguments.group,
-        client_id=arguments.name,
-        partition_assignment_strategy=(assignor,),
-        auto_offset_reset="earliest",
-        enable_auto_commit=False,
+        else KafkaConsumer(partition_assignment_strategy=(RangePartitionAssignor,), **configuration)
     )
     consumer.subscribe(arguments.topics.split(","), listener=ReportAssignments(consumer, started))
     try:

@@ -57,8 +57,8 @@ def compare(plan: PlanDocument, owned: Ownership) -> Adoption:
     >>> compare(plan, {"a": {"t": [0]}, "b": {"t": [1]}}).adherence
     0.5
     """
-    everybody = dict.fromkeys(owned, {}) | dict(planned(plan))
-    problem = problem_of(plan, everybody)
+    nobody: Ownership = {name: {} for name in owned}
+    problem = problem_of(plan, {**nobody, **planned(plan)})
     wanted = assignment_of(problem, planned(plan)).owner
     live = assignment_of(problem, owned)
     return Adoption(

@@ -104,6 +104,16 @@ def slices(table: pa.Table, column: str) -> dict[str, pa.Table]:
     }
 
 
+def ownership(members: pa.Table) -> dict[str, dict[str, dict[str, list[int]]]]:
+    """Return who owns what: group to member to topic to partitions, from the table of members."""
+    owned: dict[str, dict[str, dict[str, list[int]]]] = {}
+    for row in members.select(["group", "member", "partitions"]).to_pylist():
+        mine = owned.setdefault(row["group"], {}).setdefault(row["member"], {})
+        for partition in row["partitions"]:
+            mine.setdefault(partition["topic"], []).append(partition["partition"])
+    return owned
+
+
 def _decide(
     common: Mapping[str, Any],
     policy: Policy,

@@ -4,36 +4,24 @@ Belongs here: what is verified before sending, and the order of sending and reco
 Kafka's producer (`fairlead.kafka.plan_topic`), the plan's states (`fairlead.store`).
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from fairlead.kafka.gateway import LiveGroup
 from fairlead.plans.basis import differences
 from fairlead.plans.document import Headers, PlanDocument, record_headers
 from fairlead.store.plans import PlanStore
 
 
-@dataclass(frozen=True)
-class LiveGroup:
-    """A group as it is now.
-
-    Parameters
-    ----------
-    subscriptions
-        Member name to subscribed topics.
-    partition_counts
-        Topic to number of partitions, of every subscribed topic that exists.
-    """
-
-    subscriptions: Mapping[str, Collection[str]]
-    partition_counts: Mapping[str, int]
-
-
 class Sender(Protocol):
     """What publication needs of the plan topic."""
 
-    topic: str
+    @property
+    def name(self) -> str:
+        """The topic."""
+        ...
 
     def publish(self, group: str, value: bytes, headers: Headers) -> tuple[int, int]:
         """Send a plan and wait for all replicas; returns its partition and offset."""
@@ -114,12 +102,13 @@ def publish(
         partition, offset = sender.publish(
             group, value, record_headers(value, signing_key=signing_key)
         )
-        turn.mark_published(topic=sender.topic, partition=partition, offset=offset)
+        turn.mark_published(topic=sender.name, partition=partition, offset=offset)
     return Published(
-        group, plan.version, (partition, offset), f"{sender.topic}-{partition} at offset {offset}"
+        group, plan.version, (partition, offset), f"{sender.name}-{partition} at offset {offset}"
     )
 
 
 def _changes(plan: PlanDocument, group: LiveGroup) -> str:
     """Say in what the group differs from what the plan was made for; empty: in nothing."""
-    return "; ".join(differences(plan, group.subscriptions, group.partition_counts))
+    subscriptions = {member.name: member.topics for member in group.members}
+    return "; ".join(differences(plan, subscriptions, group.partition_counts))

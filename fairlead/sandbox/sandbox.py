@@ -129,6 +129,26 @@ class Sandbox:
                 if service.state_dir.exists():
                     shutil.rmtree(service.state_dir)
 
+    def erase(self) -> None:
+        """Stop what a killed holder left running, and remove all data.
+
+        Raises
+        ------
+        SandboxError
+            A living process uses the sandbox, or somebody started it to stay.
+        """
+        with self._locked():
+            self._refuse_if_held()
+            if self._left_by_start():
+                raise SandboxError(
+                    f"The sandbox in {self.state_dir} is running: stop it by `fairlead sandbox "
+                    "down`, or use another state directory (FAIRLEAD_STATE_DIR)"
+                )
+            self._file.unlink(missing_ok=True)
+            for service in (self.kafka, self.postgres):
+                service.stop()
+                shutil.rmtree(service.state_dir, ignore_errors=True)
+
     def running(self) -> Services | None:
         """Return the addresses when both services run, else None."""
         state = self._read()
@@ -141,8 +161,7 @@ class Sandbox:
             self._refuse_if_held()
             # What `start` left running is shared and left running; what a killed holder left is
             # taken over.
-            state = self._read()
-            left_by_start = state is not None and state.holder is None and self.running()
+            left_by_start = self._left_by_start()
             services = self._start(holder=None if left_by_start else Holder.current())
             self._holds = not left_by_start
             return services
@@ -205,6 +224,11 @@ class Sandbox:
                 f"The sandbox in {self.state_dir} is held by process {holder.pid}: end that, or "
                 "use another state directory (FAIRLEAD_STATE_DIR)"
             )
+
+    def _left_by_start(self) -> bool:
+        """Whether the sandbox runs because somebody called `start`, until somebody stops it."""
+        state = self._read()
+        return state is not None and state.holder is None and self.running() is not None
 
     def _living_holder(self) -> Holder | None:
         state = self._read()

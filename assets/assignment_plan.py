@@ -1,0 +1,212 @@
+"""`assignment_plan`: the policy's choice becomes the group's next version, or 'no change'."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import dagster as dg
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from assets.candidate_plans import candidate_plans
+from assets.presentation import ROWS, percent, shown, table
+from assets.resources import SettingsResource, SparkResource, StoreResource
+from assets.steps import snapshots_of, step
+from fairlead.plans.approval import PlanFacts, decide
+from fairlead.plans.as_problem import Ownership, planned
+from fairlead.plans.choice import improvement
+from fairlead.plans.consumers import changes
+from fairlead.plans.drafting import SnapshotTables, decisions, ownership
+from fairlead.policy import Policy, policy_for
+from fairlead.spark.recent import Recent
+from fairlead.spark.warehouse import Warehouse
+from fairlead.store.plans import PlanStore
+from fairlead.store.records import NoPlan, PlanDraft, StoredDecision
+
+APPROVER = "policy"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one group in a run, and what was looked at."""
+
+    decision: PlanDraft | NoPlan
+    stored: StoredDecision
+    approval: str
+    before: Ownership
+
+
+@step(
+    deps=[candidate_plans],
+    group_name="decide",
+    kinds={"postgres"},
+    description="Chooses between the candidates by policy, stores the next version of each group's "
+    "plan or 'no change' with the reason, with balance history, in one transaction; approves what "
+    "the policy allows.",
+)
+def assignment_plan(
+    context: dg.AssetExecutionContext,
+    settings: SettingsResource,
+    spark: SparkResource,
+    store: StoreResource,
+) -> dg.MaterializeResult[None]:
+    """Decide on every group of the run's cohorts."""
+    policies = settings.get().policies
+    warehouse = spark.warehouse()
+    outcomes: list[Outcome] = []
+    with store.open() as plans:
+        for expired_group, version in plans.expire_due(datetime.now(UTC)):
+            context.log.info("Group %s: version %d has expired", expired_group, version)
+        for recent in snapshots_of(context.partition_keys, warehouse, "candidate_partitions"):
+            outcomes += _decide(plans, warehouse, recent, policies)
+    for outcome in outcomes:
+        context.log.info("Group %s: %s", outcome.decision.group, outcome.stored.reason)
+    return dg.MaterializeResult(metadata=_metadata(outcomes))
+
+
+def _decide(
+    plans: PlanStore, warehouse: Warehouse, recent: Recent, policies: Sequence[Policy]
+) -> list[Outcome]:
+    """Store a decision for each group of a snapshot that the run is about."""
+    groups = pa.array(recent.groups, pa.string())
+
+    def load(name: str) -> pa.Table:
+        rows = warehouse.load(name, recent.snapshot_id)
+        return rows.filter(pc.is_in(rows["group"], groups))
+
+    tables = SnapshotTables(
+        recent.snapshot_id,
+        recent.snapshot_at,
+        groups=load("groups"),
+        members=load("members"),
+        candidates=load("candidates"),
+        candidate_partitions=load("candidate_partitions"),
+    )
+    before = ownership(tables.members)
+    statuses = load("lag").group_by(["group", "status"]).aggregate([]).to_pylist()
+    outcomes = []
+    for decision in decisions(tables, policies, datetime.now(UTC)):
+        stored = plans.record_decision(decision)
+        found = {row["status"] for row in statuses if row["group"] == decision.group}
+        approval = _approve(plans, decision, stored, policy_for(decision.group, policies), found)
+        outcomes.append(Outcome(decision, stored, approval, before.get(decision.group, {})))
+    return outcomes
+
+
+def _approve(
+    plans: PlanStore,
+    decision: PlanDraft | NoPlan,
+    stored: StoredDecision,
+    policy: Policy,
+    statuses: set[str],
+) -> str:
+    """Approve a proposed plan if its policy allows; returns the policy's answer in words."""
+    if not isinstance(decision, PlanDraft) or stored.plan is None:
+        return ""
+    if stored.plan.state != "proposed":
+        return stored.plan.state
+    answer = decide(
+        policy.approval,
+        PlanFacts(
+            moved=decision.predicted["moved"],
+            placed=decision.predicted["placed"],
+            improvement=improvement(decision.observed or {}, decision.predicted),
+            statuses=statuses,
+        ),
+    )
+    if answer.approved:
+        plans.approve(
+            stored.group,
+            stored.plan.version,
+            sha256=stored.plan.sha256,
+            actor=APPROVER,
+            reason=answer.reason,
+        )
+    return answer.reason
+
+
+def _metadata(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    ordered = sorted(outcomes, key=_heaviest_before, reverse=True)
+    proposed = [outcome for outcome in ordered if isinstance(outcome.decision, PlanDraft)]
+    metadata: dict[str, Any] = {
+        "groups": shown(len(ordered)),
+        "plans": len(proposed),
+        "no change": sum(outcome.stored.outcome == "no change" for outcome in ordered),
+        "failed": sum(outcome.stored.outcome == "failed" for outcome in ordered),
+        "by group": table(
+            [_row(outcome) for outcome in ordered],
+            {
+                "group": "Consumer group, the one with the heaviest member first",
+                "outcome": "A plan's version, or why there is none",
+                "heaviest before": "Records of the heaviest member, as observed",
+                "heaviest after": "The same, predicted",
+                "moved": "Partitions taken from a present owner",
+                "reason": "Why",
+                "approval": "What the policy says of publishing it unasked",
+            },
+        ),
+    }
+    if proposed:
+        metadata |= _first_plan(proposed[0])
+    return metadata
+
+
+def _first_plan(outcome: Outcome) -> dict[str, Any]:
+    """Show the plan of the group that needs it most in detail."""
+    draft, stored = outcome.decision, outcome.stored.plan
+    if not isinstance(draft, PlanDraft) or stored is None:
+        return {}
+    document = stored.verify()
+    name = f"{draft.group}, version {stored.version}"
+    moves = draft.moves.sort_by([("weight", "descending")]).slice(0, ROWS).to_pylist()
+    return {
+        f"{name}: sha256": stored.sha256,
+        f"{name}: heaviest consumer": f"{_lag(draft.observed)} -> {_lag(draft.predicted)} records, "
+        f"{percent(improvement(draft.observed or {}, draft.predicted))} less; "
+        f"no assignment is below {draft.predicted['lag_lower_bound']:,}",
+        f"{name}: consumers": table(
+            [vars(row) for row in changes(document, outcome.before, planned(document))],
+            {
+                "consumer": "Member name: instance id, client id or member id",
+                "partitions_before": "Partitions as observed",
+                "lag_before": "Their lag in records",
+                "partitions_after": "Partitions under the plan",
+                "lag_after": "Their lag in records",
+            },
+        ),
+        f"{name}: moves": table(
+            moves,
+            {
+                "topic": "Topic",
+                "partition": "Partition",
+                "weight": "Lag in records",
+                "previous_member": "Owner before",
+                "member": "Owner under the plan",
+                "reason": "Why it moves",
+            },
+        ),
+    }
+
+
+def _row(outcome: Outcome) -> dict[str, Any]:
+    decision, stored = outcome.decision, outcome.stored
+    predicted = decision.predicted if isinstance(decision, PlanDraft) else None
+    return {
+        "group": decision.group,
+        "outcome": f"version {stored.plan.version}" if stored.plan else stored.outcome,
+        "heaviest before": _lag(decision.observed),
+        "heaviest after": _lag(predicted),
+        "moved": predicted["moved"] if predicted else 0,
+        "reason": stored.reason,
+        "approval": outcome.approval,
+    }
+
+
+def _lag(metrics: Any) -> str:
+    return "" if metrics is None or metrics["lag_max"] is None else f"{metrics['lag_max']:,}"
+
+
+def _heaviest_before(outcome: Outcome) -> float:
+    observed = outcome.decision.observed
+    return float(observed["lag_max"] or 0) if observed else -1.0

@@ -1,0 +1,160 @@
+"""Asset checks: the invariants, computed again from what was stored.
+
+Belongs here: looking at the run's groups with the library's one verifier. Does not: what an
+invariant is (`assignors.verifier`). Publication verifies again by itself: a check that fails stops
+it only within its run.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import dagster as dg
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from assets.assignment_plan import assignment_plan
+from assets.group_offsets import group_offsets
+from assets.partition_lag import partition_lag
+from assets.presentation import ROWS, table
+from assets.resources import SettingsResource, SparkResource, StoreResource
+from assets.steps import of_cohorts, snapshots_of
+from assignors.metrics import measure
+from assignors.verifier import violations
+from fairlead.errors import FairleadError
+from fairlead.plans.as_problem import assignment_of, planned, problem_of
+from fairlead.store.records import StoredPlan
+
+#: Figures that depend on nothing but the document; the others need what was owned before.
+RECOMPUTED: Final = ("count_min", "count_max", "balance_score", "lag_max", "lag_lower_bound")
+
+
+@dg.asset_check(
+    asset=group_offsets,
+    description="Every group of the snapshot could be read; the others are planned all the same.",
+)
+def every_group_was_read(
+    context: dg.AssetCheckExecutionContext, spark: SparkResource
+) -> dg.AssetCheckResult:
+    """Warn of groups that cannot be planned."""
+    warehouse = spark.warehouse()
+    errors = [
+        f"{row['group']}: {row['error']}"
+        for recent in snapshots_of(_cohorts(context), warehouse, "groups")
+        for row in warehouse.load("groups", recent.snapshot_id).to_pylist()
+        if row["error"] and row["group"] in recent.groups
+    ]
+    return _result(errors, severity=dg.AssetCheckSeverity.WARN)
+
+
+@dg.asset_check(
+    asset=partition_lag,
+    blocking=True,
+    description="Every partition that could be read has exactly one lag, and none is negative.",
+)
+def every_partition_has_one_lag(
+    context: dg.AssetCheckExecutionContext, spark: SparkResource
+) -> dg.AssetCheckResult:
+    """Compare the lag with the offsets it was computed from."""
+    warehouse = spark.warehouse()
+    problems = []
+    for recent in snapshots_of(_cohorts(context), warehouse, "lag"):
+        offsets = warehouse.load("offsets", recent.snapshot_id)
+        lag = warehouse.load("lag", recent.snapshot_id)
+        readable = _partitions(offsets.filter(pc.is_null(offsets["error"])))
+        measured = _partitions(lag)
+        problems += [f"{key} has no lag" for key in readable.keys() - measured.keys()]
+        problems += [f"{key} has {times} lags" for key, times in measured.items() if times > 1]
+        problems += [f"{key}: negative" for key in _partitions(lag.filter(pc.less(lag["lag"], 0)))]
+    return _result(problems)
+
+
+@dg.asset_check(
+    asset=assignment_plan,
+    blocking=True,
+    description="In every plan that is open or published, each partition of a subscribed topic has "
+    "exactly one subscribed owner, and the stored bytes agree with their hash.",
+)
+def every_partition_has_one_owner(
+    context: dg.AssetCheckExecutionContext, settings: SettingsResource, store: StoreResource
+) -> dg.AssetCheckResult:
+    """Verify the stored documents."""
+    problems = []
+    with store.open() as plans:
+        for plan in _plans(context, settings, plans.in_state("proposed", "approved", "published")):
+            try:
+                document = plan.verify()
+            except FairleadError as error:
+                problems.append(f"{plan.group} version {plan.version}: {error}")
+                continue
+            problem = problem_of(document, planned(document))
+            found = violations(problem, assignment_of(problem, planned(document)))
+            problems += [f"{plan.group} version {plan.version}: {what}" for what in found]
+    return _result(problems)
+
+
+@dg.asset_check(
+    asset=assignment_plan,
+    blocking=True,
+    description="The balance stored with every open plan is what its document gives when measured "
+    "again.",
+)
+def stored_metrics_agree(
+    context: dg.AssetCheckExecutionContext, settings: SettingsResource, store: StoreResource
+) -> dg.AssetCheckResult:
+    """Measure the stored documents again."""
+    problems = []
+    with store.open() as plans:
+        for plan in _plans(context, settings, plans.in_state("proposed", "approved")):
+            document, stored = plan.verify(), plans.predicted(plan)
+            problem = problem_of(document, planned(document))
+            measured = measure(problem, assignment_of(problem, planned(document))).as_dict()
+            problems += [
+                f"{plan.group} version {plan.version}: {name} is stored as {stored[name]}, "
+                f"measured as {measured[name]}"
+                for name in RECOMPUTED
+                if stored[name] != measured[name]
+            ]
+    return _result(problems)
+
+
+CHECKS: Final = [
+    every_group_was_read,
+    every_partition_has_one_lag,
+    every_partition_has_one_owner,
+    stored_metrics_agree,
+]
+
+
+def _cohorts(context: dg.AssetCheckExecutionContext) -> Sequence[str]:
+    """Return the cohorts of the run: without them, a check would look at every group there is."""
+    return context.op_execution_context.partition_keys
+
+
+def _plans(
+    context: dg.AssetCheckExecutionContext, settings: SettingsResource, plans: Iterable[StoredPlan]
+) -> list[StoredPlan]:
+    return of_cohorts(_cohorts(context), settings, plans)
+
+
+def _partitions(rows: pa.Table) -> dict[str, int]:
+    counted = rows.group_by(["group", "topic", "partition"]).aggregate([([], "count_all")])
+    return {
+        f"{row['group']}: {row['topic']}-{row['partition']}": row["count_all"]
+        for row in counted.to_pylist()
+    }
+
+
+def _result(
+    problems: list[str], severity: dg.AssetCheckSeverity = dg.AssetCheckSeverity.ERROR
+) -> dg.AssetCheckResult:
+    return dg.AssetCheckResult(
+        passed=not problems,
+        severity=severity,
+        metadata={
+            "problems": len(problems),
+            "what": table(
+                [{"problem": problem} for problem in sorted(problems)[:ROWS]],
+                {"problem": "What is wrong, where"},
+            ),
+        },
+    )

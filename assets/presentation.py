@@ -1,0 +1,77 @@
+"""How results are shown in the Dagster UI: tables with the worst first, figures with units.
+
+Belongs here: library results to Dagster metadata. Does not: computing them.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import dagster as dg
+
+#: A table in the UI is for reading; the rest is in Postgres.
+ROWS: Final = 50
+
+
+def table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> dg.TableMetadataValue:
+    """Show rows as a table.
+
+    Parameters
+    ----------
+    rows
+        What to show; at most `ROWS` of them are. Values are written as text or numbers.
+    columns
+        Column name to its description, in order; keys of `rows`.
+    """
+    return dg.MetadataValue.table(
+        records=[
+            dg.TableRecord({name: _cell(row[name]) for name in columns}) for row in rows[:ROWS]
+        ],
+        schema=dg.TableSchema(
+            columns=[
+                dg.TableColumn(name, type=_kind(rows, name), description=description)
+                for name, description in columns.items()
+            ]
+        ),
+    )
+
+
+def percent(share: float | None) -> str:
+    """Write a share as a percentage.
+
+    Examples
+    --------
+    >>> percent(0.4321), percent(None)
+    ('43.2 %', 'unknown')
+    """
+    return "unknown" if share is None else f"{100 * share:.1f} %"
+
+
+def shown(count: int) -> str:
+    """Say how much of a table is shown."""
+    return f"{count:,}" if count <= ROWS else f"{count:,}, the first {ROWS} are shown"
+
+
+def listed(names: Iterable[str], limit: int = 10) -> str:
+    """Write names, at most `limit` of them.
+
+    Examples
+    --------
+    >>> listed(["b", "a"]), listed("abc", 2)
+    ('a, b', 'a, b and 1 more')
+    """
+    ordered = sorted(names)
+    more = f" and {len(ordered) - limit} more" if len(ordered) > limit else ""
+    return ", ".join(ordered[:limit]) + more
+
+
+def _cell(value: Any) -> str | int | float | bool | None:
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+def _kind(rows: Sequence[Mapping[str, Any]], name: str) -> str:
+    values = [row[name] for row in rows if row[name] is not None]
+    if values and all(isinstance(value, int) and not isinstance(value, bool) for value in values):
+        return "int"
+    if values and all(isinstance(value, int | float) for value in values):
+        return "float"
+    return "string"

@@ -1,0 +1,70 @@
+"""What all steps of the pipeline share: their partitions, retries and which snapshots they work on.
+
+Belongs here: the arguments every asset has in common. Does not: any step.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+import dagster as dg
+
+from assets.partitions import cohort
+from assets.presentation import listed
+from assets.resources import SettingsResource
+from fairlead.cohorts import cohort_of
+from fairlead.spark.recent import Recent, newest
+from fairlead.spark.warehouse import Warehouse
+from fairlead.store.records import StoredPlan
+
+OWNERS: Final = ["team:fairlead"]
+
+#: Brokers and databases that do not answer for a moment: asked again, less and less often.
+RETRIES: Final = dg.RetryPolicy(
+    max_retries=3, delay=2, backoff=dg.Backoff.EXPONENTIAL, jitter=dg.Jitter.PLUS_MINUS
+)
+
+
+def step(
+    *,
+    group_name: str,
+    kinds: set[str],
+    description: str,
+    deps: Sequence[dg.AssetsDefinition] = (),
+) -> Callable[[Callable[..., Any]], dg.AssetsDefinition]:
+    """Make a function a step of the pipeline: partitioned by cohort, several of them in one run."""
+    return dg.asset(
+        partitions_def=cohort,
+        backfill_policy=dg.BackfillPolicy.single_run(),
+        retry_policy=RETRIES,
+        owners=OWNERS,
+        group_name=group_name,
+        kinds=kinds,
+        description=description,
+        deps=deps,
+    )
+
+
+def snapshots_of(cohorts: Sequence[str], warehouse: Warehouse, table: str) -> list[Recent]:
+    """Return the newest snapshots of the cohorts that a run covers.
+
+    Raises
+    ------
+    Failure
+        None of the cohorts has one: the step before has to run first.
+    """
+    found = newest(warehouse, cohorts, table)
+    if not found:
+        raise dg.Failure(
+            f"No snapshot of {listed(cohorts)} has the table {table} yet: "
+            "materialize the asset before this one first.",
+            allow_retries=False,
+        )
+    return found
+
+
+def of_cohorts(
+    cohorts: Iterable[str], settings: SettingsResource, plans: Iterable[StoredPlan]
+) -> list[StoredPlan]:
+    """Return those of some plans whose groups belong to some cohorts."""
+    wanted, policies = set(cohorts), settings.get().policies
+    return [plan for plan in plans if cohort_of(plan.group, policies) in wanted]
