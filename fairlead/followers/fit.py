@@ -78,8 +78,10 @@ class _Group:
 
     Parameters
     ----------
-    members, topics
-        Sorted names; M and T of them.
+    members
+        M sorted names.
+    topics
+        T sorted names, to their numbers.
     subscribed
         bool of shape (M, T).
     offsets
@@ -89,7 +91,7 @@ class _Group:
     """
 
     members: tuple[str, ...]
-    topics: tuple[str, ...]
+    topics: Mapping[str, int]
     subscribed: npt.NDArray[np.bool_]
     offsets: npt.NDArray[np.int64]
     weights: npt.NDArray[np.float64]
@@ -103,16 +105,16 @@ class _Group:
     ) -> "_Group":
         members = tuple(sorted(subscriptions))
         subscribed_topics = set().union(*subscriptions.values())
-        topics = tuple(sorted(topic for topic in subscribed_topics if topic in partition_counts))
-        index = {topic: number for number, topic in enumerate(topics)}
+        existing = sorted(topic for topic in subscribed_topics if topic in partition_counts)
+        topics = {topic: number for number, topic in enumerate(existing)}
         subscribed = np.zeros((len(members), len(topics)), dtype=np.bool_)
         for number, member in enumerate(members):
-            columns = [index[topic] for topic in subscriptions[member] if topic in index]
+            columns = [topics[topic] for topic in subscriptions[member] if topic in topics]
             subscribed[number, columns] = True
         counts = [partition_counts[topic] for topic in topics]
         offsets = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
         weights = np.zeros(offsets[-1])
-        for number, topic in enumerate(topics):
+        for topic, number in topics.items():
             known = plan.weights.get(topic, np.empty(0))[: counts[number]]
             weights[offsets[number] : offsets[number] + known.size] = known
         return cls(members, topics, subscribed, offsets, weights)
@@ -120,10 +122,10 @@ class _Group:
     def share(self, plan: PlanDocument, name: str) -> list[tuple[int, npt.NDArray[np.int64]]]:
         """Return what of a plan's share still exists: topic numbers and partition indices."""
         existing = []
-        partitions_by_topic = plan.members[name].partitions
-        for number, topic in enumerate(self.topics):
-            if topic in partitions_by_topic:
-                indices = partitions_by_topic[topic] + self.offsets[number]
+        for topic, partitions in plan.members[name].partitions.items():
+            number = self.topics.get(topic)
+            if number is not None:
+                indices = partitions + self.offsets[number]
                 indices = indices[indices < self.offsets[number + 1]]
                 if indices.size:
                     existing.append((number, indices))
@@ -211,11 +213,16 @@ def _by_member(group: _Group, owner: npt.NDArray[np.int32]) -> Shares:
         return shares
     members = owner[order]
     topics = np.searchsorted(group.offsets, order, side="right") - 1
-    partitions = order - group.offsets[topics]
+    partitions = (order - group.offsets[topics]).tolist()
     cuts = np.flatnonzero((np.diff(members) != 0) | (np.diff(topics) != 0)) + 1
     starts = np.concatenate(([0], cuts))
-    for member, topic, piece in zip(
-        members[starts].tolist(), topics[starts].tolist(), np.split(partitions, cuts), strict=True
+    names = tuple(group.topics)
+    for member, topic, start, end in zip(
+        members[starts].tolist(),
+        topics[starts].tolist(),
+        starts.tolist(),
+        [*cuts.tolist(), order.size],
+        strict=True,
     ):
-        shares[group.members[member]][group.topics[topic]] = piece.tolist()
+        shares[group.members[member]][names[topic]] = partitions[start:end]
     return shares

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from kafka import KafkaConsumer, TopicPartition
-from kafka.partitioner.default import murmur2
 
+from assignors.partitioner import partitions_of
 from fairlead.followers.plan_cache import PlanRecord
 
 #: What consumers are configured with that does not concern how the cluster is reached.
@@ -66,7 +66,8 @@ class KafkaPythonSource:
         try:
             count = len(consumer.partitions_for_topic(topic))
             if count:
-                return cls(consumer, TopicPartition(topic, partition_of(group, count)))
+                number = int(partitions_of([group.encode()], count)[0])
+                return cls(consumer, TopicPartition(topic, number))
         except BaseException:
             consumer.close()
             raise
@@ -92,14 +93,3 @@ class KafkaPythonSource:
     def close(self) -> None:
         """Close the consumer."""
         self._consumer.close()
-
-
-def partition_of(group: str, count: int) -> int:
-    """Return the partition where Kafka's default partitioner puts a group's key.
-
-    Examples
-    --------
-    >>> partition_of("orders", 1)
-    0
-    """
-    return int(murmur2(group.encode()) & 0x7FFFFFFF) % count

@@ -58,13 +58,13 @@ class AssignmentNote:
 
 
 def member_names(members: Iterable[GroupMember]) -> dict[str, str]:
-    """Name each member as plans do.
+    """Name each member as plans do: followers and the planner must agree on it.
 
     Returns
     -------
     dict
-        Member id to name: `group.instance.id`, else a `client.id` that no other member has for its
-        name, else the member id.
+        Member id to name, each name once: `group.instance.id`, else a `client.id` that no other
+        member goes by, else the member id.
 
     Examples
     --------
@@ -72,16 +72,20 @@ def member_names(members: Iterable[GroupMember]) -> dict[str, str]:
     >>> member_names([*twins, GroupMember("m2", ("t",), client_id="other")])
     {'m0': 'm0', 'm1': 'm1', 'm2': 'other'}
     """
-    wanted = {
-        member.member_id: member.instance_id or member.client_id or member.member_id
-        for member in members
-    }
-    claims = Counter(wanted.values())
-    static = {member.member_id for member in members if member.instance_id}
-    return {
-        member_id: name if claims[name] == 1 or member_id in static else member_id
-        for member_id, name in wanted.items()
-    }
+    members = tuple(members)
+    instances = Counter(member.instance_id for member in members)
+    clients = Counter(member.client_id for member in members if not member.instance_id)
+    member_ids = {member.member_id for member in members}
+
+    def name_of(member: GroupMember) -> str:
+        if member.instance_id:
+            name, unique = member.instance_id, instances[member.instance_id] == 1
+        else:
+            name = member.client_id or member.member_id
+            unique = clients[member.client_id] == 1 and name not in instances
+        return name if unique and name not in member_ids else member.member_id
+
+    return {member.member_id: name_of(member) for member in members}
 
 
 def encode_subscription(client_id: str | None, seen_offset: int) -> bytes:

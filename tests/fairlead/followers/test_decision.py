@@ -1,0 +1,63 @@
+"""Plan or range, and what a leader says about it."""
+
+from datetime import timedelta
+
+import pytest
+
+from fairlead.followers.decision import decide
+from fairlead.followers.members import GroupMember
+from fairlead.followers.plan_cache import PlanState
+from tests.fairlead.followers.helpers import DAY, make_plan
+
+MEMBERS = [
+    GroupMember("a-1", ("t",), client_id="a"),
+    GroupMember("b-1", ("t",), client_id="b"),
+]
+PLAN = make_plan(
+    {"a": {"t": [0]}, "b": {"t": [1, 2, 3]}},
+    partition_counts={"t": 4},
+    expires_at=DAY + timedelta(hours=1),
+)
+RANGE = {"a-1": {"t": [0, 1]}, "b-1": {"t": [2, 3]}}
+
+
+def test_plan_is_followed_by_name() -> None:
+    """The plan's names become the coordinator's member ids."""
+    decision = decide(PlanState(PLAN, 0), MEMBERS, {"t": 4}, now=DAY)
+    assert decision.shares == {"a-1": {"t": [0]}, "b-1": {"t": [1, 2, 3]}}
+    assert (decision.plan_version, decision.fallback_reason) == (1, None)
+
+
+@pytest.mark.parametrize(
+    ("state", "reason"),
+    [
+        (PlanState(), "no plan has been published"),
+        (PlanState(offset=3), "the plan was withdrawn"),
+        (PlanState(problem="why", skipped=1), "there is no readable plan: why"),
+        (PlanState(PLAN, 0), "plan version 1 expired at 2026-01-01 01:00:00+00:00"),
+    ],
+)
+def test_without_a_good_plan_it_is_range_and_says_why(state: PlanState, reason: str) -> None:
+    """Each way to be without a plan has a reason a person can act on."""
+    decision = decide(state, MEMBERS, {"t": 4}, now=DAY + timedelta(hours=1))
+    assert decision.shares == RANGE
+    assert (decision.plan_version, decision.fallback_reason) == (None, reason)
+
+
+def test_members_with_one_name_share_no_partition() -> None:
+    """Twins fall to their member ids and take what is left, once each."""
+    twins = [GroupMember(f"a-{number}", ("t",), client_id="a") for number in range(2)]
+    decision = decide(PlanState(PLAN, 0), twins, {"t": 4}, now=DAY)
+    owned = [p for share in decision.shares.values() for p in share["t"]]
+    assert sorted(owned) == [0, 1, 2, 3]
+
+
+def test_static_members_come_first_in_range() -> None:
+    """The fallback is Kafka's: by instance id first, then the others by member id."""
+    members = [
+        GroupMember("a", ("t",)),
+        GroupMember("z", ("t",), instance_id="one"),
+        GroupMember("b", ("t",)),
+    ]
+    shares = decide(PlanState(), members, {"t": 3}, now=DAY).shares
+    assert shares == {"z": {"t": [0]}, "a": {"t": [1]}, "b": {"t": [2]}}

@@ -1,0 +1,38 @@
+"""When a member asks for a rebalance because of a newer plan."""
+
+import random
+
+from fairlead.followers.rejoin import RejoinSchedule
+
+
+def test_nothing_is_asked_before_the_group_has_settled() -> None:
+    """A rebalance under way adopts the newest plan by itself."""
+    schedule = RejoinSchedule(jitter_s=0.0)
+    assert not schedule.due(seen_offset=1, now=0.0)
+    schedule.settle(0)
+    schedule.unsettle()
+    assert not schedule.due(seen_offset=1, now=0.0)
+
+
+def test_asks_once_for_a_plan_within_the_jitter() -> None:
+    """The moment is drawn once and kept; then the plan has had its chance."""
+    schedule = RejoinSchedule(jitter_s=10.0, rng=random.Random(1))
+    schedule.settle(0)
+    asked = [now for now in range(30) if schedule.due(seen_offset=1, now=now)]
+    assert len(asked) == 1
+    assert asked[0] <= 10
+
+
+def test_plan_the_group_has_heard_of_is_not_asked_for() -> None:
+    """Somebody else asked first: the others' turns are over."""
+    schedule = RejoinSchedule(jitter_s=0.0)
+    schedule.settle(0)
+    schedule.settle(5)
+    assert not schedule.due(seen_offset=5, now=0.0)
+
+
+def test_stream_of_plans_does_not_put_the_rejoin_off() -> None:
+    """Plans that keep coming are adopted with the first one's delay."""
+    schedule = RejoinSchedule(jitter_s=10.0, rng=random.Random(1))
+    schedule.settle(0)
+    assert any(schedule.due(seen_offset=1 + now, now=now) for now in range(12))
