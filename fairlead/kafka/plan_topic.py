@@ -266,7 +266,7 @@ def partition_of(key: bytes, partitions: int) -> int:
     Examples
     --------
     >>> partition_of(b"orders", 6)
-    2
+    0
     """
     return int(murmur2(key) & 0x7FFFFFFF) % partitions
 

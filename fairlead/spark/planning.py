@@ -1,0 +1,198 @@
+"""Planning one group: Arrow tables in, one Arrow table out. Runs on Spark's executors.
+
+Belongs here: building a group's assignment problem, running assignors on it, laying the results
+out. Does not: Spark (`candidates`), any rule of assignment (`assignors`).
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from assignors.assignment import Assignment
+from assignors.metrics import Metrics, measure
+from assignors.moves import MOVED, PLACED
+from assignors.problem import InvalidProblemError, Member, Problem
+from assignors.registry import assign
+from assignors.verifier import violations
+
+OBSERVED: Final = "observed"
+"""The name under which a group's current assignment stands among the candidates."""
+
+_KEY: Final = {"snapshot_id": pa.string(), "group": pa.string(), "assignor": pa.string()}
+_SUMMARY: Final = {
+    "error": pa.string(),
+    **{
+        figure.name: pa.float64() if figure.type is float else pa.int64()
+        for figure in fields(Metrics)
+    },
+    "outcome": pa.string(),
+}
+_PARTITIONS: Final = {
+    "topic": pa.string(),
+    "partition": pa.int32(),
+    "previous_member": pa.string(),
+    "member": pa.string(),
+    "weight": pa.float64(),
+    "reason": pa.string(),
+}
+SUMMARY: Final = pa.schema(_KEY | _SUMMARY)
+"""One row a candidate."""
+PARTITIONS: Final = pa.schema(_KEY | _PARTITIONS)
+"""One row a partition in each candidate."""
+PLANNED: Final = pa.schema(_KEY | _SUMMARY | _PARTITIONS)
+"""Both kinds of rows in one table: `partition` is null in summaries."""
+
+
+def plan_group(roster: pa.Table, loads: pa.Table) -> pa.Table:
+    """Run the assignors of one group's policy.
+
+    Parameters
+    ----------
+    roster
+        One row a member: snapshot_id, group, error, assignors, options (JSON: assignor to options)
+        and the columns of the members' table, which are null in the one row of an empty group.
+    loads
+        One row a partition: topic, partition, weight. Topics that nobody reads are ignored.
+
+    Returns
+    -------
+    Rows of the schema `PLANNED`. What is wrong with the group is the error of its only row,
+    `observed`; what is wrong with one assignor is the error of that assignor's row.
+    """
+    if not roster.num_rows:  # partitions of a group that the snapshot does not list
+        return PLANNED.empty_table()
+    group = roster.slice(0, 1).to_pylist()[0]
+    try:
+        tables = list(_plan(group, roster, loads))
+    except Exception as error:  # noqa: BLE001 - one group's data must not fail the others' job
+        tables = [_failure(OBSERVED, f"The group cannot be planned: {error!r}")]
+    rows = pa.concat_tables([PLANNED.empty_table(), *tables], promote_options="default")
+    for column, name in enumerate(("snapshot_id", "group")):
+        values = pa.repeat(pa.scalar(group[name], pa.string()), rows.num_rows)
+        rows = rows.set_column(column, name, values)
+    return rows
+
+
+def _plan(group: Mapping[str, Any], roster: pa.Table, loads: pa.Table) -> Iterator[pa.Table]:
+    """Yield what is known of the observed assignment, then of each candidate."""
+    if group["error"]:
+        yield _failure(OBSERVED, group["error"])
+        return
+    problem = _problem(roster, loads)
+    observed = Assignment(problem, problem.owner)
+    if not problem.members:
+        yield _summary(OBSERVED, observed, "The group has no members")
+        return
+    if not problem.partition_total:
+        yield _summary(OBSERVED, observed, "No member reads a topic that has partitions")
+        return
+    yield _summary(OBSERVED, observed, None)
+    options = json.loads(group["options"])
+    for name in group["assignors"]:
+        yield from _candidate(name, problem, options.get(name, {}))
+
+
+def _candidate(name: str, problem: Problem, options: Mapping[str, Any]) -> Iterator[pa.Table]:
+    try:
+        assignment = assign(name, problem, **options)
+    except InvalidProblemError as error:
+        yield _failure(name, str(error))
+        return
+    except Exception as error:  # noqa: BLE001 - one assignor must not take the others with it
+        yield _failure(name, f"The assignor failed: {error!r}")
+        return
+    if broken := violations(problem, assignment):
+        yield _failure(name, f"The assignment is invalid: {'; '.join(broken)}")
+        return
+    yield _summary(name, assignment, assignment.outcome)
+    yield _partitions(name, assignment)
+
+
+def _problem(roster: pa.Table, loads: pa.Table) -> Problem:
+    """Build the problem of the topics that somebody reads."""
+    members = {
+        row["member"]: Member(
+            topics=row["topics"],
+            owned=_owned(row["partitions"]),
+            generation=row["generation"],
+            instance_id=row["instance_id"],
+        )
+        for row in roster.filter(pc.is_valid(roster["member"])).to_pylist()
+    }
+    read = {topic for member in members.values() for topic in member.topics}
+    loads = loads.filter(pc.is_in(loads["topic"], pa.array(sorted(read), pa.string())))
+    lags = dict(_lags(loads))
+    return Problem.of({topic: lag.size for topic, lag in lags.items()}, members, lags)
+
+
+def _lags(loads: pa.Table) -> Iterator[tuple[str, npt.NDArray[np.int64]]]:
+    """Cut the weights into one array a topic.
+
+    Raises
+    ------
+    ValueError
+        A topic lacks a partition: its owner could not be decided.
+    """
+    loads = loads.sort_by([("topic", "ascending"), ("partition", "ascending")]).combine_chunks()
+    topics, starts = np.unique(loads["topic"].to_numpy(zero_copy_only=False), return_index=True)
+    numbers = np.split(loads["partition"].to_numpy(), starts[1:])
+    lags = np.split(loads["weight"].to_numpy(), starts[1:])
+    for topic, partitions, lag in zip(topics.tolist(), numbers, lags, strict=False):
+        if not np.array_equal(partitions, np.arange(partitions.size)):
+            raise ValueError(f"topic {topic}: the lag of some partition is not known")
+        yield topic, lag
+
+
+def _owned(partitions: list[dict[str, Any]]) -> dict[str, list[int]]:
+    owned: dict[str, list[int]] = {}
+    for entry in partitions:
+        owned.setdefault(entry["topic"], []).append(entry["partition"])
+    return owned
+
+
+def _summary(name: str, assignment: Assignment, outcome: str | None) -> pa.Table:
+    figures = measure(assignment.problem, assignment).as_dict()
+    return _table(_SUMMARY, [{"assignor": name, **figures, "outcome": outcome}])
+
+
+def _failure(name: str, error: str) -> pa.Table:
+    return _table(_SUMMARY, [{"assignor": name, "error": error}])
+
+
+def _table(columns: Mapping[str, pa.DataType], rows: list[dict[str, Any]]) -> pa.Table:
+    return pa.Table.from_pylist(rows, pa.schema({"assignor": pa.string(), **columns}))
+
+
+def _partitions(name: str, assignment: Assignment) -> pa.Table:
+    problem = assignment.problem
+    changed = (assignment.owner != problem.owner) & (assignment.owner >= 0)
+    texts = [PLACED, MOVED]
+    reason = np.where(changed, np.where(problem.owner < 0, 0, 1), -1).astype(np.int32)
+    for index, text in assignment.reasons.items():
+        if changed[index]:
+            reason[index] = len(texts)
+            texts.append(text)
+    numbers = np.arange(problem.partition_total) - problem.topic_offsets[problem.topic_of]
+    return pa.table(
+        {
+            "assignor": pa.repeat(pa.scalar(name), problem.partition_total),
+            "topic": _named(problem.topic_of, problem.topics),
+            "partition": pa.array(numbers.astype(np.int32)),
+            "previous_member": _named(problem.owner, problem.members),
+            "member": _named(assignment.owner, problem.members),
+            "weight": pa.array(problem.weights.astype(np.float64)),
+            "reason": _named(reason, texts),
+        }
+    )
+
+
+def _named(numbers: npt.NDArray[np.int32], names: Sequence[str]) -> pa.Array:
+    """Return the names of numbers; null for negative numbers."""
+    indices = pa.array(numbers, mask=numbers < 0)
+    return pa.DictionaryArray.from_arrays(indices, pa.array(names, pa.string())).cast(pa.string())

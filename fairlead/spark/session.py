@@ -1,0 +1,57 @@
+"""The Spark session of this process.
+
+Belongs here: what every session of Fairlead needs. Does not: a cluster's own settings, which come
+from `SparkSettings.properties` and win.
+"""
+
+import os
+import sys
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+from fairlead.settings import SparkSettings
+
+_DEFAULTS: Final = {
+    "spark.log.level": "ERROR",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # Times as Parquet and Arrow both know them, with their zone; Spark's default is a legacy.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+_LOCAL_DEFAULTS: Final = {
+    "spark.log.level": "ERROR",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    # A task a core: with 200, Spark's default, small groups would wait for empty tasks.
+    "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),
+}
+
+
+def build_session(settings: SparkSettings, app_name: str = "fairlead") -> SparkSession:
+    """Return this process's Spark session; the first call starts it, which takes seconds.
+
+    A session that runs already is returned as it is: its properties were decided when it started.
+
+    Parameters
+    ----------
+    settings
+        Where Spark runs and with which properties.
+    app_name
+        What Spark's own pages call the application.
+    """
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        return running
+    # Workers would take whichever python3 comes first on PATH.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    properties = dict(_DEFAULTS)
+    if settings.master.startswith("local"):
+        properties |= _LOCAL_DEFAULTS
+        os.environ.setdefault("SPARK_LOCAL_IP", _LOCAL_DEFAULTS["spark.driver.host"])
+    builder = SparkSession.builder.master(settings.master).appName(app_name)
+    for name, value in (properties | settings.properties).items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()

@@ -1,0 +1,121 @@
+"""The warehouse: snapshots and what was computed from them, as Parquet under one path.
+
+Belongs here: where tables are kept, writing them whole, reading them back. Does not: what is in
+them (`fairlead.kafka.snapshot`, `lag`, `candidates`).
+
+A table is `PATH/TABLE/SNAPSHOT_ID/`. Groups are a sorted column within it, not folders: a folder a
+group costs milliseconds, and a snapshot can cover thousands.
+"""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import fs
+from pyspark.sql import DataFrame, SparkSession
+
+from fairlead.kafka.snapshot import GroupSnapshot
+
+HISTORY: Final = timedelta(hours=1)
+_FILE: Final = "part-0.parquet"
+
+
+class Warehouse:
+    """Parquet tables under a path.
+
+    Parameters
+    ----------
+    path
+        A local path, or a URI that pyarrow and Spark both understand (`s3://`, `hdfs://`, ...).
+        Every Spark executor must reach it.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path.rstrip("/")
+        self._files, self._root = fs.FileSystem.from_uri(self._path)
+
+    def write_snapshot(self, snapshot: GroupSnapshot) -> None:
+        """Write the tables of a snapshot: `offsets`, `members` and, last, `groups`.
+
+        A snapshot counts as written when its groups are.
+        """
+        for table in ("offsets", "members", "groups"):
+            self.write(table, snapshot.snapshot_id, snapshot.tables[table])
+
+    def write(self, table: str, snapshot_id: str, rows: pa.Table | DataFrame) -> None:
+        """Write a table of a snapshot; what stood there before is replaced.
+
+        Readers find the whole table or none.
+        """
+        folder = f"{table}/{snapshot_id}"
+        if isinstance(rows, DataFrame):
+            rows.write.mode("overwrite").parquet(f"{self._path}/{folder}")
+            return
+        self._files.create_dir(f"{self._root}/{folder}", recursive=True)
+        target = f"{self._root}/{folder}/{_FILE}"
+        unfinished = f"{self._root}/{folder}/_{_FILE}"  # readers pass over names with underscores
+        pq.write_table(rows, unfinished, filesystem=self._files)
+        self._files.move(unfinished, target)
+
+    def read(self, spark: SparkSession, table: str, snapshot_id: str) -> DataFrame:
+        """Read a table of a snapshot.
+
+        Raises
+        ------
+        FileNotFoundError
+            It was not written.
+        """
+        self._require(table, snapshot_id)
+        return spark.read.parquet(f"{self._path}/{table}/{snapshot_id}")
+
+    def load(self, table: str, snapshot_id: str) -> pa.Table:
+        """Read a table of a snapshot into memory, without Spark.
+
+        Raises
+        ------
+        FileNotFoundError
+            It was not written.
+        """
+        self._require(table, snapshot_id)
+        return pq.read_table(f"{self._root}/{table}/{snapshot_id}", filesystem=self._files)
+
+    def snapshots(self, table: str = "groups") -> list[str]:
+        """List the snapshots of which a table was written, in order of time."""
+        selector = fs.FileSelector(f"{self._root}/{table}", allow_not_found=True)
+        return sorted(
+            entry.base_name
+            for entry in self._files.get_file_info(selector)
+            if entry.type == fs.FileType.Directory and self._exists(table, entry.base_name)
+        )
+
+    def earlier(
+        self,
+        spark: SparkSession,
+        snapshot_id: str,
+        snapshot_at: datetime,
+        *,
+        history: timedelta = HISTORY,
+    ) -> DataFrame | None:
+        """Read the offsets of the snapshots in the time before one; None: there is none.
+
+        Parameters
+        ----------
+        snapshot_id, snapshot_at
+            The snapshot, which is not among them.
+        history
+            How far back.
+        """
+        oldest = f"{snapshot_at - history:%Y%m%dT%H%M%S}"
+        ids = [name for name in self.snapshots() if oldest <= name < snapshot_id]
+        paths = [f"{self._path}/offsets/{name}" for name in ids]
+        return spark.read.parquet(*paths) if paths else None
+
+    def _require(self, table: str, snapshot_id: str) -> None:
+        if not self._exists(table, snapshot_id):
+            raise FileNotFoundError(f"{self._path} holds no table {table} of {snapshot_id}")
+
+    def _exists(self, table: str, snapshot_id: str) -> bool:
+        folder = fs.FileSelector(f"{self._root}/{table}/{snapshot_id}", allow_not_found=True)
+        names = {entry.base_name for entry in self._files.get_file_info(folder)}
+        return bool(names & {_FILE, "_SUCCESS"})
