@@ -4,12 +4,18 @@ Belongs here: what `fairlead.toml` says of groups, and which rule holds for one.
 a decision out (`fairlead.plans`).
 """
 
+import re
 from collections.abc import Iterable
 from datetime import timedelta
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+#: What stands for any characters in a shell pattern; [!]] is a set too.
+_WILDCARDS = re.compile(r"[*?]|\[!?.[^]]*\]", re.DOTALL)
+
+Status = Literal["OK", "WARN", "STALL", "STOP", "REWIND", "DATA_LOSS"]
 
 
 class _Rule(BaseModel):
@@ -30,7 +36,7 @@ class Approval(_Rule):
         le=1.0,
         description="The heaviest member's load falls by this share at least.",
     )
-    forbidden_statuses: tuple[str, ...] = Field(
+    forbidden_statuses: tuple[Status, ...] = Field(
         default=("STOP", "DATA_LOSS"), description="No partition of the group has one of these."
     )
 
@@ -71,7 +77,9 @@ class Policy(_Rule):
         default="earliest",
         description="The consumers' auto.offset.reset: the lag of a partition without a commit.",
     )
-    expires_after: timedelta | None = None
+    expires_after: timedelta | None = Field(
+        default=None, gt=timedelta(0), description="ISO 8601 (PT6H) or seconds; default: never."
+    )
     approval: Approval = Approval()
 
 
@@ -102,4 +110,4 @@ def policy_for(group: str, policies: Iterable[Policy]) -> Policy:
 
 
 def _specificity(policy: Policy) -> int:
-    return sum(character not in "*?[]" for character in policy.groups)
+    return len(_WILDCARDS.sub("", policy.groups))

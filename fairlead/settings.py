@@ -7,18 +7,23 @@ plan for which group (`policy`). A nested name takes two underscores:
 
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
+    SettingsError,
     TomlConfigSettingsSource,
 )
 
 from fairlead.errors import ConfigurationError
 from fairlead.policy import Discovery, Policy
+
+CONFIG_VARIABLE: Final = "FAIRLEAD_CONFIG"
+#: Variables that are no settings: where settings and downloads are.
+OTHER_VARIABLES: Final = frozenset({CONFIG_VARIABLE, "FAIRLEAD_CACHE_DIR"})
 
 
 def _librdkafka_text(value: Any) -> Any:
@@ -68,7 +73,11 @@ class SparkSettings(_Section):
     """The Spark session that computes lag and candidate plans."""
 
     master: str = "local[*]"
-    properties: dict[str, str] = Field(default_factory=dict, description="Any spark.* setting.")
+    properties: dict[str, str] = Field(
+        default_factory=dict,
+        repr=False,  # keys of an object store may be among them
+        description="Any spark.* setting.",
+    )
 
 
 class Settings(BaseSettings):
@@ -108,8 +117,8 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - pydantic's signature
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Put the environment over the file named by `FAIRLEAD_CONFIG`."""
-        path = Path(os.environ.get("FAIRLEAD_CONFIG", "fairlead.toml"))
-        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, toml_file=path)
+        toml_settings = TomlConfigSettingsSource(settings_cls, toml_file=_config_path())
+        return init_settings, env_settings, toml_settings
 
 
 def load_settings(**overrides: Any) -> Settings:
@@ -120,12 +129,37 @@ def load_settings(**overrides: Any) -> Settings:
     ConfigurationError
         A setting is unknown or has a value it cannot have; the message names each, never its value.
     """
+    path = _config_path()
+    if CONFIG_VARIABLE in os.environ and not path.exists():
+        raise ConfigurationError(f"{CONFIG_VARIABLE} names {path}, which does not exist")
+    if unknown := _unknown_variables():
+        raise ConfigurationError(
+            f"{', '.join(unknown)}: no such setting. A nested name takes two underscores: "
+            "FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS"
+        )
     try:
         return Settings(**overrides)
+    # `from None`: pydantic's own messages show the values, secrets among them.
     except ValidationError as error:
         problems = "; ".join(
             f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors()
         )
-        raise ConfigurationError(f"Settings (fairlead.toml, FAIRLEAD_*): {problems}") from error
-    except ValueError as error:  # TOML that does not parse
-        raise ConfigurationError(f"fairlead.toml: {error}") from error
+        raise ConfigurationError(f"Settings ({path}, FAIRLEAD_*): {problems}") from None
+    except SettingsError as error:  # JSON in a variable that does not parse
+        raise ConfigurationError(f"Settings (FAIRLEAD_*): {error}") from None
+    except (OSError, ValueError) as error:  # TOML that cannot be read or does not parse
+        raise ConfigurationError(f"{path}: {error}") from None
+
+
+def _config_path() -> Path:
+    return Path(os.environ.get(CONFIG_VARIABLE, "fairlead.toml"))
+
+
+def _unknown_variables() -> list[str]:
+    """Return the names of variables that look like settings and are none."""
+    known = {f"FAIRLEAD_{name.upper()}" for name in Settings.model_fields} | OTHER_VARIABLES
+    return sorted(
+        name
+        for name in os.environ
+        if name.upper().startswith("FAIRLEAD_") and name.upper().partition("__")[0] not in known
+    )

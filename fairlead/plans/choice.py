@@ -131,7 +131,8 @@ def _worth(
             f"the heaviest member goes from {observed['lag_max']:,.0f} to "
             f"{predicted['lag_max']:,.0f} records ({-improvement(observed, predicted):+.1%})"
         ).replace("%", " %")
-    if improvement(observed, predicted) < policy.min_improvement:
+    gain = improvement(observed, predicted)
+    if gain <= 0 or gain < policy.min_improvement:
         asked = f"{policy.min_improvement:.1%}".replace("%", " %")
         return "no change", f"{change}; the policy asks for {asked} less at least"
     return "plan", change

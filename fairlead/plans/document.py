@@ -20,6 +20,8 @@ from fairlead.errors import InvalidPlanError
 from fairlead.plans.partition_sets import format_partitions, parse_partitions
 
 FORMAT: Final = 1
+#: Partitions a document may count in all topics together: what a reader's memory is bounded by.
+MAX_PARTITIONS: Final = 10_000_000
 HASH_HEADER: Final = "sha256"
 FORMAT_HEADER: Final = "format"
 SIGNATURE_HEADER: Final = "hmac-sha256"
@@ -102,7 +104,8 @@ class PlanDocument:
                 for topic, weights in sorted(self.weights.items())
             },
         }
-        return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+        text = json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        return text.encode()
 
     @classmethod
     def from_bytes(cls, value: bytes, *, group: str | None = None) -> "PlanDocument":
@@ -122,7 +125,7 @@ class PlanDocument:
             owned twice, out of range, or of a topic the plan does not count.
         """
         try:
-            raw = json.loads(value)
+            raw = json.loads(value.decode())
         except (ValueError, RecursionError) as error:
             raise InvalidPlanError(f"The plan is not UTF-8 JSON: {error}") from error
         if not isinstance(raw, dict):
@@ -147,18 +150,20 @@ class PlanDocument:
         counts = {
             str(topic): _count(count, topic) for topic, count in raw["partition_counts"].items()
         }
-        members = {name: _read_share(name, share, counts) for name, share in raw["members"].items()}
-        _check_single_owner(members, counts)
+        if sum(counts.values()) > MAX_PARTITIONS:
+            raise ValueError(f"more than {MAX_PARTITIONS:,} partitions are counted")
+        if not (version := _count(raw["version"], "version")):
+            raise ValueError("version is 0: versions count from 1")
         return cls(
             group=_text(raw, "group"),
-            version=_count(raw["version"], "version"),
+            version=version,
             plan_id=_text(raw, "plan_id"),
             assignor=_text(raw, "assignor"),
             created_at=_time(raw["created_at"], "created_at"),
             snapshot_at=_time(raw["snapshot_at"], "snapshot_at"),
-            expires_at=_time(raw["expires_at"], "expires_at") if raw.get("expires_at") else None,
+            expires_at=_optional_time(raw.get("expires_at"), "expires_at"),
             partition_counts=counts,
-            members=members,
+            members=_read_members(raw["members"], counts),
             weights={
                 topic: _weights(values, counts[topic], topic)
                 for topic, values in raw.get("weights", {}).items()
@@ -231,7 +236,13 @@ def _time(value: Any, what: str) -> datetime:
     return time
 
 
+def _optional_time(value: Any, what: str) -> datetime | None:
+    return None if value is None else _time(value, what)
+
+
 def _weights(values: Any, count: int, topic: str) -> npt.NDArray[np.float64]:
+    if not isinstance(values, list) or not all(type(value) in {int, float} for value in values):
+        raise TypeError(f"weights.{topic} is no list of numbers")
     weights = np.asarray(values, dtype=np.float64)
     if weights.shape != (count,):
         raise ValueError(f"weights.{topic}: {weights.size} values for {count} partitions")
@@ -240,26 +251,28 @@ def _weights(values: Any, count: int, topic: str) -> npt.NDArray[np.float64]:
     return weights
 
 
+def _read_members(raw: dict[str, Any], counts: dict[str, int]) -> dict[str, MemberShare]:
+    """Read the shares; a bit a partition tells a second owner before memory is spent on it."""
+    owned = {topic: np.zeros(count, dtype=np.bool_) for topic, count in counts.items()}
+    members = {}
+    for name, share in raw.items():
+        members[name] = _read_share(name, share, counts)
+        for topic, partitions in members[name].partitions.items():
+            if (twice := partitions[owned[topic][partitions]]).size:
+                raise ValueError(f"{topic}-{twice[0]} has more than one owner")
+            owned[topic][partitions] = True
+    return members
+
+
 def _read_share(name: str, raw: dict[str, Any], counts: dict[str, int]) -> MemberShare:
     partitions = {}
     for topic, text in raw["partitions"].items():
         if topic not in counts:
             raise ValueError(f"members.{name}: topic {topic!r} has no partition count")
+        if not isinstance(text, str):
+            raise TypeError(f"members.{name}.partitions.{topic} is {text!r}, not a text")
         partitions[topic] = parse_partitions(text, below=counts[topic])
     topics = raw["topics"]
     if not isinstance(topics, list) or not all(isinstance(topic, str) for topic in topics):
         raise ValueError(f"members.{name}.topics is {topics!r}, not a list of topics")
     return MemberShare(topics=tuple(topics), partitions=partitions)
-
-
-def _check_single_owner(members: dict[str, MemberShare], counts: dict[str, int]) -> None:
-    shares: dict[str, list[npt.NDArray[np.int32]]] = {topic: [] for topic in counts}
-    for share in members.values():
-        for topic, partitions in share.partitions.items():
-            shares[topic].append(partitions)
-    for topic, owned in shares.items():
-        if not owned:
-            continue
-        values, times = np.unique(np.concatenate(owned), return_counts=True)
-        if (times > 1).any():
-            raise ValueError(f"{topic}-{values[times > 1][0]} has more than one owner")

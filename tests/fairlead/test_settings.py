@@ -1,0 +1,174 @@
+"""Settings: which source wins, what is refused, and that secrets stay secret."""
+
+import traceback
+from pathlib import Path
+
+import pytest
+
+from fairlead.errors import ConfigurationError
+from fairlead.settings import KafkaSettings, load_settings
+
+SECRET = "hunter2"  # noqa: S105 - what must never be shown
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the path of the settings file, empty."""
+    path = tmp_path / "fairlead.toml"
+    path.touch()
+    monkeypatch.setenv("FAIRLEAD_CONFIG", str(path))
+    return path
+
+
+def test_defaults_need_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without file and variables, a broker and a database on this machine are meant."""
+    monkeypatch.delenv("FAIRLEAD_CONFIG")
+    monkeypatch.chdir(tmp_path)
+    settings = load_settings()
+    assert settings.kafka.bootstrap_servers == "localhost:9092"
+    assert settings.postgres.url.get_secret_value() == "postgresql://localhost/fairlead"
+
+
+def test_variables_win_over_the_file_setting_by_setting(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A variable replaces its one setting; the file's others in the section stay."""
+    config.write_text('[kafka]\nbootstrap_servers = "file:1"\nplan_topic = "plans"\n')
+    monkeypatch.setenv("FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS", "variable:1")
+    settings = load_settings()
+    assert settings.kafka.bootstrap_servers == "variable:1"
+    assert settings.kafka.plan_topic == "plans"
+
+
+def test_arguments_win_over_variables(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What code asks for goes over the environment."""
+    monkeypatch.setenv("FAIRLEAD_STATE_DIR", "elsewhere")
+    assert load_settings(state_dir=tmp_path).state_dir == tmp_path
+
+
+def test_policies_are_read_in_order(config: Path) -> None:
+    """An array of tables becomes policies, durations and approvals included."""
+    config.write_text(
+        '[[policies]]\ngroups = "orders-*"\nexpires_after = "PT6H"\n'
+        "[policies.approval]\nautomatic = true\nmax_moves = 10\n"
+        '[[policies]]\ngroups = "*"\nexpires_after = 60\n'
+    )
+    first, second = load_settings().policies
+    assert (first.groups, first.approval.max_moves) == ("orders-*", 10)
+    assert first.expires_after is not None
+    assert first.expires_after.total_seconds() == 6 * 3600
+    assert second.expires_after is not None
+    assert second.expires_after.total_seconds() == 60
+
+
+@pytest.mark.parametrize(
+    ("toml", "name"),
+    [
+        ("colour = 1", "colour"),
+        ("[kafka]\nbootstrap = 'k:1'", "kafka.bootstrap"),
+        ("[kafka]\nrequest_timeout_s = 0", "kafka.request_timeout_s"),
+        ("[[policies]]\nassignors = []", "policies.0.assignors"),
+        ("[[policies]]\nexpires_after = 0", "policies.0.expires_after"),
+        ("[[policies]]\napproval.forbidden_statuses = ['STOPP']", "forbidden_statuses"),
+        ("[[policies]]\nchoose = 'best'", "policies.0.choose"),
+    ],
+)
+def test_settings_that_cannot_be_are_named(config: Path, toml: str, name: str) -> None:
+    """An unknown name, or a value out of range, is refused by its full name and its file."""
+    config.write_text(toml)
+    with pytest.raises(ConfigurationError, match=name) as caught:
+        load_settings()
+    assert str(config) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "name", ["FAIRLEAD_KAFKA_BOOTSTRAP_SERVERS", "FAIRLEAD_STATE", "fairlead_polices"]
+)
+def test_unknown_variables_are_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A misspelt variable, one underscore for two say, does not pass silently."""
+    monkeypatch.setenv(name, "x")
+    with pytest.raises(ConfigurationError, match=f"{name}: no such setting"):
+        load_settings()
+
+
+@pytest.mark.parametrize("text", ["[kafka", "kafka = {", "\x00"])
+def test_toml_that_does_not_parse_is_named(config: Path, text: str) -> None:
+    """A broken file is an error with its path."""
+    config.write_text(text)
+    with pytest.raises(ConfigurationError) as caught:
+        load_settings()
+    assert str(caught.value).startswith(f"{config}: ")
+
+
+def test_named_file_must_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A settings file that was asked for and is not there is no reason to take the defaults."""
+    monkeypatch.setenv("FAIRLEAD_CONFIG", str(tmp_path / "absent.toml"))
+    with pytest.raises(ConfigurationError, match=r"absent\.toml, which does not exist"):
+        load_settings()
+
+
+def test_librdkafka_settings_pass_through(config: Path) -> None:
+    """Any librdkafka setting is passed on as text; overrides win."""
+    config.write_text(
+        '[kafka]\nbootstrap_servers = "k:1"\n[kafka.properties]\n'
+        f'"sasl.password" = "{SECRET}"\n"socket.keepalive.enable" = true\n"retries" = 3\n'
+    )
+    assert load_settings().kafka.librdkafka(**{"client.id": "me"}) == {
+        "bootstrap.servers": "k:1",
+        "sasl.password": SECRET,
+        "socket.keepalive.enable": "true",
+        "retries": "3",
+        "client.id": "me",
+    }
+
+
+def test_secrets_are_not_shown(config: Path) -> None:
+    """Neither a settings object nor its dump shows passwords, keys or the database's address."""
+    config.write_text(
+        f'[kafka]\nsigning_key = "{SECRET}"\nproperties = {{"sasl.password" = "{SECRET}"}}\n'
+        f'[postgres]\nurl = "postgresql://me:{SECRET}@db/fairlead"\n'
+        f'[spark.properties]\n"spark.hadoop.fs.s3a.secret.key" = "{SECRET}"\n'
+    )
+    settings = load_settings()
+    assert SECRET not in repr(settings) + str(settings)
+
+
+@pytest.mark.parametrize(
+    "toml",
+    [
+        f'[kafka]\nsigning_key = ["{SECRET}"]',
+        f'[kafka.properties]\n"sasl.password" = ["{SECRET}"]',
+        f'[postgres]\nurl = {{password = "{SECRET}"}}',
+    ],
+)
+def test_errors_do_not_show_secrets(config: Path, toml: str) -> None:
+    """Not even the traceback of a refused setting shows the value that was refused."""
+    config.write_text(toml)
+    with pytest.raises(ConfigurationError) as caught:
+        load_settings()
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
+
+
+def test_variable_that_is_no_json_is_told_apart_from_the_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A variable that must be JSON and is not is named as a variable, its value unseen."""
+    monkeypatch.setenv("FAIRLEAD_KAFKA__PROPERTIES", f"{{{SECRET}")
+    with pytest.raises(ConfigurationError, match=r"FAIRLEAD_\*.*kafka") as caught:
+        load_settings()
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
+
+
+def test_warehouse_is_under_the_state_directory_unless_told(tmp_path: Path) -> None:
+    """Snapshots go to an absolute path that every executor understands, or where one says."""
+    assert load_settings(state_dir=tmp_path).warehouse_path == str(tmp_path / "warehouse")
+    assert load_settings(state_dir=Path("here")).warehouse_path == str(
+        Path.cwd() / "here" / "warehouse"
+    )
+    assert load_settings(warehouse="s3a://bucket/lag").warehouse_path == "s3a://bucket/lag"
+
+
+def test_settings_cannot_be_changed() -> None:
+    """Settings are values: two parts of the program never see different ones."""
+    with pytest.raises(ValueError, match="frozen"):
+        KafkaSettings().plan_topic = "other"
