@@ -12,6 +12,7 @@ decision (`follower` and below), nor reading the plan topic (`kafka_python_sourc
 
 import weakref
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 from kafka import KafkaConsumer
@@ -119,12 +120,11 @@ class PlanConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python is untyp
     ----------
     topics
         What to subscribe to, as for KafkaConsumer.
-    plans
-        How to follow; default: `FollowOptions()`.
     configs
-        As for KafkaConsumer; `group_id` is needed. `partition_assignment_strategy` holds the eager
-        assignors behind the plan's, for as long as not all members follow plans; default: range,
-        so that consumers with Kafka's default can be replaced one by one.
+        As for KafkaConsumer, and the fields of `FollowOptions` beside them. `group_id` is needed.
+        `partition_assignment_strategy` holds the eager assignors behind the plan's, for as long as
+        not all members follow plans; default: range, so that consumers with Kafka's default can be
+        replaced one by one.
 
     Raises
     ------
@@ -132,11 +132,13 @@ class PlanConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python is untyp
         There is no `group_id`.
     """
 
-    def __init__(self, *topics: str, plans: FollowOptions | None = None, **configs: Any) -> None:
+    def __init__(self, *topics: str, **configs: Any) -> None:
         if not configs.get("group_id"):
             raise ConfigurationError("PlanConsumer: group_id is missing; plans are for groups")
         others = configs.pop("partition_assignment_strategy", (RangePartitionAssignor,))
-        self.plan_assignor = PlanAssignor(configs["group_id"], configs, plans)
+        given = [field.name for field in fields(FollowOptions) if field.name in configs]
+        options = FollowOptions(**{name: configs.pop(name) for name in given})
+        self.plan_assignor = PlanAssignor(configs["group_id"], configs, options)
         try:
             super().__init__(
                 *topics, partition_assignment_strategy=(self.plan_assignor, *others), **configs

@@ -4,14 +4,12 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 from kafka import KafkaConsumer, KafkaProducer
 
-from fairlead.followers.follower import FollowOptions
 from fairlead.followers.kafka_python import PlanConsumer
 from fairlead.plans.document import MemberShare, PlanDocument, record_headers
 from fairlead.sandbox import Services
@@ -94,17 +92,17 @@ class Fleet:
 
     def __init__(self, services: Services, group: str, plan_topic: str, topics: list[str]) -> None:
         self.group = group
-        self.plans = FollowOptions(plan_topic=plan_topic, rejoin_jitter_s=0.2)
+        self.plan_topic = plan_topic
         self.topics = topics
         self._connection = {"bootstrap_servers": services.bootstrap_servers}
         self._stack = ExitStack()
         self._producer = KafkaProducer(**self._connection)
         self._stack.callback(self._producer.close)
 
-    def join(self, client_id: str, follow: dict[str, Any] | None = None, **options: Any) -> Member:
+    def join(self, client_id: str, **options: Any) -> Member:
         """Start a follower."""
-        plans = replace(self.plans, **follow or {})
-        return self._start(PlanConsumer, client_id, plans=plans, **options)
+        options = {"plan_topic": self.plan_topic, "rejoin_jitter_s": 0.2, **options}
+        return self._start(PlanConsumer, client_id, **options)
 
     def join_plain(self, client_id: str, **options: Any) -> Member:
         """Start a consumer that knows no plans."""
@@ -118,7 +116,7 @@ class Fleet:
     def send(self, value: bytes | None, headers: list[tuple[str, bytes]] | None = None) -> None:
         """Put any record under the group's key."""
         self._producer.send(
-            self.plans.plan_topic, key=self.group.encode(), value=value, headers=headers or []
+            self.plan_topic, key=self.group.encode(), value=value, headers=headers or []
         ).get(timeout=30)
 
     def close(self) -> None:

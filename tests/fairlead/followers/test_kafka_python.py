@@ -67,7 +67,7 @@ def test_new_version_makes_the_group_rejoin_and_adopt_it(fleet: Fleet) -> None:
 def test_any_member_alone_can_make_the_group_rejoin(fleet: Fleet) -> None:
     """Where only one member asks, leader or not, the whole group still adopts the plan."""
     fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
-    members = {"a": fleet.join("a", {"rejoin_jitter_s": None})}
+    members = {"a": fleet.join("a", rejoin_jitter_s=None)}
     settles(fleet, members, 1, a=FOUR)  # a leads
     members["b"] = fleet.join("b")
     settles(fleet, members, 1, a=[0], b=[1, 2, 3])
@@ -79,9 +79,8 @@ def test_any_member_alone_can_make_the_group_rejoin(fleet: Fleet) -> None:
 
 def test_without_rejoin_a_new_version_waits_for_the_next_rebalance(fleet: Fleet) -> None:
     """With the setting off a plan changes nothing until a member joins or leaves."""
-    follow = {"rejoin_jitter_s": None}
     fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
-    members = {name: fleet.join(name, follow) for name in ("a", "b")}
+    members = {name: fleet.join(name, rejoin_jitter_s=None) for name in ("a", "b")}
     settles(fleet, members, 1, a=[0], b=[1, 2, 3])
     fleet.publish(plan(fleet, 2, a=[1], b=[2], c=[0, 3]))
     eventually(
@@ -92,7 +91,7 @@ def test_without_rejoin_a_new_version_waits_for_the_next_rebalance(fleet: Fleet)
         "version 2 is read",
     )
     settles(fleet, members, 1, a=[0], b=[1, 2, 3])
-    members["c"] = fleet.join("c", follow)
+    members["c"] = fleet.join("c", rejoin_jitter_s=None)
     settles(fleet, members, 2, a=[1], b=[2], c=[0, 3])
 
 
@@ -100,10 +99,9 @@ def test_without_rejoin_a_new_version_waits_for_the_next_rebalance(fleet: Fleet)
 def test_bad_record_leaves_the_last_good_plan_in_place(fleet: Fleet, record: str) -> None:
     """A record that cannot be trusted changes nothing, also at the next rebalance."""
     key = b"secret"
-    follow = {"signing_key": key}
     good = plan(fleet, 1, a=[0], b=[1, 2, 3]).to_bytes()
     fleet.send(good, record_headers(good, signing_key=key))
-    members = {"a": fleet.join("a", follow)}
+    members = {"a": fleet.join("a", signing_key=key)}
     settles(fleet, members, 1, a=FOUR)
     newer = plan(fleet, 2, a=[3], b=[0, 1, 2])
     foreign = make_plan({}, partition_counts={}, group="another", version=2).to_bytes()
@@ -115,7 +113,7 @@ def test_bad_record_leaves_the_last_good_plan_in_place(fleet: Fleet, record: str
     fleet.send(value, headers)
     status = members["a"].consumer.plan_assignor.status
     eventually(lambda: status().records_skipped == 1, "the record is skipped")
-    members["b"] = fleet.join("b", follow)
+    members["b"] = fleet.join("b", signing_key=key)
     settles(fleet, members, 1, a=[0], b=[1, 2, 3])
 
 
@@ -140,8 +138,10 @@ def test_expired_plan_is_not_followed(fleet: Fleet) -> None:
 
 def test_missing_plan_topic_means_range_at_once(fleet: Fleet) -> None:
     """Followers can be rolled out before the first plan: no rebalance waits for a topic."""
-    follow = {"plan_topic": f"{fleet.group}-absent", "read_timeout_s": 600.0}
-    members = {name: fleet.join(name, follow) for name in ("a", "b")}
+    members = {
+        name: fleet.join(name, plan_topic=f"{fleet.group}-absent", read_timeout_s=600.0)
+        for name in ("a", "b")
+    }
     settles(fleet, members, None, a=[0, 1], b=[2, 3])
 
 
