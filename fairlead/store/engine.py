@@ -77,10 +77,10 @@ def create_store_engine(database: PostgresSettings | str) -> Engine:
 def _driver_url(text: str) -> URL:
     try:
         url = make_url(text)
-    except ArgumentError as error:
+    except (ArgumentError, ValueError):  # a port that is no number
         raise ConfigurationError(
             "postgres.url is no database URL such as postgresql://user@host/database"
-        ) from error
+        ) from None  # the cause may repeat the URL
     if url.get_backend_name() not in {"postgresql", "postgres"}:
         raise ConfigurationError(
             f"postgres.url is a {url.get_backend_name()} URL, not a Postgres one"

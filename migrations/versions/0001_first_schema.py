@@ -183,12 +183,14 @@ def create_plan() -> None:
         sa.Column(
             "sha256", sa.Text(), nullable=False, comment="SHA-256 of the document, in hexadecimal."
         ),
-        sa.CheckConstraint("sha256 = encode(sha256(document), 'hex')", name="plan_sha256_check"),
+        sa.CheckConstraint(
+            "sha256 = encode(sha256(document), 'hex')", name=op.f("plan_sha256_check")
+        ),
         sa.CheckConstraint(
             IN_A_STATE,
-            name="plan_state_check",
+            name=op.f("plan_state_check"),
         ),
-        sa.CheckConstraint("version >= 1", name="plan_version_check"),
+        sa.CheckConstraint("version >= 1", name=op.f("plan_version_check")),
         sa.ForeignKeyConstraint(
             ["group_id"], ["fairlead.consumer_group.group_id"], name="plan_consumer_group_fkey"
         ),
@@ -268,11 +270,11 @@ def create_plan() -> None:
         sa.CheckConstraint(
             "num_nonnulls(topic, partition, record_offset)"
             " = CASE WHEN state = 'published' THEN 3 ELSE 0 END",
-            name="plan_event_position_check",
+            name=op.f("plan_event_position_check"),
         ),
         sa.CheckConstraint(
             IN_A_STATE,
-            name="plan_event_state_check",
+            name=op.f("plan_event_state_check"),
         ),
         sa.ForeignKeyConstraint(
             ["group_id", "version", "sha256"],
@@ -299,7 +301,9 @@ def create_plan() -> None:
         sa.Column("member", sa.Text(), nullable=True, comment="The owner in the plan; null: none."),
         sa.Column("weight", sa.Double(), nullable=True, comment="The load that moves, in records."),
         sa.Column("reason", sa.Text(), nullable=True, comment="Why the assignor moves it."),
-        sa.CheckConstraint("previous_member IS DISTINCT FROM member", name="plan_move_moves_check"),
+        sa.CheckConstraint(
+            "previous_member IS DISTINCT FROM member", name=op.f("plan_move_moves_check")
+        ),
         sa.ForeignKeyConstraint(
             ["group_id", "version"],
             ["fairlead.plan.group_id", "fairlead.plan.version"],
@@ -334,10 +338,10 @@ def create_decision() -> None:
         sa.Column("reason", sa.Text(), nullable=False, comment="Why, in words."),
         sa.Column("version", sa.Integer(), nullable=True, comment="The plan proposed, if any."),
         sa.CheckConstraint(
-            "(outcome = 'plan') = (version IS NOT NULL)", name="decision_version_check"
+            "(outcome = 'plan') = (version IS NOT NULL)", name=op.f("decision_version_check")
         ),
         sa.CheckConstraint(
-            "outcome IN ('plan', 'no change', 'failed')", name="decision_outcome_check"
+            "outcome IN ('plan', 'no change', 'failed')", name=op.f("decision_outcome_check")
         ),
         sa.ForeignKeyConstraint(
             ["group_id", "version"],
@@ -405,9 +409,11 @@ def create_balance() -> None:
             "snapshot_id", sa.Text(), nullable=False, comment="The snapshot whose lag was weighed."
         ),
         *metrics(),
-        sa.CheckConstraint("(kind = 'observed') = (version IS NULL)", name="balance_version_check"),
         sa.CheckConstraint(
-            "kind IN ('observed', 'predicted', 'achieved')", name="balance_kind_check"
+            "(kind = 'observed') = (version IS NULL)", name=op.f("balance_version_check")
+        ),
+        sa.CheckConstraint(
+            "kind IN ('observed', 'predicted', 'achieved')", name=op.f("balance_kind_check")
         ),
         sa.ForeignKeyConstraint(
             ["group_id", "version"],
@@ -475,7 +481,7 @@ def create_balance() -> None:
             comment="Those that the planned member owns.",
         ),
         sa.CheckConstraint(
-            "as_planned BETWEEN 0 AND planned", name="plan_adoption_as_planned_check"
+            "as_planned BETWEEN 0 AND planned", name=op.f("plan_adoption_as_planned_check")
         ),
         sa.ForeignKeyConstraint(
             ["group_id", "version"],

@@ -1,0 +1,63 @@
+"""The policy's approval, and every objection in words."""
+
+from typing import Any
+
+import pytest
+
+from fairlead.plans.approval import PlanFacts, decide
+from fairlead.policy import Approval
+
+
+def facts(**given: Any) -> PlanFacts:
+    values: dict[str, Any] = {"moved": 3, "placed": 0, "improvement": 0.4, "statuses": {"OK"}}
+    return PlanFacts(**(values | given))
+
+
+def test_by_default_a_plan_waits_for_a_person() -> None:
+    """Automatic approval is something that one asks for."""
+    decision = decide(Approval(), facts())
+    assert not decision.approved
+    assert decision.reason == "waits for a person: the policy approves nothing by itself"
+
+
+def test_an_approval_says_what_was_approved() -> None:
+    """The reason stands in the plan's event, years later."""
+    decision = decide(Approval(automatic=True), facts(placed=2))
+    assert decision.approved
+    assert decision.reason == (
+        "approved by policy: 3 partitions move, 2 without an owner get one, "
+        "the heaviest member's load falls by 40.0 %"
+    )
+
+
+def test_all_objections_are_named() -> None:
+    """A person who decides wants to know everything at once."""
+    rules = Approval(automatic=True, max_moves=1, min_improvement=0.5)
+    decision = decide(rules, facts(statuses={"STOP", "DATA_LOSS", "WARN"}))
+    assert not decision.approved
+    assert decision.reason == (
+        "waits for a person: 3 partitions move, the policy allows 1; "
+        "the heaviest member's load falls by 40.0 %, "
+        "the policy asks for a fall of 50.0 % at least; "
+        "partitions are in DATA_LOSS and STOP"
+    )
+
+
+@pytest.mark.parametrize(
+    ("rules", "given", "approved"),
+    [
+        ({"max_moves": 3}, {}, True),
+        ({"max_moves": 2}, {}, False),
+        ({"max_moves": 0}, {"moved": 0, "placed": 5}, True),
+        ({"min_improvement": 0.4}, {}, True),
+        ({"min_improvement": 0.41}, {}, False),
+        ({}, {"improvement": -0.01}, False),
+        ({"min_improvement": 0.4}, {"placed": 1, "improvement": float("-inf")}, True),
+        ({}, {"statuses": {"STALL"}}, True),
+        ({"forbidden_statuses": ("STALL",)}, {"statuses": {"STALL"}}, False),
+        ({"forbidden_statuses": ()}, {"statuses": {"STOP"}}, True),
+    ],
+)
+def test_each_rule_at_its_bound(rules: Any, given: Any, *, approved: bool) -> None:
+    """Bounds themselves are allowed; placing what nobody owns needs no improvement."""
+    assert decide(Approval(automatic=True, **rules), facts(**given)).approved is approved

@@ -1,0 +1,161 @@
+"""A migrated database, a store on it, and drafts to put in.
+
+Belongs here: fixtures of the store's tests.
+"""
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from sqlalchemy import Engine
+
+from fairlead.plans.choice import Candidate
+from fairlead.plans.document import MemberShare
+from fairlead.store import NoPlan, PlanDraft, PlanStore, StoredPlan, create_store_engine
+from fairlead.store.migrate import upgrade
+
+SNAPSHOT_AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+MakeDraft = Callable[..., PlanDraft]
+
+
+@pytest.fixture
+def store_url(database: str) -> str:
+    """Return the URL of a migrated database."""
+    upgrade(database)
+    return database
+
+
+@pytest.fixture
+def engine(store_url: str) -> Iterator[Engine]:
+    """Return an engine on a migrated database."""
+    engine = create_store_engine(store_url)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def store(engine: Engine) -> PlanStore:
+    """Return a store on a migrated database."""
+    return PlanStore(engine)
+
+
+@pytest.fixture
+def metrics() -> Callable[..., dict[str, Any]]:
+    """Return a function that makes an assignment's metrics, some of them given."""
+    return make_metrics
+
+
+def make_metrics(**given: Any) -> dict[str, Any]:
+    return {
+        "count_min": 1,
+        "count_max": 2,
+        "balance_score": 1,
+        "lag_max": 160_000,
+        "lag_mean": 105_000.0,
+        "lag_lower_bound": 105_000,
+        "gap": 0.52,
+        "kept": 3,
+        "moved": 0,
+        "placed": 0,
+    } | given
+
+
+@pytest.fixture
+def draft() -> MakeDraft:
+    """Return a function that makes a draft of a snapshot: `draft(snapshot_id, **changes)`."""
+
+    def make(
+        snapshot_id: str = "s1",
+        *,
+        group: str = "orders",
+        kind: type[PlanDraft] = PlanDraft,
+        **changes: Any,
+    ) -> PlanDraft:
+        predicted = make_metrics(lag_max=110_000, gap=0.05, kept=2, moved=1)
+        values: dict[str, Any] = {
+            "group": group,
+            "snapshot_id": snapshot_id,
+            "snapshot_at": SNAPSHOT_AT,
+            "reason": "the heaviest member gets lighter",
+            "observed": make_metrics(),
+            "candidates": (
+                Candidate("sticky", predicted, outcome="balanced"),
+                Candidate("range", error="it fell over"),
+            ),
+            "assignor": "sticky",
+            "predicted": predicted,
+            "moves": pa.table(
+                {
+                    "topic": ["t0"],
+                    "partition": pa.array([1], pa.int32()),
+                    "previous_member": ["orders-1"],
+                    "member": ["orders-2"],
+                    "weight": [60_000.0],
+                    "reason": ["orders-1 is the heaviest"],
+                }
+            ),
+            "expires_at": SNAPSHOT_AT + timedelta(days=36_500),
+            "partition_counts": {"t0": 3},
+            "members": {
+                "orders-1": MemberShare(("t0",), {"t0": np.array([0], np.int32)}),
+                "orders-2": MemberShare(("t0",), {"t0": np.array([1, 2], np.int32)}),
+            },
+            "weights": {"t0": np.array([100_000.0, 60_000.0, 50_000.0])},
+        }
+        return kind(**(values | changes))
+
+    return make
+
+
+@pytest.fixture
+def no_plan() -> NoPlan:
+    """Return a decision to change nothing."""
+    return NoPlan(
+        group="orders",
+        snapshot_id="s1",
+        snapshot_at=SNAPSHOT_AT,
+        reason="within the band",
+        observed=make_metrics(),
+    )
+
+
+@pytest.fixture
+def propose(store: PlanStore, draft: MakeDraft) -> Callable[..., StoredPlan]:
+    """Return a function that stores a draft and returns its plan."""
+
+    def propose(snapshot_id: str = "s1", **changes: Any) -> StoredPlan:
+        plan = store.record_decision(draft(snapshot_id, **changes)).plan
+        assert plan is not None
+        return plan
+
+    return propose
+
+
+@pytest.fixture
+def approve(store: PlanStore, propose: Callable[..., StoredPlan]) -> Callable[..., StoredPlan]:
+    """Return a function that stores a draft and approves it."""
+
+    def approve(snapshot_id: str = "s1", **changes: Any) -> StoredPlan:
+        plan = propose(snapshot_id, **changes)
+        return store.approve(
+            plan.group, plan.version, sha256=plan.sha256, reason="looks fine", actor="kim"
+        )
+
+    return approve
+
+
+@pytest.fixture
+def publish(store: PlanStore, approve: Callable[..., StoredPlan]) -> Callable[..., StoredPlan]:
+    """Return a function that stores a draft, approves it and records its publication."""
+
+    def publish(snapshot_id: str = "s1", **changes: Any) -> StoredPlan:
+        plan = approve(snapshot_id, **changes)
+        with store.publication(plan.group) as turn:
+            turn.mark_published(topic="fairlead.plans", partition=0, offset=plan.version)
+        return store.get(plan.group, plan.version)
+
+    return publish

@@ -1,0 +1,80 @@
+"""COPY stores every value as it is."""
+
+import math
+from datetime import UTC, datetime
+
+import psycopg
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import Engine, column, table, text
+
+from fairlead.store.bulk import copy_rows
+from fairlead.store.engine import transaction
+
+pytestmark = pytest.mark.postgres
+
+TARGET = table("copied", column("name"), column("value"), column("at"))
+
+
+def round_trip(engine: Engine, rows: pa.Table) -> list[tuple[object, ...]]:
+    with transaction(engine) as connection:
+        connection.execute(
+            text(
+                "CREATE TEMP TABLE copied (row serial, name text, value float8, at timestamptz)"
+                " ON COMMIT DROP"
+            )
+        )
+        copy_rows(connection, TARGET, rows)
+        stored = connection.execute(text("SELECT name, value, at FROM copied ORDER BY row"))
+        return [tuple(row) for row in stored]
+
+
+@settings(
+    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    st.lists(
+        st.tuples(
+            st.none() | st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])),
+            st.none() | st.floats(allow_nan=False),
+            st.none() | st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30)),  # noqa: DTZ001
+        ),
+        max_size=20,
+    )
+)
+def test_any_text_number_and_time_comes_back_as_it_was(
+    engine: Engine, rows: list[tuple[str | None, float | None, datetime | None]]
+) -> None:
+    """Quotes, commas, newlines, backslashes, empty texts and nulls are all told apart."""
+    zoned = [(name, value, at and at.replace(tzinfo=UTC)) for name, value, at in rows]
+    names, values, times = zip(*zoned, strict=True) if zoned else ((), (), ())
+    arrow = pa.table(
+        {
+            "name": pa.array(names, pa.string()),
+            "value": pa.array(values, pa.float64()),
+            "at": pa.array(times, pa.timestamp("us", "UTC")),
+        }
+    )
+    assert round_trip(engine, arrow) == zoned
+
+
+def test_not_a_number_is_not_null(engine: Engine) -> None:
+    """NaN and infinity are values."""
+    arrow = pa.table({"value": [math.nan, math.inf, None]})
+    (nan,), (infinity,), (null,) = [row[1:2] for row in round_trip(engine, arrow)]
+    assert isinstance(nan, float)
+    assert math.isnan(nan)
+    assert (infinity, null) == (math.inf, None)
+
+
+def test_more_rows_than_a_chunk_arrive(engine: Engine) -> None:
+    """Chunks follow each other in one COPY."""
+    assert len(round_trip(engine, pa.table({"value": [0.5] * 150_000}))) == 150_000
+
+
+def test_a_row_the_table_refuses_refuses_all(engine: Engine) -> None:
+    """COPY is all or nothing, and its error is the driver's own where it is a bug."""
+    with pytest.raises(psycopg.errors.InvalidTextRepresentation):
+        round_trip(engine, pa.table({"value": ["1.5", "no number"]}))

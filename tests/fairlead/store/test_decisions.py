@@ -1,0 +1,262 @@
+"""Decisions are stored whole, once, and in gapless versions, whatever crashes meanwhile."""
+
+import dataclasses
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import psycopg
+import pyarrow as pa
+import pytest
+from sqlalchemy import Engine, text
+from sqlalchemy.exc import IntegrityError
+
+from fairlead.errors import StoreUnavailableError
+from fairlead.plans.document import PlanDocument
+from fairlead.store import NoPlan, PlanDraft, PlanStore, StoredPlan, create_store_engine
+from fairlead.store.engine import transaction
+
+pytestmark = pytest.mark.postgres
+
+MakeDraft = Callable[..., PlanDraft]
+TABLES = ("decision", "candidate", "balance", "plan", "plan_event", "plan_move")
+
+
+def rows(engine: Engine, query: str) -> list[tuple[Any, ...]]:
+    with transaction(engine) as connection:
+        return [tuple(row) for row in connection.execute(text(query))]
+
+
+def counts(engine: Engine) -> dict[str, int]:
+    return {name: rows(engine, f"SELECT count(*) FROM fairlead.{name}")[0][0] for name in TABLES}
+
+
+def test_a_draft_becomes_a_proposed_version_with_its_document(
+    store: PlanStore, draft: MakeDraft
+) -> None:
+    """The stored bytes are a document of the version, the plan id and the times stored beside."""
+    decision = store.record_decision(draft())
+    plan = decision.plan
+    assert plan is not None
+    assert (decision.outcome, decision.created) == ("plan", True)
+    assert (plan.group, plan.version, plan.state) == ("orders", 1, "proposed")
+    document = plan.verify()
+    assert (document.created_at, document.snapshot_at, document.expires_at) == (
+        plan.created_at,
+        plan.snapshot_at,
+        plan.expires_at,
+    )
+    assert document.members["orders-2"].partitions["t0"].tolist() == [1, 2]
+
+
+def test_everything_about_a_draft_is_stored(
+    store: PlanStore, engine: Engine, draft: MakeDraft
+) -> None:
+    """Decision, candidates with their errors, both balances, moves, and the event."""
+    store.record_decision(draft())
+    assert rows(engine, "SELECT outcome, version, reason FROM fairlead.decision") == [
+        ("plan", 1, "the heaviest member gets lighter")
+    ]
+    assert rows(
+        engine, "SELECT assignor, lag_max, outcome, error FROM fairlead.candidate ORDER BY 1"
+    ) == [("range", None, None, "it fell over"), ("sticky", 110_000, "balanced", None)]
+    assert rows(
+        engine, "SELECT kind, version, lag_max, moved FROM fairlead.balance ORDER BY kind"
+    ) == [("observed", None, 160_000, 0), ("predicted", 1, 110_000, 1)]
+    assert rows(engine, "SELECT * FROM fairlead.plan_moves") == [
+        (
+            *("orders", 1, "proposed", "t0", 1),
+            *("orders-1", "orders-2", 60_000.0, "orders-1 is the heaviest"),
+        )
+    ]
+    assert rows(engine, "SELECT state, reason, actor = session_user FROM fairlead.plan_event") == [
+        ("proposed", "the heaviest member gets lighter", True)
+    ]
+
+
+def test_no_change_is_a_row_with_its_reason(
+    store: PlanStore, engine: Engine, no_plan: NoPlan
+) -> None:
+    """A decision to do nothing can be looked up later, with the balance it was made on."""
+    decision = store.record_decision(no_plan)
+    assert (decision.outcome, decision.plan) == ("no change", None)
+    assert rows(engine, "SELECT outcome, reason, version FROM fairlead.decision") == [
+        ("no change", "within the band", None)
+    ]
+    assert rows(engine, "SELECT kind FROM fairlead.balance_history") == [("observed",)]
+
+
+def test_a_group_that_was_not_measured_has_a_decision_too(
+    store: PlanStore, engine: Engine, no_plan: NoPlan
+) -> None:
+    """A failure has no balance, but a row."""
+    store.record_decision(
+        dataclasses.replace(no_plan, outcome="failed", reason="no coordinator", observed=None)
+    )
+    assert counts(engine) == dict.fromkeys(TABLES, 0) | {"decision": 1}
+
+
+def test_the_same_snapshot_again_stores_nothing(
+    store: PlanStore, engine: Engine, draft: MakeDraft
+) -> None:
+    """A run that is repeated gets back what the first one stored."""
+    first = store.record_decision(draft("s1"))
+    before = counts(engine)
+    again = store.record_decision(draft("s1", assignor="range", reason="another idea"))
+    assert again == dataclasses.replace(first, created=False)
+    assert counts(engine) == before
+
+
+def test_a_decision_against_a_plan_stays_one(
+    store: PlanStore, no_plan: NoPlan, draft: MakeDraft
+) -> None:
+    """What was decided on a snapshot holds, whatever a repeated run would decide."""
+    store.record_decision(no_plan)
+    again = store.record_decision(draft(no_plan.snapshot_id))
+    assert (again.outcome, again.plan, again.created) == ("no change", None, False)
+
+
+def test_a_new_plan_replaces_a_proposed_one(
+    store: PlanStore, engine: Engine, propose: Callable[..., StoredPlan]
+) -> None:
+    """Nobody can approve a plan that a newer one has overtaken."""
+    propose("s1")
+    propose("s2")
+    assert [store.get("orders", version).state for version in (1, 2)] == ["expired", "proposed"]
+    assert rows(engine, "SELECT reason FROM fairlead.plan_event WHERE state = 'expired'") == [
+        ("version 2 was proposed",)
+    ]
+
+
+def test_a_new_plan_replaces_an_approved_one(
+    store: PlanStore, approve: Callable[..., StoredPlan], propose: Callable[..., StoredPlan]
+) -> None:
+    """An approved plan that was not published yet is stale once the group is planned anew."""
+    approve("s1")
+    propose("s2")
+    assert store.get("orders", 1).state == "stale"
+    assert store.approved_unpublished(["orders"]) == []
+
+
+def test_a_new_plan_leaves_the_published_one_alone(
+    store: PlanStore, publish: Callable[..., StoredPlan], propose: Callable[..., StoredPlan]
+) -> None:
+    """Consumers go on with the published plan until another is published."""
+    publish("s1")
+    propose("s2")
+    published = store.published("orders")
+    assert published is not None
+    assert published.version == 1
+
+
+def test_versions_count_per_group(propose: Callable[..., StoredPlan]) -> None:
+    """Each group has its own version 1."""
+    plans = [propose("s1", group="a"), propose("s1", group="b"), propose("s2", group="a")]
+    assert [plan.version for plan in plans] == [1, 1, 2]
+
+
+def test_runs_at_once_leave_no_gap_and_no_duplicate(
+    store_url: str, engine: Engine, draft: MakeDraft
+) -> None:
+    """Eight writers with a pool each, two groups, and every snapshot from two of them."""
+
+    def write(writer: int) -> list[bool]:
+        own = create_store_engine(store_url)
+        try:
+            return [
+                PlanStore(own)
+                .record_decision(draft(f"s{snapshot}", group=("orders", "billing")[writer % 2]))
+                .created
+                for snapshot in range(writer // 4, 20, 2)
+            ]
+        finally:
+            own.dispose()
+
+    with ThreadPoolExecutor(8) as pool:
+        created = sum(map(sum, pool.map(write, range(8))))
+    assert created == 40
+    assert rows(
+        engine,
+        "SELECT group_id, count(*), min(version), max(version), count(DISTINCT snapshot_id)"
+        " FROM fairlead.plan GROUP BY 1 ORDER BY 1",
+    ) == [("billing", 20, 1, 20, 20), ("orders", 20, 1, 20, 20)]
+
+
+class Killing(PlanDraft):
+    """A draft in the middle of whose transaction Postgres ends every connection of the store."""
+
+    def document(self, version: int, plan_id: UUID, created_at: datetime) -> PlanDocument:
+        """End the connections, then go on as if nothing had happened."""
+        with psycopg.connect(self.reason, autocommit=True) as other:
+            ended = other.execute(
+                "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND application_name = 'fairlead'"
+            ).fetchall()
+            assert (True,) in ended
+        return super().document(version, plan_id, created_at)
+
+
+def test_a_connection_lost_in_the_middle_leaves_nothing(
+    store: PlanStore, engine: Engine, store_url: str, draft: MakeDraft
+) -> None:
+    """The older plan was already ended in the lost transaction; it is proposed still."""
+    store.record_decision(draft("s1"))
+    before = counts(engine)
+    with pytest.raises(StoreUnavailableError):
+        store.record_decision(draft("s2", kind=Killing, reason=store_url))
+    assert counts(engine) == before
+    assert store.get("orders", 1).state == "proposed"
+    plan = store.record_decision(draft("s2")).plan
+    assert plan is not None
+    assert plan.version == 2
+
+
+def test_rows_that_cannot_be_stored_leave_nothing(
+    store: PlanStore, engine: Engine, draft: MakeDraft
+) -> None:
+    """The moves are written last; a partition that moves twice takes the plan with it."""
+    twice = draft().moves
+    with pytest.raises(psycopg.errors.UniqueViolation):
+        store.record_decision(draft(moves=pa.concat_tables([twice, twice])))
+    assert counts(engine) == dict.fromkeys(TABLES, 0)
+
+
+def test_a_move_to_the_same_member_is_refused(store: PlanStore, draft: MakeDraft) -> None:
+    """Rows that move nothing would make the history lie."""
+    moves = draft().moves
+    still = moves.set_column(3, "member", moves["previous_member"])
+    with pytest.raises(psycopg.errors.CheckViolation, match="plan_move_moves_check"):
+        store.record_decision(draft(moves=still))
+
+
+def test_lag_beyond_64_bits_is_stored(
+    store: PlanStore, engine: Engine, no_plan: NoPlan, metrics: Callable[..., dict[str, Any]]
+) -> None:
+    """A sum of int64 lags is no int64."""
+    store.record_decision(dataclasses.replace(no_plan, observed=metrics(lag_max=2**64)))
+    assert rows(engine, "SELECT lag_max FROM fairlead.balance") == [(2**64,)]
+
+
+def test_words_of_any_language_are_stored(store: PlanStore, draft: MakeDraft) -> None:
+    """Reasons and member names are text, not ASCII."""
+    plan = store.record_decision(draft(reason="größer, 更大", assignor="åttonde")).plan
+    assert plan is not None
+    assert plan.reason == "größer, 更大"
+    assert plan.verify().assignor == "åttonde"
+
+
+def test_one_snapshot_has_one_observed_balance(
+    engine: Engine, store: PlanStore, no_plan: NoPlan
+) -> None:
+    """The database itself refuses a second one."""
+    store.record_decision(no_plan)
+    with pytest.raises(IntegrityError), transaction(engine) as connection:
+        connection.execute(
+            text(
+                "INSERT INTO fairlead.balance (group_id, snapshot_id, kind, measured_at)"
+                " VALUES ('orders', 's1', 'observed', :at)"
+            ),
+            {"at": datetime.now(UTC)},
+        )

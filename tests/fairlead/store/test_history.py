@@ -1,0 +1,179 @@
+"""Lag, balance and adoption over time, and the views that people query."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from sqlalchemy import Engine, text
+
+from fairlead.store import PlanStore, StoredPlan
+from fairlead.store.engine import transaction
+
+pytestmark = pytest.mark.postgres
+
+Plans = Callable[..., StoredPlan]
+
+
+def lag_table(snapshot_id: str, at: Any, *groups: str, partitions: int = 2) -> pa.Table:
+    """Make the lag of topic t0 in some groups: partition p is 10 p behind."""
+    rows = [(group, partition) for group in groups for partition in range(partitions)]
+    size = len(rows)
+    return pa.table(
+        {
+            "snapshot_id": pa.array([snapshot_id] * size, pa.string()),
+            "snapshot_at": pa.array([at] * size, pa.timestamp("us", "UTC")),
+            "group": pa.array([group for group, _ in rows], pa.string()),
+            "topic": pa.array(["t0"] * size, pa.string()),
+            "partition": pa.array([partition for _, partition in rows], pa.int32()),
+            "begin_offset": pa.array([0] * size, pa.int64()),
+            "end_offset": pa.array([100] * size, pa.int64()),
+            "committed_offset": pa.array([100 - 10 * p if p else None for _, p in rows]),
+            "lag": pa.array([10 * partition for _, partition in rows], pa.int64()),
+            "arrival_rate": pa.array([None] * size, pa.float64()),
+            "consumption_rate": pa.array([2.5] * size, pa.float64()),
+            "time_lag_s": pa.array([None] * size, pa.float64()),
+            "status": pa.array(["OK"] * size, pa.string()),
+        }
+    )
+
+
+def query(engine: Engine, statement: str) -> list[dict[str, Any]]:
+    with transaction(engine) as connection:
+        return [dict(row) for row in connection.execute(text(statement)).mappings()]
+
+
+@pytest.fixture
+def at(propose: Plans) -> Any:
+    """Return the time of the drafts' snapshot."""
+    return propose("before", group="another").snapshot_at
+
+
+def test_lag_is_stored_as_it_was_measured(store: PlanStore, engine: Engine, at: Any) -> None:
+    """Nulls stay null: nothing committed is not offset 0."""
+    assert store.record_lag(lag_table("s1", at, "orders")) == 2
+    assert query(engine, "SELECT * FROM fairlead.lag_history WHERE partition = 0") == [
+        {
+            "group_id": "orders",
+            "snapshot_at": at,
+            "snapshot_id": "s1",
+            "topic": "t0",
+            "partition": 0,
+            "begin_offset": 0,
+            "end_offset": 100,
+            "committed_offset": None,
+            "lag": 0,
+            "arrival_rate": None,
+            "consumption_rate": 2.5,
+            "time_lag_s": None,
+            "status": "OK",
+        }
+    ]
+
+
+def test_a_snapshot_is_stored_once_per_group(store: PlanStore, at: Any) -> None:
+    """A repeated run adds the groups that are missing, and no others."""
+    assert store.record_lag(lag_table("s1", at, "a", "b")) == 4
+    assert store.record_lag(lag_table("s1", at, "a", "b", "c")) == 2
+    assert store.record_lag(lag_table("s1", at, "c", "b", "a")) == 0
+    assert store.record_lag(lag_table("s2", at + timedelta(seconds=1), "a")) == 2
+
+
+def test_an_empty_snapshot_stores_nothing(store: PlanStore, at: Any) -> None:
+    """No group could be read: there is no row, and no error."""
+    assert store.record_lag(lag_table("s1", at)) == 0
+
+
+def test_runs_at_once_store_a_snapshot_once(store: PlanStore, at: Any) -> None:
+    """Of eight that store the same groups in different orders, each group's rows come from one."""
+    groups = [f"g{number}" for number in range(20)]
+
+    def record(run: int) -> int:
+        return store.record_lag(lag_table("s1", at, *groups[run:], *groups[:run]))
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(record, range(8))) == 40
+
+
+def test_adoption_stands_beside_the_prediction(
+    store: PlanStore,
+    engine: Engine,
+    publish: Plans,
+    metrics: Callable[..., dict[str, Any]],
+) -> None:
+    """What the plan promised and what it gave, in one row; stored again, it stays one."""
+    plan = publish()
+    seen: dict[str, Any] = {
+        "observed_at": plan.snapshot_at + timedelta(minutes=1),
+        "snapshot_id": plan.snapshot_id,
+        "planned": 3,
+        "as_planned": 2,
+        "achieved": metrics(lag_max=120_000),
+    }
+    for _ in range(2):
+        store.record_adoption("orders", 1, **seen)
+    (row,) = query(engine, "SELECT * FROM fairlead.adoption")
+    assert (row["planned"], row["as_planned"], row["adherence"]) == (3, 2, Decimal("0.6667"))
+    assert (row["heaviest_predicted"], row["heaviest_achieved"]) == (110_000, 120_000)
+
+
+def test_plan_history_answers_who_what_and_how_well(
+    store: PlanStore, publish: Plans, propose: Plans, metrics: Callable[..., dict[str, Any]]
+) -> None:
+    """One row a version: who approved it, what it moves, what it predicted and achieved."""
+    plan = publish("s1")
+    for minute, lag_max in ((1, 160_000), (2, 115_500)):
+        store.record_adoption(
+            "orders",
+            1,
+            observed_at=plan.snapshot_at + timedelta(minutes=minute),
+            snapshot_id="s1",
+            planned=3,
+            as_planned=minute + 1,
+            achieved=metrics(lag_max=lag_max),
+        )
+    propose("s2")
+    first, second = store.history("orders")
+    expected = {
+        "version": 1,
+        "state": "published",
+        "decided_by": "kim",
+        "decision": "looks fine",
+        "moved": 1,
+        "placed": 0,
+        "heaviest_before": 160_000,
+        "heaviest_predicted": 110_000,
+        "heaviest_achieved": 115_500,
+        "imbalance_predicted": Decimal("1.048"),
+        "imbalance_achieved": Decimal("1.100"),
+        "adherence": 1,
+    }
+    assert {name: first[name] for name in expected} == expected
+    assert (second["version"], second["state"], second["decided_by"]) == (2, "proposed", None)
+
+
+def test_balance_history_tells_the_kinds_apart(
+    store: PlanStore, engine: Engine, publish: Plans, metrics: Callable[..., dict[str, Any]]
+) -> None:
+    """Observed, predicted, achieved: in the order they were measured, with their imbalance."""
+    plan = publish()
+    store.record_adoption(
+        "orders",
+        1,
+        observed_at=plan.snapshot_at + timedelta(minutes=1),
+        snapshot_id="s1",
+        planned=3,
+        as_planned=3,
+        achieved=metrics(lag_max=0, lag_mean=0.0),
+    )
+    assert [
+        (row["kind"], row["assignor"], row["lag_max"], row["imbalance"])
+        for row in query(engine, "SELECT * FROM fairlead.balance_history")
+    ] == [
+        ("observed", None, 160_000, Decimal("1.524")),
+        ("predicted", "sticky", 110_000, Decimal("1.048")),
+        ("achieved", "sticky", 0, None),
+    ]

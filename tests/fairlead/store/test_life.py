@@ -1,0 +1,228 @@
+"""The database itself holds the life of a plan, whoever writes and with whatever tool."""
+
+from collections.abc import Callable, Iterator
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from fairlead.errors import PlanStateError, TamperedPlanError
+from fairlead.store import PlanDraft, PlanStore, StoredPlan
+from fairlead.store.models import STATES
+
+pytestmark = pytest.mark.postgres
+
+Plans = Callable[..., StoredPlan]
+
+WAYS = {
+    "proposed": [],
+    "approved": ["approved"],
+    "published": ["approved", "published"],
+    "superseded": ["approved", "published", "superseded"],
+    "rejected": ["rejected"],
+    "expired": ["expired"],
+    "stale": ["approved", "stale"],
+    "retired": ["approved", "published", "retired"],
+}
+STEPS = {
+    ("proposed", "approved"),
+    ("proposed", "rejected"),
+    ("proposed", "expired"),
+    ("approved", "published"),
+    ("approved", "stale"),
+    ("published", "superseded"),
+    ("published", "retired"),
+}
+
+
+@pytest.fixture
+def by_hand(store_url: str) -> Iterator[psycopg.Connection]:
+    """Return a connection such as a person's psql has."""
+    with psycopg.connect(store_url, autocommit=True) as connection:
+        yield connection
+
+
+def enter(connection: psycopg.Connection, state: str) -> None:
+    position = {"topic": "fairlead.plans", "partition": 0, "record_offset": 1}
+    columns = {"group_id": "orders", "version": 1, "state": state, "reason": "by hand"}
+    if state == "published":
+        columns |= position
+    connection.execute(
+        sql.SQL("INSERT INTO fairlead.plan_event ({}) VALUES ({})").format(
+            sql.SQL(", ").join(map(sql.Identifier, columns)),
+            sql.SQL(", ").join(map(sql.Literal, columns.values())),
+        )
+    )
+
+
+def answer(connection: psycopg.Connection, state: str) -> str | None:
+    """Try a step, undo it, and return the SQLSTATE it was refused with; None: it was not."""
+    try:
+        with connection.transaction(force_rollback=True):
+            enter(connection, state)
+    except psycopg.Error as error:
+        return error.sqlstate
+    return None
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_only_the_steps_of_its_life_are_possible(
+    by_hand: psycopg.Connection, propose: Plans, state: str
+) -> None:
+    """From each state, every state is tried; those reached are exactly the life's."""
+    propose()
+    for step in WAYS[state]:
+        enter(by_hand, step)
+    answers = {(state, target): answer(by_hand, target) for target in STATES}
+    assert {step for step in answers if answers[step] is None} == {
+        step for step in STEPS if step[0] == state
+    }
+    assert set(answers.values()) <= {None, "FL001"}
+
+
+def test_a_step_by_hand_names_the_session_user(by_hand: psycopg.Connection, propose: Plans) -> None:
+    """Without an actor, and with a forged time and user, the database knows who it was and when."""
+    propose()
+    by_hand.execute(
+        "INSERT INTO fairlead.plan_event (group_id, version, state, reason, at, database_user)"
+        " VALUES ('orders', 1, 'approved', 'by hand', '1999-01-01', 'somebody')"
+    )
+    row = by_hand.execute(
+        "SELECT actor = session_user, database_user = session_user, at > now() - interval '1 min'"
+        " FROM fairlead.plan_event WHERE state = 'approved'"
+    ).fetchone()
+    assert row == (True, True, True)
+
+
+@pytest.mark.parametrize("table", ["plan_event", "plan_move", "decision", "candidate", "plan"])
+@pytest.mark.parametrize("change", ["DELETE FROM", "TRUNCATE"])
+def test_nothing_of_a_plan_is_deleted(
+    by_hand: psycopg.Connection, propose: Plans, table: str, change: str
+) -> None:
+    """History that can be deleted is none."""
+    propose()
+    cascade = "CASCADE" if change == "TRUNCATE" else ""
+    with pytest.raises(psycopg.Error, match="written once") as error:
+        by_hand.execute(f"{change} fairlead.{table} {cascade}".encode())
+    assert error.value.sqlstate == "FL002"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE fairlead.plan_event SET actor = 'nobody'",
+        "UPDATE fairlead.plan_move SET member = 'orders-3'",
+        "UPDATE fairlead.decision SET reason = 'another'",
+        "UPDATE fairlead.candidate SET lag_max = 0",
+        "UPDATE fairlead.plan SET state = 'approved'",
+        "UPDATE fairlead.plan SET document = 'x', sha256 = encode(sha256('x'), 'hex')",
+    ],
+)
+def test_nothing_of_a_plan_is_rewritten(
+    by_hand: psycopg.Connection, propose: Plans, change: str
+) -> None:
+    """Neither bytes nor states nor events can be changed in place."""
+    propose()
+    with pytest.raises(psycopg.Error, match="written once") as error:
+        by_hand.execute(change.encode())
+    assert error.value.sqlstate == "FL002"
+
+
+def test_a_hash_that_is_not_the_documents_cannot_be_stored(
+    by_hand: psycopg.Connection, propose: Plans
+) -> None:
+    """With every trigger switched off, the check on the bytes still holds."""
+    propose()
+    by_hand.execute("SET session_replication_role = replica")
+    with pytest.raises(psycopg.errors.CheckViolation, match="plan_sha256_check"):
+        by_hand.execute("UPDATE fairlead.plan SET document = 'x'")
+
+
+def test_bytes_changed_by_a_superuser_after_approval_are_found(
+    store: PlanStore, by_hand: psycopg.Connection, approve: Plans
+) -> None:
+    """Triggers off, bytes and hash replaced together: the approval still names the old hash."""
+    approve()
+    by_hand.execute("SET session_replication_role = replica")
+    by_hand.execute("UPDATE fairlead.plan SET document = 'x', sha256 = encode(sha256('x'), 'hex')")
+    with pytest.raises(TamperedPlanError, match="was approved"):
+        store.get("orders", 1).verify()
+
+
+@pytest.mark.parametrize("version", [1, 3])
+def test_a_version_that_is_not_the_next_is_refused(
+    by_hand: psycopg.Connection, propose: Plans, version: int
+) -> None:
+    """Versions have neither duplicates nor gaps, also for those who write them by hand."""
+    propose()
+    with pytest.raises(psycopg.Error, match="the next is version 2, proposed") as error:
+        by_hand.execute(
+            "INSERT INTO fairlead.plan (group_id, version, plan_id, assignor, reason, snapshot_id,"
+            " snapshot_at, created_at, document, sha256) VALUES ('orders', %s, gen_random_uuid(),"
+            " 'range', '', 's9', now(), now(), 'x', encode(sha256('x'), 'hex'))",
+            [version],
+        )
+    assert error.value.sqlstate == "FL001"
+
+
+def test_approval_names_the_hash(store: PlanStore, propose: Plans) -> None:
+    """An approval of other bytes than the stored ones approves nothing."""
+    propose()
+    with pytest.raises(TamperedPlanError, match="version 1 has the hash"):
+        store.approve("orders", 1, sha256="0" * 64, reason="looks fine")
+    assert store.get("orders", 1).state == "proposed"
+
+
+def test_an_approval_is_recorded(store: PlanStore, approve: Plans) -> None:
+    """Who, why and what: the plan knows the hash approved, the history the rest."""
+    plan = approve()
+    assert (plan.state, plan.approved_sha256) == ("approved", plan.sha256)
+    (row,) = store.history("orders")
+    assert (row["decided_by"], row["decision"]) == ("kim", "looks fine")
+    assert [waiting.version for waiting in store.approved_unpublished()] == [1]
+
+
+def test_a_rejected_plan_cannot_be_approved(store: PlanStore, propose: Plans) -> None:
+    """No is no; a new snapshot makes a new version."""
+    plan = propose()
+    assert store.reject("orders", 1, reason="not today", actor="kim").state == "rejected"
+    with pytest.raises(PlanStateError, match="version 1 is rejected: it cannot become approved"):
+        store.approve("orders", 1, sha256=plan.sha256, reason="but")
+
+
+def test_a_version_that_does_not_exist_has_no_life(store: PlanStore, propose: Plans) -> None:
+    """Asking for it, and approving it, say so."""
+    propose()
+    with pytest.raises(PlanStateError, match="group orders has no version 2"):
+        store.get("orders", 2)
+    with pytest.raises(PlanStateError, match="group orders has no version 2"):
+        store.approve("orders", 2, sha256="0" * 64, reason="which?")
+
+
+def test_due_plans_expire(store: PlanStore, propose: Plans, approve: Plans) -> None:
+    """Proposed ones expire, approved ones become stale, others stay; again does nothing."""
+    due, later = propose("s1", group="a"), propose("s1", group="b", expires_at=None)
+    approved = approve("s1", group="c")
+    assert due.expires_at is not None
+    assert store.expire_due(due.snapshot_at) == []
+    assert store.expire_due(due.expires_at) == [("a", 1), ("c", 1)]
+    assert [store.get(plan.group, 1).state for plan in (due, later, approved)] == [
+        "expired",
+        "proposed",
+        "stale",
+    ]
+    assert store.expire_due(due.expires_at) == []
+
+
+def test_an_approval_waits_for_a_proposal_under_way(
+    store: PlanStore, by_hand: psycopg.Connection, draft: Callable[..., PlanDraft]
+) -> None:
+    """Approving and proposing at once take turns: the approval finds the plan overtaken."""
+    store.record_decision(draft("s1"))
+    by_hand.execute("SET lock_timeout = '100ms'")
+    with (
+        store.publication("orders"),
+        pytest.raises(psycopg.errors.LockNotAvailable),
+    ):
+        enter(by_hand, "approved")
+    enter(by_hand, "approved")

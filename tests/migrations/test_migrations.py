@@ -1,0 +1,137 @@
+"""Migrations: from empty, back, again, and in agreement with the models."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine, text
+
+from fairlead.errors import ConfigurationError
+from fairlead.store import create_store_engine, migrate
+from fairlead.store.engine import transaction
+from fairlead.store.models import Base
+
+pytestmark = pytest.mark.postgres
+
+CHECKS = """
+    SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint
+    WHERE connamespace = 'fairlead'::regnamespace AND contype = 'c' ORDER BY 1, 2
+"""
+OBJECTS = """
+    SELECT 'relation', relname FROM pg_class WHERE relnamespace = 'fairlead'::regnamespace
+    UNION SELECT 'function', proname FROM pg_proc WHERE pronamespace = 'fairlead'::regnamespace
+"""
+UNCOMMENTED = """
+    SELECT relation.relname, attribute.attname
+    FROM pg_class relation
+    JOIN pg_attribute attribute
+        ON attribute.attrelid = relation.oid AND (attnum > 0 OR attname = 'tableoid')
+    WHERE relation.relnamespace = 'fairlead'::regnamespace AND relation.relname <> 'alembic_version'
+        AND (relation.relkind = 'r' OR relation.relkind = 'v' AND attname = 'tableoid')
+        AND col_description(relation.oid, greatest(attnum, 0)) IS NULL
+        AND (attnum > 0 OR obj_description(relation.oid) IS NULL)
+"""
+
+
+@pytest.fixture
+def engine(database: str) -> Iterator[Engine]:
+    """Return an engine on an empty database."""
+    engine = create_store_engine(database)
+    yield engine
+    engine.dispose()
+
+
+def rows(engine: Engine, query: str) -> set[tuple[str, ...]]:
+    with transaction(engine) as connection:
+        return {tuple(row) for row in connection.execute(text(query))}
+
+
+def test_an_empty_database_becomes_the_newest(database: str) -> None:
+    """From nothing to the newest revision; a second time changes nothing."""
+    assert migrate.current(database) is None
+    migrate.upgrade(database)
+    assert migrate.current(database) == migrate.head() == "0001"
+    migrate.upgrade(database)
+    assert migrate.current(database) == "0001"
+
+
+def test_migrations_and_models_agree(database: str, engine: Engine) -> None:
+    """Tables, columns, types, keys, indexes and comments by Alembic; checks by Postgres."""
+    migrate.upgrade(database)
+    migrate.check(database)
+    migrated = rows(engine, CHECKS)
+    migrate.downgrade(database, "base")
+    Base.metadata.create_all(engine)
+    assert migrated == rows(engine, CHECKS)
+    assert len(migrated) > 5
+
+
+def test_a_database_that_differs_is_found(database: str, engine: Engine) -> None:
+    """A column added by hand, and a database never migrated, are told."""
+    with pytest.raises(ConfigurationError, match="fairlead db upgrade"):
+        migrate.check(database)
+    migrate.upgrade(database)
+    with transaction(engine) as connection:
+        connection.execute(text("ALTER TABLE fairlead.plan ADD COLUMN priority int"))
+    with pytest.raises(ConfigurationError, match="priority"):
+        migrate.check(database)
+
+
+def test_a_downgrade_leaves_nothing_behind(database: str, engine: Engine) -> None:
+    """Tables, views and functions go; what is left is Alembic's own table; upgrading works."""
+    migrate.upgrade(database)
+    everything = rows(engine, OBJECTS)
+    migrate.downgrade(database, "base")
+    assert {name for _, name in rows(engine, OBJECTS)} == {
+        "alembic_version",
+        "alembic_version_pkc",
+    }
+    migrate.upgrade(database)
+    assert rows(engine, OBJECTS) == everything
+
+
+def test_a_migration_that_fails_changes_nothing(database: str, engine: Engine) -> None:
+    """All of it is one transaction: a view in the way leaves no table behind."""
+    with transaction(engine) as connection:
+        connection.execute(text("CREATE SCHEMA fairlead"))
+        connection.execute(text("CREATE VIEW fairlead.adoption AS SELECT 1"))
+    with pytest.raises(Exception, match="adoption"):
+        migrate.upgrade(database)
+    assert rows(engine, OBJECTS) == {("relation", "adoption")}
+
+
+def test_upgrades_at_once_take_turns(database: str) -> None:
+    """Hosts that start together do not create the same table twice."""
+    program = "import sys; from fairlead.store.migrate import upgrade; upgrade(sys.argv[1])"
+    command = [sys.executable, "-c", program, database]
+    upgrades = [subprocess.Popen(command) for _ in range(3)]
+    assert [process.wait(timeout=60) for process in upgrades] == [0, 0, 0]
+    assert migrate.current(database) == "0001"
+
+
+def test_alembics_table_is_in_our_schema(database: str, engine: Engine) -> None:
+    """Dagster has a table of the same name, which is not ours to read."""
+    with transaction(engine) as connection:
+        connection.execute(text("CREATE TABLE public.alembic_version (version_num text)"))
+        connection.execute(text("INSERT INTO public.alembic_version VALUES ('dagster')"))
+    migrate.upgrade(database)
+    migrate.check(database)
+    assert rows(engine, "SELECT version_num FROM public.alembic_version") == {("dagster",)}
+    assert rows(engine, "SELECT version_num FROM fairlead.alembic_version") == {("0001",)}
+
+
+def test_everything_has_a_comment(database: str, engine: Engine) -> None:
+    """Whoever meets a table, a column or a view in psql can ask what it is."""
+    migrate.upgrade(database)
+    assert rows(engine, UNCOMMENTED) == set()
+
+
+def test_without_a_checkout_there_are_no_migrations(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The wheel that consumer applications install holds none, and says so."""
+    monkeypatch.setattr(migrate, "MIGRATIONS", tmp_path)
+    with pytest.raises(ConfigurationError, match="from a checkout of Fairlead"):
+        migrate.upgrade("postgresql://nowhere/db")
