@@ -129,26 +129,6 @@ class Sandbox:
                 if service.state_dir.exists():
                     shutil.rmtree(service.state_dir)
 
-    def erase(self) -> None:
-        """Stop what a killed holder left running, and remove all data.
-
-        Raises
-        ------
-        SandboxError
-            A living process uses the sandbox, or somebody started it to stay.
-        """
-        with self._locked():
-            self._refuse_if_held()
-            if self._left_by_start():
-                raise SandboxError(
-                    f"The sandbox in {self.state_dir} is running: stop it by `fairlead sandbox "
-                    "down`, or use another state directory (FAIRLEAD_STATE_DIR)"
-                )
-            self._file.unlink(missing_ok=True)
-            for service in (self.kafka, self.postgres):
-                service.stop()
-                shutil.rmtree(service.state_dir, ignore_errors=True)
-
     def running(self) -> Services | None:
         """Return the addresses when both services run, else None."""
         state = self._read()

@@ -1,0 +1,77 @@
+"""`fairlead sandbox`: services that stay from one command to the next."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from fairlead.sandbox import Sandbox
+
+pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
+
+Fairlead = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def state_dir(tmp_path: Path) -> Iterator[Path]:
+    """Return a state directory whose sandbox is stopped when the test ends."""
+    yield tmp_path / "state"
+    Sandbox(tmp_path / "state").stop()
+
+
+@pytest.fixture
+def fairlead(state_dir: Path) -> Fairlead:
+    """Return a function that runs `fairlead sandbox` on the state directory."""
+
+    def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [Path(sys.executable).with_name("fairlead"), "sandbox", *arguments],
+            env={**os.environ, "FAIRLEAD_STATE_DIR": str(state_dir)},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    return run
+
+
+def test_services_stay_between_commands(fairlead: Fairlead, state_dir: Path) -> None:
+    """Up starts services that outlive it, status shows where, down stops them."""
+    up = fairlead("up")
+    services = Sandbox(state_dir).running()
+    assert services is not None
+    assert f"export FAIRLEAD_POSTGRES__URL='{services.postgres_url}'" in up.stdout.splitlines()
+    status = fairlead("status")
+    assert (status.returncode, services.bootstrap_servers in status.stdout) == (0, True)
+    assert fairlead("down").returncode == 0
+    status = fairlead("status")
+    assert (status.returncode, status.stdout) == (1, "not running\n")
+
+
+def test_psql_speaks_to_the_plan_history(fairlead: Fairlead, state_dir: Path) -> None:
+    """Arguments go to psql, which finds the schema's tables without their schema's name."""
+    services = Sandbox(state_dir).start()
+    with psycopg.connect(services.postgres_url) as connection:
+        connection.execute("CREATE SCHEMA fairlead")
+        connection.execute("CREATE TABLE fairlead.plan_history AS SELECT 'orders' AS group_id")
+    answer = fairlead("psql", "-At", "-c", "SELECT group_id FROM plan_history")
+    assert (answer.returncode, answer.stdout, answer.stderr) == (0, "orders\n", "")
+
+
+def test_psql_without_a_sandbox_says_how_to_start_one(fairlead: Fairlead) -> None:
+    """One line on standard error, no traceback."""
+    answer = fairlead("psql")
+    assert answer.returncode == 1
+    assert answer.stderr.startswith("fairlead: No sandbox runs in ")
+    assert answer.stderr.endswith("start one with `fairlead sandbox up`\n")
+
+
+def test_down_without_a_sandbox_is_harmless(fairlead: Fairlead, state_dir: Path) -> None:
+    """Stopping what never ran succeeds and makes no directory."""
+    assert fairlead("down").returncode == 0
+    assert not state_dir.exists()
