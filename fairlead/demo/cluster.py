@@ -5,11 +5,12 @@ Belongs here: making `scenario` real on a broker. Does not: starting that broker
 """
 
 import json
-import os
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, Self
@@ -75,12 +76,15 @@ class Consumers:
         Where Kafka is.
     plan_topic
         Follow the plans there; None: Kafka's default assignor, `range`.
+    log
+        A file for what the workers log.
     """
 
     scenario: DemoGroup
     group: str
     bootstrap_servers: str
     plan_topic: str | None
+    log: Path
     owned: dict[str, dict[str, list[int]]] = field(default_factory=dict)
     processed: int = 0
     last_processed_at: float = 0.0
@@ -132,7 +136,8 @@ class Consumers:
         for process in self._processes:
             if process.poll() is not None:
                 raise SandboxError(
-                    f"A consumer of group {self.group} ended with exit code {process.returncode}"
+                    f"A consumer of group {self.group} ended with exit code {process.returncode}; "
+                    f"what it said is in {self.log}"
                 )
 
     @property
@@ -165,13 +170,10 @@ class Consumers:
             *("--rate", str(self.scenario.rate)),
             *(("--plan-topic", self.plan_topic) if self.plan_topic else ()),
         ]
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env=os.environ | {"PYTHONUNBUFFERED": "1"},
-        )
+        with self.log.open("a") as log:
+            process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
+            )
         self._processes.append(process)
         threading.Thread(target=self._listen, args=(member, process), daemon=True).start()
 
@@ -181,8 +183,9 @@ class Consumers:
 
     def _stop(self) -> None:
         for process in self._processes:
-            if process.stdin:
-                process.stdin.close()  # what ends a worker
+            with suppress(BrokenPipeError):
+                if process.stdin:
+                    process.stdin.close()  # what ends a worker
         for process in self._processes:
             try:
                 process.wait(10)

@@ -41,9 +41,16 @@ def dev(state_dir: Path, console: Console) -> None:
             for group in DEMO_GROUPS:
                 if not set(group.backlog) <= set(existing):
                     create_backlog(servers, group)
-                plan_topic = around.settings.kafka.plan_topic
                 groups.append(
-                    stack.enter_context(Consumers(group, group.name, servers, plan_topic))
+                    stack.enter_context(
+                        Consumers(
+                            group,
+                            group.name,
+                            servers,
+                            plan_topic=around.settings.kafka.plan_topic,
+                            log=around.dagster_home / "consumers.log",
+                        )
+                    )
                 )
         for consumers in groups:
             consumers.start_work()

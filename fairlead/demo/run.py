@@ -82,12 +82,13 @@ class _Demo:
         """Start each group twice: followers of plans, and plain `range` members beside them."""
         bootstrap_servers = self._around.services.bootstrap_servers
         plan_topic = self._around.settings.kafka.plan_topic
+        log = self._directory / "consumers.log"
         for group in DEMO_GROUPS:
             self._planned[group.name] = self._stack.enter_context(
-                Consumers(group, group.name, bootstrap_servers, plan_topic)
+                Consumers(group, group.name, bootstrap_servers, plan_topic, log)
             )
             self._unplanned[group.name] = self._stack.enter_context(
-                Consumers(group, f"{group.name}-without-plan", bootstrap_servers, None)
+                Consumers(group, f"{group.name}-without-plan", bootstrap_servers, None, log)
             )
 
     def _plan(self) -> None:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.sandbox import Sandbox, Services
 from fairlead.settings import Settings, load_settings
 from fairlead.store.migrate import upgrade
@@ -65,7 +66,7 @@ def reset(state_dir: Path) -> None:
 
 @contextmanager
 def surroundings(state_dir: Path, *, progress: Callable[[str], None]) -> Iterator[Surroundings]:
-    """Start the services, bring the schema up to date, and give Dagster a home.
+    """Start the services, bring schema and plan topic about, and give Dagster a home.
 
     Everything is stopped on leaving; data stay under `state_dir`. `progress` takes a line for the
     user when something takes a while.
@@ -85,7 +86,10 @@ def surroundings(state_dir: Path, *, progress: Callable[[str], None]) -> Iterato
                 "DAGSTER_HOME": str(home),
             }
         )
-        yield Surroundings(services, load_settings(), home)
+        settings = load_settings()
+        with PlanTopic(settings.kafka) as topic:
+            topic.ensure()
+        yield Surroundings(services, settings, home)
 
 
 def _forget_user_settings() -> None:

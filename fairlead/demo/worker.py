@@ -39,9 +39,7 @@ class ReportAssignments(ConsumerRebalanceListener):  # type: ignore[misc] # kafk
         self._started = started
 
     def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
-        """Commit what was processed, so that the next owner continues behind it."""
-        del revoked
-        self._consumer.commit()
+        """Do nothing: the consumer commits what was processed by itself."""
 
     def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
         """Report the new assignment."""
@@ -70,7 +68,6 @@ def work(
             continue
         free_at = max(free_at, time.monotonic()) + records / rate
         stopped.wait(free_at - time.monotonic())
-        consumer.commit_async()
         report("processed", records=records)
 
 
@@ -93,7 +90,7 @@ def main() -> None:
         "group_id": arguments.group,
         "client_id": arguments.name,
         "auto_offset_reset": "earliest",
-        "enable_auto_commit": False,
+        "auto_commit_interval_ms": 500,
     }
     consumer = (
         PlanConsumer(plan_topic=arguments.plan_topic, **configuration)
