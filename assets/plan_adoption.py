@@ -14,7 +14,7 @@ from assets.published_plan import published_plan
 from assets.resources import KafkaResource, SettingsResource, StoreResource
 from assets.steps import of_cohorts, step
 from fairlead.errors import GroupError
-from fairlead.kafka.gateway import KafkaGateway
+from fairlead.kafka.gateway import KafkaGateway, LiveGroup
 from fairlead.plans.adoption import Adoption, compare
 from fairlead.store.plans import PlanStore
 from fairlead.store.records import StoredPlan
@@ -72,39 +72,39 @@ def plan_adoption(
 
 
 def _look(gateway: KafkaGateway, plans: PlanStore, plan: StoredPlan, deadline: float) -> Outcome:
-    """Look at a group until it follows its plan or the deadline has passed; record what it does."""
+    """Look at a group until it follows its plan or the deadline passes; record the last look."""
     document = plan.verify()
     heaviest = int(plans.predicted(plan)["lag_max"])
 
-    def look() -> Outcome:
-        try:
-            live = gateway.live_group(plan.group)
-        except GroupError as error:  # of this group alone
-            return Outcome(plan, None, str(error), heaviest)
-        adoption = compare(document, {member.name: member.partitions for member in live.members})
-        plans.record_adoption(
-            plan.group,
-            plan.version,
-            observed_at=live.observed_at,
-            snapshot_id=plan.snapshot_id,
-            planned=adoption.planned,
-            as_planned=adoption.as_planned,
-            achieved=adoption.achieved.as_dict(),
-        )
-        return Outcome(plan, adoption, "", heaviest)
+    def look() -> tuple[LiveGroup, Adoption]:
+        live = gateway.live_group(plan.group)
+        owned = {member.name: member.partitions for member in live.members}
+        return live, compare(document, owned)
 
-    def passed(_: RetryCallState) -> bool:
-        return time.monotonic() >= deadline
+    try:
+        live, adoption = Retrying(
+            retry=retry_if_result(lambda seen: seen[1].adherence < 1),
+            stop=lambda _: time.monotonic() >= deadline,
+            wait=wait_fixed(LOOK_AGAIN_S),
+            retry_error_callback=_last_result,
+        )(look)
+    except GroupError as error:  # of this group alone
+        return Outcome(plan, None, str(error), heaviest)
+    plans.record_adoption(
+        plan.group,
+        plan.version,
+        observed_at=live.observed_at,
+        snapshot_id=plan.snapshot_id,
+        planned=adoption.planned,
+        as_planned=adoption.as_planned,
+        achieved=adoption.achieved.as_dict(),
+    )
+    return Outcome(plan, adoption, "", heaviest)
 
-    def last_look(state: RetryCallState) -> Outcome:
-        return state.outcome.result() if state.outcome else look()
 
-    return Retrying(
-        retry=retry_if_result(lambda seen: seen.adoption is None or seen.adoption.adherence < 1),
-        stop=passed,
-        wait=wait_fixed(LOOK_AGAIN_S),
-        retry_error_callback=last_look,
-    )(look)
+def _last_result(state: RetryCallState) -> Any:
+    """Give what was seen last instead of an error when patience ends."""
+    return state.outcome.result() if state.outcome else None
 
 
 def _metadata(outcomes: Sequence[Outcome]) -> dict[str, Any]:
