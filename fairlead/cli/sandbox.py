@@ -4,6 +4,8 @@ Belongs here: commands over `fairlead.sandbox`. Does not: how the services are r
 """
 
 import os
+import signal
+import subprocess
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -46,22 +48,32 @@ def status() -> None:
 def psql(
     arguments: Annotated[list[str] | None, typer.Argument(help="Passed on to psql.")] = None,
 ) -> None:
-    """Open psql on the plan history; arguments go to psql: `fairlead sandbox psql -- -c '...'`."""
+    """Open psql on the plan history; arguments go to psql: `fairlead sandbox psql -- -c '...'`.
+
+    Where Postgres does not run, it is started for as long as psql does.
+    """
     from fairlead.errors import SandboxError
     from fairlead.sandbox.postgres import psql_path
 
-    sandbox = _sandbox()
-    services = sandbox.running()
-    if services is None:
+    postgres = _sandbox().postgres
+    if not postgres.state_dir.exists():
         raise SandboxError(
-            f"No sandbox runs in {sandbox.state_dir}: start one with `fairlead sandbox up`"
+            f"There is no plan history in {postgres.state_dir.parent} yet: try `fairlead demo`"
         )
+    keep = postgres.process() is not None
     options = f"{os.environ.get('PGOPTIONS', '')} -c search_path=fairlead,public".strip()
-    os.execve(  # noqa: S606 - psql takes over this terminal
-        psql_path(),
-        [str(psql_path()), services.postgres_url, *(arguments or [])],
-        {**os.environ, "PGOPTIONS": options},
-    )
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for psql, which ends a query by it
+    postgres.start()
+    try:
+        done = subprocess.run(
+            [psql_path(), postgres.url("fairlead"), *(arguments or [])],
+            env={**os.environ, "PGOPTIONS": options},
+            check=False,
+        )
+    finally:
+        if not keep:
+            postgres.stop()
+    raise typer.Exit(done.returncode)
 
 
 def _sandbox() -> "Sandbox":
