@@ -11,11 +11,11 @@ of replica racks) are interchangeable up to who owns them, so a class is a node,
     member m --- 1st partition, 2nd, 3rd, ...: ever more expensive ---> sink
 
 Ever more expensive partitions make the loads decreasingly minimal: the heaviest load as light as
-can be, then the second heaviest, and so on. (The feasible load vectors are the integer points of a base
-polyhedron, an M-convex set, on which one vector is best for all symmetric convex costs at once:
-Frank and Murota, "Decreasing minimization on M-convex sets", 2022.) So only the order of the levels
-counts, not their price, and the smallest prices that keep the order are used. Keeping owners, and
-then replicas' racks, break ties.
+can be, then the second heaviest, and so on. (The feasible load vectors are the integer points of a
+base polyhedron, an M-convex set, on which one vector is best for all symmetric convex costs at
+once: Frank and Murota, "Decreasing minimization on M-convex sets", 2022.) So only the order of
+the levels counts, not their price, and the smallest prices that keep the order are used. Keeping
+owners, and then replicas' racks, break ties.
 
 Listing every level would take P arcs a member. Each member gets a window of levels instead, around
 where its load is expected; beyond the window the cost goes on in a straight line. Such a cost lies

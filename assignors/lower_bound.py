@@ -1,18 +1,159 @@
 """How light the heaviest member can be at best.
 
 Belongs here: bounds that hold for every assignment of a problem. Does not: finding an assignment.
+
+Two things bound the heaviest member. A partition goes to one member as a whole. And the partitions
+of any set of topics go to the members that read one of them, so the heaviest of these has their
+mean at least. All topics together give the plain mean; where subscriptions differ, some set with
+few readers may give more. The best set is found by max-flow min-cut: let topics flow to the members
+that read them, each member taking `bound` at most; if not everything fits, the cut shows a set of
+topics that does not, its mean is the next bound, and so on (Dinkelbach's method). When everything
+fits, no set gives more.
 """
 
-from assignors.problem import Problem
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from assignors.problem import Float64, Problem
+
+_Mask = npt.NDArray[np.bool_]
+_FLOW_UNITS = 2.0**44
+_TOLERANCE = 1e-9
 
 
 def lag_lower_bound(problem: Problem) -> int:
-    """Return a lag that the heaviest member carries in every assignment.
+    """Return a lag, in records, that some member carries in every assignment.
 
-    The heaviest partition goes to somebody as a whole; and all partitions that have a subscriber
-    are shared by the members that read anything.
+    Examples
+    --------
+    Two members share `u`, but only `a` may read `t`:
+
+    >>> members = {"a": ["t", "u"], "b": ["u"]}
+    >>> lag_lower_bound(Problem.of({"t": 2, "u": 1}, members, {"t": [50, 30], "u": [10]}))
+    80
     """
-    weights = problem.exact_weights[problem.assignable]
-    if not weights.size:
+    weights = problem.exact_weights
+    loads, _ = _topic_loads(problem, weights)
+    if not loads.any():
         return 0
-    return max(int(weights.max()), -(-int(weights.sum()) // int(problem.readers.size)))
+    ones = np.ones(len(problem.members))
+    tightest = _tightest(problem, loads.astype(np.float64), ones)
+    total = int(loads[tightest].sum())
+    readers = int(_read_any(problem, tightest).sum())
+    return max(int(weights[problem.assignable].max()), -(-total // readers))
+
+
+class LoadBound(NamedTuple):
+    """What bounds the heaviest load, weight over capacity, from below.
+
+    `shared`: what a set of topics gives the members that read them, on average. `alone`: the
+    heaviest partition, on the strongest member that may read it; `partition` is its index, -1
+    where there is no load at all.
+    """
+
+    shared: float
+    alone: float
+    partition: int
+
+    @property
+    def load(self) -> float:
+        """The bound."""
+        return max(self.shared, self.alone)
+
+
+def load_lower_bound(problem: Problem, weights: Float64) -> LoadBound:
+    """Return a load that some member carries in every assignment, and where it comes from.
+
+    Parameters
+    ----------
+    problem
+        P partitions, M members with capacities.
+    weights
+        Weight of each partition, shape (P,), finite and non-negative.
+    """
+    loads, heaviest = _topic_loads(problem, weights)
+    if not loads.any():
+        return LoadBound(0.0, 0.0, -1)
+    tightest = _tightest(problem, loads, problem.capacities)
+    capacity = problem.capacities[_read_any(problem, tightest)].sum()
+    strongest = np.full(len(problem.topics), np.inf)
+    subscribed = np.flatnonzero(problem.subscriber_counts)
+    strongest[subscribed] = np.maximum.reduceat(
+        problem.capacities[problem.subscribers], problem.subscriber_offsets[subscribed]
+    )
+    alone = heaviest / strongest
+    topic = int(np.argmax(alone))
+    first, last = problem.topic_offsets[topic : topic + 2]
+    return LoadBound(
+        shared=float(loads[tightest].sum() / capacity),
+        alone=float(alone[topic]),
+        partition=int(first + np.argmax(weights[first:last])),
+    )
+
+
+def _topic_loads(
+    problem: Problem, weights: npt.NDArray[Any]
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Sum and maximum of each topic's weights, shape (T,); 0 where nobody subscribes."""
+    sums = np.zeros(len(problem.topics), dtype=weights.dtype)
+    tops = np.zeros(len(problem.topics), dtype=weights.dtype)
+    filled = np.flatnonzero((problem.partition_counts > 0) & (problem.subscriber_counts > 0))
+    if filled.size:
+        everything = np.flatnonzero(problem.partition_counts > 0)
+        starts = problem.topic_offsets[everything]
+        kept = np.isin(everything, filled)
+        sums[filled] = np.add.reduceat(weights, starts)[kept]
+        tops[filled] = np.maximum.reduceat(weights, starts)[kept]
+    return sums, tops
+
+
+def _read_any(problem: Problem, topics: _Mask) -> _Mask:
+    """Which members read some topic of a set, bool of shape (M,)."""
+    readers = np.zeros(len(problem.members), dtype=bool)
+    chosen = np.repeat(topics, problem.subscriber_counts)
+    readers[problem.subscribers[chosen]] = True
+    return readers
+
+
+def _tightest(problem: Problem, loads: Float64, capacities: Float64) -> _Mask:
+    """Find the topics with the most load for the capacity that reads them, bool of shape (T,)."""
+    topics = loads > 0
+    if problem.equal_subscriptions:
+        return topics
+    bound = loads.sum() / capacities[_read_any(problem, topics)].sum()
+    while True:
+        excess = _overfull(problem, loads, capacities * bound)
+        if not excess.any():
+            return topics
+        denser = loads[excess].sum() / capacities[_read_any(problem, excess)].sum()
+        if denser <= bound * (1 + _TOLERANCE):
+            return topics
+        topics, bound = excess, denser
+
+
+def _overfull(problem: Problem, loads: Float64, room: Float64) -> _Mask:
+    """Find topics that do not fit into the room of those who read them; none if all fit."""
+    from ortools.graph.python import max_flow  # noqa: PLC0415 - equal subscriptions do without
+
+    topics, members = loads.size, room.size
+    source, sink = topics + members, topics + members + 1
+    unit = _FLOW_UNITS / loads.sum()
+    supply = np.floor(loads * unit).astype(np.int64)
+    # Rounded so that what fits is never found overfull.
+    taken = np.minimum(np.ceil(room * unit), 2 * _FLOW_UNITS).astype(np.int64) + 1
+    solver = max_flow.SimpleMaxFlow()
+    topic = np.arange(topics)
+    member = topics + np.arange(members)
+    reads = np.repeat(topic, problem.subscriber_counts)
+    solver.add_arcs_with_capacity(np.full(topics, source), topic, supply)
+    solver.add_arcs_with_capacity(reads, topics + problem.subscribers, supply[reads])
+    solver.add_arcs_with_capacity(member, np.full(members, sink), taken)
+    if solver.solve(source, sink) != solver.OPTIMAL:
+        raise RuntimeError("the max-flow of the lower bound has no solution")
+    overfull = np.zeros(topics, dtype=bool)
+    if solver.optimal_flow() < supply.sum():
+        cut = np.array(solver.get_source_side_min_cut())
+        overfull[cut[cut < topics]] = True
+    return overfull

@@ -15,6 +15,7 @@ from assignors.problem import InvalidProblemError, Problem
 from assignors.ranges import range_
 from assignors.round_robin import round_robin
 from assignors.sticky import sticky
+from assignors.sticky_lag_aware import sticky_lag_aware
 
 # A pure function of the problem; options are keyword-only.
 Assignor = Callable[..., Assignment]
@@ -26,6 +27,7 @@ ASSIGNORS: Mapping[str, Assignor] = MappingProxyType(
         "fair": fair,
         "sticky": sticky,
         "lag-aware": lag_aware,
+        "sticky-lag-aware": sticky_lag_aware,
     }
 )
 

@@ -1,0 +1,165 @@
+"""Who holds what while a plan is being made: loads, counts, and each member's partitions by weight.
+
+Belongs here: the state that `placement` fills and `relief` rearranges, and the limits that hold in
+it. Does not: choosing what goes where.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from assignors.problem import Float64, Int32, Int64, Problem
+
+Mask = npt.NDArray[np.bool_]
+NO_LIMIT = np.iinfo(np.int64).max // 2
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """How many partitions members may hold.
+
+    Parameters
+    ----------
+    fewest, most
+        Of all topics together, int64 of shape (M,). A member outside may only come closer.
+    most_of_topic
+        Of each topic, int64 of shape (T,).
+    """
+
+    fewest: Int64
+    most: Int64
+    most_of_topic: Int64
+
+    @classmethod
+    def none(cls, problem: Problem) -> "Limits":
+        """No limit on anything."""
+        members, topics = len(problem.members), len(problem.topics)
+        return cls(
+            fewest=np.zeros(members, np.int64),
+            most=np.full(members, NO_LIMIT),
+            most_of_topic=np.full(topics, NO_LIMIT),
+        )
+
+
+class Ledger:
+    """The owners of all partitions, and what follows from them, kept up to date.
+
+    Parameters
+    ----------
+    problem
+        P partitions, M members.
+    owner
+        int32 of shape (P,), copied.
+    weights
+        Load of each partition, float64 of shape (P,).
+    limits
+        What `may_take` respects.
+    """
+
+    def __init__(self, problem: Problem, owner: Int32, weights: Float64, limits: Limits) -> None:
+        members = len(problem.members)
+        held = owner >= 0
+        self.problem = problem
+        self.weights = weights
+        self.limits = limits
+        self.owner = owner.copy()
+        self.counts = np.bincount(owner[held], minlength=members).astype(np.int64)
+        work = np.bincount(owner[held], weights=weights[held], minlength=members)
+        self.loads: Float64 = work / problem.capacities
+        self._limits_topics = bool((limits.most_of_topic < NO_LIMIT).any())
+        self._topic_counts: dict[int, Int64] = {}
+        self._neighbours: dict[int, Mask] = {}
+
+    def give(self, partition: int, member: int) -> None:
+        """Hand a partition to a member, from its owner if it has one."""
+        topic = int(self.problem.topic_of[partition])
+        self._topic_counts_of(topic)
+        for holder, sign in ((int(self.owner[partition]), -1), (member, 1)):
+            if holder >= 0:
+                self.counts[holder] += sign
+                self.loads[holder] += sign * self.weights[partition] / self.capacity(holder)
+                if self._limits_topics:
+                    self._topic_counts[topic][holder] += sign
+        self.owner[partition] = member
+
+    def receive(self, partitions: Int64, members: Int32) -> None:
+        """Hand many partitions without an owner to the members beside them."""
+        self.owner[partitions] = members
+        size = self.counts.size
+        work = np.bincount(members, weights=self.weights[partitions], minlength=size)
+        self.counts += np.bincount(members, minlength=size)
+        self.loads += work / self.problem.capacities
+        self._topic_counts.clear()
+
+    def capacity(self, member: int) -> float:
+        """Return a member's capacity."""
+        return float(self.problem.capacities[member])
+
+    def reads(self, member: int, topics: Int32) -> Mask:
+        """Which of the topics a member subscribes to, bool of the same shape."""
+        if self.problem.equal_subscriptions:
+            return np.ones(topics.size, dtype=bool)
+        first, last = self.problem.subscription_offsets[member : member + 2]
+        mine = self.problem.subscription_topics[first:last]
+        at = np.minimum(np.searchsorted(mine, topics), max(mine.size - 1, 0))
+        return mine[at] == topics if mine.size else np.zeros(topics.size, dtype=bool)
+
+    def may_take(self, member: int, topics: Int32) -> Mask:
+        """Of which topics a member may hold one partition more, other counts aside."""
+        allowed = self.reads(member, topics)
+        if self._limits_topics:
+            limit = self.limits.most_of_topic[topics]
+            allowed &= (
+                np.array(
+                    [self._topic_counts_of(int(topic))[member] for topic in topics], dtype=np.int64
+                )
+                < limit
+            )
+        return allowed
+
+    def has_room(self, topic: int, members: Int32) -> Mask:
+        """Which members may take one partition of a topic they subscribe to."""
+        room: Mask = self.counts[members] < self.limits.most[members]
+        if self._limits_topics:
+            room &= self._topic_counts_of(topic)[members] < self.limits.most_of_topic[topic]
+        return room
+
+    def neighbours(self, member: int) -> Mask:
+        """Members that read some topic of a member's, bool of shape (M,); itself excluded."""
+        problem = self.problem
+        if problem.equal_subscriptions:
+            mask = np.zeros(len(problem.members), dtype=bool)
+            mask[problem.readers] = True
+            mask[member] = False
+            return mask
+        if member not in self._neighbours:
+            first, last = problem.subscription_offsets[member : member + 2]
+            shared = np.zeros(len(problem.topics), dtype=bool)
+            shared[problem.subscription_topics[first:last]] = True
+            mask = np.zeros(len(problem.members), dtype=bool)
+            mask[problem.subscribers[np.repeat(shared, problem.subscriber_counts)]] = True
+            mask[member] = False
+            self._neighbours[member] = mask
+        return self._neighbours[member]
+
+    def _topic_counts_of(self, topic: int) -> Int64:
+        """Partitions of a topic that each member holds; counted when first asked for."""
+        if self._limits_topics and topic not in self._topic_counts:
+            first, last = self.problem.topic_offsets[topic : topic + 2]
+            held = self.owner[first:last]
+            self._topic_counts[topic] = np.bincount(
+                held[held >= 0], minlength=len(self.problem.members)
+            ).astype(np.int64)
+        return self._topic_counts.get(topic, np.empty(0, np.int64))
+
+
+def in_replica_rack(problem: Problem, partitions: Int64, members: Int64 | Int32) -> Mask:
+    """Whether each member is in the rack of a replica of the partition beside it."""
+    if problem.rack_set_of is None:
+        return np.zeros(np.broadcast(partitions, members).shape, dtype=bool)
+    near = np.array(
+        [[rack in replicas for rack in problem.racks] for replicas in problem.rack_sets], dtype=bool
+    )
+    found: Mask = near[problem.rack_set_of[partitions], members]
+    return found

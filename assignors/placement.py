@@ -1,0 +1,79 @@
+"""Placing partitions that nobody owns, by weight.
+
+Belongs here: which member each orphan goes to. Does not: moving what is owned (`relief`).
+"""
+
+import heapq
+
+import numpy as np
+
+from assignors.ledger import Ledger, in_replica_rack
+from assignors.problem import Int32, Int64
+
+
+def place(ledger: Ledger, partitions: Int64) -> None:
+    """Give orphans to the members they burden least, the heaviest orphan first.
+
+    Ties go to a member in the rack of a replica, then to the one with fewer partitions, then by
+    name; so partitions without weight even out the counts.
+
+    Parameters
+    ----------
+    ledger
+        Changed in place.
+    partitions
+        Indices of partitions without an owner whose topics have subscribers.
+
+    Notes
+    -----
+    Longest processing time first: with equal subscriptions at most 4/3 of the best (Graham, 1969).
+    O(K log M) with equal subscriptions, no limits and no racks; else O(K M).
+    """
+    order = partitions[np.argsort(-ledger.weights[partitions], kind="stable")]
+    problem = ledger.problem
+    free = (ledger.limits.most > problem.partition_total).all() and (
+        ledger.limits.most_of_topic > problem.partition_total
+    ).all()
+    if problem.equal_subscriptions and free and problem.rack_set_of is None:
+        _place_anywhere(ledger, order)
+        return
+    for partition in order.tolist():
+        ledger.give(partition, _best_member(ledger, partition))
+
+
+def _place_anywhere(ledger: Ledger, order: Int64) -> None:
+    """Place by a heap of members: any member will do."""
+    if not order.size:
+        return
+    problem = ledger.problem
+    capacities, loads, counts = (
+        array.tolist() for array in (problem.capacities, ledger.loads, ledger.counts)
+    )
+    heaps: dict[float, list[tuple[float, int, int]]] = {}
+    for member in problem.readers.tolist():
+        heap = heaps.setdefault(capacities[member], [])
+        heap.append((loads[member], counts[member], member))
+    for heap in heaps.values():
+        heapq.heapify(heap)
+    owners = []
+    for weight in ledger.weights[order].tolist():
+        # Members of one capacity are ordered by load; between capacities the result decides.
+        load, count, member, capacity = min(
+            (heap[0][0] + weight / capacity, heap[0][1], heap[0][2], capacity)
+            for capacity, heap in heaps.items()
+        )
+        heapq.heapreplace(heaps[capacity], (load, count + 1, member))
+        owners.append(member)
+    ledger.receive(order, np.array(owners, dtype=np.int32))
+
+
+def _best_member(ledger: Ledger, partition: int) -> int:
+    problem = ledger.problem
+    topic = int(problem.topic_of[partition])
+    members: Int32 = problem.subscribers_of(topic)
+    room = ledger.has_room(topic, members)
+    if room.any():
+        members = members[room]
+    loads = ledger.loads[members] + ledger.weights[partition] / problem.capacities[members]
+    far = ~in_replica_rack(problem, np.array([partition]), members)
+    return int(members[np.lexsort((members, ledger.counts[members], far, loads))[0]])

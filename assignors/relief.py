@@ -1,0 +1,191 @@
+"""Relieving the heaviest member, one move or swap at a time.
+
+Belongs here: finding the step that pays most, and the path such steps make. Does not: when a plan
+is good enough and how many moves it may spend (`sticky_lag_aware`).
+
+A step is chosen from the state alone, never from how the state came about. So planning again from
+a plan goes on where the plan stopped, which is nowhere; and a plan with fewer moves is the
+beginning of the plan with more.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from assignors.ledger import Ledger, Mask, in_replica_rack
+from assignors.problem import Float64, Int64
+
+# A step has to take this share of the target off the heaviest member, or it is not worth it.
+_WORTH = 1e-3
+# Receivers looked at together, the lightest first.
+_AT_ONCE = 4
+
+
+@dataclass(frozen=True)
+class Step:
+    """Partitions that change hands together: one for a move, two for a swap.
+
+    Parameters
+    ----------
+    partitions
+        Indices: the one that leaves the heaviest member first.
+    giver, taker
+        The heaviest member, and the other one.
+    load
+        The heaviest member's load before the step.
+    """
+
+    partitions: tuple[int, ...]
+    giver: int
+    taker: int
+    load: float
+
+
+@dataclass(frozen=True)
+class _Offer:
+    """A possible step and what speaks for it; offers compare by that."""
+
+    gain: float
+    """Load above the target that vanishes, for each partition moved."""
+    peak: float
+    """The heavier of the two members afterwards."""
+    near: bool
+    """Whether the partition comes to a replica's rack."""
+    step: Step
+
+    def key(self) -> tuple[float, bool, float]:
+        return (self.gain, self.near, -self.peak)
+
+
+class _Shares:
+    """Each member's movable partitions, by ascending weight; none without weight."""
+
+    def __init__(self, ledger: Ledger, movable: Mask) -> None:
+        chosen = np.flatnonzero(movable & (ledger.weights > 0) & (ledger.owner >= 0))
+        owner = ledger.owner[chosen]
+        order = np.lexsort((ledger.weights[chosen], owner))
+        bounds = np.searchsorted(owner[order], np.arange(1, ledger.counts.size))
+        self._ledger = ledger
+        self._rows: list[Int64] = np.split(chosen[order], bounds)
+
+    def of(self, member: int) -> Int64:
+        return self._rows[member]
+
+    def hand_over(self, partition: int, giver: int, taker: int) -> None:
+        row = self._rows[giver]
+        self._rows[giver] = row[row != partition]
+        row = self._rows[taker]
+        at = np.searchsorted(self._ledger.weights[row], self._ledger.weights[partition])
+        self._rows[taker] = np.insert(row, int(at), partition)
+
+
+def relieve(ledger: Ledger, movable: Mask, target: float) -> Iterator[Step]:
+    """Take steps until no member's load is above the target, or none helps the heaviest.
+
+    Parameters
+    ----------
+    ledger
+        Changed in place, before each step is yielded.
+    movable
+        Which partitions may move, bool of shape (P,).
+    target
+        Load to reach.
+
+    Yields
+    ------
+    Each step. After it, giver and taker are both lighter than the giver was.
+
+    Notes
+    -----
+    O(K + M) a step, K being partitions of the members concerned, where the lightest members can
+    take something; more where eligibility or limits keep them from it.
+    """
+    shares = _Shares(ledger, movable)
+    while ledger.loads.size:
+        heaviest = int(np.argmax(ledger.loads))
+        if ledger.loads[heaviest] <= target:
+            return
+        step = _best_step(ledger, shares, heaviest, target)
+        if step is None:
+            return
+        for partition, giver, taker in zip(
+            step.partitions, (step.giver, step.taker), (step.taker, step.giver), strict=False
+        ):
+            ledger.give(partition, taker)
+            shares.hand_over(partition, giver, taker)
+        yield step
+
+
+def _best_step(ledger: Ledger, shares: _Shares, giver: int, target: float) -> Step | None:
+    """Find the best step with the lightest receivers; go on to heavier ones while there is none."""
+    if not shares.of(giver).size:
+        return None
+    worth = float(ledger.loads[giver]) - _WORTH * target
+    receivers = np.flatnonzero(ledger.neighbours(giver) & (ledger.loads < worth))
+    receivers = receivers[np.argsort(ledger.loads[receivers], kind="stable")]
+    for start in range(0, receivers.size, _AT_ONCE):
+        offers = [
+            offer
+            for taker in receivers[start : start + _AT_ONCE].tolist()
+            for offer in _offers(ledger, shares, giver, taker, target)
+            if offer.peak <= worth
+        ]
+        if offers:
+            return max(offers, key=_Offer.key).step
+    return None
+
+
+def _offers(
+    ledger: Ledger, shares: _Shares, giver: int, taker: int, target: float
+) -> Iterator[_Offer]:
+    """Offer the best move and the best swap between two members."""
+    mine = shares.of(giver)
+    mine = mine[ledger.may_take(taker, ledger.problem.topic_of[mine])]
+    if not mine.size:
+        return
+    pair = _Pair(ledger, giver, taker, target)
+    limits, counts = ledger.limits, ledger.counts
+    if counts[giver] > limits.fewest[giver] and counts[taker] < limits.most[taker]:
+        yield pair.best(mine, None)
+    theirs = shares.of(taker)
+    theirs = theirs[ledger.may_take(giver, ledger.problem.topic_of[theirs])]
+    if theirs.size:
+        yield pair.best_swap(mine, theirs)
+
+
+class _Pair:
+    """What exchanges between two members would bring."""
+
+    def __init__(self, ledger: Ledger, giver: int, taker: int, target: float) -> None:
+        self.ledger, self.giver, self.taker, self.target = ledger, giver, taker, target
+        self.high, self.low = float(ledger.loads[giver]), float(ledger.loads[taker])
+
+    def best(self, mine: Int64, theirs: Int64 | None) -> _Offer:
+        """Pick the best of moves, or of swaps of elements side by side."""
+        ledger = self.ledger
+        work = ledger.weights[mine] - (0 if theirs is None else ledger.weights[theirs])
+        after_giver = self.high - work / ledger.capacity(self.giver)
+        after_taker = self.low + work / ledger.capacity(self.taker)
+        peak = np.maximum(after_giver, after_taker)
+        before = self._excess(np.array([self.high, self.low])).sum()
+        gain = before - self._excess(after_giver) - self._excess(after_taker)
+        # Gains that differ by rounding alone are the same gain.
+        gain = np.round(gain / self.target, 12) / (1 if theirs is None else 2)
+        near = in_replica_rack(ledger.problem, mine, np.full(mine.size, self.taker))
+        best = int(np.lexsort((mine, peak, ~near, -gain, peak >= self.high))[0])
+        partitions = (mine[best],) if theirs is None else (mine[best], theirs[best])
+        step = Step(tuple(int(p) for p in partitions), self.giver, self.taker, self.high)
+        return _Offer(float(gain[best]), float(peak[best]), bool(near[best]), step)
+
+    def best_swap(self, mine: Int64, theirs: Int64) -> _Offer:
+        """Pick for each of mine the two of theirs that come closest to evening out both."""
+        ledger = self.ledger
+        give, take = ledger.capacity(self.giver), ledger.capacity(self.taker)
+        even = (self.high - self.low) / (1 / give + 1 / take)
+        at = np.searchsorted(ledger.weights[theirs], ledger.weights[mine] - even)
+        pairs = np.concatenate((at, np.maximum(at - 1, 0)))
+        return self.best(np.tile(mine, 2), theirs[np.minimum(pairs, theirs.size - 1)])
+
+    def _excess(self, load: Float64) -> Float64:
+        return np.maximum(load - self.target, 0.0)
