@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Final
 
 from fairlead.followers.decision import Decision, decide
 from fairlead.followers.fit import Shares
@@ -25,6 +26,11 @@ from fairlead.followers.plan_reader import PlanReader, PlanSource
 from fairlead.followers.rejoin import RejoinSchedule
 
 log = logging.getLogger(__name__)
+
+#: What holds from the moment a member begins to join until it is assigned by this assignor.
+_JOINING: Final = AssignmentNote(
+    fallback_reason="a rebalance is under way, or some member of the group does not follow plans"
+)
 
 
 @dataclass(frozen=True)
@@ -61,7 +67,7 @@ class FollowerStatus:
     plan_version
         The plan that the present assignment follows; None: the fallback, or none yet.
     fallback_reason
-        Why the present assignment is range's; None: it is not, or there is none yet.
+        Why the present assignment is not a plan's; None: it is.
     latest_version
         The newest plan read; None: there is none.
     latest_problem
@@ -115,7 +121,7 @@ class Follower:
         self._request_rejoin: Callable[[], None] | None = None
         self._decided_offset: int | None = None
         self._logged_reason: str | None = None
-        self._note = AssignmentNote()
+        self._note = _JOINING
         self._rebalances = self._rejoins_asked = 0
         self._reader = PlanReader(
             group,
@@ -163,6 +169,7 @@ class Follower:
         with self._lock:
             if self._schedule:
                 self._schedule.unsettle()
+            self._note = _JOINING
             self._decided_offset = None
         return encode_subscription(client_id, self._reader.state.offset)
 

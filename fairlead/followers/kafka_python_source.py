@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from kafka import KafkaConsumer, TopicPartition
+from kafka.net.compat import KafkaNetClient
 
 from assignors.partitioner import partitions_of
 from fairlead.followers.plan_cache import PlanRecord
@@ -53,8 +54,8 @@ class KafkaPythonSource:
         topic
             The plan topic.
         """
-        consumer = KafkaConsumer(
-            **{
+        consumer = _connect(
+            {
                 **{key: value for key, value in connection.items() if key not in _NOT_FOR_PLANS},
                 "client_id": f"{connection.get('client_id', group)}-plans",
                 "allow_auto_create_topics": False,
@@ -93,3 +94,23 @@ class KafkaPythonSource:
     def close(self) -> None:
         """Close the consumer."""
         self._consumer.close()
+
+
+def _connect(configuration: dict[str, Any]) -> KafkaConsumer:
+    """Return a new consumer, or fail without a trace.
+
+    A KafkaConsumer that does not reach the cluster raises from its constructor, but leaves its
+    network thread running.
+    """
+    clients: list[KafkaNetClient] = []
+
+    def new_client(**settings: Any) -> KafkaNetClient:
+        clients.append(configuration.get("kafka_client", KafkaNetClient)(**settings))
+        return clients[-1]
+
+    try:
+        return KafkaConsumer(**{**configuration, "kafka_client": new_client})
+    except BaseException:
+        for client in clients:
+            client.close()
+        raise

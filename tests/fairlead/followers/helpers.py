@@ -125,7 +125,7 @@ class Fleet:
 
     def _start(self, kind: type[KafkaConsumer], client_id: str, **options: Any) -> Member:
         consumer = kind(
-            *self.topics,
+            *options.pop("topics", self.topics),
             **self._connection,
             group_id=self.group,
             client_id=client_id,

@@ -1,5 +1,6 @@
 """Real kafka-python consumers on a real broker follow plans."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -156,11 +157,25 @@ def test_every_partition_has_an_owner_while_members_come_and_go(fleet: Fleet) ->
     settles(fleet, members, 1, a=[0], newcomer=[1, 2, 3])
 
 
-def test_plan_takes_over_from_range_when_the_last_plain_member_leaves(fleet: Fleet) -> None:
-    """Listed before range, the plan waits until every member follows plans."""
+def test_members_with_different_subscriptions_are_all_served(
+    fleet: Fleet, kafka_topic: Callable[..., str]
+) -> None:
+    """The leader also deals topics that it does not read itself."""
+    other = kafka_topic(partitions=2)
+    members = {"a": fleet.join("a"), "b": fleet.join("b", topics=[other])}
+    expected = {"a": {fleet.topics[0]: FOUR}, "b": {other: [0, 1]}}
+    eventually(
+        lambda: {name: member.owned for name, member in members.items()} == expected,
+        "each owns all partitions of its topic",
+    )
+
+
+def test_group_moves_between_range_and_the_plan_member_by_member(fleet: Fleet) -> None:
+    """Listed before range, the plan is used while every member follows plans, and not else."""
     fleet.publish(plan(fleet, 1, a=FOUR, plain=[]))
-    plain = fleet.join_plain("plain", partition_assignment_strategy=(RangePartitionAssignor,))
     member = fleet.join("a")
+    settles(fleet, {"a": member}, 1, a=FOUR)
+    plain = fleet.join_plain("plain", partition_assignment_strategy=(RangePartitionAssignor,))
     topic = fleet.topics[0]
 
     def halves() -> bool:
@@ -168,7 +183,9 @@ def test_plan_takes_over_from_range_when_the_last_plain_member_leaves(fleet: Fle
         return sorted(share.get(topic, []) for share in both) == [[0, 1], [2, 3]]
 
     eventually(halves, "range deals halves")
-    assert member.consumer.plan_assignor.plan_version is None
+    status = member.consumer.plan_assignor.status()
+    assert status.plan_version is None
+    assert "some member of the group does not follow plans" in status.fallback_reason
     plain.stop()
     settles(fleet, {"a": member}, 1, a=FOUR)
 

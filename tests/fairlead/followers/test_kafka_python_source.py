@@ -1,0 +1,24 @@
+"""Connecting to the plan topic with kafka-python."""
+
+import subprocess
+import sys
+
+# In a process of its own, since the client leaves refused sockets to the garbage collector.
+PROBE = """
+import threading
+from fairlead.followers.kafka_python_source import KafkaPythonSource
+try:
+    KafkaPythonSource.open(
+        "group", {"bootstrap_servers": "localhost:1", "bootstrap_timeout_ms": 200}, "plans"
+    )
+except Exception as error:
+    print(type(error).__name__, threading.active_count())
+"""
+
+
+def test_failed_connection_leaves_no_thread_behind() -> None:
+    """Retrying through a long outage does not fill the process with network threads."""
+    result = subprocess.run(
+        [sys.executable, "-c", PROBE], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.split() == ["KafkaTimeoutError", "1"]
