@@ -16,8 +16,6 @@ import numpy as np
 from assignors.ledger import Ledger, Mask, in_replica_rack
 from assignors.problem import Float64, Int64
 
-# A step has to take this share of the target off the heaviest member, or it is not worth it.
-_WORTH = 1e-3
 # Receivers looked at together, the lightest first.
 _AT_ONCE = 4
 
@@ -40,6 +38,10 @@ class Step:
     giver: int
     taker: int
     load: float
+
+    def takers(self) -> Iterator[tuple[int, int]]:
+        """Each partition with its new owner."""
+        return zip(self.partitions, (self.taker, self.giver), strict=False)
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ class _Shares:
         self._rows[taker] = np.insert(row, int(at), partition)
 
 
-def relieve(ledger: Ledger, movable: Mask, target: float) -> Iterator[Step]:
+def relieve(ledger: Ledger, movable: Mask, *, target: float, worth: float) -> Iterator[Step]:
     """Take steps until no member's load is above the target, or none helps the heaviest.
 
     Parameters
@@ -90,11 +92,14 @@ def relieve(ledger: Ledger, movable: Mask, target: float) -> Iterator[Step]:
     movable
         Which partitions may move, bool of shape (P,).
     target
-        Load to reach.
+        Load to reach, positive.
+    worth
+        How much lighter than the heaviest member both members have to be after a step.
 
     Yields
     ------
-    Each step. After it, giver and taker are both lighter than the giver was.
+    Each step. No sequence of steps comes back to where it was: they make the loads, in descending
+    order, ever smaller.
 
     Notes
     -----
@@ -106,30 +111,31 @@ def relieve(ledger: Ledger, movable: Mask, target: float) -> Iterator[Step]:
         heaviest = int(np.argmax(ledger.loads))
         if ledger.loads[heaviest] <= target:
             return
-        step = _best_step(ledger, shares, heaviest, target)
+        step = _best_step(ledger, shares, heaviest, target=target, worth=worth)
         if step is None:
             return
-        for partition, giver, taker in zip(
-            step.partitions, (step.giver, step.taker), (step.taker, step.giver), strict=False
-        ):
+        for partition, taker in step.takers():
+            giver = int(ledger.owner[partition])
             ledger.give(partition, taker)
             shares.hand_over(partition, giver, taker)
         yield step
 
 
-def _best_step(ledger: Ledger, shares: _Shares, giver: int, target: float) -> Step | None:
+def _best_step(
+    ledger: Ledger, shares: _Shares, giver: int, *, target: float, worth: float
+) -> Step | None:
     """Find the best step with the lightest receivers; go on to heavier ones while there is none."""
     if not shares.of(giver).size:
         return None
-    worth = float(ledger.loads[giver]) - _WORTH * target
-    receivers = np.flatnonzero(ledger.neighbours(giver) & (ledger.loads < worth))
+    highest = float(ledger.loads[giver]) - worth
+    receivers = np.flatnonzero(ledger.neighbours(giver) & (ledger.loads < highest))
     receivers = receivers[np.argsort(ledger.loads[receivers], kind="stable")]
     for start in range(0, receivers.size, _AT_ONCE):
         offers = [
             offer
             for taker in receivers[start : start + _AT_ONCE].tolist()
             for offer in _offers(ledger, shares, giver, taker, target)
-            if offer.peak <= worth
+            if offer.peak <= highest
         ]
         if offers:
             return max(offers, key=_Offer.key).step

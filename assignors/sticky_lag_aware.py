@@ -19,9 +19,13 @@ from assignors.problem import Float64, Int32, Int64, Problem
 from assignors.relief import Step, relieve
 from assignors.sticky import sticky
 
-# A plan that has to act goes on to this share of the band, so that the next jitter of the lags does
-# not make it act again.
-_WITHIN = 0.5
+# A plan that starts further outside the band than this many times its width is renewed: it goes on
+# to a small share of the band, so that the next jitter of the lags does not undo it. Others are
+# mended: back to the edge of the band, with the fewest moves.
+_FAR = 3.0
+_RENEWED = 0.2
+# Share of the bound that a step has to take off the heaviest member to be worth anything.
+_WORTH = 1e-3
 
 
 def sticky_lag_aware(
@@ -111,20 +115,42 @@ def _predicted_work(problem: Problem, horizon: float) -> Float64:
 
 @dataclass(frozen=True)
 class _Goal:
-    """Loads to compare with: the lower bound, where to act, and where to stop acting."""
+    """Loads to compare with.
+
+    Parameters
+    ----------
+    bound
+        No assignment has a lighter heaviest member.
+    edge
+        The upper end of the band.
+    far, renewed
+        Above the one, a plan goes on to the other.
+    hot_partition
+        The partition that alone makes the bound, well above what is shared by all; else None.
+    """
 
     bound: float
-    act_above: float
-    target: float
+    edge: float
+    far: float
+    renewed: float
     hot_partition: int | None
-    """The partition that alone makes the bound, well above the mean load."""
 
     @classmethod
     def of(cls, problem: Problem, weights: Float64, band: float, band_floor: float) -> "_Goal":
         bound = load_lower_bound(problem, weights)
         slack = max(bound.load * band, band_floor)
-        hot = bound.partition if bound.alone > bound.shared + slack else None
-        return cls(bound.load, bound.load + slack, bound.load + slack * _WITHIN, hot)
+        return cls(
+            bound=bound.load,
+            edge=bound.load + slack,
+            far=bound.load + slack * _FAR,
+            renewed=bound.load + slack * _RENEWED,
+            hot_partition=bound.partition if bound.alone > bound.shared + slack else None,
+        )
+
+    @property
+    def worth(self) -> float:
+        """Load that a step has to take off the heaviest member."""
+        return self.bound * _WORTH
 
 
 def _start(
@@ -146,7 +172,7 @@ def _start(
             ledger = Ledger(problem, even, weights, limits)
     if goal.bound:
         # What had no owner costs nothing to place better.
-        for _ in relieve(ledger, problem.owner < 0, goal.target):
+        for _ in relieve(ledger, problem.owner < 0, target=goal.renewed, worth=goal.worth):
             pass
     return ledger
 
@@ -205,13 +231,17 @@ class _Plan:
         self.problem, self.ledger, self.goal = problem, ledger, goal
         self.budget = NO_LIMIT if max_moves is None else max_moves
         self.start: Int32 = ledger.owner.copy()
+        self.last_owner = self.start.copy()
         self.steps: list[Step] = []
         self.points = [Spent(self._moved(self.start), self._heaviest())]
 
     def finish(self) -> Assignment:
         """Walk the path, and return the assignment where it is best within the budget."""
-        if self.goal.bound and self.points[0].heaviest > self.goal.act_above:
-            self._walk()
+        goal, heaviest = self.goal, self.points[0].heaviest
+        if goal.bound and heaviest > goal.edge:
+            self._walk(goal.edge)
+        if goal.bound and heaviest > goal.far and self.points[-1].heaviest <= goal.edge:
+            self._walk(goal.renewed)
         affordable = next(
             (i for i, point in enumerate(self.points) if point.moves > self.budget),
             len(self.points),
@@ -221,23 +251,22 @@ class _Plan:
         owner = self.start.copy()
         reasons = self._reasons_at_start()
         for step in self.steps[:best]:
-            for partition, taker in zip(step.partitions, (step.taker, step.giver), strict=False):
+            for partition, taker in step.takers():
                 owner[partition] = taker
                 reasons[partition] = self._reason(step, partition)
         cut_short = affordable < len(self.points)
         outcome = self._outcome(within[best], best, cut_short=cut_short)
         return Assignment(self.problem, owner, outcome, reasons, self._frontier())
 
-    def _walk(self) -> None:
+    def _walk(self, target: float) -> None:
         everything = np.ones(self.problem.partition_total, dtype=bool)
-        moved = self.points[0].moves
-        before = self.start.copy()
-        for step in relieve(self.ledger, everything, self.goal.target):
-            for partition, taker in zip(step.partitions, (step.taker, step.giver), strict=False):
+        moved = self.points[-1].moves
+        for step in relieve(self.ledger, everything, target=target, worth=self.goal.worth):
+            for partition, taker in step.takers():
                 origin = self.problem.owner[partition]
                 if origin >= 0:
-                    moved += int(taker != origin) - int(before[partition] != origin)
-                before[partition] = taker
+                    moved += int(taker != origin) - int(self.last_owner[partition] != origin)
+                self.last_owner[partition] = taker
             self.steps.append(step)
             self.points.append(Spent(moved, self._heaviest()))
 
@@ -281,8 +310,8 @@ class _Plan:
             return f"{what}: the budget of {self.budget} moves is spent; {above}"
         if goal.hot_partition is not None:
             name = "{}-{}".format(*self.problem.partition_name(goal.hot_partition))
-            if end.heaviest <= goal.act_above:
+            if end.heaviest <= goal.edge:
                 return f"{what}: {name} alone is the bound, no assignment can help: repartition it"
-        if end.heaviest <= goal.act_above:
+        if end.heaviest <= goal.edge:
             return f"{what}: within the band, {above}"
         return f"{what}: no further move or swap relieves the heaviest member; {above}"
