@@ -19,6 +19,7 @@ from typing import Final
 import psutil
 
 POLL_S: Final = 0.05
+SPAWN_TIMEOUT_S: Final = 10.0
 
 
 def spawn(
@@ -49,14 +50,17 @@ def spawn(
     process = psutil.Process(popen.pid)
     # From here on psutil waits for it; Popen would warn about a child it has lost.
     popen.returncode = 0
+    # The kernel shows no command line in the first moment after exec: `find` would miss it.
+    wait_until(lambda: ended(process) or bool(_command_line(process)), timeout_s=SPAWN_TIMEOUT_S)
     return process
 
 
 def find(matches: Callable[[Sequence[str]], bool]) -> psutil.Process | None:
     """Return the running process whose command line matches, or None."""
-    for process in psutil.process_iter():
+    for pid in psutil.pids():
         with suppress(psutil.Error):
-            if matches(process.cmdline()) and not ended(process):
+            process = psutil.Process(pid)
+            if matches(_command_line(process)) and not ended(process):
                 return process
     return None
 
@@ -96,6 +100,12 @@ def wait_until(condition: Callable[[], bool], *, timeout_s: float) -> bool:
             return False
         time.sleep(POLL_S)
     return True
+
+
+def _command_line(process: psutil.Process) -> list[str]:
+    with suppress(psutil.Error):
+        return process.cmdline()
+    return []
 
 
 def tail(log: Path, *, lines: int = 20) -> str:
