@@ -115,3 +115,22 @@ COMMENT ON FUNCTION fairlead.plan_event_apply IS 'The transitions of a plan''s l
 
 CREATE TRIGGER apply BEFORE INSERT ON fairlead.plan_event
     FOR EACH ROW EXECUTE FUNCTION fairlead.plan_event_apply();
+
+
+-- For people: SELECT * FROM fairlead.approve_plan('orders', 7, 'quiet hour, few moves');
+CREATE FUNCTION fairlead.approve_plan(group_id text, version integer, reason text)
+RETURNS fairlead.plan_event LANGUAGE sql AS $$
+    INSERT INTO fairlead.plan_event (group_id, version, state, reason)
+    VALUES (approve_plan.group_id, approve_plan.version, 'approved', approve_plan.reason)
+    RETURNING *
+$$;
+COMMENT ON FUNCTION fairlead.approve_plan IS
+    'Approves a proposed plan, as the session''s user, with the hash that is stored.';
+
+CREATE FUNCTION fairlead.reject_plan(group_id text, version integer, reason text)
+RETURNS fairlead.plan_event LANGUAGE sql AS $$
+    INSERT INTO fairlead.plan_event (group_id, version, state, reason)
+    VALUES (reject_plan.group_id, reject_plan.version, 'rejected', reject_plan.reason)
+    RETURNING *
+$$;
+COMMENT ON FUNCTION fairlead.reject_plan IS 'Rejects a proposed plan, as the session''s user.';

@@ -36,6 +36,7 @@ def downgrade() -> None:
     """Drop everything, rows and all."""
     for view in ("plan_history", "plan_moves", "balance_history", "lag_history", "adoption"):
         op.execute(f"DROP VIEW {SCHEMA}.{view}")
+    op.execute(f"DROP FUNCTION {SCHEMA}.approve_plan, {SCHEMA}.reject_plan")
     for table in (
         "partition_lag",
         "lag_snapshot",

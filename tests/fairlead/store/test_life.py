@@ -182,6 +182,22 @@ def test_an_approval_is_recorded(store: PlanStore, approve: Plans) -> None:
     assert [waiting.version for waiting in store.approved_unpublished()] == [1]
 
 
+@pytest.mark.parametrize(
+    ("function", "state"), [("approve_plan", "approved"), ("reject_plan", "rejected")]
+)
+def test_people_decide_in_sql(
+    store: PlanStore, by_hand: psycopg.Connection, propose: Plans, function: str, state: str
+) -> None:
+    """A function each, as the session's user, on the hash that is stored."""
+    plan = propose()
+    query = f"SELECT state, actor = session_user, sha256 FROM fairlead.{function}('orders', 1, %s)"
+    assert by_hand.execute(query.encode(), ["by hand"]).fetchone() == (state, True, plan.sha256)
+    assert store.get("orders", 1).state == state
+    assert store.history("orders")[0]["decision"] == "by hand"
+    with pytest.raises(psycopg.Error, match=f"version 1 is {state}"):
+        by_hand.execute(query.encode(), ["again"])
+
+
 def test_a_rejected_plan_cannot_be_approved(store: PlanStore, propose: Plans) -> None:
     """No is no; a new snapshot makes a new version."""
     plan = propose()
