@@ -55,7 +55,7 @@ def _summary(lag: pa.Table) -> dict[str, dg.MetadataValue | int | str]:
     by_status = lag.group_by("status").aggregate([([], "count_all")]).to_pylist()
     heaviest = lag.sort_by([("lag", "descending"), ("topic", "ascending")]).slice(0, ROWS)
     return {
-        "total lag (records)": sum(lag["lag"].to_pylist()),
+        "total lag (records)": f"{sum(lag['lag'].to_pylist()):,}",
         "partitions": lag.num_rows,
         "partitions with lag": sum(value > 0 for value in lag["lag"].to_pylist()),
         "status": listed(f"{row['count_all']:,} {row['status']}" for row in by_status),

@@ -10,6 +10,7 @@ import dagster as dg
 
 #: A table in the UI is for reading; the rest is in Postgres.
 ROWS: Final = 50
+DECIMALS: Final = 3
 
 
 def table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> dg.TableMetadataValue:
@@ -65,7 +66,9 @@ def listed(names: Iterable[str], limit: int = 10) -> str:
 
 
 def _cell(value: Any) -> str | int | float | bool | None:
-    return value if isinstance(value, str | int | float | bool | None) else str(value)
+    if isinstance(value, float):
+        return round(value, DECIMALS)
+    return value if isinstance(value, str | int | None) else str(value)
 
 
 def _kind(rows: Sequence[Mapping[str, Any]], name: str) -> str:

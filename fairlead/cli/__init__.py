@@ -47,6 +47,9 @@ def dev() -> None:
 
 def main() -> None:
     """Run the command line; an error of ours is one line on standard error and exit code 1."""
+    # A shell starts what it puts in the background with SIGINT ignored; both signals must stop what
+    # a command has started, in order.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         app()

@@ -21,6 +21,7 @@ from fairlead.errors import ConfigurationError
 
 CHECKOUT = Path(__file__).parents[2]
 FIRST_PORT = 3000
+STOP_GRACE_S = 45.0  # longer than Dagster gives its own processes
 
 #: How much of what the consumers can process together is produced, evenly spread or not.
 LOAD = 0.8
@@ -84,7 +85,11 @@ def _dagster(workspace: Path, home: Path, console: Console) -> None:
             console.print("Stopping ...")
         finally:
             process.terminate()
-            process.wait()
+            try:
+                process.wait(STOP_GRACE_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
 
 
 def _produce_load(
