@@ -77,6 +77,7 @@ def _summary(candidates: pa.Table) -> dict[str, Any]:
                 "count_max": "Most partitions of a member",
                 "moved": "Partitions taken from a present owner",
                 "placed": "Partitions without an owner that get one",
+                "outcome": "What the assignor says of it",
                 "error": "Why there is none",
             },
         ),

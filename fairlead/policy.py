@@ -54,17 +54,17 @@ class Policy(_Rule):
         description="Plan all matching groups in one cohort of this name; default: each its own.",
     )
     assignors: tuple[str, ...] = Field(
-        default=("lag-aware", "roundrobin", "range"),
+        default=("sticky-lag-aware", "lag-aware", "sticky", "fair", "roundrobin", "range"),
         min_length=1,
         description="Candidates, each computed on the same snapshot.",
     )
     options: dict[str, dict[str, Any]] = Field(
         default_factory=dict, description="Assignor name to its options."
     )
-    choose: Literal["lightest", "first"] = Field(
-        default="lightest",
-        description="lightest: the lightest heaviest member, then the fewest moves, then the "
-        "order of `assignors`. first: the first of `assignors`.",
+    choose: Literal["first", "lightest"] = Field(
+        default="first",
+        description="first: the first of `assignors`; the others are for comparison. lightest: the "
+        "lightest heaviest member, then the fewest moves, then the order of `assignors`.",
     )
     min_improvement: float = Field(
         default=0.01,

@@ -9,7 +9,15 @@ import os
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+)
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -18,6 +26,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from assignors.registry import check_options
 from fairlead.errors import ConfigurationError
 from fairlead.policy import Discovery, Policy
 
@@ -101,6 +110,15 @@ class Settings(BaseSettings):
     spark: SparkSettings = SparkSettings()
     discovery: Discovery = Discovery()
     policies: tuple[Policy, ...] = ()
+
+    @field_validator("policies")
+    @classmethod
+    def _known_assignors(cls, policies: tuple[Policy, ...]) -> tuple[Policy, ...]:
+        """Refuse assignors and options that do not exist before any group is planned by them."""
+        for policy in policies:
+            for name in {**dict.fromkeys(policy.assignors), **policy.options}:
+                check_options(name, policy.options.get(name, {}))
+        return policies
 
     @property
     def warehouse_path(self) -> str:

@@ -15,7 +15,7 @@ def candidate(assignor: str, lag_max: int, moved: int = 1, placed: int = 0) -> C
 
 
 def policy(*assignors: str, **rules: Any) -> Policy:
-    return Policy(assignors=assignors or ("a", "b", "c"), **rules)
+    return Policy(assignors=assignors or ("a", "b", "c"), **{"choose": "lightest", **rules})
 
 
 def test_the_lightest_heaviest_member_wins() -> None:
