@@ -45,7 +45,7 @@ controller.listener.names=CONTROLLER
 listeners=PLAINTEXT://{host}:{port},CONTROLLER://{host}:{controller_port}
 advertised.listeners=PLAINTEXT://{host}:{port}
 listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
-log.dirs={data}
+log.dirs=data
 auto.create.topics.enable=false
 num.partitions=1
 default.replication.factor=1
@@ -87,6 +87,9 @@ class KafkaBroker:
         self._cluster_id = self.state_dir / "cluster.id"
         self.log = self.state_dir / "kafka.log"
         self._progress = progress
+        # Only to find the process by. What Kafka itself reads is relative to its working directory:
+        # its properties know neither commas nor every letter in a path.
+        self._mark = f"-Dfairlead.sandbox={self.state_dir}"
 
     @property
     def bootstrap_servers(self) -> str:
@@ -105,7 +108,7 @@ class KafkaBroker:
             return
         java, classpath = find_java(), os.pathsep.join(map(str, kafka_classpath(self._progress)))
         self.state_dir.mkdir(parents=True, exist_ok=True)
-        # Written anew each time: the directory may have been moved. The ports stay, for clients.
+        # Written anew each time, as this version has them. The ports stay, for clients.
         self._write_properties(self._ports() or _free_ports(2))
         if not self._cluster_id.exists():
             self._format(java, classpath)
@@ -113,8 +116,8 @@ class KafkaBroker:
             self.log.replace(self.log.with_suffix(".previous.log"))
         processes.spawn(
             [
-                *(str(java), *JVM_OPTIONS, *LOGGING_OPTIONS),
-                *("-cp", classpath, "kafka.Kafka", str(self._properties)),
+                *(str(java), *JVM_OPTIONS, *LOGGING_OPTIONS, self._mark),
+                *("-cp", classpath, "kafka.Kafka", self._properties.name),
             ],
             log=self.log,
             cwd=self.state_dir,
@@ -156,7 +159,7 @@ class KafkaBroker:
             processes.end(process, signal.SIGKILL, grace_s=STOP_GRACE_S)
 
     def _is_broker(self, command: Sequence[str]) -> bool:
-        return list(command[-2:]) == ["kafka.Kafka", str(self._properties)]
+        return self._mark in command
 
     def _ports(self) -> list[int] | None:
         """Return the broker's and its controller's port, or None before the first start."""
@@ -170,9 +173,7 @@ class KafkaBroker:
     def _write_properties(self, ports: list[int]) -> None:
         port, controller_port = ports
         self._properties.write_text(
-            _PROPERTIES.format(
-                host=HOST, port=port, controller_port=controller_port, data=self.state_dir / "data"
-            )
+            _PROPERTIES.format(host=HOST, port=port, controller_port=controller_port)
         )
 
     def _port_taken(self) -> bool:
@@ -186,8 +187,9 @@ class KafkaBroker:
             [
                 *(str(java), "-XX:TieredStopAtLevel=1", "-cp", classpath),
                 *("kafka.tools.StorageTool", "format", "--cluster-id", cluster_id),
-                *("--config", str(self._properties)),
+                *("--config", self._properties.name),
             ],
+            cwd=self.state_dir,
             capture_output=True,
             text=True,
             check=False,

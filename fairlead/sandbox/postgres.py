@@ -89,9 +89,10 @@ class Postgres:
             self._socket_dir.rmdir()  # it may be outside the state directory
 
     def kill(self) -> None:
-        """End the server as a crash would (SIGKILL)."""
+        """End the server and its sessions as a crash would (SIGKILL)."""
         if process := self.process():
-            processes.end(process, signal.SIGKILL, grace_s=STOP_GRACE_S)
+            for one in (process, *process.children()):
+                processes.end(one, signal.SIGKILL, grace_s=STOP_GRACE_S)
 
     @property
     def _socket_dir(self) -> Path:

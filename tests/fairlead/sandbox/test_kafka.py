@@ -93,7 +93,7 @@ def test_moved_directory_is_another_broker(broker: KafkaBroker, tmp_path: Path) 
     """A state directory that was moved brings its data along and touches the old place no more."""
     broker.start()
     broker.stop()
-    moved = KafkaBroker(broker.state_dir.rename(tmp_path / "moved"))
+    moved = KafkaBroker(broker.state_dir.rename(tmp_path / "moved, to a plâce with = signs"))
     try:
         moved.start()
         assert not broker.state_dir.exists()

@@ -62,7 +62,7 @@ def _processes(sandbox: Sandbox) -> list[list[str]]:
         for process in psutil.process_iter(["cmdline"])
         if process.pid != psutil.Process().pid
     ]
-    return [line for line in lines if any(str(sandbox.state_dir / "") in part for part in line)]
+    return [line for line in lines if any(str(sandbox.state_dir) in part for part in line)]
 
 
 def _wait_held(holder: "subprocess.Popen[str]") -> None:
