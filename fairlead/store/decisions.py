@@ -5,6 +5,7 @@ group's lock (`plans`).
 """
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any, Final
 from uuid import uuid4
 
@@ -108,6 +109,13 @@ def stored_decision(
         plan=plans[0] if plans else None,
         created=created,
     )
+
+
+def plain_number(value: Any) -> Any:
+    """Return a numeric column's value as the int or float that a metric is."""
+    if not isinstance(value, Decimal):
+        return value
+    return int(value) if value == value.to_integral_value() else float(value)
 
 
 def metric_columns(metrics: Mapping[str, Any] | None) -> dict[str, Any]:

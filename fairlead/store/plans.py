@@ -19,7 +19,13 @@ from sqlalchemy import Connection, Engine, select, text
 from sqlalchemy.dialects.postgresql import insert
 
 from fairlead.errors import PlanStateError
-from fairlead.store.decisions import insert_decision, metric_columns, propose, stored_decision
+from fairlead.store.decisions import (
+    insert_decision,
+    metric_columns,
+    plain_number,
+    propose,
+    stored_decision,
+)
 from fairlead.store.engine import transaction
 from fairlead.store.lag import insert_lag
 from fairlead.store.models import METRICS, Balance, Plan, PlanAdoption
@@ -187,7 +193,7 @@ class PlanStore:
         )
         with transaction(self._engine) as connection:
             row = connection.execute(predicted).mappings().one()
-        return {name: row[name] for name in METRICS}
+        return {name: plain_number(row[name]) for name in METRICS}
 
     def history(self, group: str) -> list[dict[str, Any]]:
         """Return the view `plan_history` of a group, a dict a version, oldest first."""

@@ -93,10 +93,12 @@ class StoredPlan:
 
     Parameters
     ----------
+    reason
+        Why a plan was made, and why from this candidate.
+    document
+        The exact bytes that are published.
     sha256, approved_sha256
         The stored hash of `document`, and the hash that the approval names; None: not approved.
-    moved, placed
-        Partitions that change owner, and that get one for the first time.
     topic, partition, record_offset
         Where it was published; None: it was not.
     """

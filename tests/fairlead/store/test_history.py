@@ -177,3 +177,46 @@ def test_balance_history_tells_the_kinds_apart(
         ("predicted", "sticky", 110_000, Decimal("1.048")),
         ("achieved", "sticky", 0, None),
     ]
+
+
+def test_a_prediction_comes_back_as_it_was_stored(store: PlanStore, propose: Plans) -> None:
+    """Whole numbers are whole again, whatever the column's type."""
+    predicted = store.predicted(propose())
+    assert (predicted["lag_max"], predicted["lag_mean"], predicted["gap"]) == (
+        110_000,
+        105_000.0,
+        0.05,
+    )
+    assert type(predicted["lag_max"]) is int
+
+
+def test_a_plan_that_nobody_looked_at_yet_is_found(
+    store: PlanStore, publish: Plans, metrics: Callable[..., dict[str, Any]]
+) -> None:
+    """Until adoption is recorded once; the same version of another group does not count."""
+    plans = [publish("s1", group=group) for group in ("a", "b")]
+    store.record_adoption(
+        "a",
+        1,
+        observed_at=plans[0].snapshot_at,
+        snapshot_id="s1",
+        planned=3,
+        as_planned=3,
+        achieved=metrics(),
+    )
+    assert store.unobserved(plans) == {("b", 1)}
+    assert store.unobserved([]) == set()
+
+
+def test_plans_are_found_by_state(store: PlanStore, publish: Plans, propose: Plans) -> None:
+    """In any of some states, of all groups or of some."""
+    publish("s1", group="a")
+    propose("s2", group="a")
+    propose("s1", group="b")
+
+    def found(*states: str, groups: list[str] | None = None) -> list[tuple[str, int]]:
+        return [(plan.group, plan.version) for plan in store.in_state(*states, groups=groups)]
+
+    assert found("proposed") == [("a", 2), ("b", 1)]
+    assert found("proposed", "published", groups=["a"]) == [("a", 1), ("a", 2)]
+    assert found("proposed", groups=[]) == []
