@@ -30,6 +30,7 @@ GRACE_S: Final = 5.0
 _UNREACHABLE: Final = frozenset(
     {
         KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001 - so librdkafka names its local errors
+        KafkaError._MSG_TIMED_OUT,  # noqa: SLF001 - the same
         KafkaError._TIMED_OUT,  # noqa: SLF001 - the same
         KafkaError._TIMED_OUT_QUEUE,  # noqa: SLF001 - the same
         KafkaError._TRANSPORT,  # noqa: SLF001 - the same
@@ -131,7 +132,7 @@ def backoff(timeout_s: float) -> dict[str, Any]:
     A request that took its whole timeout is not repeated.
     """
     return {
-        "wait": wait_exponential_jitter(initial=0.1, max=2.0, jitter=0.1),
+        "wait": wait_exponential_jitter(multiplier=0.1, max=2.0, jitter=0.1),
         "stop": stop_after_attempt(ATTEMPTS) | stop_after_delay(timeout_s),
     }
 

@@ -18,7 +18,7 @@ from kafka.errors import BrokerResponseError, KafkaError
 from tenacity import Retrying, retry_if_exception, retry_if_result, stop_after_delay, wait_fixed
 
 from fairlead.errors import ConfigurationError, GroupError, KafkaUnavailableError
-from fairlead.kafka.answers import backoff, kafka_error
+from fairlead.kafka.answers import GRACE_S, backoff, kafka_error
 from fairlead.kafka.descriptions import (
     CONSUMER_PROTOCOL,
     REBALANCING,
@@ -269,12 +269,22 @@ class KafkaGateway:
 
     def _open_member_admin(self) -> KafkaAdminClient:
         if self._member_admin is None:
+            self._require_broker()
             timeout_ms = int(self._timeout_s * 1000)
             settings: dict[str, Any] = {"client_id": "fairlead", **self._member_settings}
             self._member_admin = KafkaAdminClient(
                 **settings, request_timeout_ms=timeout_ms, bootstrap_timeout_ms=timeout_ms
             )
         return self._member_admin
+
+    def _require_broker(self) -> None:
+        """Check that some broker answers; kafka-python leaks its sockets where none does."""
+        cluster = self._open_admin().describe_cluster(request_timeout=self._timeout_s)
+        try:
+            cluster.result(self._timeout_s + GRACE_S)  # type: ignore[attr-defined] # a future, whatever the stubs say
+        except KafkaException as error:
+            why = kafka_error(error).str()
+            raise KafkaUnavailableError(f"Kafka does not answer: {why}") from error
 
     def _close_member_admin(self) -> None:
         if self._member_admin is not None:

@@ -55,10 +55,6 @@ def kafka_python_settings(librdkafka: Mapping[str, Any]) -> dict[str, Any]:
     >>> kafka_python_settings({"bootstrap.servers": "k:9093", "security.protocol": "ssl",
     ...                        "ssl.ca.location": "ca.pem", "linger.ms": "5"})
     {'bootstrap_servers': 'k:9093', 'security_protocol': 'SSL', 'ssl_cafile': 'ca.pem'}
-    >>> kafka_python_settings({"ssl.ca.pem": "..."})
-    Traceback (most recent call last):
-    ...
-    fairlead.errors.ConfigurationError: kafka.properties: ssl.ca.pem cannot be used here: ...
     """
     translated: dict[str, Any] = {}
     untranslatable = []

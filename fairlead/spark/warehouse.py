@@ -8,6 +8,7 @@ group costs milliseconds, and a snapshot can cover thousands.
 """
 
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
@@ -32,7 +33,7 @@ class Warehouse:
     """
 
     def __init__(self, path: str) -> None:
-        self._path = path.rstrip("/")
+        self._path = path.rstrip("/") if "://" in path else str(Path(path).absolute())
         self._files, self._root = fs.FileSystem.from_uri(self._path)
 
     def write_snapshot(self, snapshot: GroupSnapshot) -> None:

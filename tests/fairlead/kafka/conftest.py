@@ -1,0 +1,126 @@
+"""Consumer groups on the run's broker."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from kafka.admin import KafkaAdminClient
+from kafka.protocol.consumer import JoinGroupRequest, SyncGroupRequest
+
+from fairlead.kafka.gateway import KafkaGateway
+from fairlead.settings import Settings
+
+Join = Callable[..., list[Consumer]]
+Produce = Callable[[str, list[int]], None]
+Commit = Callable[[str, dict[tuple[str, int], int]], None]
+DEADLINE_S = 30.0
+
+
+@pytest.fixture
+def gateway(settings: Settings) -> Iterator[KafkaGateway]:
+    """Return a gateway to the run's broker."""
+    with KafkaGateway(settings.kafka) as gateway:
+        yield gateway
+
+
+@pytest.fixture
+def join(settings: Settings) -> Iterator[Join]:
+    """Return a function that has consumers join a group and waits until all partitions are owned.
+
+    `join(group, topics, partitions, configurations) -> consumers`; they leave when the test ends.
+    """
+    with ExitStack() as leaving:
+
+        def join(
+            group: str, topics: list[str], partitions: int, configurations: list[dict[str, Any]]
+        ) -> list[Consumer]:
+            consumers = []
+            for configuration in configurations:
+                consumer = Consumer(
+                    settings.kafka.librdkafka(
+                        **{"group.id": group, "enable.auto.commit": False, **configuration}
+                    )
+                )
+                leaving.callback(consumer.close)
+                consumer.subscribe(topics)
+                consumers.append(consumer)
+            deadline = time.monotonic() + DEADLINE_S
+            while sum(len(consumer.assignment()) for consumer in consumers) < partitions:
+                assert time.monotonic() < deadline, "the group did not settle"
+                for consumer in consumers:
+                    consumer.poll(0.05)
+            return consumers
+
+        yield join
+
+
+@pytest.fixture
+def produce(settings: Settings) -> Produce:
+    """Return a function that appends so many records to each partition of a topic."""
+    producer = Producer(settings.kafka.librdkafka())
+
+    def produce(topic: str, counts: list[int]) -> None:
+        for partition, count in enumerate(counts):
+            for number in range(count):
+                producer.produce(topic, b"record", key=str(number), partition=partition)
+        assert producer.flush(DEADLINE_S) == 0
+
+    return produce
+
+
+@pytest.fixture
+def commit(settings: Settings) -> Commit:
+    """Return a function that commits offsets for a group as a lone consumer without members."""
+
+    def commit(group: str, offsets: dict[tuple[str, int], int]) -> None:
+        consumer = Consumer(settings.kafka.librdkafka(**{"group.id": group}))
+        consumer.commit(
+            offsets=[TopicPartition(*partition, offset) for partition, offset in offsets.items()],
+            asynchronous=False,
+        )
+        consumer.close()
+
+    return commit
+
+
+@pytest.fixture
+def join_raw(settings: Settings) -> Iterator[Callable[[str, bytes], None]]:
+    """Return a function by which one member joins a group with any bytes for metadata.
+
+    `join_raw(group, metadata, settle=True)`; without `settle`, its leader never assigns anything.
+    """
+    admin = KafkaAdminClient(bootstrap_servers=settings.kafka.bootstrap_servers)
+
+    def ask(request: Any) -> Any:
+        answer = admin._manager.run(admin._manager.send, request)  # noqa: SLF001 - no public way to misbehave
+        assert answer.error_code == 0
+        return answer
+
+    def join(group: str, metadata: bytes, *, settle: bool = True) -> None:
+        joined = ask(
+            JoinGroupRequest(
+                group_id=group,
+                session_timeout_ms=30_000,
+                rebalance_timeout_ms=30_000,
+                member_id="",
+                protocol_type="consumer",
+                protocols=[("range", metadata)],
+                max_version=3,  # later ones have a member ask for its id first
+            )
+        )
+        if settle:
+            ask(
+                SyncGroupRequest(
+                    group_id=group,
+                    generation_id=joined.generation_id,
+                    member_id=joined.member_id,
+                    assignments=[(joined.member_id, b"")],
+                    max_version=2,
+                )
+            )
+
+    yield join
+    admin.close()

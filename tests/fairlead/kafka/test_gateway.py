@@ -1,0 +1,350 @@
+"""The gateway on a real broker: what it tells of groups, good and bad ones."""
+
+# ruff: noqa: PLR0917 - pytest passes fixtures by name
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from confluent_kafka.admin import AdminClient, NewPartitions
+
+from fairlead.errors import ConfigurationError, GroupError, KafkaUnavailableError
+from fairlead.kafka.gateway import KafkaGateway
+from fairlead.kafka.offsets import committed_offsets, log_offsets, partition_counts
+from fairlead.kafka.snapshot import GROUPS, MEMBERS, OFFSETS, GroupSnapshot
+from fairlead.settings import KafkaSettings, Settings
+
+pytestmark = pytest.mark.kafka
+Fixture = Callable[..., Any]
+
+
+@pytest.fixture
+def admin(settings: Settings) -> AdminClient:
+    """Return librdkafka's admin client."""
+    return AdminClient(settings.kafka.librdkafka())
+
+
+def offsets_of(snapshot: GroupSnapshot) -> list[tuple[Any, ...]]:
+    """Return partition, begin, end, committed of each row."""
+    names = ("partition", "begin_offset", "end_offset", "committed_offset")
+    return [tuple(row[name] for name in names) for row in snapshot.offsets.to_pylist()]
+
+
+def errors_of(table: pa.Table) -> list[str | None]:
+    return list(table["error"].to_pylist())
+
+
+def test_lists_groups_with_and_without_members(
+    gateway: KafkaGateway, kafka_topic: Fixture, join: Fixture, commit: Fixture, unique_name: str
+) -> None:
+    """Groups with members, and groups that all members left, are listed; mere commits are not."""
+    topic = kafka_topic()
+    join(f"{unique_name}-live", [topic], 1, [{}])
+    (leaver,) = join(f"{unique_name}-left", [topic], 1, [{}])
+    leaver.unsubscribe()
+    commit(f"{unique_name}-mere", {(topic, 0): 0})
+
+    mine = [group for group in gateway.list_groups() if group.startswith(unique_name)]
+
+    assert mine == [f"{unique_name}-left", f"{unique_name}-live"]
+
+
+def test_snapshot_tells_where_a_group_stands(
+    gateway: KafkaGateway,
+    kafka_topic: Fixture,
+    join: Fixture,
+    produce: Fixture,
+    commit: Fixture,
+    unique_name: str,
+) -> None:
+    """Committed, begin and end offsets of every partition; null where nothing was committed."""
+    topic = kafka_topic(partitions=3)
+    produce(topic, [5, 7, 0])
+    commit(unique_name, {(topic, 0): 2})
+    join(unique_name, [topic], 3, [{"client.id": "a"}, {"client.id": "b"}])
+
+    snapshot = gateway.snapshot([unique_name], cohorts={unique_name: "some"})
+
+    assert offsets_of(snapshot) == [(0, 0, 5, 2), (1, 0, 7, None), (2, 0, 0, None)]
+    assert errors_of(snapshot.offsets) == [None, None, None]
+    assert snapshot.groups.select(["cohort", "state", "protocol", "error"]).to_pylist() == [
+        {"cohort": "some", "state": "Stable", "protocol": "range", "error": None}
+    ]
+    schemas = [table.schema for table in snapshot.tables.values()]
+    assert schemas == [OFFSETS, MEMBERS, GROUPS]
+
+
+def test_snapshot_tells_who_the_members_are(
+    gateway: KafkaGateway, kafka_topic: Fixture, join: Fixture, unique_name: str
+) -> None:
+    """Members are called by instance id, else by a client id of their own, else by member id."""
+    topic = kafka_topic(partitions=4)
+    configurations = [
+        {"group.instance.id": "static", "client.id": "same"},
+        {"client.id": "same"},
+        {"client.id": "same"},
+        {"client.id": "single"},
+    ]
+    join(unique_name, [topic], 4, configurations)
+
+    members = gateway.snapshot([unique_name]).members.to_pylist()
+
+    names = {row["member"] for row in members}
+    assert {"static", "single"} < names
+    twins = [row for row in members if row["client_id"] == "same" and not row["instance_id"]]
+    assert {row["member"] for row in twins} == {row["member_id"] for row in twins}
+    assert [row["topics"] for row in members] == [[topic]] * 4
+    owned = sorted(entry["partition"] for row in members for entry in row["partitions"])
+    assert owned == [0, 1, 2, 3]
+
+
+def test_a_subscription_may_name_absent_topics(
+    gateway: KafkaGateway, kafka_topic: Fixture, join: Fixture, unique_name: str
+) -> None:
+    """The snapshot covers every subscribed topic that exists; the others are no error."""
+    first, second = sorted([kafka_topic(), kafka_topic(partitions=2)])
+    join(unique_name, [first, second, f"{unique_name}-absent"], 3, [{"client.id": "a"}])
+
+    snapshot = gateway.snapshot([unique_name])
+
+    assert sorted(set(snapshot.offsets["topic"].to_pylist())) == [first, second]
+    assert errors_of(snapshot.groups) == [None]
+
+
+def test_a_group_that_everybody_left_keeps_its_commits(
+    gateway: KafkaGateway, kafka_topic: Fixture, produce: Fixture, commit: Fixture, unique_name: str
+) -> None:
+    """An empty group is no error: it has offsets and no members."""
+    topic = kafka_topic()
+    produce(topic, [3])
+    commit(unique_name, {(topic, 0): 1})
+
+    snapshot = gateway.snapshot([unique_name])
+
+    assert offsets_of(snapshot) == [(0, 0, 3, 1)]
+    assert snapshot.members.num_rows == 0
+    assert snapshot.groups.select(["state", "error"]).to_pylist() == [
+        {"state": "Empty", "error": None}
+    ]
+
+
+def test_a_deleted_topic_leaves_its_commits_with_an_error(
+    gateway: KafkaGateway,
+    admin: AdminClient,
+    kafka_topic: Fixture,
+    produce: Fixture,
+    commit: Fixture,
+    unique_name: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A topic that vanishes after its offsets were committed is a note in its rows, no failure."""
+    kept, gone = kafka_topic(f"{unique_name}-a"), kafka_topic(f"{unique_name}-b")
+    produce(kept, [2])
+    produce(gone, [2])
+    commit(unique_name, {(kept, 0): 1, (gone, 0): 1})
+
+    # Deleting a topic deletes its commits, too, a moment later: delete between the two questions.
+    def delete_then_count(*arguments: Any) -> Any:
+        admin.delete_topics([gone])[gone].result(30)
+        return partition_counts(*arguments)
+
+    monkeypatch.setattr("fairlead.kafka.gateway.partition_counts", delete_then_count)
+    snapshot = gateway.snapshot([unique_name])
+
+    assert offsets_of(snapshot) == [(0, 0, 2, 1), (0, None, None, 1)]
+    assert errors_of(snapshot.offsets) == [None, "The partition does not exist any more"]
+    assert errors_of(snapshot.groups) == [None]
+
+
+def test_a_topic_deleted_before_its_offsets_are_read_has_an_error(
+    gateway: KafkaGateway,
+    admin: AdminClient,
+    kafka_topic: Fixture,
+    commit: Fixture,
+    unique_name: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A topic that vanishes after its partitions were counted is treated alike."""
+    gone = kafka_topic(partitions=2)
+    commit(unique_name, {(gone, 0): 0})
+
+    def delete_then_ask(*arguments: Any) -> Any:
+        admin.delete_topics([gone])[gone].result(30)
+        return log_offsets(*arguments)
+
+    monkeypatch.setattr("fairlead.kafka.gateway.log_offsets", delete_then_ask)
+    snapshot = gateway.snapshot([unique_name])
+
+    assert offsets_of(snapshot) == [(0, None, None, 0), (1, None, None, None)]
+    assert set(errors_of(snapshot.offsets)) == {"The partition does not exist any more"}
+    assert errors_of(snapshot.groups) == [None]
+
+
+def test_a_topic_that_grew_has_all_its_partitions(
+    gateway: KafkaGateway,
+    admin: AdminClient,
+    kafka_topic: Fixture,
+    join: Fixture,
+    unique_name: str,
+) -> None:
+    """Partitions added since the members' last rebalance are there, owned by nobody."""
+    topic = kafka_topic()
+    join(unique_name, [topic], 1, [{"client.id": "a"}])
+    admin.create_partitions([NewPartitions(topic, 3)])[topic].result(30)
+    deadline = time.monotonic() + 30
+    while len(admin.list_topics(topic, timeout=10).topics[topic].partitions) < 3:
+        assert time.monotonic() < deadline, "the topic did not grow"
+
+    snapshot = gateway.snapshot([unique_name])
+
+    assert [row[0] for row in offsets_of(snapshot)] == [0, 1, 2]
+    assert snapshot.members["partitions"].to_pylist() == [[{"topic": topic, "partition": 0}]]
+
+
+@pytest.mark.parametrize("metadata", [b"\xff\xff\xff\xff", b"\x00\x01\x00", b"\x00\x00\x7f\xff"])
+def test_undecodable_metadata_concerns_one_group(
+    gateway: KafkaGateway,
+    kafka_topic: Fixture,
+    join: Fixture,
+    join_raw: Fixture,
+    unique_name: str,
+    metadata: bytes,
+) -> None:
+    """A member whose metadata is no consumer protocol is an error of its group alone."""
+    join_raw(f"{unique_name}-bad", metadata)
+    join(f"{unique_name}-good", [kafka_topic()], 1, [{"client.id": "a"}])
+
+    snapshot = gateway.snapshot([f"{unique_name}-good", f"{unique_name}-bad"])
+
+    bad, good = errors_of(snapshot.groups)
+    assert bad is not None
+    assert good is None
+    assert snapshot.members["member"].to_pylist() == ["a"]
+
+
+def test_a_member_without_a_subscription_reads_nothing(
+    gateway: KafkaGateway, join_raw: Fixture, unique_name: str
+) -> None:
+    """An empty subscription is a member like any other, with no topics."""
+    join_raw(unique_name, b"\x00\x00" + b"\x00\x00\x00\x00" + b"\x00\x00\x00\x00")
+
+    snapshot = gateway.snapshot([unique_name])
+
+    assert snapshot.members["topics"].to_pylist() == [[]]
+    assert errors_of(snapshot.groups) == [None]
+
+
+def test_a_rebalance_that_does_not_end_is_an_error(
+    settings: Settings, join_raw: Fixture, unique_name: str
+) -> None:
+    """A group that does not settle in time is reported; its members are not guessed."""
+    join_raw(unique_name, b"\x00\x00" + b"\x00\x00\x00\x00" + b"\x00\x00\x00\x00", settle=False)
+    impatient = settings.kafka.model_copy(update={"request_timeout_s": 1.0})
+
+    with KafkaGateway(impatient) as gateway:
+        snapshot = gateway.snapshot([unique_name])
+
+    (error,) = errors_of(snapshot.groups)
+    assert error is not None
+    assert "rebalancing (CompletingRebalance)" in error
+
+
+def test_a_group_of_kip_848_says_what_fairlead_needs(
+    gateway: KafkaGateway, kafka_topic: Fixture, join: Fixture, unique_name: str
+) -> None:
+    """Under the consumer protocol of KIP-848 the broker assigns; the error says what to set."""
+    join(unique_name, [kafka_topic()], 1, [{"group.protocol": "consumer"}])
+
+    (error,) = errors_of(gateway.snapshot([unique_name]).groups)
+
+    assert error is not None
+    assert "group.protocol=classic" in error
+
+
+def test_an_absent_group_concerns_no_other(
+    gateway: KafkaGateway, kafka_topic: Fixture, commit: Fixture, unique_name: str
+) -> None:
+    """A group that does not exist has an error; the one beside it is complete."""
+    commit(f"{unique_name}-b", {(kafka_topic(), 0): 0})
+
+    snapshot = gateway.snapshot([f"{unique_name}-a", f"{unique_name}-b"])
+
+    assert errors_of(snapshot.groups) == ["The group does not exist (any more)", None]
+    assert snapshot.offsets["group"].to_pylist() == [f"{unique_name}-b"]
+
+
+def test_a_snapshot_of_no_groups_is_empty(gateway: KafkaGateway) -> None:
+    """Nothing asked, nothing answered: tables without rows, of the usual columns."""
+    snapshot = gateway.snapshot([])
+    assert [table.num_rows for table in snapshot.tables.values()] == [0, 0, 0]
+
+
+def test_end_offsets_are_read_after_committed_ones(
+    gateway: KafkaGateway,
+    kafka_topic: Fixture,
+    produce: Fixture,
+    commit: Fixture,
+    unique_name: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A consumer that keeps up while the snapshot is taken never seems to be ahead of the log."""
+    topic = kafka_topic()
+    produce(topic, [1])
+    commit(unique_name, {(topic, 0): 1})
+
+    def read_then_move_on(*arguments: Any) -> Any:
+        answer = committed_offsets(*arguments)
+        produce(topic, [4])
+        commit(unique_name, {(topic, 0): 5})
+        return answer
+
+    monkeypatch.setattr("fairlead.kafka.gateway.committed_offsets", read_then_move_on)
+
+    assert offsets_of(gateway.snapshot([unique_name])) == [(0, 0, 5, 1)]
+
+
+def test_live_group_is_what_members_own_now(
+    gateway: KafkaGateway, kafka_topic: Fixture, join: Fixture, unique_name: str
+) -> None:
+    """The live group has members, subscriptions and partition counts, as plans are based on."""
+    topic = kafka_topic(partitions=2)
+    absent = f"{unique_name}-absent"
+    join(unique_name, [topic, absent], 2, [{"client.id": "a"}, {"client.id": "b"}])
+
+    live = gateway.live_group(unique_name)
+
+    assert live.partition_counts == {topic: 2}
+    assert [(member.name, member.topics) for member in live.members] == [
+        ("a", (topic,)),
+        ("b", (topic,)),
+    ]
+    assert sorted(p for m in live.members for p in m.partitions[topic]) == [0, 1]
+
+
+def test_live_group_that_is_absent_raises(gateway: KafkaGateway, unique_name: str) -> None:
+    """Who asks for one group gets its error as an exception that names it."""
+    with pytest.raises(GroupError, match=f"Group {unique_name}: The group does not exist"):
+        gateway.live_group(unique_name)
+
+
+@pytest.mark.parametrize("question", ["list_groups", "snapshot"])
+def test_an_unreachable_broker_is_worth_a_retry(question: str) -> None:
+    """Without an answer in time the error says so, and says it in time."""
+    settings = KafkaSettings(bootstrap_servers="127.0.0.1:1", request_timeout_s=1.0)
+    started = time.monotonic()
+    with (
+        KafkaGateway(settings) as gateway,
+        pytest.raises(KafkaUnavailableError, match="does not answer"),
+    ):
+        gateway.list_groups() if question == "list_groups" else gateway.snapshot(["any"])
+    assert time.monotonic() - started < 10
+
+
+def test_an_unknown_setting_is_named_without_its_value() -> None:
+    """A mistyped librdkafka setting stops the gateway at once; its value may be a secret."""
+    settings = KafkaSettings(properties={"sasl.pasword": "hunter2"})  # type: ignore[dict-item]
+    with pytest.raises(ConfigurationError, match=r"sasl\.pasword") as caught:
+        KafkaGateway(settings).__enter__()
+    assert "hunter2" not in str(caught.value)

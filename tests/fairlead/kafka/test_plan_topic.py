@@ -1,0 +1,133 @@
+"""The plan topic on a real broker."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
+from kafka import KafkaProducer
+
+from fairlead.errors import ConfigurationError, KafkaUnavailableError
+from fairlead.kafka.plan_topic import LARGEST_PLAN_BYTES, PlanTopic, partition_of
+from fairlead.settings import KafkaSettings, Settings
+
+pytestmark = pytest.mark.kafka
+
+
+@pytest.fixture
+def own(settings: Settings, unique_name: str) -> Iterator[KafkaSettings]:
+    """Return settings of a plan topic of the test's own, with six partitions."""
+    yield settings.kafka.model_copy(update={"plan_topic": unique_name, "plan_topic_partitions": 6})
+    admin = AdminClient(settings.kafka.librdkafka())
+    if unique_name in admin.list_topics(timeout=30).topics:
+        admin.delete_topics([unique_name])[unique_name].result(30)
+
+
+@pytest.fixture
+def topic(own: KafkaSettings) -> Iterator[PlanTopic]:
+    """Return the plan topic, created."""
+    with PlanTopic(own) as topic:
+        topic.ensure()
+        yield topic
+
+
+def test_ensure_creates_a_compacted_topic_once(topic: PlanTopic, own: KafkaSettings) -> None:
+    """The topic is compacted, takes large plans, and a second call finds it right."""
+    topic.ensure()
+    admin = AdminClient(own.librdkafka())
+    resource = ConfigResource(ResourceType.TOPIC, own.plan_topic)
+    config = admin.describe_configs([resource])[resource].result(30)
+    assert config["cleanup.policy"].value == "compact"
+    assert config["max.message.bytes"].value == str(LARGEST_PLAN_BYTES)
+    assert len(admin.list_topics(own.plan_topic, timeout=30).topics[own.plan_topic].partitions) == 6
+
+
+def test_ensure_refuses_a_topic_that_forgets(
+    own: KafkaSettings, kafka_topic: Callable[..., Any]
+) -> None:
+    """A topic whose cleanup deletes plans is refused, with the command that repairs it."""
+    name = kafka_topic(config={"cleanup.policy": "delete"})
+    forgetful = own.model_copy(update={"plan_topic": name})
+    with (
+        PlanTopic(forgetful) as topic,
+        pytest.raises(ConfigurationError, match=r"cleanup\.policy=delete.*kafka-configs\.sh"),
+    ):
+        topic.ensure()
+
+
+def test_the_newest_record_of_a_group_is_read_back(topic: PlanTopic) -> None:
+    """Bytes, headers and position come back as published; other groups' records do not matter."""
+    topic.publish("orders", b"one", [("sha256", b"1")])
+    position = topic.publish("orders", b"two", [("sha256", b"2"), ("format", b"1")])
+    topic.publish("audit", b"other", [])
+
+    record = topic.read("orders")
+
+    assert record is not None
+    assert (record.value, record.headers, record.position) == (
+        b"two",
+        [("sha256", b"2"), ("format", b"1")],
+        position,
+    )
+
+
+def test_a_tombstone_is_a_record_without_a_value(topic: PlanTopic) -> None:
+    """A group that was retired is told from one that never had a plan."""
+    topic.publish("orders", b"one", [])
+    topic.publish("orders", None, [])
+
+    record = topic.read("orders")
+
+    assert record is not None
+    assert record.value is None
+    assert topic.read("another") is None
+
+
+def test_keys_land_where_kafkas_default_partitioner_puts_them(
+    topic: PlanTopic, own: KafkaSettings
+) -> None:
+    """Another client's producer puts the same keys into the same partitions."""
+    groups = ["orders", "a", "b-2", "größe", "群", "x" * 200]
+    producer = KafkaProducer(bootstrap_servers=own.bootstrap_servers)
+    theirs = [
+        producer.send(own.plan_topic, b"", key=group.encode()).get(30).partition for group in groups
+    ]
+    producer.close()
+    assert [topic.publish(group, b"", []).partition for group in groups] == theirs
+    assert [partition_of(group.encode(), 6) for group in groups] == theirs
+
+
+def test_large_plans_are_taken_and_too_large_ones_refused(topic: PlanTopic) -> None:
+    """A plan of several megabytes goes through; beyond the limit the error is permanent."""
+    large = bytes(LARGEST_PLAN_BYTES * 3 // 4)
+    topic.publish("orders", large, [])
+    record = topic.read("orders")
+    assert record is not None
+    assert record.value == large
+    with pytest.raises(ConfigurationError, match=r"plan of group orders.*size"):
+        topic.publish("orders", bytes(LARGEST_PLAN_BYTES + 1), [])
+
+
+def test_reading_an_absent_topic_says_so(own: KafkaSettings) -> None:
+    """Nothing was ever published: the error names the topic."""
+    with (
+        PlanTopic(own) as topic,
+        pytest.raises(ConfigurationError, match=f"Topic {own.plan_topic} cannot be read"),
+    ):
+        topic.read("orders")
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        PlanTopic.ensure,
+        lambda topic: topic.publish("orders", b"", []),
+        lambda topic: topic.read("g"),
+    ],
+    ids=["ensure", "publish", "read"],
+)
+def test_an_unreachable_broker_is_worth_a_retry(act: Callable[[PlanTopic], Any]) -> None:
+    """Whatever is asked of a broker that does not answer, the error is transient and in time."""
+    settings = KafkaSettings(bootstrap_servers="127.0.0.1:1", request_timeout_s=1.0)
+    with PlanTopic(settings) as topic, pytest.raises(KafkaUnavailableError):
+        act(topic)

@@ -1,0 +1,89 @@
+"""Lag held against Kafka's own consumer-group tool, on a real broker."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from pyspark.sql import SparkSession
+
+from fairlead.kafka.gateway import KafkaGateway
+from fairlead.sandbox.tools import run_kafka_tool
+from fairlead.settings import Settings
+from fairlead.spark.lag import partition_lag
+from fairlead.spark.warehouse import Warehouse
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+TOOL = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+
+
+def lag_by_kafka(settings: Settings, group: str) -> dict[int, str]:
+    """Return partition to the tool's column LAG; `-` where it knows none."""
+    output = run_kafka_tool(
+        TOOL,
+        *("--bootstrap-server", settings.kafka.bootstrap_servers),
+        *("--describe", "--group", group),
+    )
+    header, *rows = [line.split() for line in output.splitlines() if line.strip()][-6:]
+    partition, lag = header.index("PARTITION"), header.index("LAG")
+    return {int(row[partition]): row[lag] for row in rows if row[0] == group}
+
+
+def commit(settings: Settings, group: str, topic: str, offsets: dict[int, int]) -> None:
+    consumer = Consumer(settings.kafka.librdkafka(**{"group.id": group}))
+    consumer.commit(
+        offsets=[TopicPartition(topic, partition, at) for partition, at in offsets.items()],
+        asynchronous=False,
+    )
+    consumer.close()
+
+
+def test_lag_equals_the_column_of_kafkas_tool(
+    settings: Settings,
+    spark: SparkSession,
+    kafka_topic: Any,
+    unique_name: str,
+    tmp_path: Path,
+) -> None:
+    """Plain, caught up, truncated below the commit, uncommitted: where Kafka knows, we agree.
+
+    The topic is compacted and its keys repeat, so that offsets outnumber records. Where nothing was
+    committed, Kafka's tool shows no lag; KAFKA-5337's rule has one.
+    """
+    topic = kafka_topic(partitions=5, config={"cleanup.policy": "compact,delete"})
+    producer = Producer(settings.kafka.librdkafka())
+    for partition, count in enumerate([50, 40, 30, 20, 10]):
+        for number in range(count):
+            producer.produce(topic, b"record", key=str(number % 3), partition=partition)
+    assert producer.flush(30) == 0
+    commit(settings, unique_name, topic, {0: 20, 1: 40, 2: 5})
+    # Truncated: partition 2 beyond the commit, partition 3 without any commit.
+    admin = AdminClient(settings.kafka.librdkafka())
+    cut = [TopicPartition(topic, 2, 10), TopicPartition(topic, 3, 15)]
+    for future in admin.delete_records(cut).values():
+        future.result(30)
+
+    with KafkaGateway(settings.kafka) as gateway:
+        snapshot = gateway.snapshot([unique_name])
+    warehouse = Warehouse(str(tmp_path))
+    warehouse.write_snapshot(snapshot)
+    offsets = warehouse.read(spark, "offsets", snapshot.snapshot_id)
+
+    def measured(policy: str) -> dict[int, tuple[int, str]]:
+        rows = partition_lag(offsets, {unique_name: policy}).collect()
+        return {row["partition"]: (row["lag"], row["status"]) for row in rows}
+
+    earliest, latest = measured("earliest"), measured("latest")
+    assert earliest == {
+        0: (30, "OK"),
+        1: (0, "OK"),
+        2: (25, "DATA_LOSS"),
+        3: (5, "OK"),
+        4: (10, "OK"),
+    }
+    assert {p: latest[p][0] for p in latest} == {0: 30, 1: 0, 2: 25, 3: 0, 4: 0}
+    by_kafka = lag_by_kafka(settings, unique_name)
+    assert {p: int(lag) for p, lag in by_kafka.items() if lag != "-"} == {
+        p: earliest[p][0] for p in (0, 1, 2)
+    }

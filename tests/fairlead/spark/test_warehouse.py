@@ -1,0 +1,90 @@
+"""The warehouse: what is written is read back, whole or not at all."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from fairlead.kafka.snapshot import GROUPS, MEMBERS, OFFSETS, GroupSnapshot, new_snapshot_id
+from fairlead.spark.warehouse import Warehouse
+
+NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+
+def snapshot_at(at: datetime) -> GroupSnapshot:
+    """Return a snapshot of one group that reads one partition."""
+    snapshot_id = new_snapshot_id(at)
+    offsets = {
+        "snapshot_id": snapshot_id,
+        "snapshot_at": at,
+        "group": "g",
+        "topic": "t",
+        "partition": 0,
+        "begin_offset": 0,
+        "end_offset": 5,
+    }
+    group = {"snapshot_id": snapshot_id, "snapshot_at": at, "group": "g", "cohort": "g"}
+    return GroupSnapshot(
+        snapshot_id=snapshot_id,
+        snapshot_at=at,
+        spread_s=0.0,
+        offsets=pa.Table.from_pylist([offsets], OFFSETS),
+        members=MEMBERS.empty_table(),
+        groups=pa.Table.from_pylist([group], GROUPS),
+    )
+
+
+def test_tables_come_back_as_they_were_written(tmp_path: Path) -> None:
+    """Values, types and time zones survive."""
+    warehouse, snapshot = Warehouse(str(tmp_path)), snapshot_at(NOON)
+    warehouse.write_snapshot(snapshot)
+    for name, table in snapshot.tables.items():
+        assert warehouse.load(name, snapshot.snapshot_id).equals(table)
+
+
+@pytest.mark.spark
+def test_spark_reads_what_was_written_and_the_other_way_round(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    """A table that went through Spark equals the one that did not."""
+    warehouse, snapshot = Warehouse(str(tmp_path)), snapshot_at(NOON)
+    warehouse.write_snapshot(snapshot)
+    warehouse.write("copy", "s", warehouse.read(spark, "offsets", snapshot.snapshot_id))
+    warehouse.write("copy", "s", warehouse.read(spark, "offsets", snapshot.snapshot_id))
+    assert warehouse.load("copy", "s").cast(OFFSETS).equals(snapshot.offsets)
+
+
+def test_an_unfinished_snapshot_is_none(tmp_path: Path) -> None:
+    """A run that dies before the last table, or within a file, leaves nothing to be found."""
+    warehouse, snapshot = Warehouse(str(tmp_path)), snapshot_at(NOON)
+    warehouse.write("offsets", snapshot.snapshot_id, snapshot.offsets)
+    (tmp_path / "groups" / snapshot.snapshot_id).mkdir(parents=True)
+    (tmp_path / "groups" / snapshot.snapshot_id / "_part-0.parquet").write_bytes(b"PAR1")
+    assert warehouse.snapshots() == []
+
+
+def test_what_was_not_written_is_not_found(tmp_path: Path) -> None:
+    """Reading a missing table names the table and the snapshot."""
+    warehouse = Warehouse(str(tmp_path))
+    assert warehouse.snapshots() == []
+    with pytest.raises(FileNotFoundError, match="no table lag of s"):
+        warehouse.load("lag", "s")
+
+
+@pytest.mark.spark
+def test_history_is_what_was_taken_shortly_before(tmp_path: Path, spark: SparkSession) -> None:
+    """Earlier snapshots within the history count; the snapshot itself and older ones do not."""
+    warehouse = Warehouse(str(tmp_path))
+    snapshots = [snapshot_at(NOON - timedelta(minutes=minutes)) for minutes in (90, 20, 10, 0)]
+    for snapshot in snapshots:
+        warehouse.write_snapshot(snapshot)
+    newest = snapshots[-1]
+
+    earlier = warehouse.earlier(spark, newest.snapshot_id, NOON)
+
+    assert earlier is not None
+    found = {row.snapshot_id for row in earlier.collect()}
+    assert found == {snapshots[1].snapshot_id, snapshots[2].snapshot_id}
+    assert warehouse.earlier(spark, snapshots[0].snapshot_id, snapshots[0].snapshot_at) is None
