@@ -5,6 +5,7 @@ modules of this package).
 """
 
 import json
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -13,6 +14,7 @@ from subprocess import Popen
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+from rich.status import Status
 
 from fairlead.demo.cluster import Consumers, create_backlog
 from fairlead.demo.report import GroupReport, Ownership
@@ -28,6 +30,8 @@ PLAN_TIMEOUT_S = 180.0
 ADOPT_TIMEOUT_S = 60.0
 DRAIN_TIMEOUT_S = 120.0
 POLL_S = 0.1
+
+DAGSTER_STEP = re.compile(r'Started execution of step "(\w+)"')
 
 NEXT_STEPS = """
 Where to go next
@@ -60,8 +64,8 @@ class _Demo:
             self._start_consumers()
             self._wait(lambda: all(map(_settled, self._all())), JOIN_TIMEOUT_S, "join their groups")
         before = {name: dict(consumers.owned) for name, consumers in self._planned.items()}
-        with self._step("Planning, through Dagster"):
-            self._plan()
+        with self._step("Planning, through Dagster") as status:
+            self._plan(status)
         plans = {group.name: self._published(group) for group in DEMO_GROUPS}
         with self._step("Consumers rejoin and adopt the plan"):
             self._wait(lambda: self._adopted(plans), ADOPT_TIMEOUT_S, "adopt the plan")
@@ -91,12 +95,18 @@ class _Demo:
                 Consumers(group, f"{group.name}-without-plan", bootstrap_servers, None, log)
             )
 
-    def _plan(self) -> None:
+    def _plan(self, status: Status) -> None:
         """Run the planning job over all groups in one run, as the schedule would."""
         log = self._directory / "planning.log"
         process = self._around.planner("planning", *self._planned, log=log)
+
+        def ended() -> bool:
+            if steps := DAGSTER_STEP.findall(log.read_text()):
+                status.update(f"Planning, through Dagster: {steps[-1]} ...")
+            return process.poll() is not None
+
         try:
-            self._wait(lambda: process.poll() is not None, PLAN_TIMEOUT_S, "be planned")
+            self._wait(ended, PLAN_TIMEOUT_S, "be planned")
         finally:
             _end(process)
         if process.returncode:
@@ -170,10 +180,10 @@ class _Demo:
             time.sleep(POLL_S)
 
     @contextmanager
-    def _step(self, what: str) -> Iterator[None]:
+    def _step(self, what: str) -> Iterator[Status]:
         started_at = time.monotonic()
-        with self._console.status(f"{what} ..."):
-            yield
+        with self._console.status(f"{what} ...") as status:
+            yield status
         self._console.print(f"[bold]{what}[/] [dim]{time.monotonic() - started_at:.1f} s[/]")
 
 
