@@ -2,9 +2,11 @@
 
 `fit` adapts a plan to who is really there and `decision` is what a group's leader decides from it;
 `members` says who the members are and what they tell each other; `plan_cache` and `plan_reader`
-keep the last good plan at hand; `rejoin` decides when a new plan is worth a rebalance. None of
-these knows a client library. `kafka_python` makes consumers of them.
+keep the last good plan at hand; `rejoin` decides when a new plan is worth a rebalance; `follower`
+carries one consumer through its rebalances. None of these knows a client library: `kafka_python`,
+with `kafka_python_source`, makes consumers of them.
 
 Numpy and the client library are all a consumer application needs. Followers need the classic
-group protocol (`group.protocol=classic`): under KIP-848 the broker assigns.
+group protocol (`group.protocol=classic`): under KIP-848 the broker assigns. A plan that expires
+is dropped at the next rebalance; it starts none.
 """

@@ -120,10 +120,10 @@ class PlanReader:
             try:
                 problem = self._tail()
             except Exception as error:  # noqa: BLE001 - whatever breaks, the consumer goes on
-                problem = f"{type(error).__name__}: {error}"
+                problem = f"{type(error).__name__}: {error}; the last good plan stays"
             if problem and problem != known_problem:
                 log.warning(
-                    "Group %s: cannot read plans (%s); trying again. The last good plan stays",
+                    "Group %s: cannot read plans, trying again: %s",
                     self._group,
                     problem,
                 )
@@ -138,7 +138,7 @@ class PlanReader:
         source = self._open_source()
         if source is None:
             self._publish(PlanState())
-            return "the plan topic does not exist, or may not be read"
+            return "the plan topic does not exist, or may not be read; there is no plan"
         try:
             log.info("Group %s: reading plans from %s", self._group, source)
             cache, at_end = self._new_cache(), False

@@ -5,12 +5,14 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime
+from queue import Empty, Queue
 from typing import Any
 
 import numpy as np
 from kafka import KafkaConsumer, KafkaProducer
 
 from fairlead.followers.kafka_python import PlanConsumer
+from fairlead.followers.plan_cache import PlanRecord
 from fairlead.plans.document import MemberShare, PlanDocument, record_headers
 from fairlead.sandbox import Services
 
@@ -54,6 +56,46 @@ def eventually(condition: Callable[[], bool], what: str, *, within_s: float = 30
     while not condition():
         assert time.monotonic() < deadline, f"not within {within_s:.0f} s: {what}"
         time.sleep(0.02)
+
+
+class ScriptedSource:
+    """A partition whose records the test puts in; reading an exception raises it."""
+
+    def __init__(self, *records: PlanRecord) -> None:
+        self.feed: Queue[PlanRecord | Exception] = Queue()
+        self.ended = threading.Event()
+        self.closed = False
+        self.reads = 0
+        for record in records:
+            self.feed.put(record)
+
+    def read(self, timeout_s: float) -> list[PlanRecord]:
+        """Return the next record, if there is one."""
+        self.reads += 1
+        try:
+            item = self.feed.get(timeout=min(timeout_s, 0.01))
+        except Empty:
+            return []
+        if isinstance(item, Exception):
+            raise item
+        return [item]
+
+    def at_end(self) -> bool:
+        """Whether the test has said so and all is read."""
+        return self.ended.is_set() and self.feed.empty()
+
+    def close(self) -> None:
+        """Note that the reader let go."""
+        self.closed = True
+
+
+def record(offset: int, version: int | None) -> PlanRecord:
+    """Return a record with a small plan of this version; None: a tombstone."""
+    if version is None:
+        return PlanRecord(offset, b"group", None)
+    plan = make_plan({"a": {"t": [0]}}, partition_counts={"t": 1}, version=version)
+    value = plan.to_bytes()
+    return PlanRecord(offset, b"group", value, tuple(record_headers(value)))
 
 
 class Member:

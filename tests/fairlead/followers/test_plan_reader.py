@@ -4,51 +4,12 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from queue import Empty, Queue
 
 import pytest
 
-from fairlead.followers.plan_cache import PlanCache, PlanRecord, PlanState
+from fairlead.followers.plan_cache import PlanCache, PlanState
 from fairlead.followers.plan_reader import PlanReader
-from fairlead.plans.document import record_headers
-from tests.fairlead.followers.helpers import eventually, make_plan
-
-
-class ScriptedSource:
-    """A partition whose records the test puts in; reading an exception raises it."""
-
-    def __init__(self, *records: PlanRecord) -> None:
-        self.feed: Queue[PlanRecord | Exception] = Queue()
-        self.ended = threading.Event()
-        self.closed = False
-        for record in records:
-            self.feed.put(record)
-
-    def read(self, timeout_s: float) -> list[PlanRecord]:
-        """Return the next record, if there is one."""
-        try:
-            item = self.feed.get(timeout=min(timeout_s, 0.01))
-        except Empty:
-            return []
-        if isinstance(item, Exception):
-            raise item
-        return [item]
-
-    def at_end(self) -> bool:
-        """Whether the test has said so and all is read."""
-        return self.ended.is_set() and self.feed.empty()
-
-    def close(self) -> None:
-        """Note that the reader let go."""
-        self.closed = True
-
-
-def record(offset: int, version: int | None) -> PlanRecord:
-    if version is None:
-        return PlanRecord(offset, b"group", None)
-    plan = make_plan({"a": {"t": [0]}}, partition_counts={"t": 1}, version=version)
-    value = plan.to_bytes()
-    return PlanRecord(offset, b"group", value, tuple(record_headers(value)))
+from tests.fairlead.followers.helpers import ScriptedSource, eventually, record
 
 
 def version(state: PlanState) -> int | None:
