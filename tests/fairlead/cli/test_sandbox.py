@@ -54,21 +54,23 @@ def test_services_stay_between_commands(fairlead: Fairlead, state_dir: Path) -> 
 
 
 def test_psql_speaks_to_the_plan_history(fairlead: Fairlead, state_dir: Path) -> None:
-    """Arguments go to psql, which finds the schema's tables without their schema's name."""
-    services = Sandbox(state_dir).start()
-    with psycopg.connect(services.postgres_url) as connection:
+    """Psql finds the schema's tables by their bare names, and leaves a stopped Postgres stopped."""
+    postgres = Sandbox(state_dir).postgres
+    postgres.start()
+    with psycopg.connect(postgres.url("fairlead")) as connection:
         connection.execute("CREATE SCHEMA fairlead")
         connection.execute("CREATE TABLE fairlead.plan_history AS SELECT 'orders' AS group_id")
+    postgres.stop()
     answer = fairlead("psql", "-At", "-c", "SELECT group_id FROM plan_history")
     assert (answer.returncode, answer.stdout, answer.stderr) == (0, "orders\n", "")
+    assert postgres.process() is None
 
 
-def test_psql_without_a_sandbox_says_how_to_start_one(fairlead: Fairlead) -> None:
+def test_psql_without_a_history_says_how_to_get_one(fairlead: Fairlead) -> None:
     """One line on standard error, no traceback."""
     answer = fairlead("psql")
     assert answer.returncode == 1
-    assert answer.stderr.startswith("fairlead: No sandbox runs in ")
-    assert answer.stderr.endswith("start one with `fairlead sandbox up`\n")
+    assert answer.stderr.startswith("fairlead: There is no plan history in ")
 
 
 def test_down_without_a_sandbox_is_harmless(fairlead: Fairlead, state_dir: Path) -> None:
