@@ -80,7 +80,7 @@ def candidate_plans(
         .join(sf.broadcast(rules), "group", "left")
         .join(members.drop("snapshot_id"), "group", "left")
     )
-    loads = lag.select("group", "topic", "partition", sf.col("lag").alias("weight"))
+    loads = lag.select("group", "topic", "partition", sf.col("lag").alias("weight"), "arrival_rate")
     planned = (
         rosters.groupBy("group")
         .cogroup(loads.groupBy("group"))

@@ -58,7 +58,8 @@ def plan_group(roster: pa.Table, loads: pa.Table) -> pa.Table:
         One row a member: snapshot_id, group, error, assignors, options (JSON: assignor to options)
         and the columns of the members' table, which are null in the one row of an empty group.
     loads
-        One row a partition: topic, partition, weight. Topics that nobody reads are ignored.
+        One row a partition: topic, partition, weight, arrival_rate (null: unknown, taken for 0).
+        Topics that nobody reads are ignored.
 
     Returns
     -------
@@ -127,12 +128,19 @@ def _problem(roster: pa.Table, loads: pa.Table) -> Problem:
     }
     read = {topic for member in members.values() for topic in member.topics}
     loads = loads.filter(pc.is_in(loads["topic"], pa.array(sorted(read), pa.string())))
-    lags = dict(_lags(loads))
-    return Problem.of({topic: lag.size for topic, lag in lags.items()}, members, lags)
+    cut = list(_cut(loads))
+    return Problem.of(
+        {topic: lags.size for topic, lags, _ in cut},
+        members,
+        {topic: lags for topic, lags, _ in cut},
+        arrival_rates={topic: rates for topic, _, rates in cut},
+    )
 
 
-def _lags(loads: pa.Table) -> Iterator[tuple[str, npt.NDArray[np.int64]]]:
-    """Cut the weights into one array a topic.
+def _cut(
+    loads: pa.Table,
+) -> Iterator[tuple[str, npt.NDArray[np.int64], npt.NDArray[np.float64]]]:
+    """Cut the loads into one array of lags and one of arrival rates a topic.
 
     Raises
     ------
@@ -143,10 +151,12 @@ def _lags(loads: pa.Table) -> Iterator[tuple[str, npt.NDArray[np.int64]]]:
     topics, starts = np.unique(loads["topic"].to_numpy(zero_copy_only=False), return_index=True)
     numbers = np.split(loads["partition"].to_numpy(), starts[1:])
     lags = np.split(loads["weight"].to_numpy(), starts[1:])
-    for topic, partitions, lag in zip(topics.tolist(), numbers, lags, strict=False):
+    rates = np.split(pc.fill_null(loads["arrival_rate"], 0.0).to_numpy(), starts[1:])
+    # An empty table is still cut into one piece, of no topic.
+    for topic, partitions, lag, rate in zip(topics.tolist(), numbers, lags, rates, strict=False):
         if not np.array_equal(partitions, np.arange(partitions.size)):
             raise ValueError(f"topic {topic}: the lag of some partition is not known")
-        yield topic, lag
+        yield topic, lag, rate
 
 
 def _owned(partitions: list[dict[str, Any]]) -> dict[str, list[int]]:

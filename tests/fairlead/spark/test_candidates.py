@@ -35,12 +35,14 @@ def tables(spark: SparkSession) -> tuple[DataFrame, DataFrame, DataFrame]:
     groups = [group("good-1"), group("good-2"), group("empty"), group("holes"), group("bad", "why")]
     members = [member(name, who) for name in ("good-1", "good-2", "holes") for who in "ab"]
     lag = [
-        (name, "t", number, 10 * number)
+        (name, "t", number, 10 * number, None)
         for name in ("good-1", "good-2", "empty", "holes", "unlisted")
         for number in ((0, 2) if name == "holes" else (0, 1, 2))
     ]
     return (
-        spark.createDataFrame(lag, "group string, topic string, partition int, lag long"),
+        spark.createDataFrame(
+            lag, "group string, topic string, partition int, lag long, arrival_rate double"
+        ),
         spark.createDataFrame(pa.Table.from_pylist(members, MEMBERS)),
         spark.createDataFrame(pa.Table.from_pylist(groups, GROUPS)),
     )

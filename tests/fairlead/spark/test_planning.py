@@ -33,7 +33,14 @@ ROSTER = pa.schema(
         "instance_id": pa.string(),
     }
 )
-LOADS = pa.schema({"topic": pa.string(), "partition": pa.int32(), "weight": pa.int64()})
+LOADS = pa.schema(
+    {
+        "topic": pa.string(),
+        "partition": pa.int32(),
+        "weight": pa.int64(),
+        "arrival_rate": pa.float64(),
+    }
+)
 
 
 def roster(members: dict[str, tuple[list[str], list[tuple[str, int]]]], **more: Any) -> pa.Table:
@@ -176,3 +183,17 @@ def test_an_assignors_own_reasons_and_outcome_are_kept(monkeypatch: pytest.Monke
     summaries, partitions = planned(roster(ONE_OWNS_ALL, assignors=["talkative"]), loads(t=[1, 2]))
     assert summaries["talkative"]["outcome"] == "done"
     assert [row["reason"] for row in partitions] == ["because", None]
+
+
+def test_assignors_know_the_arrival_rates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is known of arrivals reaches the problem; what is unknown counts as none."""
+    seen: list[list[float]] = []
+
+    def curious(problem: Any) -> Assignment:
+        seen.append(problem.arrival_rates.tolist())
+        return Assignment(problem, problem.owner * 0)
+
+    monkeypatch.setattr(registry, "ASSIGNORS", {"curious": curious})
+    known = loads(t=[1, 2]).set_column(3, "arrival_rate", pa.array([None, 2.5], pa.float64()))
+    planned(roster(ONE_OWNS_ALL, assignors=["curious"]), known)
+    assert seen == [[2.5, 0.0]]
