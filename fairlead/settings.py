@@ -67,6 +67,7 @@ class KafkaSettings(_Section):
         """Return a librdkafka configuration, secrets revealed: never log it."""
         return {
             "bootstrap.servers": self.bootstrap_servers,
+            "log_level": "5",  # notices and worse; every short-lived client logs its end at 6
             **{name: value.get_secret_value() for name, value in self.properties.items()},
             **overrides,
         }

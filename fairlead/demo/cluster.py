@@ -45,7 +45,7 @@ def produce(bootstrap_servers: str, records: dict[str, list[int]]) -> None:
     SandboxError
         The broker did not acknowledge them all in time.
     """
-    producer = Producer({"bootstrap.servers": bootstrap_servers, "linger.ms": 20, "acks": "all"})
+    producer = Producer({"bootstrap.servers": bootstrap_servers, "linger.ms": 20})
     for topic, counts in records.items():
         for partition, count in enumerate(counts):
             for _ in range(count):
@@ -142,7 +142,9 @@ class Consumers:
 
     @property
     def settled(self) -> bool:
-        """Whether every partition of every topic has exactly one owner."""
+        """Whether all consumers have joined and every partition has exactly one owner."""
+        if len(self.owned) < self.scenario.consumers:
+            return False
         owned = sorted(
             (topic, partition)
             for partitions in self.owned.values()

@@ -51,7 +51,7 @@ def zipf_backlog(
     Examples
     --------
     >>> zipf_backlog({"a": 2, "b": 1}, records=110, exponent=1.0, seed=1)
-    {'a': [20, 30], 'b': [60]}
+    {'a': [60, 30], 'b': [20]}
     """
     total = sum(partitions.values())
     shares = 1.0 / np.arange(1, total + 1) ** exponent
