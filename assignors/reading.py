@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from assignors.claims import effective_owner
 from assignors.problem import (
-    LARGEST_LAG,
     Float64,
     Int32,
     Int64,
@@ -187,20 +186,21 @@ def _partitions(owned: Any, where: str) -> Int64:
 
 def _integers(values: Any, where: str) -> Int64:
     """Read non-bool integers within int64; the types are looked at before numpy unifies them."""
-    if not (isinstance(values, np.ndarray) and values.dtype.kind in "iu"):
-        values = _items(values, where)
-        for kind in set(map(type, values)):
-            if issubclass(kind, bool) or not issubclass(kind, int | np.integer):
-                wrong = next(value for value in values if type(value) is kind)
-                _fail(where, f"{_show(wrong)} is not an integer")
-    array = np.asarray(values, dtype=None if len(values) else np.int64)
-    if array.ndim != 1:
-        _fail(where, "is not a flat list")
-    if array.dtype != np.int64 and array.size:
-        outside = [value for value in array.tolist() if not -LARGEST_LAG <= value <= LARGEST_LAG]
-        if outside:
-            _fail(where, f"{outside[0]} does not fit 64 bits")
-    return array.astype(np.int64, copy=False)
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
+        if values.ndim != 1:
+            _fail(where, "is not a flat list")
+        if values.dtype != np.uint64:
+            return values.astype(np.int64, copy=False)
+    listed = _items(values, where)
+    for kind in set(map(type, listed)):
+        if issubclass(kind, bool) or not issubclass(kind, int | np.integer):
+            wrong = next(value for value in listed if type(value) is kind)
+            _fail(where, f"{_show(wrong)} is not an integer")
+    try:
+        return np.array([int(value) for value in listed], dtype=np.int64)
+    except OverflowError:
+        largest = max(listed, key=abs)
+        _fail(where, f"{_show(largest)} does not fit 64 bits")
 
 
 def _read_lags(lags: Any, counts: dict[str, int], names: tuple[str, ...]) -> Int64:

@@ -16,6 +16,8 @@ import numpy as np
 from assignors.ledger import Ledger, Mask, in_replica_rack
 from assignors.problem import Float64, Int64
 
+# A step has to bring both members closer to the target than the heaviest is by this share.
+_WORTH = 1e-3
 # Receivers looked at together, the lightest first.
 _AT_ONCE = 4
 
@@ -82,7 +84,7 @@ class _Shares:
         self._rows[taker] = np.insert(row, int(at), partition)
 
 
-def relieve(ledger: Ledger, movable: Mask, *, target: float, worth: float) -> Iterator[Step]:
+def relieve(ledger: Ledger, movable: Mask, *, target: float) -> Iterator[Step]:
     """Take steps until no member's load is above the target, or none helps the heaviest.
 
     Parameters
@@ -93,8 +95,6 @@ def relieve(ledger: Ledger, movable: Mask, *, target: float, worth: float) -> It
         Which partitions may move, bool of shape (P,).
     target
         Load to reach, positive.
-    worth
-        How much lighter than the heaviest member both members have to be after a step.
 
     Yields
     ------
@@ -111,7 +111,7 @@ def relieve(ledger: Ledger, movable: Mask, *, target: float, worth: float) -> It
         heaviest = int(np.argmax(ledger.loads))
         if ledger.loads[heaviest] <= target:
             return
-        step = _best_step(ledger, shares, heaviest, target=target, worth=worth)
+        step = _best_step(ledger, shares, heaviest, target)
         if step is None:
             return
         for partition, taker in step.takers():
@@ -121,13 +121,12 @@ def relieve(ledger: Ledger, movable: Mask, *, target: float, worth: float) -> It
         yield step
 
 
-def _best_step(
-    ledger: Ledger, shares: _Shares, giver: int, *, target: float, worth: float
-) -> Step | None:
+def _best_step(ledger: Ledger, shares: _Shares, giver: int, target: float) -> Step | None:
     """Find the best step with the lightest receivers; go on to heavier ones while there is none."""
     if not shares.of(giver).size:
         return None
-    highest = float(ledger.loads[giver]) - worth
+    load = float(ledger.loads[giver])
+    highest = load - _WORTH * (load - target)
     receivers = np.flatnonzero(ledger.neighbours(giver) & (ledger.loads < highest))
     receivers = receivers[np.argsort(ledger.loads[receivers], kind="stable")]
     for start in range(0, receivers.size, _AT_ONCE):

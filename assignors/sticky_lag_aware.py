@@ -24,8 +24,6 @@ from assignors.sticky import sticky
 # mended: back to the edge of the band, with the fewest moves.
 _FAR = 3.0
 _RENEWED = 0.2
-# Share of the bound that a step has to take off the heaviest member to be worth anything.
-_WORTH = 1e-3
 
 
 def sticky_lag_aware(
@@ -147,11 +145,6 @@ class _Goal:
             hot_partition=bound.partition if bound.alone > bound.shared + slack else None,
         )
 
-    @property
-    def worth(self) -> float:
-        """Load that a step has to take off the heaviest member."""
-        return self.bound * _WORTH
-
 
 def _start(
     problem: Problem,
@@ -172,7 +165,7 @@ def _start(
             ledger = Ledger(problem, even, weights, limits)
     if goal.bound:
         # What had no owner costs nothing to place better.
-        for _ in relieve(ledger, problem.owner < 0, target=goal.renewed, worth=goal.worth):
+        for _ in relieve(ledger, problem.owner < 0, target=goal.renewed):
             pass
     return ledger
 
@@ -253,7 +246,8 @@ class _Plan:
         for step in self.steps[:best]:
             for partition, taker in step.takers():
                 owner[partition] = taker
-                reasons[partition] = self._reason(step, partition)
+                if self.problem.owner[partition] >= 0:
+                    reasons[partition] = self._reason(step, partition)
         cut_short = affordable < len(self.points)
         outcome = self._outcome(within[best], best, cut_short=cut_short)
         return Assignment(self.problem, owner, outcome, reasons, self._frontier())
@@ -261,7 +255,7 @@ class _Plan:
     def _walk(self, target: float) -> None:
         everything = np.ones(self.problem.partition_total, dtype=bool)
         moved = self.points[-1].moves
-        for step in relieve(self.ledger, everything, target=target, worth=self.goal.worth):
+        for step in relieve(self.ledger, everything, target=target):
             for partition, taker in step.takers():
                 origin = self.problem.owner[partition]
                 if origin >= 0:

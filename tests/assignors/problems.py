@@ -1,53 +1,66 @@
 """Random problems and slow, obvious solvers, shared by the tests of the assignors."""
 
 import itertools
+import math
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from assignors.assignment import Assignment
+from assignors.metrics import member_lags
 from assignors.problem import Int32, Member, Problem
 
+LAGS = (0, 0, 1, 5, 20, 100)
+Topics = dict[str, int]
+Members = dict[str, Member]
 
-def random_members(
-    rng: random.Random, topics: dict[str, int], *, most: int = 5, equal: bool = False
-) -> dict[str, Member]:
+
+def random_topics(rng: random.Random, *, most: int, partitions: int) -> Topics:
+    """Draw topics; some have no partition."""
+    return {f"t{n}": rng.randint(0, partitions) for n in range(rng.randint(1, most))}
+
+
+def random_members(rng: random.Random, topics: Topics, *, most: int, equal: bool) -> Members:
     """Draw members whose claims may conflict, be stale, or name what no longer exists."""
-    names = [f"c{number}" for number in range(rng.randint(1, most))]
     everything = sorted(topics)
-    members = {}
-    for name in names:
-        read = everything if equal else rng.sample(everything, rng.randint(0, len(everything)))
-        owned = {
-            topic: [p for p in range(topics[topic] + 1) if rng.random() < 0.4]
-            for topic in everything
-            if rng.random() < 0.7
-        }
-        members[name] = Member(topics=read, owned=owned, generation=rng.choice([None, 1, 2]))
-    return members
+    return {
+        f"c{number}": Member(
+            topics=everything if equal else rng.sample(everything, rng.randint(0, len(topics))),
+            owned={
+                topic: [p for p in range(topics[topic] + 1) if rng.random() < 0.4]
+                for topic in everything
+                if rng.random() < 0.7
+            },
+            generation=rng.choice([None, 1, 2]),
+        )
+        for number in range(rng.randint(1, most))
+    }
 
 
 def random_problem(
-    seed: int, *, equal: bool = False, most_topics: int = 3, most_partitions: int = 3, most: int = 4
+    seed: int, *, equal: bool = False, topics: int = 3, partitions: int = 3, members: int = 4
 ) -> Problem:
-    """Draw a small problem with lags."""
+    """Draw a problem, with lags, of at most the given size."""
     rng = random.Random(seed)
-    topics = {f"t{n}": rng.randint(0, most_partitions) for n in range(rng.randint(1, most_topics))}
-    lags = {topic: [rng.choice([0, 1, 5, 20, 100]) for _ in range(n)] for topic, n in topics.items()}
-    return Problem.of(topics, random_members(rng, topics, most=most, equal=equal), lags)
+    counts = random_topics(rng, most=topics, partitions=partitions)
+    lags = {topic: [rng.choice(LAGS) for _ in range(count)] for topic, count in counts.items()}
+    return Problem.of(counts, random_members(rng, counts, most=members, equal=equal), lags)
+
+
+def small_problems(count: int, *, largest: int = 800) -> Iterator[tuple[int, Problem]]:
+    """Draw problems with so few assignments that all can be tried; each with its seed."""
+    for seed in range(count):
+        problem = random_problem(seed, equal=seed % 4 == 0)
+        readers = problem.subscriber_counts[problem.topic_of]
+        if math.prod(np.maximum(readers, 1).tolist()) <= largest:
+            yield seed, problem
 
 
 def rejoin(problem: Problem, owner: Int32) -> Problem:
-    """Build the problem that arises when every member really owns what `owner` says."""
-    return Problem(
-        **{
-            name: getattr(problem, name)
-            for name in problem.__dataclass_fields__
-            if name != "owner"
-        },
-        owner=owner,
-    )
+    """Return the problem that arises when everybody really owns what `owner` says."""
+    return replace(problem, owner=owner)
 
 
 def every_owner(problem: Problem) -> Iterator[Int32]:
@@ -59,7 +72,22 @@ def every_owner(problem: Problem) -> Iterator[Int32]:
         yield np.array(combination, dtype=np.int32)
 
 
+def loads(problem: Problem, owner: Int32) -> list[int]:
+    """Partitions of each member, in descending order: less is better balanced."""
+    counts: list[int] = Assignment(problem, owner).counts.tolist()
+    return sorted(counts, reverse=True)
+
+
+def kept(problem: Problem, owner: Int32) -> int:
+    """Partitions that stay with their owner."""
+    return int(((owner == problem.owner) & (owner >= 0)).sum())
+
+
 def sticky_value(problem: Problem, owner: Int32) -> tuple[list[int], int]:
-    """What `sticky` minimises: loads in descending order, then minus what is kept."""
-    loads = sorted(Assignment(problem, owner).counts.tolist(), reverse=True)
-    return loads, -int(((owner == problem.owner) & (owner >= 0)).sum())
+    """Return what `sticky` minimises: loads in descending order, then minus what is kept."""
+    return loads(problem, owner), -kept(problem, owner)
+
+
+def heaviest_lag(problem: Problem, owner: Int32) -> int:
+    """Lag of the heaviest member."""
+    return max(member_lags(problem, owner), default=0)

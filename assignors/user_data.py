@@ -1,0 +1,109 @@
+"""The user data of Kafka's StickyAssignor: what a member says it owned, as bytes (KIP-54).
+
+Belongs here: both versions of the format, byte for byte. Does not: what claims are worth
+(`claims`).
+
+::
+
+    version 0    [topic [partition]]
+    version 1    [topic [partition]] generation
+
+An array is an int32 length and its elements, a topic an int16 length and UTF-8, a partition and a
+generation an int32, all big-endian. Nothing tells the versions apart but their end.
+"""
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from assignors.problem import InvalidProblemError
+
+
+@dataclass(frozen=True)
+class UserData:
+    """What a member claims: topic to partition numbers, and since when (None: version 0)."""
+
+    owned: Mapping[str, Sequence[int]]
+    generation: int | None = None
+
+
+def encode(data: UserData) -> bytes:
+    """Write user data: version 1 where the generation is known, else version 0.
+
+    Examples
+    --------
+    >>> encode(UserData({"t": [0, 2]})).hex(" ", -4)
+    '00000001 00017400 00000200 00000000 000002'
+    """
+    pieces = [struct.pack(">i", len(data.owned))]
+    for topic, partitions in sorted(data.owned.items()):
+        name = topic.encode()
+        pieces.append(struct.pack(f">h{len(name)}si", len(name), name, len(partitions)))
+        pieces.append(struct.pack(f">{len(partitions)}i", *partitions))
+    if data.generation is not None:
+        pieces.append(struct.pack(">i", data.generation))
+    return b"".join(pieces)
+
+
+def decode(data: bytes) -> UserData:
+    """Read user data of either version; no bytes at all claim nothing.
+
+    Raises
+    ------
+    InvalidProblemError
+        The bytes are cut short, too long, or hold a negative length or partition, a topic twice,
+        or a name that is not UTF-8.
+
+    Examples
+    --------
+    >>> decode(encode(UserData({"t": [0, 2]}, generation=5)))
+    UserData(owned={'t': [0, 2]}, generation=5)
+    """
+    if not data:
+        return UserData({})
+    reader = _Reader(data)
+    owned: dict[str, list[int]] = {}
+    for _ in range(reader.length(">i")):
+        topic = reader.text()
+        if topic in owned:
+            raise InvalidProblemError(f"user data: names topic {topic!r} twice")
+        owned[topic] = reader.integers(reader.length(">i"))
+        if any(partition < 0 for partition in owned[topic]):
+            raise InvalidProblemError(f"user data: a partition of {topic!r} is negative")
+    generation = None if reader.at_end() else reader.integers(1)[0]
+    if not reader.at_end():
+        raise InvalidProblemError("user data: goes on after its end")
+    return UserData(owned, generation)
+
+
+class _Reader:
+    """Reads from the front of some bytes, never beyond their end."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def at_end(self) -> bool:
+        return self._at == len(self._data)
+
+    def text(self) -> str:
+        raw = self._take(self.length(">h"))
+        try:
+            return raw.decode()
+        except UnicodeDecodeError as error:
+            raise InvalidProblemError(f"user data: a topic's name is not UTF-8: {error}") from error
+
+    def integers(self, count: int) -> list[int]:
+        return list(struct.unpack(f">{count}i", self._take(4 * count)))
+
+    def length(self, layout: str) -> int:
+        (length,) = struct.unpack(layout, self._take(struct.calcsize(layout)))
+        if length < 0:
+            raise InvalidProblemError(f"user data: {length} is no length")
+        return int(length)
+
+    def _take(self, size: int) -> bytes:
+        if self._at + size > len(self._data):
+            raise InvalidProblemError("user data: is cut short")
+        self._at += size
+        return self._data[self._at - size : self._at]

@@ -1,0 +1,223 @@
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
+import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.Assignment;
+import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.Subscription;
+import org.apache.kafka.clients.consumer.CooperativeStickyAssignor;
+import org.apache.kafka.clients.consumer.RangeAssignor;
+import org.apache.kafka.clients.consumer.RoundRobinAssignor;
+import org.apache.kafka.clients.consumer.StickyAssignor;
+import org.apache.kafka.clients.consumer.internals.AbstractPartitionAssignor;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.Uuid;
+import org.apache.kafka.common.utils.Utils;
+import org.apache.kafka.coordinator.group.api.assignor.SubscribedTopicDescriber;
+import org.apache.kafka.coordinator.group.api.assignor.SubscriptionType;
+import org.apache.kafka.coordinator.group.assignor.UniformAssignor;
+import org.apache.kafka.coordinator.group.modern.GroupSpecImpl;
+import org.apache.kafka.coordinator.group.modern.MemberSubscriptionAndAssignmentImpl;
+
+/**
+ * Kafka's own classes behind a line protocol: one JSON request a line on standard input, one JSON
+ * answer a line on standard output. `ask` says what: the name of an assignor, murmur2, encode or
+ * decode.
+ */
+public final class Oracle {
+    private static final ObjectMapper JSON = new ObjectMapper();
+
+    public static void main(String[] arguments) throws Exception {
+        var input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        for (String line = input.readLine(); line != null; line = input.readLine()) {
+            Object answer;
+            try {
+                answer = answer(JSON.readTree(line));
+            } catch (RuntimeException error) {
+                answer = Map.of("error", error.toString());
+            }
+            System.out.println(JSON.writeValueAsString(answer));
+        }
+    }
+
+    private static Object answer(JsonNode request) {
+        return switch (request.get("ask").asText()) {
+            case "murmur2" -> murmur2(request);
+            case "encode" -> encode(request);
+            case "decode" -> decode(request);
+            case "uniform" -> uniform(request);
+            default -> assign(request);
+        };
+    }
+
+    private static Map<String, Map<String, Set<Integer>>> assign(JsonNode request) {
+        String name = request.get("ask").asText();
+        AbstractPartitionAssignor assignor = switch (name) {
+            case "range" -> new RangeAssignor();
+            case "roundrobin" -> new RoundRobinAssignor();
+            case "sticky" -> new StickyAssignor();
+            case "cooperative" -> new CooperativeStickyAssignor();
+            default -> throw new IllegalArgumentException(name);
+        };
+        Map<String, Integer> counts = counts(request);
+        Map<String, Subscription> subscriptions = new HashMap<>();
+        request.get("members").properties().forEach(member ->
+            subscriptions.put(member.getKey(), subscription(name, member.getValue())));
+        Map<String, Map<String, Set<Integer>>> answer = new TreeMap<>();
+        assignor.assign(counts, subscriptions).forEach((member, partitions) ->
+            answer.put(member, byTopic(partitions)));
+        return answer;
+    }
+
+    private static Subscription subscription(String assignor, JsonNode member) {
+        List<String> topics = topics(member);
+        List<TopicPartition> owned = owned(member);
+        int generation = generation(member);
+        ByteBuffer userData = null;
+        if (assignor.equals("sticky") && !owned.isEmpty()) {
+            userData = userData(owned, generation);
+        }
+        Optional<String> noRack = Optional.empty();
+        var subscription = assignor.equals("cooperative")
+            ? new Subscription(topics, null, owned, generation, noRack)
+            : new Subscription(topics, userData);
+        if (member.hasNonNull("instance_id")) {
+            subscription.setGroupInstanceId(Optional.of(member.get("instance_id").asText()));
+        }
+        return subscription;
+    }
+
+    private static Map<String, Map<String, Set<Integer>>> uniform(JsonNode request) {
+        Map<String, Integer> counts = counts(request);
+        Map<String, Uuid> ids = new HashMap<>();
+        Map<Uuid, String> names = new HashMap<>();
+        counts.keySet().forEach(topic -> {
+            Uuid id = Uuid.randomUuid();
+            ids.put(topic, id);
+            names.put(id, topic);
+        });
+        Map<String, MemberSubscriptionAndAssignmentImpl> members = new HashMap<>();
+        Map<Uuid, Map<Integer, String>> owners = new HashMap<>();
+        Set<Set<Uuid>> distinct = new HashSet<>();
+        request.get("members").properties().forEach(entry -> {
+            Set<Uuid> read = new HashSet<>();
+            topics(entry.getValue()).stream().filter(ids::containsKey).forEach(t -> read.add(ids.get(t)));
+            Map<Uuid, Set<Integer>> owned = new HashMap<>();
+            for (TopicPartition p : owned(entry.getValue())) {
+                Uuid id = ids.get(p.topic());
+                owned.computeIfAbsent(id, x -> new HashSet<>()).add(p.partition());
+                owners.computeIfAbsent(id, x -> new HashMap<>()).put(p.partition(), entry.getKey());
+            }
+            distinct.add(read);
+            var assignment = new org.apache.kafka.coordinator.group.modern.Assignment(owned);
+            members.put(entry.getKey(), new MemberSubscriptionAndAssignmentImpl(
+                Optional.empty(), Optional.empty(), read, assignment));
+        });
+        SubscriptionType type =
+            distinct.size() == 1 ? SubscriptionType.HOMOGENEOUS : SubscriptionType.HETEROGENEOUS;
+        var describer = new SubscribedTopicDescriber() {
+            public int numPartitions(Uuid topic) {
+                return counts.get(names.get(topic));
+            }
+
+            public Set<String> racksForPartition(Uuid topic, int partition) {
+                return Set.of();
+            }
+        };
+        Map<String, Map<String, Set<Integer>>> answer = new TreeMap<>();
+        new UniformAssignor().assign(new GroupSpecImpl(members, type, owners), describer).members()
+            .forEach((member, assignment) -> {
+                Map<String, Set<Integer>> share = new TreeMap<>();
+                assignment.partitions().forEach((id, set) -> {
+                    if (!set.isEmpty()) share.put(names.get(id), new TreeSet<>(set));
+                });
+                answer.put(member, share);
+            });
+        return answer;
+    }
+
+    private static List<Integer> murmur2(JsonNode request) {
+        List<Integer> hashes = new ArrayList<>();
+        request.get("keys").forEach(key -> hashes.add(Utils.murmur2(Base64.getDecoder().decode(key.asText()))));
+        return hashes;
+    }
+
+    private static String encode(JsonNode request) {
+        byte[] bytes = Utils.toArray(userData(owned(request), generation(request)));
+        return Base64.getEncoder().encodeToString(bytes);
+    }
+
+    private static ObjectNode decode(JsonNode request) {
+        byte[] bytes = Base64.getDecoder().decode(request.get("data").asText());
+        ObjectNode answer = JSON.createObjectNode();
+        new Reader().read(new Subscription(List.of(), ByteBuffer.wrap(bytes)), answer);
+        return answer;
+    }
+
+    /** Reaches what StickyAssignor shows to subclasses alone. */
+    private static final class Reader extends StickyAssignor {
+        void read(Subscription subscription, ObjectNode answer) {
+            MemberData data = memberData(subscription);
+            answer.set("owned", JSON.valueToTree(byTopic(data.partitions)));
+            answer.set("generation", JSON.valueToTree(data.generation.orElse(null)));
+        }
+    }
+
+    private static ByteBuffer userData(List<TopicPartition> owned, int generation) {
+        var assignor = new StickyAssignor();
+        assignor.onAssignment(
+            new Assignment(owned), new ConsumerGroupMetadata("g", generation, "m", Optional.empty()));
+        return assignor.subscriptionUserData(Set.of());
+    }
+
+    /** As the group leader does: topics that nobody subscribes to are not shown to the assignor. */
+    private static Map<String, Integer> counts(JsonNode request) {
+        Set<String> subscribed = new HashSet<>();
+        request.get("members").forEach(member -> subscribed.addAll(topics(member)));
+        Map<String, Integer> counts = new HashMap<>();
+        request.get("topics").properties().forEach(topic -> {
+            if (subscribed.contains(topic.getKey())) {
+                counts.put(topic.getKey(), topic.getValue().asInt());
+            }
+        });
+        return counts;
+    }
+
+    private static List<String> topics(JsonNode member) {
+        List<String> topics = new ArrayList<>();
+        member.get("topics").forEach(topic -> topics.add(topic.asText()));
+        return topics;
+    }
+
+    private static List<TopicPartition> owned(JsonNode member) {
+        List<TopicPartition> owned = new ArrayList<>();
+        if (member.hasNonNull("owned")) {
+            member.get("owned").properties().forEach(topic -> topic.getValue().forEach(partition ->
+                owned.add(new TopicPartition(topic.getKey(), partition.asInt()))));
+        }
+        return owned;
+    }
+
+    private static int generation(JsonNode member) {
+        return member.hasNonNull("generation") ? member.get("generation").asInt() : -1;
+    }
+
+    private static Map<String, Set<Integer>> byTopic(List<TopicPartition> partitions) {
+        Map<String, Set<Integer>> share = new TreeMap<>();
+        partitions.forEach(p -> share.computeIfAbsent(p.topic(), t -> new TreeSet<>()).add(p.partition()));
+        return share;
+    }
+}

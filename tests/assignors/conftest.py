@@ -1,0 +1,64 @@
+"""Kafka's own assignors, in one Java process for all tests of this folder."""
+
+import json
+import os
+import subprocess
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairlead.sandbox.jars import kafka_classpath
+from fairlead.sandbox.java import find_java
+
+
+class Oracle:
+    """Asks Oracle.java, a line a question."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._process = process
+
+    def ask(self, what: str, **request: Any) -> Any:
+        """Return Kafka's answer."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps({"ask": what, **request}) + "\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline()
+        assert answer, "Oracle.java ended: its standard error says why"
+        answered = json.loads(answer)
+        assert "error" not in answered, answered
+        return answered
+
+
+TALLIES: dict[str, Counter[str]] = defaultdict(Counter)
+
+
+@pytest.fixture
+def tallies() -> dict[str, Counter[str]]:
+    """Return where comparisons with Kafka are counted, for the end of the report."""
+    return TALLIES
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how sticky compares with Kafka's assignors."""
+    if TALLIES:
+        terminalreporter.section("sticky beside Kafka's assignors")
+    for what, tally in TALLIES.items():
+        terminalreporter.line(f"{what}: {', '.join(f'{n} {how}' for how, n in tally.items())}")
+
+
+@pytest.fixture(scope="session")
+def oracle() -> Iterator[Oracle]:
+    """Start Oracle.java on Kafka's jars."""
+    classpath = os.pathsep.join(map(str, kafka_classpath()))
+    source = Path(__file__).with_name("Oracle.java")
+    command = [str(find_java()), "-cp", classpath, str(source)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
+    ) as process:
+        yield Oracle(process)
+        assert process.stdin is not None
+        process.stdin.close()

@@ -1,0 +1,78 @@
+"""Metrics against their definitions, computed the slow way."""
+
+import numpy as np
+
+from assignors.assignment import Assignment
+from assignors.lower_bound import lag_lower_bound, load_lower_bound
+from assignors.metrics import measure
+from assignors.moves import moves
+from assignors.problem import Member, Problem
+from assignors.registry import assign
+from tests.assignors.problems import every_owner, heaviest_lag, random_problem, small_problems
+
+
+def test_agree_with_their_definitions() -> None:
+    """Counts, the pairwise balance score, lags, and what was kept, moved and placed."""
+    for seed in range(100):
+        problem = random_problem(seed, topics=4, partitions=6, members=5)
+        assignment = assign("fair", problem)
+        metrics = measure(problem, assignment)
+        shares = assignment.by_member()
+        counts = [sum(map(len, share.values())) for share in shares.values()]
+        assert (metrics.count_min, metrics.count_max) == (min(counts), max(counts))
+        pairs = sum(abs(one - other) for one in counts for other in counts) // 2
+        assert metrics.balance_score == pairs
+        assert metrics.lag_max == heaviest_lag(problem, assignment.owner)
+        changed = moves(problem, assignment)
+        moved = [move for move in changed if move.from_member]
+        assert metrics.moved == len(moved)
+        assert metrics.placed == len(changed) - len(moved)
+        assert metrics.kept == sum(counts) - len(changed)
+
+
+def test_a_departed_owner_makes_a_partition_placed_not_moved() -> None:
+    """Only what leaves a member that is still there counts as moved."""
+    members = {"a": Member(["t"], {"t": [0, 1]}), "b": Member(["t"])}
+    problem = Problem.of({"t": 3}, members)
+    metrics = measure(problem, Assignment(problem, np.array([0, 1, 1], np.int32)))
+    assert (metrics.kept, metrics.moved, metrics.placed) == (1, 1, 1)
+
+
+def test_no_assignment_beats_the_lower_bound() -> None:
+    """The bound holds for the best of all assignments, and meets it in nine of ten cases."""
+    tight = []
+    for seed, problem in small_problems(400):
+        best = min(heaviest_lag(problem, owner) for owner in every_owner(problem))
+        bound = lag_lower_bound(problem)
+        assert bound <= best, f"seed {seed}"
+        assert load_lower_bound(problem, problem.weights.astype(float)).load <= best + 1e-6
+        tight.append(bound == best)
+    assert np.mean(tight) > 0.9
+
+
+def test_the_bound_accounts_for_eligibility() -> None:
+    """Topics that few may read bound the heaviest member above the mean: the densest set decides.
+
+    `t` and `u` have 90 for a and b, which is 45 each; all of it together is 100 for five members.
+    """
+    members = {"a": ["t", "u"], "b": ["u", "v"], "c": ["v"], "d": ["v"], "e": ["v"]}
+    lags = {"t": [30, 10], "u": [25, 25], "v": [10]}
+    problem = Problem.of({"t": 2, "u": 2, "v": 1}, members, lags)
+    assert lag_lower_bound(problem) == 45
+    assert load_lower_bound(problem, problem.weights.astype(float)).shared == 45.0
+
+
+def test_the_bound_accounts_for_capacity() -> None:
+    """Load is lag over capacity: 120 records on capacities 1 and 3 are 30 each."""
+    members = {"a": Member(["t"], capacity=3.0), "b": Member(["t"])}
+    problem = Problem.of({"t": 12}, members, {"t": [10] * 12})
+    bound = load_lower_bound(problem, problem.weights.astype(float))
+    assert (bound.shared, bound.load) == (30.0, 30.0)
+
+
+def test_the_heaviest_partition_bounds_too() -> None:
+    """One partition cannot be shared; the bound says which one it is."""
+    problem = Problem.of({"t": 3}, {"a": ["t"], "b": ["t"]}, {"t": [1, 100, 1]})
+    assert lag_lower_bound(problem) == 100
+    bound = load_lower_bound(problem, problem.weights.astype(float))
+    assert (bound.alone, bound.partition) == (100.0, 1)

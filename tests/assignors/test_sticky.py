@@ -1,0 +1,223 @@
+"""Sticky: the documents' examples, exactness by brute force and by another solver, racks."""
+
+import random
+
+import numpy as np
+import pytest
+from ortools.sat.python import cp_model
+
+from assignors.assignment import Assignment
+from assignors.problem import InvalidProblemError, Member, Problem
+from assignors.registry import assign
+from assignors.verifier import violations
+from tests.assignors.problems import every_owner, kept, loads, random_problem, rejoin, sticky_value
+from tests.assignors.problems import small_problems as small
+
+Shares = dict[str, dict[str, list[int]]]
+FOUR_TOPICS = {"t0": 2, "t1": 2, "t2": 2, "t3": 2}
+DIFFERENT = {"C0": ["t0"], "C1": ["t0", "t1"], "C2": ["t0", "t1", "t2"]}
+
+
+def after(topics: dict[str, int], subscriptions: dict[str, list[str]], owned: Shares) -> Problem:
+    """Return the problem of members that own something already."""
+    members = {
+        name: Member(topics=read, owned=owned.get(name, {})) for name, read in subscriptions.items()
+    }
+    return Problem.of(topics, members)
+
+
+def test_first_example_of_kip_54() -> None:
+    """A fresh group gets what round robin gives; when C1 leaves, five partitions stay."""
+    everybody = {name: [*FOUR_TOPICS] for name in ("C0", "C1", "C2")}
+    fresh = assign("sticky", Problem.of(FOUR_TOPICS, everybody))
+    assert fresh.by_member() == {
+        "C0": {"t0": [0], "t1": [1], "t3": [0]},
+        "C1": {"t0": [1], "t2": [0], "t3": [1]},
+        "C2": {"t1": [0], "t2": [1]},
+    }
+    left = after(FOUR_TOPICS, {"C0": [*FOUR_TOPICS], "C2": [*FOUR_TOPICS]}, fresh.by_member())
+    assert assign("sticky", left).by_member() == {
+        "C0": {"t0": [0], "t1": [1], "t2": [0], "t3": [0]},
+        "C2": {"t0": [1], "t1": [0], "t2": [1], "t3": [1]},
+    }
+
+
+def test_second_example_of_kip_54() -> None:
+    """With different subscriptions it is better balanced than round robin, and keeps five."""
+    topics = {"t0": 1, "t1": 2, "t2": 3}
+    fresh = assign("sticky", Problem.of(topics, DIFFERENT)).by_member()
+    assert fresh == {"C0": {"t0": [0]}, "C1": {"t1": [0, 1]}, "C2": {"t2": [0, 1, 2]}}
+    left = after(topics, {name: DIFFERENT[name] for name in ("C1", "C2")}, fresh)
+    assert assign("sticky", left).by_member() == {
+        "C1": {"t0": [0], "t1": [0, 1]},
+        "C2": {"t2": [0, 1, 2]},
+    }
+
+
+def test_third_example_of_kip_54() -> None:
+    """When a third member joins two, one partition moves and three stay."""
+    topics = {"t0": 2, "t1": 2}
+    owned: Shares = {"C0": {"t0": [0], "t1": [0]}, "C1": {"t0": [1], "t1": [1]}}
+    joined = after(topics, {name: [*topics] for name in ("C0", "C1", "C2")}, owned)
+    assert assign("sticky", joined).by_member() == {
+        "C0": {"t0": [0], "t1": [0]},
+        "C1": {"t0": [1]},
+        "C2": {"t1": [1]},
+    }
+
+
+def test_example_of_the_source_analysis() -> None:
+    """When C2 leaves three members of equal subscriptions, C0 and C1 keep all they had."""
+    topics = {"T0": 3, "T1": 3}
+    everybody = {name: [*topics] for name in ("C0", "C1", "C2")}
+    shares = assign("sticky", Problem.of(topics, everybody)).by_member()
+    assert shares == {f"C{n}": {"T0": [n], "T1": [n]} for n in range(3)}
+    del everybody["C2"]
+    left = assign("sticky", after(topics, everybody, shares))
+    assert left.by_member() == {"C0": {"T0": [0, 2], "T1": [0]}, "C1": {"T0": [1], "T1": [1, 2]}}
+
+
+def test_follows_chains_of_moves() -> None:
+    """Kafka's assignor leaves 2/3/1 here, where a chain of two moves gives 2/2/2."""
+    owned: Shares = {"C0": {"t0": [0, 1, 2], "t1": [0, 1, 2]}}
+    both = ["t0", "t1"]
+    problem = after({"t0": 3, "t1": 3}, {"C0": both, "C1": both, "C2": ["t0"]}, owned)
+    assert loads(problem, assign("sticky", problem).owner) == [2, 2, 2]
+
+
+def test_equals_the_best_of_all_assignments() -> None:
+    """Decreasingly minimal loads, then the most kept: brute force finds nothing better."""
+    for seed, problem in small(600):
+        best = min(sticky_value(problem, owner) for owner in every_owner(problem))
+        assert sticky_value(problem, assign("sticky", problem).owner) == best, f"seed {seed}"
+
+
+def test_stickiness_first_equals_the_best_that_moves_nothing() -> None:
+    """With every owner kept, the loads are the most even that leaves."""
+    for seed, problem in small(600):
+        owned = problem.owner >= 0
+        best = min(
+            loads(problem, owner)
+            for owner in every_owner(problem)
+            if np.array_equal(owner[owned], problem.owner[owned])
+        )
+        ours = assign("sticky", problem, stickiness_first=True)
+        assert kept(problem, ours.owner) == owned.sum(), f"seed {seed}"
+        assert loads(problem, ours.owner) == best, f"seed {seed}"
+
+
+def cp_sat_optimum(problem: Problem) -> tuple[int, int]:
+    """Find, by CP-SAT, the least sum of squared loads, and then the most that can be kept."""
+    model = cp_model.CpModel()
+    chosen = [
+        {
+            member: model.new_bool_var(f"{partition} {member}")
+            for member in problem.subscribers_of(topic).tolist()
+        }
+        for partition, topic in enumerate(problem.topic_of.tolist())
+    ]
+    for row in filter(None, chosen):
+        model.add_exactly_one(row.values())
+    squares = []
+    for member in range(len(problem.members)):
+        load = sum(row[member] for row in chosen if member in row)
+        square = model.new_int_var(0, problem.partition_total**2, f"square {member}")
+        model.add_multiplication_equality(square, [load, load])
+        squares.append(square)
+    keeps = [
+        row[owner] for row, owner in zip(chosen, problem.owner.tolist(), strict=True) if owner >= 0
+    ]
+    model.minimize((len(keeps) + 1) * sum(squares) - sum(keeps))
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    assert solver.solve(model) == cp_model.OPTIMAL
+    return sum(map(solver.value, squares)), sum(map(solver.value, keeps))
+
+
+def test_equals_what_cp_sat_finds() -> None:
+    """On larger problems with different subscriptions, another exact solver finds the same."""
+    for seed in range(25):
+        problem = random_problem(seed, topics=5, partitions=6, members=5)
+        ours = assign("sticky", problem).owner
+        squares = sum(load * load for load in loads(problem, ours))
+        assert (squares, kept(problem, ours)) == cp_sat_optimum(problem), f"seed {seed}"
+
+
+def improvable(problem: Problem, owner: np.ndarray[tuple[int], np.dtype[np.int32]]) -> bool:
+    """Whether some chain of moves leads from a member to one with two partitions fewer."""
+    counts = Assignment(problem, owner).counts
+    gives = {
+        member: set(problem.topic_of[owner == member].tolist())
+        for member in range(len(problem.members))
+    }
+    for start in range(len(problem.members)):
+        reached, queue = {start}, [start]
+        while queue:
+            for topic in gives[queue.pop()]:
+                fresh = set(problem.subscribers_of(topic).tolist()) - reached
+                reached |= fresh
+                queue.extend(fresh)
+        if any(counts[member] + 2 <= counts[start] for member in reached):
+            return True
+    return False
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_refines_the_levels_of_very_uneven_loads(seed: int) -> None:
+    """Sparse subscriptions to topics of very different size: still no chain of moves evens it."""
+    rng = random.Random(seed)
+    topics = {f"t{n:02}": 6000 // (n + 1) for n in range(30)}
+    members = {
+        f"c{n:02}": Member(topics=rng.sample(sorted(topics), rng.randint(1, 3))) for n in range(40)
+    }
+    problem = Problem.of(topics, members)
+    first = assign("sticky", problem)
+    assert not violations(problem, first)
+    assert not improvable(problem, first.owner)
+    again = rejoin(problem, first.owner)
+    assert np.array_equal(assign("sticky", again).owner, first.owner)
+    fewer = rejoin(problem, np.where(first.owner == 0, -1, first.owner).astype(np.int32))
+    assert not improvable(fewer, assign("sticky", fewer).owner)
+
+
+def racks(problem: Problem, owner: np.ndarray[tuple[int], np.dtype[np.int32]]) -> int:
+    """Partitions read by a member in the rack of a replica."""
+    assert problem.rack_set_of is not None
+    sets = [problem.rack_sets[number] for number in problem.rack_set_of.tolist()]
+    return sum(
+        problem.racks[member] in replicas
+        for member, replicas in zip(owner.tolist(), sets, strict=True)
+        if member >= 0
+    )
+
+
+def test_prefers_near_replicas_where_it_costs_nothing() -> None:
+    """Among assignments of equal balance that keep as much, the most partitions are read near."""
+    for seed in range(150):
+        rng = random.Random(seed)
+        topics = {"t0": rng.randint(1, 3), "t1": rng.randint(1, 2)}
+        members = {
+            name: Member(
+                topics=rng.sample(sorted(topics), rng.randint(1, 2)),
+                owned={"t0": [0]} if rng.random() < 0.3 else {},
+                rack=rng.choice(["r0", "r1"]),
+            )
+            for name in ("a", "b", "c")
+        }
+        replicas = {
+            topic: [rng.sample(["r0", "r1", "r2"], rng.randint(1, 2)) for _ in range(count)]
+            for topic, count in topics.items()
+        }
+        problem = Problem.of(topics, members, replica_racks=replicas)
+        best = min(
+            (*sticky_value(problem, owner), -racks(problem, owner))
+            for owner in every_owner(problem)
+        )
+        ours = assign("sticky", problem).owner
+        assert (*sticky_value(problem, ours), -racks(problem, ours)) == best, f"seed {seed}"
+
+
+def test_refuses_an_option_that_is_no_boolean() -> None:
+    """An option of the wrong type is an error that names it."""
+    with pytest.raises(InvalidProblemError, match="stickiness_first"):
+        assign("sticky", Problem.of({}, {}), stickiness_first=1)

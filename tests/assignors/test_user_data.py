@@ -1,0 +1,50 @@
+"""User data: what is written is read, and garbage is refused."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assignors.problem import InvalidProblemError
+from assignors.user_data import UserData, decode, encode
+
+OWNED = st.dictionaries(st.text(max_size=8), st.lists(st.integers(0, 2**31 - 1), max_size=5))
+
+
+@given(owned=OWNED, generation=st.none() | st.integers(-1, 2**31 - 1))
+def test_round_trip(owned: dict[str, list[int]], generation: int | None) -> None:
+    """Decoding inverts encoding, in both versions."""
+    assert decode(encode(UserData(owned, generation))) == UserData(owned, generation)
+
+
+@given(data=st.binary(max_size=60))
+def test_garbage_is_an_error_and_nothing_else(data: bytes) -> None:
+    """Any bytes are either user data or an InvalidProblemError."""
+    try:
+        known = decode(data)
+    except InvalidProblemError:
+        return
+    assert decode(encode(known)) == known
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ("0000", "cut short"),
+        ("ffffffff", "-1 is no length"),
+        ("7fffffff", "cut short"),
+        ("00000001 ffff", "-1 is no length"),
+        ("00000001 0001ff 00000000", "not UTF-8"),
+        ("00000001 000174 00000001 ffffffff", "is negative"),
+        ("00000002 000174 00000000 000174 00000000", "twice"),
+        ("00000000 00000005 00", "goes on after its end"),
+    ],
+)
+def test_says_what_is_wrong(data: str, message: str) -> None:
+    """Cut short, too long, negative lengths, no UTF-8, a topic twice."""
+    with pytest.raises(InvalidProblemError, match=message):
+        decode(bytes.fromhex(data))
+
+
+def test_no_bytes_claim_nothing() -> None:
+    """A member that never owned anything sends none."""
+    assert decode(b"") == UserData({})

@@ -1,0 +1,34 @@
+"""The verifier finds each kind of violation."""
+
+import numpy as np
+import pytest
+
+from assignors.assignment import Assignment
+from assignors.problem import Problem
+from assignors.verifier import violations
+
+PROBLEM = Problem.of({"t": 2, "u": 1, "v": 1}, {"a": ["t"], "b": ["t", "u"]})
+
+
+@pytest.mark.parametrize(
+    ("owner", "found"),
+    [
+        ([0, 1, 1, -1], []),
+        ([0, 1, 1], ["3 owners for 4 partitions"]),
+        ([0, -1, 1, -1], ["1 partitions have no owner: t-1"]),
+        ([0, 2, 1, -1], ["1 partitions go to a member that does not exist: t-1"]),
+        ([0, -2, 1, -1], ["1 partitions go to a member that does not exist: t-1"]),
+        ([0, 1, 0, -1], ["1 partitions go to a member that does not subscribe: u-0"]),
+        ([0, 1, 1, 0], ["1 partitions go to a member that does not subscribe: v-0"]),
+    ],
+)
+def test_finds(owner: list[int], found: list[str]) -> None:
+    """Each invariant has its own sentence, which names the partition."""
+    assert violations(PROBLEM, Assignment(PROBLEM, np.array(owner, np.int32))) == found
+
+
+def test_names_five_partitions_at_most() -> None:
+    """A plan that is wrong throughout still makes a message that can be read."""
+    problem = Problem.of({"t": 1000}, {"a": ["t"]})
+    (message,) = violations(problem, Assignment(problem, np.full(1000, -1, np.int32)))
+    assert message == "1000 partitions have no owner: t-0, t-1, t-2, t-3, t-4, ..."
