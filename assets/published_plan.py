@@ -8,7 +8,7 @@ from assets.assignment_plan import assignment_plan
 from assets.presentation import table
 from assets.resources import KafkaResource, SettingsResource, StoreResource
 from assets.steps import of_cohorts, step
-from fairlead.errors import GroupError, TamperedPlanError
+from fairlead.errors import GroupError, InvalidPlanError, TamperedPlanError
 from fairlead.plans.publication import Published, publish
 
 
@@ -42,7 +42,11 @@ def published_plan(
                     now=datetime.now(UTC),
                     signing_key=key.get_secret_value().encode() if key else None,
                 )
-            except (GroupError, TamperedPlanError) as error:  # of this group alone
+            except (
+                GroupError,
+                InvalidPlanError,
+                TamperedPlanError,
+            ) as error:  # of this group alone
                 context.log.warning("Group %s: %s", plan.group, error)
                 published = Published(plan.group, plan.version, None, str(error))
             if published:

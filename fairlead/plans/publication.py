@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from assignors.verifier import violations
+from fairlead.errors import InvalidPlanError
 from fairlead.kafka.gateway import LiveGroup
+from fairlead.plans.as_problem import assignment_of, planned, problem_of
 from fairlead.plans.basis import differences
 from fairlead.plans.document import Headers, PlanDocument, record_headers
 from fairlead.store.plans import PlanStore
@@ -59,8 +62,9 @@ def publish(
 ) -> Published | None:
     """Publish a group's approved plan, if one waits.
 
-    Everything is verified again, whatever ran before: the bytes are those that were approved, the
-    plan has not expired, and the group still is what the plan was made for. A crash after the send
+    Everything is verified again, whatever ran before: the bytes are those that were approved, they
+    give every partition exactly one subscribed owner, the plan has not expired, and the group still
+    is what the plan was made for. A crash after the send
     and before the record of it leaves the plan approved; the next call sends the same bytes again,
     which followers recognise by their version.
 
@@ -87,6 +91,8 @@ def publish(
     ------
     TamperedPlanError
         The stored bytes are not the approved ones. Nothing is sent, the plan stays as it is.
+    InvalidPlanError
+        The plan breaks an invariant of assignments. Nothing is sent, the plan stays as it is.
     KafkaUnavailableError, GroupError
         Kafka does not answer; the plan stays approved, and the same call may succeed later.
     """
@@ -94,6 +100,7 @@ def publish(
         if turn.plan is None:
             return None
         plan = turn.plan.verify()
+        _verify_assignment(plan)
         refusal = "it has expired" if plan.expired(now) else _changes(plan, live(group))
         if refusal:
             turn.mark_stale(reason=refusal)
@@ -106,6 +113,13 @@ def publish(
     return Published(
         group, plan.version, (partition, offset), f"{sender.name}-{partition} at offset {offset}"
     )
+
+
+def _verify_assignment(plan: PlanDocument) -> None:
+    problem = problem_of(plan, planned(plan))
+    broken = violations(problem, assignment_of(problem, planned(plan)))
+    if broken:
+        raise InvalidPlanError(f"group {plan.group}: version {plan.version}: {'; '.join(broken)}")
 
 
 def _changes(plan: PlanDocument, group: LiveGroup) -> str:
