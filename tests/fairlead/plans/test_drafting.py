@@ -1,0 +1,201 @@
+"""From a snapshot's tables to what is to be stored of each group."""
+
+from datetime import timedelta
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from fairlead.kafka.snapshot import GROUPS, MEMBERS
+from fairlead.plans.drafting import SnapshotTables, decisions, ownership, slices
+from fairlead.policy import Policy
+from fairlead.spark.planning import OBSERVED, plan_group
+from fairlead.store.records import NoPlan, PlanDraft
+from tests.fairlead.plans.plans import DAY
+
+POLICY = Policy(assignors=("lag-aware", "range"))
+SNAPSHOT = {"snapshot_id": "s1", "group": "orders"}
+
+
+def member(name: str, partitions: list[int], topics: tuple[str, ...] = ("t",)) -> dict[str, Any]:
+    """Return a row of the members' table."""
+    return SNAPSHOT | {
+        "member_id": f"{name}-id",
+        "client_id": name,
+        "member": name,
+        "topics": list(topics),
+        "partitions": [{"topic": "t", "partition": number} for number in partitions],
+    }
+
+
+def snapshot(
+    members: list[dict[str, Any]],
+    lags: list[int],
+    *,
+    error: str | None = None,
+    assignors: tuple[str, ...] = POLICY.assignors,
+) -> SnapshotTables:
+    """Return the tables of one group, its candidates computed by the assignors themselves."""
+    group = SNAPSHOT | {"snapshot_at": DAY, "cohort": "orders", "error": error}
+    nobody = dict.fromkeys(MEMBERS.names) | SNAPSHOT
+    roster = pa.Table.from_pylist(
+        [
+            row | {"error": error, "assignors": list(assignors), "options": "{}"}
+            for row in members or [nobody]
+        ],
+        MEMBERS.append(pa.field("error", pa.string()))
+        .append(pa.field("assignors", pa.list_(pa.string())))
+        .append(pa.field("options", pa.string())),
+    )
+    loads = pa.table(
+        {
+            "topic": pa.array(["t"] * len(lags), pa.string()),
+            "partition": pa.array(range(len(lags)), pa.int32()),
+            "weight": pa.array(lags, pa.int64()),
+            "arrival_rate": pa.nulls(len(lags), pa.float64()),
+        }
+    )
+    rows = plan_group(roster, loads)
+    summary = pc.is_null(rows["partition"])
+    return SnapshotTables(
+        "s1",
+        DAY,
+        groups=pa.Table.from_pylist([group], GROUPS),
+        members=pa.Table.from_pylist(members, MEMBERS),
+        candidates=rows.filter(summary),
+        candidate_partitions=rows.filter(pc.invert(summary)),
+    )
+
+
+def decide(tables: SnapshotTables, policy: Policy = POLICY) -> NoPlan:
+    (decision,) = decisions(tables, [policy], DAY)
+    return decision
+
+
+TWO = [member("a", [0, 1]), member("b", [2])]
+
+
+def test_draft_holds_the_chosen_candidate_and_what_it_changes() -> None:
+    """Shares, weights, partition counts, moves and both balances come from one snapshot."""
+    draft = decide(snapshot(TWO, [100, 60, 50]))
+    assert isinstance(draft, PlanDraft)
+    assert draft.assignor == "lag-aware"
+    assert {
+        name: {topic: numbers.tolist() for topic, numbers in share.partitions.items()}
+        for name, share in draft.members.items()
+    } == {"a": {"t": [0]}, "b": {"t": [1, 2]}}
+    assert draft.partition_counts == {"t": 3}
+    assert draft.weights["t"].tolist() == [100.0, 60.0, 50.0]
+    (move,) = draft.moves.to_pylist()
+    assert (move["partition"], move["previous_member"], move["member"]) == (1, "a", "b")
+    assert draft.observed is not None
+    assert (draft.observed["lag_max"], draft.predicted["lag_max"]) == (160, 110)
+    assert {candidate.assignor for candidate in draft.candidates} == set(POLICY.assignors)
+
+
+def test_member_without_a_partition_is_in_the_plan() -> None:
+    """Whoever gets nothing has an empty share, and so is no stranger to publication."""
+    draft = decide(snapshot([*TWO, member("c", [])], [100, 60]))
+    assert isinstance(draft, PlanDraft)
+    assert [name for name, share in draft.members.items() if not share.partitions] == ["c"]
+
+
+def test_expiry_counts_from_the_decision() -> None:
+    """`expires_after` becomes a moment."""
+    policy = POLICY.model_copy(update={"expires_after": timedelta(hours=6)})
+    draft = decide(snapshot(TWO, [100, 60, 50]), policy)
+    assert isinstance(draft, PlanDraft)
+    assert draft.expires_at == DAY + timedelta(hours=6)
+
+
+def test_assignment_that_is_good_enough_is_no_plan() -> None:
+    """Below the policy's improvement nothing is proposed, and the candidates are kept."""
+    policy = POLICY.model_copy(update={"min_improvement": 0.5})
+    decision = decide(snapshot(TWO, [100, 60, 50]), policy)
+    assert not isinstance(decision, PlanDraft)
+    assert decision.outcome == "no change"
+    assert len(decision.candidates) == 2
+
+
+def test_group_that_could_not_be_read_has_failed_with_its_reason() -> None:
+    """The snapshot's error is the decision's reason."""
+    decision = decide(snapshot([], [], error="it is of another protocol"))
+    assert (decision.outcome, decision.reason) == ("failed", "it is of another protocol")
+
+
+def test_group_without_members_is_nothing_to_plan() -> None:
+    """Nobody to assign to is no failure."""
+    decision = decide(snapshot([], [5, 5]))
+    assert decision.outcome == "no change"
+    assert "no members" in decision.reason
+
+
+def test_policy_whose_assignors_all_fail_has_failed() -> None:
+    """Each assignor's error is in the reason."""
+    tables = snapshot(TWO, [100, 60, 50], assignors=("nonsense",))
+    decision = decide(tables, POLICY.model_construct(assignors=("nonsense",), min_improvement=0.0))
+    assert decision.outcome == "failed"
+    assert "nonsense" in decision.reason
+
+
+def test_missing_lag_of_a_partition_has_failed_the_group() -> None:
+    """A topic with a hole has no observed balance: nothing is proposed on a guess."""
+    tables = snapshot(TWO, [100, 60, 50])
+    broken = tables.candidates.filter(pc.equal(tables.candidates["assignor"], OBSERVED))
+    index = broken.schema.get_field_index("error")
+    broken = broken.set_column(index, "error", pa.array(["topic t: the lag is not known"]))
+    decision = decide(
+        SnapshotTables(
+            "s1", DAY, tables.groups, tables.members, broken, tables.candidate_partitions[:0]
+        )
+    )
+    assert (decision.outcome, decision.reason) == ("failed", "topic t: the lag is not known")
+
+
+def test_groups_are_decided_one_by_one_in_order() -> None:
+    """A failed group stands between others without touching them."""
+    one = snapshot(TWO, [100, 60, 50])
+    failed = pa.Table.from_pylist(
+        [SNAPSHOT | {"group": "a-failed", "snapshot_at": DAY, "error": "gone"}], GROUPS
+    )
+    tables = SnapshotTables(
+        "s1",
+        DAY,
+        groups=pa.concat_tables([one.groups, failed]),
+        members=one.members,
+        candidates=one.candidates,
+        candidate_partitions=one.candidate_partitions,
+    )
+    found = [(decision.group, decision.outcome) for decision in decisions(tables, [POLICY], DAY)]
+    assert found == [("a-failed", "failed"), ("orders", "plan")]
+
+
+def test_slices_keep_the_order_of_rows() -> None:
+    """One slice a value, whatever the order they come in."""
+    table = pa.table({"group": ["b", "a", "b"], "value": [1, 2, 3]})
+    cut = slices(table, "group")
+    assert {group: rows["value"].to_pylist() for group, rows in cut.items()} == {
+        "a": [2],
+        "b": [1, 3],
+    }
+
+
+def test_slices_of_an_empty_table_are_none() -> None:
+    """No rows, no groups."""
+    assert slices(pa.table({"group": pa.array([], pa.string())}), "group") == {}
+
+
+def test_ownership_is_read_from_the_members() -> None:
+    """Group to member to topic to partitions; members without any are there."""
+    members = pa.Table.from_pylist([*TWO, member("c", [])], MEMBERS)
+    assert ownership(members) == {"orders": {"a": {"t": [0, 1]}, "b": {"t": [2]}, "c": {}}}
+
+
+@pytest.mark.parametrize("lags", [[100, 60, 50], [0, 0, 7]])
+def test_draft_is_a_document_that_reads_back(lags: list[int]) -> None:
+    """What is drafted can be published: its bytes are a valid document."""
+    draft = decide(snapshot([member("a", [])], lags))
+    assert isinstance(draft, PlanDraft)
+    document = draft.document(1, "id", DAY)  # type: ignore[arg-type] # any text will do
+    assert document.from_bytes(document.to_bytes(), group="orders").partition_counts == {"t": 3}

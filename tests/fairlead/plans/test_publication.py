@@ -1,0 +1,194 @@
+"""Publication, on a real store and a real topic: the approved bytes or nothing."""
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+
+import psycopg
+import pytest
+
+from fairlead.errors import KafkaUnavailableError, TamperedPlanError
+from fairlead.kafka.descriptions import Member
+from fairlead.kafka.gateway import LiveGroup
+from fairlead.kafka.plan_topic import PlanTopic
+from fairlead.plans.document import Headers, check_headers
+from fairlead.plans.publication import Published, publish
+from fairlead.settings import Settings
+from fairlead.store import PlanStore, StoredPlan
+from tests.conftest import KafkaTopic
+from tests.fairlead.store.conftest import SNAPSHOT_AT
+
+pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
+
+Approve = Callable[..., StoredPlan]
+
+
+def as_planned(group: str) -> LiveGroup:
+    """Describe a group that is what the plan was made for."""
+    return LiveGroup(
+        group,
+        "Stable",
+        "fairlead",
+        tuple(
+            Member(
+                member_id=f"{name}-id",
+                client_id=name,
+                host="here",
+                instance_id=None,
+                name=name,
+                topics=("t0",),
+                partitions={},
+                generation=1,
+            )
+            for name in ("orders-1", "orders-2")
+        ),
+        {"t0": 3},
+        SNAPSHOT_AT,
+    )
+
+
+def emptied(group: str) -> LiveGroup:
+    """Describe a group that everybody has left."""
+    return LiveGroup(group, "Empty", "", (), {}, SNAPSHOT_AT)
+
+
+class DiesAfterSending:
+    """Sends for real and then fails, as a process that dies before it records the send."""
+
+    def __init__(self, topic: PlanTopic) -> None:
+        self._topic = topic
+        self.name = topic.name
+
+    def publish(self, group: str, value: bytes, headers: Headers) -> tuple[int, int]:
+        self._topic.publish(group, value, headers)
+        raise KafkaUnavailableError("the connection was lost")
+
+
+@pytest.fixture
+def topic(settings: Settings, kafka_topic: KafkaTopic) -> Iterator[PlanTopic]:
+    """Return a plan topic of the test's own."""
+    name = kafka_topic(config={"cleanup.policy": "compact"})
+    with PlanTopic(settings.kafka.model_copy(update={"plan_topic": name})) as topic:
+        yield topic
+
+
+def send(
+    store: PlanStore,
+    topic: PlanTopic | DiesAfterSending,
+    live: Callable[[str], LiveGroup] = as_planned,
+    signing_key: bytes | None = None,
+) -> Published | None:
+    return publish(
+        store, "orders", live=live, sender=topic, now=SNAPSHOT_AT, signing_key=signing_key
+    )
+
+
+def test_approved_bytes_are_sent_and_recorded(
+    store: PlanStore, topic: PlanTopic, approve: Approve
+) -> None:
+    """The record's value is the stored document; the store says where it stands."""
+    plan = approve()
+    published = send(store, topic)
+    record, stored = topic.read("orders"), store.get("orders", 1)
+    assert published is not None
+    assert record is not None
+    assert record.value == plan.document
+    assert published.position == record.position == (stored.partition, stored.record_offset)
+    assert (stored.state, stored.topic) == ("published", topic.name)
+
+
+def test_record_is_signed_where_a_key_is_configured(
+    store: PlanStore, topic: PlanTopic, approve: Approve
+) -> None:
+    """A follower with the key can check the record."""
+    plan = approve()
+    send(store, topic, signing_key=b"secret")
+    record = topic.read("orders")
+    assert record is not None
+    check_headers(plan.document, record.headers, signing_key=b"secret")
+
+
+def test_nothing_is_sent_without_approval(
+    store: PlanStore, topic: PlanTopic, propose: Approve
+) -> None:
+    """A proposed plan is not for publication."""
+    propose()
+    assert send(store, topic) is None
+    assert topic.read("orders") is None
+    assert store.get("orders", 1).state == "proposed"
+
+
+def test_published_plan_is_not_sent_again(
+    store: PlanStore, topic: PlanTopic, approve: Approve
+) -> None:
+    """The second call finds nothing that waits."""
+    approve()
+    send(store, topic)
+    first = topic.read("orders")
+    assert send(store, topic) is None
+    assert topic.read("orders") == first
+
+
+def test_death_between_send_and_record_sends_the_same_bytes_again(
+    store: PlanStore, topic: PlanTopic, approve: Approve
+) -> None:
+    """The plan stays approved; repeating it gives one version, one value, a later offset."""
+    plan = approve()
+    with pytest.raises(KafkaUnavailableError):
+        send(store, DiesAfterSending(topic))
+    assert store.get("orders", 1).state == "approved"
+    first = topic.read("orders")
+    published = send(store, topic)
+    second = topic.read("orders")
+    assert first is not None
+    assert second is not None
+    assert published is not None
+    assert first.value == second.value == plan.document
+    assert published.position == second.position > first.position
+    assert store.get("orders", 1).state == "published"
+
+
+def test_plan_whose_group_has_changed_is_stale(
+    store: PlanStore, topic: PlanTopic, approve: Approve
+) -> None:
+    """Nothing is sent, and the differences are named."""
+    approve()
+    refused = send(store, topic, emptied)
+    assert refused is not None
+    assert refused.position is None
+    assert refused.reason == (
+        "members that left: orders-1, orders-2; topic t0 has 0 partitions, planned were 3"
+    )
+    assert store.get("orders", 1).state == "stale"
+    assert topic.read("orders") is None
+
+
+def test_expired_plan_is_stale(store: PlanStore, topic: PlanTopic, approve: Approve) -> None:
+    """A plan that waited too long is not sent, although its group is as planned."""
+    approve(expires_at=SNAPSHOT_AT + timedelta(hours=1))
+    refused = publish(
+        store,
+        "orders",
+        live=as_planned,
+        sender=topic,
+        now=SNAPSHOT_AT + timedelta(hours=1),
+    )
+    assert refused is not None
+    assert refused.reason == "it has expired"
+    assert store.get("orders", 1).state == "stale"
+    assert topic.read("orders") is None
+
+
+def test_altered_document_is_not_sent(
+    store: PlanStore, store_url: str, topic: PlanTopic, approve: Approve
+) -> None:
+    """Bytes that were changed behind the database's back are not the approved ones."""
+    plan = approve()
+    altered = plan.document.replace(b"sticky", b"stucky")
+    with psycopg.connect(store_url) as connection:
+        connection.execute("SET session_replication_role = replica")  # no triggers
+        connection.execute("ALTER TABLE fairlead.plan DROP CONSTRAINT plan_sha256_check")
+        connection.execute("UPDATE fairlead.plan SET document = %s", [altered])
+    with pytest.raises(TamperedPlanError, match="hash"):
+        send(store, topic)
+    assert topic.read("orders") is None
+    assert store.get("orders", 1).state == "approved"
