@@ -27,7 +27,9 @@ def group_offsets(
             context.partition_keys, gateway.list_groups(), current.discovery, current.policies
         )
         snapshot = gateway.snapshot(sorted(groups), cohorts=groups)
-    spark.warehouse().write_snapshot(snapshot)
+    warehouse = spark.warehouse()
+    warehouse.write_snapshot(snapshot)
+    warehouse.prune(snapshot.snapshot_at - current.warehouse_retention)
     rows = snapshot.groups.to_pylist()
     failed = [row for row in rows if row["error"]]
     for row in failed:

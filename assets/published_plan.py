@@ -1,6 +1,7 @@
 """`published_plan`: what is approved goes to the plan topic, and nothing else."""
 
 from datetime import UTC, datetime
+from typing import Final
 
 import dagster as dg
 
@@ -10,6 +11,9 @@ from assets.resources import KafkaResource, SettingsResource, StoreResource
 from assets.steps import of_cohorts, step
 from fairlead.errors import GroupError, InvalidPlanError, TamperedPlanError
 from fairlead.plans.publication import Published, publish
+
+#: Errors that concern one group: the others are published all the same.
+OF_ONE_GROUP: Final = (GroupError, InvalidPlanError, TamperedPlanError)
 
 
 @step(

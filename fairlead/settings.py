@@ -6,6 +6,7 @@ plan for which group (`policy`). A nested name takes two underscores:
 """
 
 import os
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -105,6 +106,11 @@ class Settings(BaseSettings):
     )
     warehouse: str | None = Field(
         default=None, description="Path of the Parquet snapshots; default: STATE_DIR/warehouse."
+    )
+    warehouse_retention: timedelta = Field(
+        default=timedelta(days=2),
+        gt=timedelta(hours=1),
+        description="Snapshots older than this are removed; their lag stays in Postgres.",
     )
     kafka: KafkaSettings = KafkaSettings()
     postgres: PostgresSettings = PostgresSettings()

@@ -83,12 +83,8 @@ class Warehouse:
 
     def snapshots(self, table: str = "groups") -> list[str]:
         """List the snapshots of which a table was written, in order of time."""
-        selector = fs.FileSelector(f"{self._root}/{table}", allow_not_found=True)
-        return sorted(
-            entry.base_name
-            for entry in self._files.get_file_info(selector)
-            if entry.type == fs.FileType.Directory and self._exists(table, entry.base_name)
-        )
+        names = self._folders(f"{self._root}/{table}")
+        return sorted(name for name in names if self._exists(table, name))
 
     def earlier(
         self,
@@ -115,6 +111,28 @@ class Warehouse:
     def _require(self, table: str, snapshot_id: str) -> None:
         if not self._exists(table, snapshot_id):
             raise FileNotFoundError(f"{self._path} holds no table {table} of {snapshot_id}")
+
+    def prune(self, before: datetime) -> list[str]:
+        """Remove the snapshots taken before a moment, with all that was computed from them.
+
+        Returns
+        -------
+        The snapshots removed, in order of time. A snapshot loses its `groups` first: what an
+        interrupted removal leaves is no snapshot any more, and goes with the next one.
+        """
+        oldest = f"{before:%Y%m%dT%H%M%S}"
+        removed = set()
+        tables = self._folders(self._root)
+        for table in sorted(tables, key=lambda name: name != "groups"):
+            for snapshot_id in self._folders(f"{self._root}/{table}"):
+                if snapshot_id < oldest:
+                    self._files.delete_dir(f"{self._root}/{table}/{snapshot_id}")
+                    removed.add(snapshot_id)
+        return sorted(removed)
+
+    def _folders(self, path: str) -> list[str]:
+        found = self._files.get_file_info(fs.FileSelector(path, allow_not_found=True))
+        return [entry.base_name for entry in found if entry.type == fs.FileType.Directory]
 
     def _exists(self, table: str, snapshot_id: str) -> bool:
         folder = fs.FileSelector(f"{self._root}/{table}/{snapshot_id}", allow_not_found=True)

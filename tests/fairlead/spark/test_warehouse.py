@@ -88,3 +88,15 @@ def test_history_is_what_was_taken_shortly_before(tmp_path: Path, spark: SparkSe
     found = {row.snapshot_id for row in earlier.collect()}
     assert found == {snapshots[1].snapshot_id, snapshots[2].snapshot_id}
     assert warehouse.earlier(spark, snapshots[0].snapshot_id, snapshots[0].snapshot_at) is None
+
+
+def test_pruning_removes_what_is_older_and_nothing_else(tmp_path: Path) -> None:
+    """All tables of an old snapshot go; a later one stays whole, and pruning again finds nothing."""
+    warehouse = Warehouse(str(tmp_path))
+    old, new = snapshot_at(NOON - timedelta(days=3)), snapshot_at(NOON)
+    for snapshot in (old, new):
+        warehouse.write_snapshot(snapshot)
+    assert warehouse.prune(NOON - timedelta(days=2)) == [old.snapshot_id]
+    assert warehouse.snapshots() == [new.snapshot_id]
+    assert sorted(path.name for path in tmp_path.glob("*/*")) == [new.snapshot_id] * 3
+    assert warehouse.prune(NOON - timedelta(days=2)) == []
