@@ -91,7 +91,7 @@ def test_history_is_what_was_taken_shortly_before(tmp_path: Path, spark: SparkSe
 
 
 def test_pruning_removes_what_is_older_and_nothing_else(tmp_path: Path) -> None:
-    """All tables of an old snapshot go; a later one stays whole, and pruning again finds nothing."""
+    """All tables of an old snapshot go, a later one stays whole; pruning again finds nothing."""
     warehouse = Warehouse(str(tmp_path))
     old, new = snapshot_at(NOON - timedelta(days=3)), snapshot_at(NOON)
     for snapshot in (old, new):
