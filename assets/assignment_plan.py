@@ -13,7 +13,7 @@ from assets.candidate_plans import candidate_plans
 from assets.presentation import ROWS, percent, shown, table
 from assets.resources import SettingsResource, SparkResource, StoreResource
 from assets.steps import snapshots_of, step
-from fairlead.plans.approval import PlanFacts, decide
+from fairlead.plans.approval import ApprovalDecision, PlanFacts, decide
 from fairlead.plans.as_problem import Ownership, planned
 from fairlead.plans.choice import improvement
 from fairlead.plans.consumers import changes
@@ -33,7 +33,7 @@ class Outcome:
 
     decision: PlanDraft | NoPlan
     stored: StoredDecision
-    approval: str
+    approval: ApprovalDecision
     before: Ownership
 
 
@@ -100,12 +100,12 @@ def _approve(
     stored: StoredDecision,
     policy: Policy,
     statuses: set[str],
-) -> str:
-    """Approve a proposed plan if its policy allows; returns the policy's answer in words."""
+) -> ApprovalDecision:
+    """Approve a proposed plan if its policy allows; returns the policy's answer."""
     if not isinstance(decision, PlanDraft) or stored.plan is None:
-        return ""
-    if stored.plan.state != "proposed":
-        return stored.plan.state
+        return ApprovalDecision(approved=False, reason="")
+    if stored.plan.state != "proposed":  # a step that is repeated
+        return ApprovalDecision(approved=True, reason=f"{stored.plan.state} before")
     answer = decide(
         policy.approval,
         PlanFacts(
@@ -123,7 +123,7 @@ def _approve(
             actor=APPROVER,
             reason=answer.reason,
         )
-    return answer.reason
+    return answer
 
 
 def _metadata(outcomes: Sequence[Outcome]) -> dict[str, Any]:
@@ -159,8 +159,13 @@ def _first_plan(outcome: Outcome) -> dict[str, Any]:
         return {}
     document = stored.verify()
     name = f"{draft.group}, version {stored.version}"
+    group = draft.group.replace("'", "''")
+    waiting: dict[str, Any] = {}
+    if not outcome.approval.approved:
+        approve = f"SELECT fairlead.approve_plan('{group}', {stored.version}, 'why');"
+        waiting[f"{name}: to approve it in SQL"] = approve
     moves = draft.moves.sort_by([("weight", "descending")]).slice(0, ROWS).to_pylist()
-    return {
+    return waiting | {
         f"{name}: sha256": stored.sha256,
         f"{name}: heaviest consumer": f"{_lag(draft.observed)} -> {_lag(draft.predicted)} records, "
         f"{percent(improvement(draft.observed or {}, draft.predicted))} less; "
@@ -199,7 +204,7 @@ def _row(outcome: Outcome) -> dict[str, Any]:
         "heaviest after": _lag(predicted),
         "moved": predicted["moved"] if predicted else 0,
         "reason": stored.reason,
-        "approval": outcome.approval,
+        "approval": outcome.approval.reason,
     }
 
 
