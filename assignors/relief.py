@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from assignors.ledger import Ledger, Mask, in_replica_rack
-from assignors.problem import Float64, Int64
+from assignors.problem import Float64, Int32, Int64
 
 # A step has to bring both members closer to the target than the heaviest is by this share.
 _WORTH = 1e-3
@@ -144,19 +144,23 @@ def _best_step(ledger: Ledger, shares: _Shares, giver: int, target: float) -> St
 def _offers(
     ledger: Ledger, shares: _Shares, giver: int, taker: int, target: float
 ) -> Iterator[_Offer]:
-    """Offer the best move and the best swap between two members."""
-    mine = shares.of(giver)
-    mine = mine[ledger.may_take(taker, ledger.problem.topic_of[mine])]
+    """Offer the best move and the best swaps between two members."""
+    pair = _Pair(ledger, giver, taker, target)
+    mine, my_topics = pair.readable(shares.of(giver), by=taker)
     if not mine.size:
         return
-    pair = _Pair(ledger, giver, taker, target)
+    welcome = mine[ledger.has_topic_room(taker, my_topics)]
     limits, counts = ledger.limits, ledger.counts
-    if counts[giver] > limits.fewest[giver] and counts[taker] < limits.most[taker]:
-        yield pair.best(mine, None)
-    theirs = shares.of(taker)
-    theirs = theirs[ledger.may_take(giver, ledger.problem.topic_of[theirs])]
-    if theirs.size:
-        yield pair.best_swap(mine, theirs)
+    may_move = counts[giver] > limits.fewest[giver] and counts[taker] < limits.most[taker]
+    if may_move and welcome.size:
+        yield pair.best(welcome, None)
+    theirs, their_topics = pair.readable(shares.of(taker), by=giver)
+    returned = theirs[ledger.has_topic_room(giver, their_topics)]
+    if welcome.size and returned.size:
+        yield pair.best_swap(welcome, returned)
+    if theirs.size and (welcome.size < mine.size or returned.size < theirs.size):
+        # Two partitions of one topic can change places whatever the limits on topics.
+        yield from pair.best_swap_within_topics(mine, my_topics, theirs, their_topics)
 
 
 class _Pair:
@@ -165,6 +169,12 @@ class _Pair:
     def __init__(self, ledger: Ledger, giver: int, taker: int, target: float) -> None:
         self.ledger, self.giver, self.taker, self.target = ledger, giver, taker, target
         self.high, self.low = float(ledger.loads[giver]), float(ledger.loads[taker])
+
+    def readable(self, partitions: Int64, *, by: int) -> tuple[Int64, Int32]:
+        """Return those of the partitions that a member may read, and their topics."""
+        topics = self.ledger.problem.topic_of[partitions]
+        readable = self.ledger.reads(by, topics)
+        return partitions[readable], topics[readable]
 
     def best(self, mine: Int64, theirs: Int64 | None) -> _Offer:
         """Pick the best of moves, or of swaps of elements side by side."""
@@ -185,12 +195,30 @@ class _Pair:
 
     def best_swap(self, mine: Int64, theirs: Int64) -> _Offer:
         """Pick for each of mine the two of theirs that come closest to evening out both."""
-        ledger = self.ledger
-        give, take = ledger.capacity(self.giver), ledger.capacity(self.taker)
-        even = (self.high - self.low) / (1 / give + 1 / take)
-        at = np.searchsorted(ledger.weights[theirs], ledger.weights[mine] - even)
+        at = np.searchsorted(self.ledger.weights[theirs], self._ideal_returns(mine))
         pairs = np.concatenate((at, np.maximum(at - 1, 0)))
         return self.best(np.tile(mine, 2), theirs[np.minimum(pairs, theirs.size - 1)])
+
+    def best_swap_within_topics(
+        self, mine: Int64, my_topics: Int32, theirs: Int64, their_topics: Int32
+    ) -> Iterator[_Offer]:
+        """Do the same, each of mine for one of the same topic."""
+        # Theirs in order of (topic, weight), and where mine would stand among them.
+        keys = their_topics * np.int64(theirs.size + 1) + np.arange(theirs.size)
+        order = np.argsort(keys)
+        rank = np.searchsorted(self.ledger.weights[theirs], self._ideal_returns(mine))
+        at = np.searchsorted(keys[order], my_topics * np.int64(theirs.size + 1) + rank)
+        pairs = np.clip(np.concatenate((at, at - 1)), 0, theirs.size - 1)
+        same = their_topics[order[pairs]] == np.tile(my_topics, 2)
+        if same.any():
+            yield self.best(np.tile(mine, 2)[same], theirs[order[pairs[same]]])
+
+    def _ideal_returns(self, mine: Int64) -> Float64:
+        """Weight that, given back for each of mine, would even out the two members."""
+        give, take = self.ledger.capacity(self.giver), self.ledger.capacity(self.taker)
+        even = (self.high - self.low) / (1 / give + 1 / take)
+        returns: Float64 = self.ledger.weights[mine] - even
+        return returns
 
     def _excess(self, load: Float64) -> Float64:
         return np.maximum(load - self.target, 0.0)

@@ -1,4 +1,4 @@
-"""`fairlead assign` and `fairlead partition`: a line an answer, in order, whatever the line says."""
+"""`fairlead assign` and `fairlead partition`: an answer a line, whatever the line says."""
 
 import base64
 import json
