@@ -59,6 +59,7 @@ class DiesAfterSending:
         self.name = topic.name
 
     def publish(self, group: str, value: bytes, headers: Headers) -> tuple[int, int]:
+        """Send and fail."""
         self._topic.publish(group, value, headers)
         raise KafkaUnavailableError("the connection was lost")
 

@@ -1,0 +1,187 @@
+"""What the code location offers, as Dagster's UI and daemon see it."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from assets.partitions import COHORT
+from orchestration.definitions import build_defs
+
+ROOT = Path(__file__).parents[2]
+
+#: Run first in a new process: any connection, process or written file is an error from then on.
+NO_IO = """
+import os, sys
+def refuse(event, arguments):
+    if event in {"socket.connect", "socket.bind", "subprocess.Popen", "os.exec", "os.fork"}:
+        raise RuntimeError(f"{event} at import: {arguments}")
+    if event == "open" and isinstance(arguments[1], str) and set(arguments[1]) & set("wax+"):
+        if arguments[0] != os.devnull:
+            raise RuntimeError(f"written at import: {arguments}")
+sys.addaudithook(refuse)
+import orchestration.definitions
+"""
+
+
+@cache
+def repository() -> dg.RepositoryDefinition:
+    return build_defs().get_repository_def()
+
+
+def jobs() -> Iterator[dg.JobDefinition]:
+    """Yield the jobs that people see."""
+    return (job for job in repository().get_all_jobs() if not job.name.startswith("__"))
+
+
+def test_asset_graph() -> None:
+    """Six steps in a line, in three groups, each with the systems it touches."""
+    graph = repository().asset_graph
+    found = {
+        key.to_user_string(): (
+            sorted(parent.to_user_string() for parent in graph.get(key).parent_keys),
+            graph.get(key).group_name,
+            sorted(graph.get(key).kinds),
+        )
+        for key in graph.get_all_asset_keys()
+    }
+    assert found == {
+        "group_offsets": ([], "observe", ["kafka", "parquet"]),
+        "partition_lag": (["group_offsets"], "observe", ["postgres", "spark"]),
+        "candidate_plans": (["partition_lag"], "decide", ["parquet", "spark"]),
+        "assignment_plan": (["candidate_plans"], "decide", ["postgres"]),
+        "published_plan": (["assignment_plan"], "act", ["kafka"]),
+        "plan_adoption": (["published_plan"], "act", ["kafka", "postgres"]),
+    }
+
+
+def test_every_asset_is_partitioned_by_cohort_and_runs_over_many_at_once() -> None:
+    """Dynamic partitions `cohort`, a single run a backfill, retries."""
+    graph = repository().asset_graph
+    for key in graph.get_all_asset_keys():
+        node = graph.get(key)
+        assert isinstance(node.partitions_def, dg.DynamicPartitionsDefinition)
+        assert node.partitions_def.name == COHORT
+        assert node.backfill_policy == dg.BackfillPolicy.single_run()
+        retries = node.assets_def.op.retry_policy
+        assert retries is not None
+        assert retries.max_retries > 0
+
+
+def test_asset_checks() -> None:
+    """What each check is on, and whether it stops what comes after."""
+    graph = repository().asset_graph
+    found = {
+        key.name: (key.asset_key.to_user_string(), graph.get_check_spec(key).blocking)
+        for key in graph.asset_check_keys
+    }
+    assert found == {
+        "every_group_was_read": ("group_offsets", False),
+        "every_partition_has_one_lag": ("partition_lag", True),
+        "every_partition_has_one_owner": ("assignment_plan", True),
+        "stored_metrics_agree": ("assignment_plan", True),
+    }
+
+
+def test_jobs() -> None:
+    """Each job's steps: planning is everything, publication and adoption are its ends."""
+    found = {
+        job.name: {key.to_user_string() for key in job.asset_layer.selected_asset_keys}
+        for job in jobs()
+    }
+    every = {key.to_user_string() for key in repository().asset_graph.get_all_asset_keys()}
+    assert found == {
+        "planning": every,
+        "publication": {"published_plan", "plan_adoption"},
+        "adoption": {"plan_adoption"},
+    }
+
+
+def test_schedules_and_sensors() -> None:
+    """What starts by itself and how often, for which job; people turn the schedule on."""
+    (schedule,) = repository().schedule_defs
+    assert (schedule.name, schedule.cron_schedule, schedule.job_name) == (
+        "planning_schedule",
+        "*/15 * * * *",
+        "planning",
+    )
+    found = {
+        sensor.name: (
+            [target.job_name for target in sensor.targets if target.job_name],
+            sensor.minimum_interval_seconds,
+            sensor.default_status.value,
+        )
+        for sensor in repository().sensor_defs
+    }
+    assert found == {
+        "group_discovery": ([], 60, "RUNNING"),
+        "approved_plans": (["publication"], 30, "RUNNING"),
+    }
+
+
+def test_everything_is_described() -> None:
+    """Whoever opens the UI can read what each thing is for."""
+    graph = repository().asset_graph
+    described = {
+        key.to_user_string(): graph.get(key).description for key in graph.get_all_asset_keys()
+    }
+    described |= {key.name: graph.get_check_spec(key).description for key in graph.asset_check_keys}
+    described |= {job.name: job.description for job in jobs()}
+    described |= {one.name: one.description for one in repository().schedule_defs}
+    described |= {one.name: one.description for one in repository().sensor_defs}
+    assert [name for name, description in described.items() if not description] == []
+
+
+def test_overrides_replace_arguments() -> None:
+    """A variant for a test replaces what it names, and keeps the rest."""
+    variant = build_defs(schedules=[], jobs=[])
+    assert list(variant.schedules or []) == []
+    assert [one.name for one in variant.sensors or []] == ["group_discovery", "approved_plans"]
+    assert len(list(build_defs().schedules or [])) == 1
+
+
+def test_loading_does_no_io() -> None:
+    """Nothing is connected to, started or written while the definitions are imported."""
+    environment = {name: value for name, value in os.environ.items() if "FAIRLEAD" not in name}
+    result = subprocess.run(
+        [sys.executable, "-B", "-c", NO_IO],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("folder", ["assets", "orchestration"])
+def test_dagster_can_read_annotations(folder: str) -> None:
+    """`from __future__ import annotations` would turn what Dagster reads into text."""
+    modules = list((ROOT / folder).glob("**/*.py"))
+    assert modules
+    statement = "\nfrom __future__ import annotations"
+    assert [path.name for path in modules if statement in f"\n{path.read_text()}"] == []
+
+
+def test_dagster_validates_the_workspace(tmp_path: Path) -> None:
+    """Dagster's own check of workspace.yaml and the definitions passes."""
+    result = subprocess.run(
+        [
+            *(sys.executable, "-m", "dagster", "definitions", "validate"),
+            *("-w", str(ROOT / "workspace.yaml")),
+        ],
+        cwd=ROOT,
+        env={**os.environ, "DAGSTER_HOME": str(tmp_path), "DAGSTER_DISABLE_TELEMETRY": "yes"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert result.returncode == 0, result.stderr
+    assert "fairlead" in result.stderr + result.stdout

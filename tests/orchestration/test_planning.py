@@ -1,0 +1,251 @@
+"""Whole planning runs: real consumers on a real broker, real Spark, real Postgres."""
+
+from collections.abc import Callable
+
+import dagster as dg
+import pytest
+
+from fairlead.plans.document import PlanDocument
+from tests.conftest import KafkaTopic
+from tests.fairlead.followers.helpers import eventually
+from tests.fairlead.kafka.conftest import Commit
+from tests.orchestration.conftest import StartConsumers
+from tests.pipeline import (
+    APPROVED_BY_A_PERSON,
+    APPROVED_BY_POLICY,
+    Consumers,
+    Pipeline,
+    failed_checks,
+    metadata,
+    rows,
+)
+
+pytestmark = [
+    pytest.mark.kafka,
+    pytest.mark.postgres,
+    pytest.mark.spark,
+    pytest.mark.usefixtures("spark"),
+]
+
+
+def planned_shares(pipeline: Pipeline, consumers: Consumers, version: int) -> dict[str, list[int]]:
+    """Return what a stored version gives each consumer."""
+    document = PlanDocument.from_bytes(pipeline.store.get(consumers.group, version).document)
+    return {
+        name: share.partitions[consumers.topic].tolist() for name, share in document.members.items()
+    }
+
+
+def test_one_run_takes_a_group_from_lag_to_an_adopted_plan(
+    pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str
+) -> None:
+    """Version 1 is stored, approved by policy, published byte for byte and followed."""
+    consumers = start_consumers(unique_name)
+    assert consumers.owned == {"one": [0, 1], "two": [2, 3]}
+    pipeline.configure(APPROVED_BY_POLICY)
+
+    result = pipeline.run("planning", unique_name)
+
+    assert failed_checks(result) == {}
+    (version,) = pipeline.history(unique_name)
+    assert version["version"] == 1
+    assert version["state"] == "published"
+    assert version["decided_by"] == "policy"
+    assert version["adherence"] == 1
+    assert version["heaviest_before"] == 180
+    assert version["heaviest_predicted"] == version["heaviest_achieved"] < 180
+    plan, record = pipeline.only_version(unique_name), pipeline.record(unique_name)
+    assert record is not None
+    assert record.value == plan.document
+    assert (record.position.partition, record.position.offset) == (
+        plan.partition,
+        plan.record_offset,
+    )
+    assert dict(record.headers)["sha256"] == plan.sha256.encode()
+    assert consumers.owned == planned_shares(pipeline, consumers, 1)
+
+
+def test_second_run_on_the_same_state_changes_nothing(
+    pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str
+) -> None:
+    """'No change' is a decision with its reason, and no second version."""
+    consumers = start_consumers(unique_name)
+    pipeline.configure(APPROVED_BY_POLICY)
+    pipeline.run("planning", unique_name)
+    adopted = consumers.owned
+
+    result = pipeline.run("planning", unique_name)
+
+    first, second = pipeline.decisions(unique_name)
+    assert (first[0], first[2]) == ("plan", 1)
+    assert (second[0], second[2]) == ("no change", None)
+    assert second[1]
+    assert metadata(result, "published_plan")["published"] == 0
+    assert [row["version"] for row in pipeline.history(unique_name)] == [1]
+    assert consumers.owned == adopted
+
+
+def test_new_skew_makes_a_second_version_that_supersedes_the_first(
+    pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str
+) -> None:
+    """A backlog that grows elsewhere is planned again; version 2 replaces version 1."""
+    consumers = start_consumers(unique_name)
+    pipeline.configure(APPROVED_BY_POLICY)
+    pipeline.run("planning", unique_name)
+    (owner,) = (name for name, owned in consumers.owned.items() if len(owned) == 3)
+    backlog = [500 if partition in consumers.owned[owner] else 0 for partition in range(4)]
+    pipeline.produce(consumers.topic, backlog)
+
+    pipeline.run("planning", unique_name)
+
+    states = {row["version"]: row["state"] for row in pipeline.history(unique_name)}
+    assert states == {1: "superseded", 2: "published"}
+    record = pipeline.record(unique_name)
+    assert record is not None
+    assert record.value == pipeline.store.get(unique_name, 2).document
+    assert consumers.owned == planned_shares(pipeline, consumers, 2)
+
+
+def test_one_run_covers_a_range_of_cohorts_and_no_other(
+    pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str
+) -> None:
+    """Two of three groups are planned together from one snapshot; the third is left alone."""
+    names = [f"{unique_name}-{number}" for number in range(3)]
+    for name in names:
+        start_consumers(name)
+    pipeline.configure(APPROVED_BY_POLICY)
+    pipeline.know(*names)
+
+    result = pipeline.run("planning", *names[:2])
+
+    assert len(pipeline.warehouse.snapshots()) == 1
+    states = {name: [row["state"] for row in pipeline.history(name)] for name in names}
+    assert states == {names[0]: ["published"], names[1]: ["published"], names[2]: []}
+    materialized = {
+        event.step_materialization_data.materialization.partition
+        for event in result.all_events
+        if event.event_type_value == "ASSET_MATERIALIZATION"
+    }
+    assert materialized == set(names[:2])
+
+
+def test_policy_gathers_groups_in_one_named_cohort(
+    pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str
+) -> None:
+    """Two groups are one partition, planned in one run, each with a plan of its own."""
+    names = [f"{unique_name}-{number}" for number in range(2)]
+    for name in names:
+        start_consumers(name)
+    pipeline.configure(
+        f"""
+        [[policies]]
+        groups = "{unique_name}-*"
+        cohort = "fleet"
+        approval = {{automatic = true, forbidden_statuses = []}}
+        """
+    )
+
+    result = pipeline.run("planning", "fleet")
+
+    assert [row["group"] for row in rows(result, "group_offsets", "by group")] == names
+    assert [pipeline.only_version(name).state for name in names] == ["published"] * 2
+
+
+def test_broken_group_does_not_hold_up_the_good_one_beside_it(
+    pipeline: Pipeline,
+    start_consumers: StartConsumers,
+    join_raw: Callable[[str, bytes], None],
+    unique_name: str,
+) -> None:
+    """A group whose members speak nonsense is reported by a warning; the other one is planned."""
+    good, broken = f"{unique_name}-a", f"{unique_name}-b"
+    start_consumers(good)
+    join_raw(broken, b"\x00\x01\x00")
+    pipeline.configure(APPROVED_BY_POLICY)
+
+    result = pipeline.run("planning", good, broken)
+
+    assert result.success
+    assert pipeline.only_version(good).state == "published"
+    ((outcome, reason, version),) = pipeline.decisions(broken)
+    assert (outcome, version) == ("failed", None)
+    assert failed_checks(result) == {"every_group_was_read": [f"{broken}: {reason}"]}
+    severities = {one.check_name: one.severity for one in result.get_asset_check_evaluations()}
+    assert severities["every_group_was_read"] is dg.AssetCheckSeverity.WARN
+
+
+def test_group_that_vanished_is_reported_and_not_planned(
+    pipeline: Pipeline, unique_name: str
+) -> None:
+    """A cohort whose group is gone: the run succeeds, says so, and publishes nothing."""
+    pipeline.configure(APPROVED_BY_POLICY)
+    result = pipeline.run("planning", unique_name)
+    ((outcome, reason, _),) = pipeline.decisions(unique_name)
+    assert outcome == "failed"
+    assert failed_checks(result) == {"every_group_was_read": [f"{unique_name}: {reason}"]}
+    assert pipeline.record(unique_name) is None
+
+
+def test_group_without_members_has_lag_and_no_plan(
+    pipeline: Pipeline, kafka_topic: KafkaTopic, commit: Commit, unique_name: str
+) -> None:
+    """Its lag is history; the decision says that there is nothing to plan."""
+    topic = kafka_topic()
+    pipeline.produce(topic, [7])
+    commit(unique_name, {(topic, 0): 0})
+
+    result = pipeline.run("planning", unique_name)
+
+    assert pipeline.decisions(unique_name) == [
+        ("no change", "the group has no members: there is nothing to plan", None)
+    ]
+    assert failed_checks(result) == {}
+    lag = pipeline.sql("SELECT lag FROM fairlead.lag_history WHERE group_id = %s", unique_name)
+    assert lag == [{"lag": 7}]
+
+
+def test_empty_backlog_is_nothing_to_act_on(
+    pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str
+) -> None:
+    """Without lag nobody is heavy: no change."""
+    start_consumers(unique_name, backlog=(0, 0, 0))
+    pipeline.configure(APPROVED_BY_POLICY)
+    result = pipeline.run("planning", unique_name)
+    ((outcome, _, version),) = pipeline.decisions(unique_name)
+    assert (outcome, version) == ("no change", None)
+    assert failed_checks(result) == {}
+    assert metadata(result, "partition_lag")["total lag (records)"] == "0"
+
+
+def test_plan_that_waits_for_a_person_is_not_published(
+    pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str
+) -> None:
+    """Without automatic approval the plan is proposed, and the consumers keep what they have."""
+    consumers = start_consumers(unique_name)
+    before = consumers.owned
+    pipeline.configure(APPROVED_BY_A_PERSON)
+
+    result = pipeline.run("planning", unique_name)
+
+    assert pipeline.only_version(unique_name).state == "proposed"
+    assert pipeline.record(unique_name) is None
+    assert consumers.owned == before
+    (row,) = rows(result, "assignment_plan", "by group")
+    assert row["approval"] == "waits for a person: the policy approves nothing by itself"
+
+
+def test_consumers_that_come_back_later_are_seen_by_the_adoption_job(
+    pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str
+) -> None:
+    """Adherence falls when a planned consumer leaves, and the newest look is what counts."""
+    consumers = start_consumers(unique_name)
+    pipeline.configure(APPROVED_BY_POLICY)
+    pipeline.run("planning", unique_name)
+    consumers.members["two"].stop()
+    eventually(lambda: len(consumers.owned["one"]) == 4, "the other consumer takes over")
+
+    pipeline.run("adoption", unique_name)
+
+    (version,) = pipeline.history(unique_name)
+    assert 0 < version["adherence"] < 1
+    assert version["heaviest_achieved"] == 190

@@ -1,0 +1,272 @@
+"""What the tests of assets and of orchestration share: the whole pipeline on real services.
+
+Belongs here: a pipeline with a database, a warehouse, a plan topic and policies of its own, and
+what tests ask of it. Does not: the services themselves (`conftest`).
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import chain
+from pathlib import Path
+from typing import Any, Final
+
+import dagster as dg
+import psycopg
+import pytest
+from confluent_kafka import Producer
+from dagster._core.definitions.partitions.context import partition_loading_context
+from dagster._core.definitions.schedule_definition import ScheduleExecutionData
+from dagster._core.definitions.sensor_definition import SensorExecutionData
+from psycopg.rows import dict_row
+
+from assets.checks import CHECKS
+from assets.partitions import COHORT
+from fairlead.kafka.plan_topic import PlanTopic, Record
+from fairlead.settings import Settings, load_settings
+from fairlead.spark.warehouse import Warehouse
+from fairlead.store.engine import create_store_engine
+from fairlead.store.migrate import upgrade
+from fairlead.store.plans import PlanStore
+from fairlead.store.records import StoredPlan
+from orchestration.definitions import build_defs
+from orchestration.runs import range_tags
+from tests.fairlead.followers.helpers import Member, eventually
+
+#: Records of a topic's partitions: under `range`, the first of two consumers has most of them.
+SKEWED: Final = (100, 80, 5, 5)
+
+#: Every plan is approved by the policy, whatever it moves.
+APPROVED_BY_POLICY: Final = """
+[[policies]]
+approval = {automatic = true, forbidden_statuses = []}
+"""
+#: Every plan waits for a person.
+APPROVED_BY_A_PERSON: Final = ""
+
+
+class Pipeline:
+    """The pipeline in this process, with a state of its own.
+
+    Parameters
+    ----------
+    instance
+        Dagster's own state.
+    config
+        The settings file that every resource reads.
+    """
+
+    def __init__(self, instance: dg.DagsterInstance, config: Path) -> None:
+        self.instance = instance
+        self._config = config
+        self._connection = config.read_text()
+        self._engine = create_store_engine(self.settings.postgres)
+        self.store = PlanStore(self._engine)
+
+    @property
+    def settings(self) -> Settings:
+        """The settings as the resources read them."""
+        return load_settings()
+
+    @property
+    def warehouse(self) -> Warehouse:
+        """The snapshots."""
+        return Warehouse(self.settings.warehouse_path)
+
+    def configure(self, policies: str) -> None:
+        """Set the policies and what is discovered, as TOML."""
+        self._config.write_text(f"{self._connection}\n{policies}")
+
+    def know(self, *cohorts: str) -> None:
+        """Add partitions, as discovery would."""
+        self.instance.add_dynamic_partitions(COHORT, list(cohorts))
+
+    def run(self, job: str, *cohorts: str, **arguments: Any) -> dg.ExecuteInProcessResult:
+        """Run a job over one cohort, or over all from the first to the last in a single run."""
+        self.know(*cohorts)
+        first, *others = cohorts
+        definition = build_defs().resolve_job_def(job)
+        if not others:
+            return definition.execute_in_process(
+                instance=self.instance, partition_key=first, **arguments
+            )
+        return definition.execute_in_process(
+            instance=self.instance, tags=range_tags(first, others[-1]), **arguments
+        )
+
+    def check(self, name: str) -> dg.ExecuteInProcessResult:
+        """Run one asset check by itself, on every cohort known, as from the UI."""
+        (check,) = (one for one in CHECKS if next(iter(one.check_keys)).name == name)
+        job = dg.define_asset_job("one_check", selection=dg.AssetSelection.checks(check))
+        definition = build_defs(jobs=[job]).resolve_job_def("one_check")
+        return definition.execute_in_process(instance=self.instance)
+
+    def sensor(self, name: str) -> SensorExecutionData:
+        """Evaluate a sensor as the daemon does."""
+        definitions = build_defs()
+        context = dg.build_sensor_context(
+            instance=self.instance, definitions=definitions, resources=definitions.resources
+        )
+        with partition_loading_context(dynamic_partitions_store=self.instance):
+            return definitions.resolve_sensor_def(name).evaluate_tick(context)
+
+    def schedule(self, name: str) -> ScheduleExecutionData:
+        """Evaluate a schedule as the daemon does."""
+        context = dg.build_schedule_context(self.instance, datetime.now(UTC))
+        with partition_loading_context(dynamic_partitions_store=self.instance):
+            return build_defs().resolve_schedule_def(name).evaluate_tick(context)
+
+    def history(self, group: str) -> list[dict[str, Any]]:
+        """Return the view plan_history of a group."""
+        return self.store.history(group)
+
+    def only_version(self, group: str) -> StoredPlan:
+        """Return the one plan that a group has."""
+        assert [row["version"] for row in self.history(group)] == [1]
+        return self.store.get(group, 1)
+
+    def sql(self, query: str, *values: Any) -> list[dict[str, Any]]:
+        """Return rows of a query, or none of a statement, as the database's superuser."""
+        url = self.settings.postgres.url.get_secret_value()
+        with psycopg.connect(url, row_factory=dict_row) as connection:
+            cursor = connection.execute(query.encode(), values)
+            return cursor.fetchall() if cursor.description else []
+
+    def tamper(self, *statements: str) -> None:
+        """Change what the database protects: as superuser, with its triggers disabled."""
+        url = self.settings.postgres.url.get_secret_value()
+        with psycopg.connect(url) as connection:
+            connection.execute("SET session_replication_role = replica")
+            for statement in statements:
+                connection.execute(statement.encode())
+
+    def decisions(self, group: str) -> list[tuple[str, str, int | None]]:
+        """Return outcome, reason and version of every decision on a group, oldest first."""
+        rows = self.sql(
+            "SELECT outcome, reason, version FROM fairlead.decision WHERE group_id = %s"
+            " ORDER BY decided_at",
+            group,
+        )
+        return [(row["outcome"], row["reason"], row["version"]) for row in rows]
+
+    def record(self, group: str) -> Record | None:
+        """Return the group's newest record in the plan topic."""
+        with PlanTopic(self.settings.kafka) as topic:
+            return topic.read(group)
+
+    def produce(self, topic: str, counts: Sequence[int]) -> None:
+        """Append so many records to each partition of a topic."""
+        producer = Producer(self.settings.kafka.librdkafka())
+        for partition, count in enumerate(counts):
+            for _ in range(count):
+                producer.produce(topic, b"record", partition=partition)
+        assert producer.flush(30) == 0
+
+    def close(self) -> None:
+        """Close connections."""
+        self._engine.dispose()
+
+
+@dataclass(frozen=True)
+class Consumers:
+    """A group of real consumers that follow plans, on threads; they never commit.
+
+    Parameters
+    ----------
+    group, topic
+        The group id; the one topic it reads.
+    members
+        Client id to consumer.
+    """
+
+    group: str
+    topic: str
+    members: Mapping[str, Member]
+
+    @property
+    def owned(self) -> dict[str, list[int]]:
+        """Client id to the partitions it has now."""
+        return {name: member.owned.get(self.topic, []) for name, member in self.members.items()}
+
+    def settle(self, partitions: int) -> None:
+        """Wait until every partition has exactly one owner, and every consumer has one."""
+
+        def settled() -> bool:
+            shares = self.owned.values()
+            return all(shares) and sorted(chain(*shares)) == list(range(partitions))
+
+        eventually(settled, f"group {self.group} settles")
+
+
+@contextmanager
+def running_pipeline(
+    settings: Settings,
+    database: str,
+    plan_topic: str,
+    directory: Path,
+    instance: dg.DagsterInstance | None = None,
+) -> Iterator[Pipeline]:
+    """Lead every resource in this process to services, and undo that on leaving.
+
+    Parameters
+    ----------
+    settings
+        Where Kafka is.
+    database
+        An empty database; it is migrated.
+    plan_topic
+        Where plans are published.
+    directory
+        For the settings file and snapshots.
+    instance
+        Dagster's own state; None: it is forgotten at the end.
+    """
+    upgrade(database)
+    config = directory / "fairlead.toml"
+    config.write_text(
+        f'state_dir = "{directory}"\n'
+        f'kafka.bootstrap_servers = "{settings.kafka.bootstrap_servers}"\n'
+        f'kafka.plan_topic = "{plan_topic}"\n'
+        f'postgres.url = "{database}"\n'
+        'spark.master = "local[2]"\n'
+        'spark.properties = {"spark.sql.shuffle.partitions" = "2"}\n'
+    )
+    with pytest.MonkeyPatch.context() as patch, instance or dg.DagsterInstance.ephemeral() as own:
+        for name in [name for name in os.environ if name.startswith("FAIRLEAD_")]:
+            if name != "FAIRLEAD_CACHE_DIR":
+                patch.delenv(name)
+        patch.setenv("FAIRLEAD_CONFIG", str(config))
+        pipeline = Pipeline(own, config)
+        try:
+            yield pipeline
+        finally:
+            pipeline.close()
+
+
+def metadata(result: dg.ExecuteInProcessResult, asset: str) -> dict[str, Any]:
+    """Return what an asset showed in a run."""
+    shown = result.asset_materializations_for_node(asset)[0].metadata
+    return {name: value.value for name, value in shown.items()}
+
+
+def rows(result: dg.ExecuteInProcessResult, asset: str, name: str) -> list[dict[str, Any]]:
+    """Return the rows of a table that an asset showed in a run."""
+    return [dict(record.data) for record in metadata(result, asset)[name].records]
+
+
+def failed_checks(result: dg.ExecuteInProcessResult) -> dict[str, list[str]]:
+    """Return the checks that did not pass in a run, each with the problems it names."""
+    return {
+        evaluation.check_name: problems(evaluation)
+        for evaluation in result.get_asset_check_evaluations()
+        if not evaluation.passed
+    }
+
+
+def problems(evaluation: dg.AssetCheckEvaluation) -> list[str]:
+    """Return what a check named."""
+    shown = evaluation.metadata["what"]
+    assert isinstance(shown, dg.TableMetadataValue)
+    return [str(record.data["problem"]) for record in shown.records]
