@@ -1,0 +1,5 @@
+"""Side-by-side measurements against Kafka's own assignors: `make bench`.
+
+`speed` measures time, with the peers in Java in the same run; `quality` measures what plans are
+worth on seeded scenarios; `report` prints and draws both.
+"""

@@ -1,0 +1,99 @@
+"""Tables and the plot: what was measured, for people.
+
+Belongs here: printing and drawing. Does not: measuring (`speed`, `quality`).
+"""
+
+from itertools import groupby
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.quality import Plan
+from benchmarks.speed import Row
+
+PLOT = Path(__file__).parents[1] / "docs" / "pareto.svg"
+
+
+def speed_table(rows: list[Row]) -> Table:
+    """Ours and the peers, a line each."""
+    table = Table(title="Speed: medians, both sides warmed", title_justify="left")
+    for heading in ("work", "assignor", "seconds", "ours is", "partitions min-max", "goal"):
+        table.add_column(heading, justify="right" if heading in {"seconds", "ours is"} else "left")
+    for row in rows:
+        ours = row.timings[0]
+        for timing in row.timings:
+            first = timing is ours
+            table.add_row(
+                row.what if first else "",
+                timing.name,
+                f"{timing.seconds:.4f}",
+                "" if first else f"{timing.seconds / ours.seconds:.1f}x faster",
+                f"{timing.count_min}-{timing.count_max}",
+                row.goal if first else "",
+            )
+    return table
+
+
+def quality_table(plans: list[Plan]) -> Table:
+    """All assignors on all scenarios."""
+    table = Table(title="Quality: from a round-robin start, and after 10 % jitter")
+    headings = ("scenario", "assignor", "heaviest / bound", "spread", "moves", "on the front")
+    for heading in (*headings, "then: heaviest / bound", "then: moves"):
+        table.add_column(heading)
+    for scenario, group in groupby(plans, key=lambda plan: plan.scenario):
+        for number, plan in enumerate(group):
+            table.add_row(
+                scenario if number == 0 else "",
+                plan.assignor,
+                f"{plan.ratio:.3f}",
+                str(plan.spread),
+                str(plan.moves),
+                "yes" if plan.on_front else "",
+                f"{plan.ratio_after_jitter:.3f}",
+                f"{plan.moves_after_jitter} ({plan.moves_after_jitter / plan.partitions:.1%})",
+            )
+        table.add_section()
+    return table
+
+
+def print_tables(
+    console: Console, rows: list[Row], plans: list[Plan], growth: dict[str, float], memory: int
+) -> None:
+    """Print everything that was measured."""
+    console.print(speed_table(rows))
+    console.print(
+        "Time a partition at 10^6 over that at 10^4 (goal: 2 at most): "
+        + ", ".join(f"{name} {ratio:.2f}" for name, ratio in growth.items())
+    )
+    console.print(
+        f"Peak memory of sticky, half of the topics each, 1M partitions: {memory / 2**20:.0f} MiB"
+    )
+    console.print(quality_table(plans))
+
+
+def draw(plans: list[Plan], path: Path = PLOT) -> None:
+    """Draw heaviest load against moves for every scenario, with the flagship's frontier."""
+    import matplotlib as mpl  # noqa: PLC0415 - slow to import, and only needed here
+
+    mpl.use("svg")
+    mpl.rcParams["svg.hashsalt"] = "fairlead"  # the same figures give the same file
+    from matplotlib import pyplot as plt  # noqa: PLC0415 - after the backend is chosen
+
+    scenarios = [(name, list(group)) for name, group in groupby(plans, key=lambda p: p.scenario)]
+    figure, axes = plt.subplots(2, 3, figsize=(13, 7.5), layout="constrained")
+    for axis, (scenario, group) in zip(axes.flat, scenarios, strict=True):
+        for plan in group:
+            (line,) = axis.plot(plan.moves, plan.ratio, "o", label=plan.assignor)
+            if plan.frontier:
+                moves, ratios = zip(*plan.frontier, strict=True)
+                axis.step(moves, ratios, where="post", color=line.get_color(), linewidth=1)
+        axis.set_xscale("symlog")
+        axis.set_yscale("log")
+        axis.axhline(1.0, color="grey", linewidth=0.8, linestyle=":")
+        axis.set_title(scenario)
+        axis.set_xlabel("partitions moved")
+        axis.set_ylabel("heaviest member / lower bound")
+    axes.flat[0].legend(fontsize="small")
+    path.parent.mkdir(exist_ok=True)
+    figure.savefig(path, transparent=True, metadata={"Date": None})

@@ -1,0 +1,255 @@
+"""How long assignors take, beside Kafka's own in the same run.
+
+Belongs here: what is compared with what, and timing both sides: warmed, medians. Ours includes
+everything from arrays to arrays; building the peer's input is not timed. Does not: judging results
+(`quality`).
+"""
+
+import json
+import resource
+import statistics
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from assignors.assignment import Assignment
+from assignors.metrics import balance_score
+from assignors.problem import Int64, Problem
+from assignors.registry import ASSIGNORS, assign
+from assignors.verifier import violations
+from benchmarks import workloads
+from fairlead.sandbox.tools import run_java_source
+
+PEERS = Path(__file__).with_name("Peers.java")
+STICKY, UNIFORM = "StickyAssignor", "UniformAssignor"
+
+
+@dataclass(frozen=True)
+class Peer:
+    """Whom ours is held against, and how often it is run."""
+
+    name: str
+    warm_ups: int = 5
+    runs: int = 5
+
+
+@dataclass(frozen=True)
+class Work:
+    """One row: an assignor on a problem, its peers, and the goal as it was set."""
+
+    what: str
+    assignor: str
+    build: Callable[[], Problem]
+    goal: str
+    peers: tuple[Peer, ...] = ()
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds, median of all runs, and the balance that was reached."""
+
+    name: str
+    seconds: float
+    count_min: int
+    count_max: int
+    balance_score: int
+
+
+@dataclass(frozen=True)
+class Row:
+    """What was measured for one piece of work; ours first."""
+
+    what: str
+    goal: str
+    timings: tuple[Timing, ...]
+
+
+WORK = (
+    Work(
+        "range, 1M partitions",
+        "range",
+        workloads.equal_group,
+        "10x faster than RangeAssignor",
+        (Peer("RangeAssignor"),),
+    ),
+    Work(
+        "round robin, 1M partitions",
+        "roundrobin",
+        workloads.equal_group,
+        "20x faster than RoundRobinAssignor",
+        (Peer("RoundRobinAssignor"),),
+    ),
+    Work(
+        "sticky, 1M partitions, one member leaves",
+        "sticky",
+        lambda: workloads.one_member_gone(workloads.equal_group()),
+        "20x faster than StickyAssignor, within 2x of UniformAssignor",
+        (Peer(STICKY, 2, 3), Peer(UNIFORM)),
+    ),
+    Work(
+        "sticky, half of the topics each, 40k partitions, fresh",
+        "sticky",
+        lambda: workloads.half_of_the_topics(40_000, 50, 500),
+        "200x faster than StickyAssignor",
+        # Half a minute a run: it warms up while it runs.
+        (Peer(STICKY, 0, 1), Peer(UNIFORM)),
+    ),
+    Work(
+        "sticky, half of the topics each, 1M partitions, fresh",
+        "sticky",
+        lambda: workloads.half_of_the_topics(1_000_000, 500, 2_000),
+        "under 3 s and 1 GiB; never less balanced than UniformAssignor, and faster",
+        (Peer(UNIFORM),),
+    ),
+    Work(
+        "sticky, Zipf sizes, 1 to 5 topics each, 1M partitions, fresh",
+        "sticky",
+        workloads.sparse_and_skewed,
+        "under 15 s; never less balanced than UniformAssignor, and faster",
+        (Peer(UNIFORM),),
+    ),
+    Work(
+        "fair, 1M partitions",
+        "fair",
+        workloads.equal_group,
+        "10x faster than the published loop",
+        (Peer("fair loop", 1, 3),),
+    ),
+    Work(
+        "lag-aware, 1M partitions",
+        "lag-aware",
+        workloads.equal_group,
+        "10x faster than the published loop",
+        (Peer("lag-aware loop", 1, 3),),
+    ),
+    Work(
+        "sticky lag-aware, 1M partitions, Zipf lags, from a sticky start",
+        "sticky-lag-aware",
+        lambda: from_sticky(workloads.equal_group()),
+        "under 10 s",
+    ),
+    Work(
+        "sticky lag-aware, 1M partitions, log-normal lags, from a sticky start",
+        "sticky-lag-aware",
+        lambda: from_sticky(log_normal(workloads.equal_group())),
+        "under 10 s",
+    ),
+)
+
+
+def from_sticky(problem: Problem) -> Problem:
+    """Let everybody own what sticky gives."""
+    return workloads.owned_by(problem, assign("sticky", problem).owner)
+
+
+def log_normal(problem: Problem) -> Problem:
+    """Replace the lags by log-normal ones: no hot partition ends the search early."""
+    lags = np.random.default_rng(2).lognormal(6, 1, problem.partition_total)
+    return replace(problem, weights=lags.astype(np.int64))
+
+
+def measure_all(progress: Callable[[str], None]) -> list[Row]:
+    """Measure every piece of work."""
+    rows = []
+    for work in WORK:
+        problem = work.build()
+        timings = [time_ours(work.assignor, problem)]
+        with TemporaryDirectory() as folder:
+            file = Path(folder) / "problem"
+            file.write_bytes(to_bytes(problem))
+            timings += [time_peer(peer, file) for peer in work.peers]
+        rows.append(Row(work.what, work.goal, tuple(timings)))
+        progress(f"{work.what}: " + ", ".join(f"{t.name} {t.seconds:.3f} s" for t in timings))
+    return rows
+
+
+def growth() -> dict[str, float]:
+    """Return, for each assignor, time a partition at 10^6 over that at 10^4.
+
+    100 topics and 200 members with equal subscriptions; sticky ones from a sticky start with one
+    member gone.
+    """
+    ratios = {}
+    for name in ASSIGNORS:
+        each = []
+        for partitions in (10_000, 1_000_000):
+            problem = workloads.equal_group(partitions, 100, 200)
+            if name.startswith("sticky"):
+                problem = workloads.one_member_gone(problem)
+            each.append(time_ours(name, problem).seconds / partitions)
+        ratios[name] = each[1] / each[0]
+    return ratios
+
+
+def time_ours(name: str, problem: Problem) -> Timing:
+    """Time one of ours, each run on arrays nobody has looked at yet."""
+    seconds: list[float] = []
+    assignment = assign(name, replace(problem))
+    while len(seconds) < 3 or (sum(seconds) < 1.0 and len(seconds) < 20):
+        fresh = replace(problem)
+        start = time.perf_counter()
+        assignment = assign(name, fresh)
+        seconds.append(time.perf_counter() - start)
+    wrong = violations(problem, assignment)
+    if wrong:
+        raise RuntimeError(f"{name}: {wrong}")
+    return timing(f"fairlead {name}", seconds, Assignment(problem, assignment.owner).counts)
+
+
+def time_peer(peer: Peer, file: Path) -> Timing:
+    """Time a peer in Java."""
+    output = run_java_source(
+        PEERS, str(file), peer.name, str(peer.warm_ups), str(peer.runs), timeout_s=900
+    )
+    nanoseconds, counts = (json.loads(line) for line in output.splitlines()[-2:])
+    return timing(peer.name, [each / 1e9 for each in nanoseconds], np.array(counts))
+
+
+def timing(name: str, seconds: list[float], counts: Int64) -> Timing:
+    """Summarise some runs."""
+    return Timing(
+        name=name,
+        seconds=statistics.median(seconds),
+        count_min=int(counts.min()),
+        count_max=int(counts.max()),
+        balance_score=balance_score(counts),
+    )
+
+
+def to_bytes(problem: Problem) -> bytes:
+    """Write a problem the way Peers.java reads it: big-endian, lengths before arrays."""
+    arrays: list[Any] = [
+        problem.partition_counts,
+        problem.subscription_offsets,
+        problem.subscription_topics,
+        problem.owner,
+    ]
+    pieces = [
+        piece
+        for array in arrays
+        for piece in (struct.pack(">i", array.size), array.astype(">i4").tobytes())
+    ]
+    return b"".join([*pieces, problem.weights.astype(">i8").tobytes()])
+
+
+def peak_memory() -> int:
+    """Return the peak resident bytes of a process that assigns a million partitions by flow."""
+    program = "from benchmarks.speed import print_peak_memory; print_peak_memory()"
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=300
+    )
+    return int(result.stdout)
+
+
+def print_peak_memory() -> None:
+    """Assign half of the topics each, 1M partitions; print the process's peak resident bytes."""
+    assign("sticky", workloads.half_of_the_topics(1_000_000, 500, 2_000))
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
