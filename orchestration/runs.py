@@ -1,10 +1,11 @@
 """Which run covers which cohorts: one by its partition, several by a range in a single run.
 
-Belongs here: the tags Dagster reads. Does not: how a choice is cut into ranges
-(`fairlead.cohorts.stretches`).
+Belongs here: the tags Dagster reads, and whether a run is under way. Does not: how a choice is cut
+into ranges (`fairlead.cohorts.stretches`).
 """
 
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
 
 import dagster as dg
 from dagster._core.storage.tags import (
@@ -15,15 +16,29 @@ from dagster._core.storage.tags import (
 from assets.partitions import COHORT
 from fairlead.cohorts import stretches
 
-IN_PROGRESS = dg.RunsFilter(
-    statuses=[
-        dg.DagsterRunStatus.QUEUED,
-        dg.DagsterRunStatus.NOT_STARTED,
-        dg.DagsterRunStatus.STARTING,
-        dg.DagsterRunStatus.STARTED,
-        dg.DagsterRunStatus.CANCELING,
-    ]
-)
+#: A process that is killed leaves its run as started for ever; one this old is taken for dead.
+PRESUMED_DEAD = timedelta(hours=1)
+
+_UNFINISHED = [
+    dg.DagsterRunStatus.QUEUED,
+    dg.DagsterRunStatus.NOT_STARTED,
+    dg.DagsterRunStatus.STARTING,
+    dg.DagsterRunStatus.STARTED,
+    dg.DagsterRunStatus.CANCELING,
+]
+
+
+def under_way(instance: dg.DagsterInstance, job: str | None = None) -> bool:
+    """Whether a run, of one job or of any, has not ended yet."""
+    return bool(
+        instance.get_runs_count(
+            dg.RunsFilter(
+                job_name=job,
+                statuses=_UNFINISHED,
+                created_after=datetime.now(UTC) - PRESUMED_DEAD,
+            )
+        )
+    )
 
 
 def range_tags(first: str, last: str) -> dict[str, str]:

@@ -6,7 +6,7 @@ from assets.partitions import COHORT, cohort
 from assets.resources import KafkaResource, SettingsResource, StoreResource
 from fairlead.cohorts import cohort_of, discover
 from orchestration.jobs import publication
-from orchestration.runs import IN_PROGRESS, known_cohorts, run_requests
+from orchestration.runs import known_cohorts, run_requests, under_way
 
 
 @dg.sensor(
@@ -26,7 +26,7 @@ def group_discovery(
     known = known_cohorts(context.instance)
     new = [key for key in found if key not in set(known)]
     gone = [key for key in known if key not in found]
-    if gone and context.instance.get_runs_count(IN_PROGRESS):
+    if gone and under_way(context.instance):
         gone = []
     if not (new or gone):
         return dg.SkipReason(f"The {len(known)} known cohorts are those of the cluster's groups.")
@@ -49,8 +49,8 @@ def approved_plans(
     context: dg.SensorEvaluationContext, store: StoreResource, settings: SettingsResource
 ) -> list[dg.RunRequest] | dg.SkipReason:
     """Ask for a run over the cohorts that have an approved, unpublished plan."""
-    if context.instance.get_runs_count(IN_PROGRESS):
-        return dg.SkipReason("A run is under way; it may publish what waits.")
+    if under_way(context.instance, publication.name):
+        return dg.SkipReason("A publication is under way; it may publish what waits.")
     with store.open() as plans:
         waiting = plans.approved_unpublished()
     known = known_cohorts(context.instance)
