@@ -12,8 +12,7 @@ from tenacity import RetryCallState, Retrying, retry_if_result, wait_fixed
 from assets.presentation import percent, table
 from assets.published_plan import published_plan
 from assets.resources import KafkaResource, SettingsResource, StoreResource
-from assets.steps import of_cohorts, step
-from fairlead.errors import GroupError
+from assets.steps import OF_ONE_GROUP, of_cohorts, step
 from fairlead.kafka.gateway import KafkaGateway, LiveGroup
 from fairlead.plans.adoption import Adoption, compare
 from fairlead.store.plans import PlanStore
@@ -73,7 +72,6 @@ def plan_adoption(
 
 def _look(gateway: KafkaGateway, plans: PlanStore, plan: StoredPlan, deadline: float) -> Outcome:
     """Look at a group until it follows its plan or the deadline passes; record the last look."""
-    document = plan.verify()
     heaviest = int(plans.predicted(plan)["lag_max"])
 
     def look() -> tuple[LiveGroup, Adoption]:
@@ -82,13 +80,14 @@ def _look(gateway: KafkaGateway, plans: PlanStore, plan: StoredPlan, deadline: f
         return live, compare(document, owned)
 
     try:
+        document = plan.verify()
         live, adoption = Retrying(
             retry=retry_if_result(lambda seen: seen[1].adherence < 1),
             stop=lambda _: time.monotonic() >= deadline,
             wait=wait_fixed(LOOK_AGAIN_S),
             retry_error_callback=_last_result,
         )(look)
-    except GroupError as error:  # of this group alone
+    except OF_ONE_GROUP as error:
         return Outcome(plan, None, str(error), heaviest)
     plans.record_adoption(
         plan.group,

@@ -1,19 +1,14 @@
 """`published_plan`: what is approved goes to the plan topic, and nothing else."""
 
 from datetime import UTC, datetime
-from typing import Final
 
 import dagster as dg
 
 from assets.assignment_plan import assignment_plan
 from assets.presentation import table
 from assets.resources import KafkaResource, SettingsResource, StoreResource
-from assets.steps import of_cohorts, step
-from fairlead.errors import GroupError, InvalidPlanError, TamperedPlanError
+from assets.steps import OF_ONE_GROUP, of_cohorts, step
 from fairlead.plans.publication import Published, publish
-
-#: Errors that concern one group: the others are published all the same.
-OF_ONE_GROUP: Final = (GroupError, InvalidPlanError, TamperedPlanError)
 
 
 @step(
@@ -46,11 +41,7 @@ def published_plan(
                     now=datetime.now(UTC),
                     signing_key=key.get_secret_value().encode() if key else None,
                 )
-            except (
-                GroupError,
-                InvalidPlanError,
-                TamperedPlanError,
-            ) as error:  # of this group alone
+            except OF_ONE_GROUP as error:
                 context.log.warning("Group %s: %s", plan.group, error)
                 published = Published(plan.group, plan.version, None, str(error))
             if published:

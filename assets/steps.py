@@ -12,11 +12,15 @@ from assets.partitions import cohort
 from assets.presentation import listed
 from assets.resources import SettingsResource
 from fairlead.cohorts import cohort_of
+from fairlead.errors import GroupError, InvalidPlanError, TamperedPlanError
 from fairlead.spark.recent import Recent, newest
 from fairlead.spark.warehouse import Warehouse
 from fairlead.store.records import StoredPlan
 
 OWNERS: Final = ["team:fairlead"]
+
+#: Errors that concern one group: the others are published and looked at all the same.
+OF_ONE_GROUP: Final = (GroupError, InvalidPlanError, TamperedPlanError)
 
 #: Brokers and databases that do not answer for a moment: asked again, less and less often.
 RETRIES: Final = dg.RetryPolicy(
