@@ -8,7 +8,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
@@ -18,7 +17,6 @@ import psycopg
 import pytest
 from confluent_kafka import Producer
 from dagster._core.definitions.partitions.context import partition_loading_context
-from dagster._core.definitions.schedule_definition import ScheduleExecutionData
 from dagster._core.definitions.sensor_definition import SensorExecutionData
 from psycopg.rows import dict_row
 
@@ -96,12 +94,12 @@ class Pipeline:
             instance=self.instance, tags=range_tags(first, others[-1]), **arguments
         )
 
-    def check(self, name: str) -> dg.ExecuteInProcessResult:
+    def check(self, name: str, *, raise_on_error: bool = False) -> dg.ExecuteInProcessResult:
         """Run one asset check by itself, on every cohort known, as from the UI."""
         (check,) = (one for one in CHECKS if next(iter(one.check_keys)).name == name)
         job = dg.define_asset_job("one_check", selection=dg.AssetSelection.checks(check))
         definition = build_defs(jobs=[job]).resolve_job_def("one_check")
-        return definition.execute_in_process(instance=self.instance)
+        return definition.execute_in_process(instance=self.instance, raise_on_error=raise_on_error)
 
     def sensor(self, name: str) -> SensorExecutionData:
         """Evaluate a sensor as the daemon does."""
@@ -111,12 +109,6 @@ class Pipeline:
         )
         with partition_loading_context(dynamic_partitions_store=self.instance):
             return definitions.resolve_sensor_def(name).evaluate_tick(context)
-
-    def schedule(self, name: str) -> ScheduleExecutionData:
-        """Evaluate a schedule as the daemon does."""
-        context = dg.build_schedule_context(self.instance, datetime.now(UTC))
-        with partition_loading_context(dynamic_partitions_store=self.instance):
-            return build_defs().resolve_schedule_def(name).evaluate_tick(context)
 
     def history(self, group: str) -> list[dict[str, Any]]:
         """Return the view plan_history of a group."""

@@ -6,11 +6,11 @@ from datetime import timedelta
 import psycopg
 import pytest
 
-from fairlead.errors import KafkaUnavailableError, TamperedPlanError
+from fairlead.errors import InvalidPlanError, KafkaUnavailableError, TamperedPlanError
 from fairlead.kafka.descriptions import Member
 from fairlead.kafka.gateway import LiveGroup
 from fairlead.kafka.plan_topic import PlanTopic
-from fairlead.plans.document import Headers, check_headers
+from fairlead.plans.document import Headers, MemberShare, check_headers
 from fairlead.plans.publication import Published, publish
 from fairlead.settings import Settings
 from fairlead.store import PlanStore, StoredPlan
@@ -193,3 +193,14 @@ def test_altered_document_is_not_sent(
         send(store, topic)
     assert topic.read("orders") is None
     assert store.get("orders", 1).state == "approved"
+
+
+def test_plan_that_leaves_a_partition_out_is_not_sent(
+    store: PlanStore, topic: PlanTopic, approve: Approve
+) -> None:
+    """Approved or not: a document that breaks an invariant of assignments is not published."""
+    names = ("orders-1", "orders-2")
+    approve(members={name: MemberShare(("t0",), {}) for name in names})
+    with pytest.raises(InvalidPlanError, match="t0-0"):
+        send(store, topic)
+    assert topic.read("orders") is None

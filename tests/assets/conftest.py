@@ -1,0 +1,33 @@
+"""Fixtures of the assets' tests: a pipeline without consumers, and what the checks look at."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from fairlead.settings import Settings
+from tests.fairlead.store.conftest import draft  # noqa: F401 - a fixture
+from tests.pipeline import Pipeline, failed_checks, running_pipeline
+
+RunChecks = Callable[[str], dict[str, list[str]]]
+
+
+@pytest.fixture
+def pipeline(settings: Settings, database: str, tmp_path: Path) -> Iterator[Pipeline]:
+    """Return a pipeline with a database and a warehouse of its own, whose plan topic is absent."""
+    with running_pipeline(settings, database, "absent", tmp_path) as pipeline:
+        yield pipeline
+
+
+@pytest.fixture
+def run_check(pipeline: Pipeline) -> RunChecks:
+    """Return a function that runs one check by name, on the cohort `orders`.
+
+    It returns the checks that failed, with the problems they name.
+    """
+    pipeline.know("orders")
+
+    def run(name: str) -> dict[str, list[str]]:
+        return failed_checks(pipeline.check(name))
+
+    return run

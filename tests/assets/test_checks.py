@@ -1,0 +1,203 @@
+"""Each asset check passes on sound data and fails on data that is really broken."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import dagster as dg
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from assignors.metrics import measure
+from fairlead.kafka.snapshot import GROUPS, OFFSETS, GroupSnapshot
+from fairlead.plans.as_problem import assignment_of, planned, problem_of
+from fairlead.plans.document import MemberShare
+from fairlead.store.records import StoredPlan
+from tests.assets.conftest import RunChecks
+from tests.fairlead.store.conftest import SNAPSHOT_AT, MakeDraft
+from tests.pipeline import Pipeline
+
+pytestmark = pytest.mark.postgres
+
+SNAPSHOT: dict[str, Any] = {
+    "snapshot_id": "20260102T030405.000000Z-00000000",
+    "snapshot_at": SNAPSHOT_AT,
+}
+SOUND = {"orders-1": [0], "orders-2": [1, 2]}
+
+
+def keep_snapshot(pipeline: Pipeline, *, error: str | None = None, other: str = "audit") -> None:
+    """Write a snapshot of the group `orders`, and of another cohort's group that is broken."""
+    groups: list[dict[str, Any]] = [
+        {"group": "orders", "cohort": "orders", "error": error},
+        {"group": other, "cohort": other, "error": "it is broken, and not of this run"},
+    ]
+    offsets: list[dict[str, Any]] = [
+        {"group": "orders", "topic": "t", "partition": 0},
+        {"group": "orders", "topic": "t", "partition": 1},
+        {"group": "orders", "topic": "t", "partition": 2, "error": "it was deleted meanwhile"},
+    ]
+    pipeline.warehouse.write_snapshot(
+        GroupSnapshot(
+            snapshot_id=SNAPSHOT["snapshot_id"],
+            snapshot_at=SNAPSHOT_AT,
+            spread_s=0.0,
+            offsets=pa.Table.from_pylist([row | SNAPSHOT for row in offsets], OFFSETS),
+            members=pa.table({}),
+            groups=pa.Table.from_pylist([row | SNAPSHOT for row in groups], GROUPS),
+        )
+    )
+
+
+def keep_lag(pipeline: Pipeline, lags: list[tuple[int, int]]) -> None:
+    """Write the lag of the snapshot: (partition, records) of the topic `t`."""
+    rows = [
+        {"group": "orders", "topic": "t", "partition": partition, "lag": lag}
+        for partition, lag in lags
+    ]
+    schema = pa.schema(
+        {"group": pa.string(), "topic": pa.string(), "partition": pa.int32(), "lag": pa.int64()}
+    )
+    table = pa.Table.from_pylist(rows, schema)
+    pipeline.warehouse.write("lag", SNAPSHOT["snapshot_id"], table)
+
+
+@pytest.fixture
+def propose(pipeline: Pipeline, draft: MakeDraft) -> Callable[..., StoredPlan]:
+    """Return a function that stores a plan of the group `orders` with metrics that are right.
+
+    `propose(shares, subscriptions={}) -> plan`
+    """
+
+    def propose(
+        shares: dict[str, list[int]], subscriptions: dict[str, tuple[str, ...]] | None = None
+    ) -> StoredPlan:
+        topics = subscriptions or {}
+        members = {
+            name: MemberShare(topics.get(name, ("t0",)), {"t0": np.array(numbers, np.int32)})
+            for name, numbers in shares.items()
+        }
+        wanted: dict[str, Any] = {"members": members}
+        document = draft(**wanted).document(1, "id", SNAPSHOT_AT)  # type: ignore[arg-type] # any id
+        problem = problem_of(document, planned(document))
+        measured = measure(problem, assignment_of(problem, planned(document))).as_dict()
+        plan = pipeline.store.record_decision(draft(**wanted, predicted=measured)).plan
+        assert plan is not None
+        return plan
+
+    return propose
+
+
+def test_snapshot_whose_groups_could_be_read_passes(
+    pipeline: Pipeline, run_check: RunChecks
+) -> None:
+    """A broken group of another cohort in the same snapshot is not this run's concern."""
+    keep_snapshot(pipeline)
+    assert run_check("every_group_was_read") == {}
+
+
+def test_group_that_could_not_be_read_is_named(pipeline: Pipeline, run_check: RunChecks) -> None:
+    """The check says which group, and why."""
+    keep_snapshot(pipeline, error="its coordinator is gone")
+    assert run_check("every_group_was_read") == {
+        "every_group_was_read": ["orders: its coordinator is gone"]
+    }
+
+
+@pytest.mark.parametrize(
+    ("lags", "found"),
+    [
+        ([(0, 5), (1, 0)], []),
+        ([(0, 5)], ["orders: t-1 has no lag"]),
+        ([(0, 5), (1, 7), (1, 7)], ["orders: t-1 has 2 lags"]),
+        ([(0, 5), (1, -1)], ["orders: t-1: negative"]),
+    ],
+    ids=["sound", "missing", "twice", "negative"],
+)
+def test_lag_is_held_against_the_offsets(
+    pipeline: Pipeline, run_check: RunChecks, lags: list[tuple[int, int]], found: list[str]
+) -> None:
+    """Every partition that could be read has one lag; one that could not be read needs none."""
+    keep_snapshot(pipeline)
+    keep_lag(pipeline, lags)
+    expected = {"every_partition_has_one_lag": found} if found else {}
+    assert run_check("every_partition_has_one_lag") == expected
+
+
+def test_plan_in_order_passes_both_checks(
+    propose: Callable[..., StoredPlan], run_check: RunChecks
+) -> None:
+    """Complete, unaltered and measured right."""
+    propose(SOUND)
+    assert run_check("every_partition_has_one_owner") == {}
+    assert run_check("stored_metrics_agree") == {}
+
+
+@pytest.mark.parametrize(
+    ("shares", "subscriptions", "named"),
+    [
+        ({"orders-1": [0], "orders-2": [1]}, {}, "t0-2"),
+        (SOUND, {"orders-2": ("another",)}, "t0-1"),
+    ],
+    ids=["no owner", "owner without a subscription"],
+)
+def test_plan_that_leaves_a_partition_without_its_owner_fails(
+    propose: Callable[..., StoredPlan],
+    run_check: RunChecks,
+    shares: dict[str, list[int]],
+    subscriptions: dict[str, tuple[str, ...]],
+    named: str,
+) -> None:
+    """The check names group, version and partition."""
+    propose(shares, subscriptions)
+    ((name, found),) = run_check("every_partition_has_one_owner").items()
+    assert name == "every_partition_has_one_owner"
+    assert any(one.startswith("orders version 1: ") and named in one for one in found), found
+
+
+@pytest.mark.parametrize("check", ["every_partition_has_one_owner", "stored_metrics_agree"])
+def test_altered_document_fails(
+    pipeline: Pipeline, propose: Callable[..., StoredPlan], run_check: RunChecks, check: str
+) -> None:
+    """Bytes that are not those of the hash are found, and stop neither check half-way."""
+    document = json.loads(propose(SOUND).document)
+    document["members"]["orders-1"]["partitions"]["t0"] = ""
+    altered = json.dumps(document).encode().hex()
+    pipeline.tamper(
+        "ALTER TABLE fairlead.plan DROP CONSTRAINT plan_sha256_check",
+        f"UPDATE fairlead.plan SET document = '\\x{altered}'",
+    )
+    (problem,) = run_check(check)[check]
+    assert problem.startswith("orders version 1: ")
+    assert "hash" in problem
+
+
+@pytest.mark.parametrize(
+    "column", ["count_min", "count_max", "balance_score", "lag_max", "lag_lower_bound"]
+)
+def test_altered_balance_fails(
+    pipeline: Pipeline, propose: Callable[..., StoredPlan], run_check: RunChecks, column: str
+) -> None:
+    """A figure that the document does not give is named with both values."""
+    propose(SOUND)
+    pipeline.tamper(f"UPDATE fairlead.balance SET {column} = {column} + 1 WHERE kind = 'predicted'")
+    (problem,) = run_check("stored_metrics_agree")["stored_metrics_agree"]
+    assert problem.startswith(f"orders version 1: {column} is stored as ")
+
+
+def test_plan_of_another_cohort_is_not_looked_at(
+    propose: Callable[..., StoredPlan], pipeline: Pipeline
+) -> None:
+    """A broken plan fails the runs of its own cohort only."""
+    propose({"orders-1": [0], "orders-2": [1]})
+    pipeline.know("audit")
+    result = pipeline.check("every_partition_has_one_owner")
+    assert [one.passed for one in result.get_asset_check_evaluations()] == [True]
+
+
+def test_check_without_a_snapshot_says_what_to_run_first(pipeline: Pipeline) -> None:
+    """In an empty warehouse a check or a step fails with one clear sentence."""
+    pipeline.know("orders")
+    with pytest.raises(dg.Failure, match="materialize the asset before this one first"):
+        pipeline.check("every_group_was_read", raise_on_error=True)

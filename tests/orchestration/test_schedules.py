@@ -1,0 +1,54 @@
+"""What the planning schedule asks for."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import dagster as dg
+import pytest
+from dagster._core.definitions.partitions.context import partition_loading_context
+from dagster._core.definitions.schedule_definition import ScheduleExecutionData
+
+from assets.partitions import COHORT
+from orchestration.definitions import build_defs
+
+
+@pytest.fixture
+def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
+    """Return an instance that keeps its state in files: schedules are given no other kind."""
+    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
+        yield instance
+
+
+def tick(instance: dg.DagsterInstance, *cohorts: str) -> ScheduleExecutionData:
+    """Evaluate the schedule as the daemon does, with these cohorts known."""
+    instance.add_dynamic_partitions(COHORT, list(cohorts))
+    definitions = build_defs()
+    context = dg.build_schedule_context(
+        instance, datetime.now(UTC), repository_def=definitions.get_repository_def()
+    )
+    with partition_loading_context(dynamic_partitions_store=instance):
+        return definitions.resolve_schedule_def("planning_schedule").evaluate_tick(context)
+
+
+def test_schedule_asks_for_one_run_over_all_cohorts(instance: dg.DagsterInstance) -> None:
+    """All cohorts are one range, in the order in which Dagster knows them."""
+    (request,) = tick(instance, "c", "a", "b").run_requests or ()
+    assert request.partition_key is None
+    assert request.tags["dagster/asset_partition_range_start"] == "c"
+    assert request.tags["dagster/asset_partition_range_end"] == "b"
+
+
+def test_schedule_asks_for_the_partition_where_there_is_one_alone(
+    instance: dg.DagsterInstance,
+) -> None:
+    """A single cohort needs no range."""
+    (request,) = tick(instance, "only").run_requests or ()
+    assert request.partition_key == "only"
+
+
+def test_schedule_skips_without_cohorts(instance: dg.DagsterInstance) -> None:
+    """Nothing to plan yet says which sensor to turn on."""
+    found = tick(instance)
+    assert not found.run_requests
+    assert "group_discovery" in str(found.skip_message)

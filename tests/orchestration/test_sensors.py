@@ -1,0 +1,115 @@
+"""What discovery adds and removes, and when the sensor of approvals waits."""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+
+import dagster as dg
+import pytest
+
+from orchestration.runs import PRESUMED_DEAD
+from tests.conftest import KafkaTopic
+from tests.fairlead.kafka.conftest import Join
+from tests.pipeline import Pipeline
+
+pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
+
+MakeGroups = Callable[..., list[str]]
+
+
+@pytest.fixture
+def make_groups(
+    pipeline: Pipeline, kafka_topic: KafkaTopic, join: Join, unique_name: str
+) -> MakeGroups:
+    """Return a function that makes groups on the broker, and has discovery see only these.
+
+    `make_groups("a", "b", exclude=(), policies="") -> full names`
+    """
+    topic = kafka_topic()
+
+    def make(*names: str, exclude: Sequence[str] = (), policies: str = "") -> list[str]:
+        groups = [f"{unique_name}-{name}" for name in names]
+        for group in groups:
+            join(group, [topic], 1, [{"client.id": "only"}])
+        pipeline.configure(
+            f'[discovery]\ninclude = ["{unique_name}-*"]\nexclude = {list(exclude)}\n{policies}'
+        )
+        return groups
+
+    return make
+
+
+def requested(pipeline: Pipeline) -> dict[str, list[str]]:
+    """Return the partitions that discovery asks to add and to remove."""
+    kinds = {dg.AddDynamicPartitionsRequest: "add", dg.DeleteDynamicPartitionsRequest: "remove"}
+    return {
+        kinds[type(request)]: list(request.partition_keys)
+        for request in pipeline.sensor("group_discovery").dynamic_partitions_requests or ()
+    }
+
+
+def leave_run(pipeline: Pipeline, job: str, *, age: timedelta = timedelta(0)) -> None:
+    """Record a run that started so long ago and has not ended."""
+    run = dg.DagsterRun(job_name=job, status=dg.DagsterRunStatus.STARTED)
+    pipeline.instance.run_storage.add_historical_run(run, datetime.now(UTC) - age)
+
+
+def test_discovery_adds_the_groups_that_are_included(
+    pipeline: Pipeline, make_groups: MakeGroups
+) -> None:
+    """Every included group becomes a partition, in order; an excluded one does not."""
+    a, b, _ = make_groups("a", "b", "test", exclude=["*-test"])
+    assert requested(pipeline) == {"add": [a, b]}
+
+
+def test_discovery_adds_one_partition_for_a_named_cohort(
+    pipeline: Pipeline, make_groups: MakeGroups, unique_name: str
+) -> None:
+    """Groups that a policy gathers are one partition of the policy's name."""
+    _, _, other = make_groups(
+        "eu-1", "eu-2", "us", policies=f'[[policies]]\ngroups = "{unique_name}-eu-*"\ncohort = "eu"'
+    )
+    assert requested(pipeline) == {"add": ["eu", other]}
+
+
+def test_discovery_asks_for_nothing_when_all_is_known(
+    pipeline: Pipeline, make_groups: MakeGroups
+) -> None:
+    """No change is a skip with a reason."""
+    pipeline.know(*make_groups("a", "b"))
+    assert requested(pipeline) == {}
+    assert "2 known cohorts" in str(pipeline.sensor("group_discovery").skip_message)
+
+
+def test_discovery_removes_what_is_gone(pipeline: Pipeline, make_groups: MakeGroups) -> None:
+    """A partition whose group the cluster no longer has goes, in the same tick as others come."""
+    (a,) = make_groups("a")
+    pipeline.know("vanished")
+    assert requested(pipeline) == {"add": [a], "remove": ["vanished"]}
+
+
+@pytest.mark.parametrize("job", ["planning", "publication"])
+def test_discovery_removes_nothing_while_a_run_is_under_way(
+    pipeline: Pipeline, make_groups: MakeGroups, job: str
+) -> None:
+    """A run reads its range anew at each step: partitions are added meanwhile, not removed."""
+    (a,) = make_groups("a")
+    pipeline.know("vanished")
+    leave_run(pipeline, job)
+    assert requested(pipeline) == {"add": [a]}
+
+
+def test_run_that_was_killed_does_not_stop_discovery_for_good(
+    pipeline: Pipeline, make_groups: MakeGroups
+) -> None:
+    """A killed process leaves its run as started for ever; after a while it is taken for dead."""
+    make_groups()
+    pipeline.know("vanished")
+    leave_run(pipeline, "planning", age=PRESUMED_DEAD + timedelta(minutes=1))
+    assert requested(pipeline) == {"remove": ["vanished"]}
+
+
+def test_publication_waits_for_a_publication_that_is_under_way(pipeline: Pipeline) -> None:
+    """One run at a time asks for what waits."""
+    leave_run(pipeline, "publication")
+    tick = pipeline.sensor("approved_plans")
+    assert tick.skip_message == "A publication is under way; it may publish what waits."
