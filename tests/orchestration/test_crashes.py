@@ -1,0 +1,113 @@
+"""A planning run that is killed between any two steps, and what the next run makes of it."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final
+
+import psutil
+import pytest
+
+from tests.orchestration.conftest import StartConsumers
+from tests.pipeline import APPROVED_BY_POLICY, Pipeline
+
+pytestmark = [
+    pytest.mark.kafka,
+    pytest.mark.postgres,
+    pytest.mark.spark,
+    pytest.mark.usefixtures("spark"),
+]
+
+ROOT = Path(__file__).parents[2]
+#: A kill after each: between any two assets.
+STEPS: Final = (
+    "group_offsets",
+    "partition_lag",
+    "candidate_plans",
+    "assignment_plan",
+    "published_plan",
+)
+#: Each run that is killed starts a Spark of its own; most of that is waiting, not work.
+AT_ONCE: Final = 5
+CHILDREN_END_S: Final = 60
+
+
+def kill_after(step: str, group: str, home: Path) -> None:
+    """Plan a group in a process of its own, which is killed as soon as a step has succeeded."""
+    home.mkdir()
+    (home / "dagster.yaml").write_text("telemetry:\n  enabled: false\n")
+    with subprocess.Popen(
+        [sys.executable, "-m", "orchestration", "planning", group],
+        cwd=ROOT,
+        env={**os.environ, "DAGSTER_HOME": str(home)},
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stderr is not None
+        said = list(until(process.stderr, f" - {step} - STEP_SUCCESS - "))
+        children = psutil.Process(process.pid).children(recursive=True)
+        process.kill()
+        assert process.wait() == -signal.SIGKILL, "".join(said)
+    _, alive = psutil.wait_procs(children, timeout=CHILDREN_END_S)
+    assert alive == [], f"what {group} had started"
+
+
+def until(lines: Iterable[str], text: str) -> Iterator[str]:
+    """Yield lines up to the one that contains a text."""
+    for line in lines:
+        yield line
+        if text in line:
+            return
+    raise AssertionError(f"the run ended without {text!r}")
+
+
+def assert_whole(pipeline: Pipeline, group: str) -> None:
+    """Hold versions, decisions, history and the topic against each other."""
+    states = {row["version"]: row["state"] for row in pipeline.history(group)}
+    versions = list(states)
+    assert versions == list(range(1, len(versions) + 1))
+    decided = [version for _, _, version in pipeline.decisions(group) if version is not None]
+    assert decided == versions
+    for version in versions:
+        plan = pipeline.store.get(group, version)
+        shares = [share.partitions for share in plan.verify().members.values()]
+        assert sum(numbers.size for share in shares for numbers in share.values()) == 4
+        assert pipeline.store.predicted(plan)["lag_max"] > 0
+    *older, newest = states.values()
+    assert newest == "published"
+    assert set(older) <= {"stale", "superseded"}
+    published, record = pipeline.store.get(group, versions[-1]), pipeline.record(group)
+    assert record is not None
+    assert published.approved_sha256 == published.sha256
+    assert record.value == published.document
+    measured = pipeline.sql(
+        "SELECT count(*) AS partitions FROM fairlead.lag_history WHERE group_id = %s"
+        " GROUP BY snapshot_id",
+        group,
+    )
+    assert {row["partitions"] for row in measured} == {4}
+
+
+def test_run_after_a_killed_one_leaves_nothing_half_done(
+    pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str, tmp_path: Path
+) -> None:
+    """Killed after any step: no gap, no duplicate, no half plan, and the approved bytes."""
+    pipeline.configure(APPROVED_BY_POLICY)
+    groups = [f"{unique_name}-{step}" for step in STEPS]
+    for group in groups:
+        start_consumers(group)
+    homes = [tmp_path / f"dagster-{step}" for step in STEPS]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        list(pool.map(kill_after, STEPS, groups, homes))
+    left = [[row["state"] for row in pipeline.history(group)] for group in groups]
+    assert left[:3] == [[], [], []]
+    assert left[4] == ["published"]
+
+    assert pipeline.run("planning", *groups).success
+
+    for group in groups:
+        assert_whole(pipeline, group)

@@ -1,0 +1,53 @@
+"""What holds for the repository as a whole."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = ("assets", "assignors", "benchmarks", "examples", "fairlead", "migrations")
+TEXT = {".ini", ".java", ".mako", ".md", ".py", ".sql", ".toml", ".yaml", ".yml"}
+
+
+def files(*folders: str) -> Iterator[Path]:
+    """Yield the text files of some folders, and those beside them."""
+    for folder in folders:
+        yield from (ROOT / folder).rglob("*")
+    yield from ROOT.glob("*")
+
+
+def functions() -> Iterator[tuple[str, ast.FunctionDef]]:
+    """Yield every test function, with where it is."""
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+                yield f"{path.relative_to(ROOT)}:{node.lineno} {node.name}", node
+
+
+def test_every_test_says_what_it_shows() -> None:
+    """A test that fails explains in one line what no longer holds."""
+    assert [where for where, test in functions() if not ast.get_docstring(test)] == []
+
+
+def test_no_test_is_skipped() -> None:
+    """A test that cannot run is a failure, not a gap."""
+    skips = {"skip", "skipif", "importorskip", "xfail"}
+    found = [
+        where
+        for where, test in functions()
+        for node in ast.walk(test)
+        if isinstance(node, ast.Attribute) and node.attr in skips
+    ]
+    assert found == []
+
+
+def test_no_file_names_the_machine_it_was_written_on() -> None:
+    """Neither this checkout's path nor the home directory stands in a file."""
+    paths = (f"{ROOT}/", f"{Path.home()}/")
+    found = [
+        str(path.relative_to(ROOT))
+        for path in files(*FOLDERS, "docs", "orchestration", "tests")
+        if path.suffix in TEXT and path.is_file()
+        if any(own in path.read_text() for own in paths)
+    ]
+    assert found == []
