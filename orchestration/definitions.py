@@ -3,6 +3,7 @@
 from typing import Any
 
 import dagster as dg
+
 from assets.assignment_plan import assignment_plan
 from assets.candidate_plans import candidate_plans
 from assets.checks import CHECKS
@@ -10,7 +11,6 @@ from assets.group_offsets import group_offsets
 from assets.partition_lag import partition_lag
 from assets.plan_adoption import plan_adoption
 from assets.published_plan import published_plan
-
 from assets.resources import KafkaResource, SettingsResource, SparkResource, StoreResource
 from orchestration.jobs import adoption, planning, publication
 from orchestration.schedules import planning_schedule
