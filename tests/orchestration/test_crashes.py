@@ -31,8 +31,8 @@ STEPS: Final = (
     "assignment_plan",
     "published_plan",
 )
-#: Each run that is killed starts a Spark of its own; most of that is waiting, not work.
-AT_ONCE: Final = 5
+#: Each run that is killed starts a Spark of its own: more at once would wait for each other.
+AT_ONCE: Final = 3
 CHILDREN_END_S: Final = 60
 
 
