@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
+from fairlead.followers.cooperation import first_round
 from fairlead.followers.decision import Decision, decide
 from fairlead.followers.fit import Shares
 from fairlead.followers.members import (
     AssignmentNote,
     GroupMember,
+    SubscriptionNote,
     decode_assignment,
     encode_assignment,
     encode_subscription,
@@ -160,7 +162,14 @@ class Follower:
         """Stop reading plans."""
         self._reader.close()
 
-    def subscription(self, client_id: str) -> bytes:
+    def read_ahead(self) -> None:
+        """Wait until the plan topic is read, as long as a rebalance would; call before joining.
+
+        For clients whose loop a rebalance must not hold up.
+        """
+        self._reader.current(at_least=-1, timeout_s=self._options.read_timeout_s)
+
+    def subscription(self, client_id: str, instance_id: str | None = None) -> bytes:
         """Return the user data for the subscription that this member joins with.
 
         A member that rejoins with what the coordinator knows already just gets its old assignment
@@ -171,7 +180,9 @@ class Follower:
                 self._schedule.unsettle()
             self._note = _JOINING
             self._decided_offset = None
-        return encode_subscription(client_id, self._reader.state.offset)
+        return encode_subscription(
+            SubscriptionNote(client_id, instance_id, self._reader.state.offset)
+        )
 
     def assign(
         self, members: Sequence[GroupMember], partition_counts: Mapping[str, int]
@@ -181,7 +192,8 @@ class Follower:
         Returns
         -------
         shares, user_data
-            Member id to topic to partition numbers, and the user data of every assignment.
+            Member id to topic to partition numbers, and the user data of every assignment. What a
+            cooperative member must give up first is in no share yet: it rejoins when it has.
         """
         heard = max(member.seen_offset for member in members)
         state = self._reader.current(at_least=heard, timeout_s=self._options.read_timeout_s)
@@ -194,7 +206,7 @@ class Follower:
             seen_offset=max(heard, state.offset),
             fallback_reason=decision.fallback_reason,
         )
-        return decision.shares, encode_assignment(note)
+        return first_round(decision.shares, members), encode_assignment(note)
 
     def assigned(self, user_data: bytes | None, generation: int) -> None:
         """Note what the new assignment follows."""

@@ -13,11 +13,11 @@ decision (`follower` and below), nor reading the plan topic (`kafka_python_sourc
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Any, Final
 
 from kafka import KafkaConsumer
 from kafka.cluster import ClusterMetadata
-from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
+from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, RebalanceProtocol
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.protocol.consumer.metadata import (
     ConsumerProtocolAssignment,
@@ -29,13 +29,16 @@ from fairlead.followers.follower import Follower, FollowerStatus, FollowOptions
 from fairlead.followers.kafka_python_source import KafkaPythonSource
 from fairlead.followers.members import GroupMember, decode_subscription
 
+#: Versions of the subscription: the second tells what the member owns (KIP-429).
+_EAGER_VERSION: Final = 0
+_COOPERATIVE_VERSION: Final = 1
+
 
 class PlanAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-python is untyped
     """Assigns partitions as the group's plan says; the group leader reads it and decides for all.
 
-    May stand in a list before Kafka's own eager assignors; it is used once every member of the
-    group has it. Reads the plan topic on a daemon thread until `close`. `PlanConsumer` is the
-    shorter way.
+    May stand in a list before Kafka's own assignors; it is used once every member of the group has
+    it. Reads the plan topic on a daemon thread until `close`. `PlanConsumer` is the shorter way.
 
     Parameters
     ----------
@@ -46,14 +49,26 @@ class PlanAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-pyt
         A consumer's whole configuration will do.
     options
         How to follow.
+    cooperative
+        Rebalance as KIP-429 says: in two rounds, and only what moves is revoked. `follow` is
+        needed then. Eager and cooperative followers get along in one group, so that the ones can
+        be replaced by the others member by member; all assignors in a list must be of one kind.
     """
 
     name = "fairlead"
 
     def __init__(
-        self, group: str, connection: Mapping[str, Any], options: FollowOptions | None = None
+        self,
+        group: str,
+        connection: Mapping[str, Any],
+        options: FollowOptions | None = None,
+        *,
+        cooperative: bool = False,
     ) -> None:
         options = options or FollowOptions()
+        self._cooperative = cooperative
+        self._instance_id: str | None = connection.get("group_instance_id")
+        self._consumer: weakref.ref[KafkaConsumer] | None = None
         self._client_id: str = {**KafkaConsumer.DEFAULT_CONFIG, **connection}["client_id"]
         self._follower = Follower(
             group,
@@ -73,6 +88,7 @@ class PlanAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-pyt
     def follow(self, consumer: KafkaConsumer) -> None:
         """Let new plans make this assignor's consumer rejoin. Call before its first poll."""
         self._client_id = consumer.config["client_id"]
+        self._consumer = weakref.ref(consumer)
         # The client has no public way to ask for a rebalance. This one sets a flag that the next
         # poll honours, so any thread may call it.
         request = weakref.WeakMethod(consumer._coordinator.request_rejoin)  # noqa: SLF001
@@ -87,10 +103,31 @@ class PlanAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-pyt
         """Stop reading the plan topic."""
         self._follower.close()
 
+    def supported_protocols(self) -> list[RebalanceProtocol]:
+        """Return what kind of rebalance this assignor is for."""
+        kind = RebalanceProtocol.COOPERATIVE if self._cooperative else RebalanceProtocol.EAGER
+        return [kind]
+
     def metadata(self, topics: set[str]) -> ConsumerProtocolSubscription:
-        """Return the subscription this member joins with."""
-        user_data = self._follower.subscription(self._client_id)
-        return ConsumerProtocolSubscription(0, sorted(topics), user_data)
+        """Return the subscription this member joins with.
+
+        Raises
+        ------
+        ConfigurationError
+            The assignor is cooperative and does not know its consumer.
+        """
+        user_data = self._follower.subscription(self._client_id, self._instance_id)
+        if not self._cooperative:
+            return ConsumerProtocolSubscription(_EAGER_VERSION, sorted(topics), user_data)
+        return ConsumerProtocolSubscription(
+            version=_COOPERATIVE_VERSION,
+            topics=sorted(topics),
+            user_data=user_data,
+            owned_partitions=[
+                ConsumerProtocolSubscription.TopicPartition(topic=topic, partitions=partitions)
+                for topic, partitions in self._owned().items()
+            ],
+        )
 
     def assign(
         self, cluster: ClusterMetadata, members: Sequence[Any]
@@ -112,6 +149,18 @@ class PlanAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-pyt
         """Note what the new assignment follows; called on every member."""
         self._follower.assigned(assignment.user_data, generation)
 
+    def _owned(self) -> dict[str, list[int]]:
+        """Return what the consumer owns: not from memory, since it may have lost it all."""
+        consumer = self._consumer() if self._consumer else None
+        if consumer is None:
+            raise ConfigurationError(
+                "PlanAssignor: cooperative=True needs follow(consumer) before the first poll"
+            )
+        owned: dict[str, list[int]] = {}
+        for topic, partition in sorted(consumer.assignment()):
+            owned.setdefault(topic, []).append(partition)
+        return owned
+
 
 class PlanConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python is untyped
     """A KafkaConsumer whose group follows its plans.
@@ -122,9 +171,10 @@ class PlanConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python is untyp
         What to subscribe to, as for KafkaConsumer.
     configs
         As for KafkaConsumer, and the fields of `FollowOptions` beside them. `group_id` is needed.
-        `partition_assignment_strategy` holds the eager assignors behind the plan's, for as long as
-        not all members follow plans; default: range, so that consumers with Kafka's default can be
-        replaced one by one.
+        `partition_assignment_strategy` holds the assignors behind the plan's, for as long as not
+        all members follow plans; default: range, so that consumers with Kafka's default can be
+        replaced one by one. `cooperative=True`, as for `PlanAssignor`: then there are none by
+        default, and `CooperativeStickyAssignor` may be given.
 
     Raises
     ------
@@ -135,10 +185,14 @@ class PlanConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python is untyp
     def __init__(self, *topics: str, **configs: Any) -> None:
         if not configs.get("group_id"):
             raise ConfigurationError("PlanConsumer: group_id is missing; plans are for groups")
-        others = configs.pop("partition_assignment_strategy", (RangePartitionAssignor,))
+        cooperative = configs.pop("cooperative", False)
+        fallback = () if cooperative else (RangePartitionAssignor,)
+        others = configs.pop("partition_assignment_strategy", fallback)
         given = [field.name for field in fields(FollowOptions) if field.name in configs]
         options = FollowOptions(**{name: configs.pop(name) for name in given})
-        self.plan_assignor = PlanAssignor(configs["group_id"], configs, options)
+        self.plan_assignor = PlanAssignor(
+            configs["group_id"], configs, options, cooperative=cooperative
+        )
         try:
             super().__init__(
                 *topics, partition_assignment_strategy=(self.plan_assignor, *others), **configs
@@ -157,11 +211,13 @@ class PlanConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python is untyp
 
 
 def _member(member: Any) -> GroupMember:
-    client_id, seen_offset = decode_subscription(member.metadata.user_data)
+    subscription = member.metadata
+    note = decode_subscription(subscription.user_data)
     return GroupMember(
         member_id=member.member_id,
-        topics=tuple(member.metadata.topics),
-        instance_id=member.group_instance_id,
-        client_id=client_id,
-        seen_offset=seen_offset,
+        topics=tuple(subscription.topics),
+        instance_id=member.group_instance_id or note.instance_id,
+        client_id=note.client_id,
+        seen_offset=note.seen_offset,
+        owned={owned.topic: owned.partitions for owned in subscription.owned_partitions or ()},
     )

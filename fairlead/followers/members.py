@@ -6,8 +6,8 @@ subscriptions and their leader into the assignments. Does not: who reads what (`
 
 import json
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 _FORMAT: Final = 1
@@ -29,12 +29,34 @@ class GroupMember:
         `client.id`, where the member is a follower and tells it.
     seen_offset
         Offset in the plan topic of the newest plan or tombstone that the member has seen; -1: none.
+    owned
+        Topic to partition numbers that the member holds on to during the rebalance: what a
+        cooperative member owns (KIP-429). An eager member has given up everything.
     """
 
     member_id: str
     topics: tuple[str, ...]
     instance_id: str | None = None
     client_id: str | None = None
+    seen_offset: int = -1
+    owned: Mapping[str, Collection[int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SubscriptionNote:
+    """What a follower tells its leader beside its topics.
+
+    Parameters
+    ----------
+    client_id, instance_id
+        Its `client.id`, and its `group.instance.id`, which not every client library shows the
+        leader.
+    seen_offset
+        The newest plan or tombstone that it has seen; -1: none.
+    """
+
+    client_id: str | None = None
+    instance_id: str | None = None
     seen_offset: int = -1
 
 
@@ -88,24 +110,29 @@ def member_names(members: Iterable[GroupMember]) -> dict[str, str]:
     return {member.member_id: name_of(member) for member in members}
 
 
-def encode_subscription(client_id: str | None, seen_offset: int) -> bytes:
+def encode_subscription(note: SubscriptionNote) -> bytes:
     """Write the user data of a follower's subscription."""
-    return _encode({"client_id": client_id, "seen_offset": seen_offset})
+    return _encode(asdict(note))
 
 
-def decode_subscription(user_data: bytes | None) -> tuple[str | None, int]:
-    """Read `client_id` and `seen_offset`; of anything else than a follower's user data (None, -1).
+def decode_subscription(user_data: bytes | None) -> SubscriptionNote:
+    """Read the user data of a subscription; of anything else than a follower's an empty note.
 
     Examples
     --------
-    >>> decode_subscription(encode_subscription("orders-1", 41))
-    ('orders-1', 41)
+    >>> note = SubscriptionNote("orders-1", seen_offset=41)
+    >>> decode_subscription(encode_subscription(note)) == note
+    True
     >>> decode_subscription(b"")
-    (None, -1)
+    SubscriptionNote(client_id=None, instance_id=None, seen_offset=-1)
     """
     note = _decode(user_data)
-    client_id = note.get("client_id")
-    return (client_id if isinstance(client_id, str) else None), _offset(note)
+    client_id, instance_id = note.get("client_id"), note.get("instance_id")
+    return SubscriptionNote(
+        client_id=client_id if isinstance(client_id, str) else None,
+        instance_id=instance_id if isinstance(instance_id, str) else None,
+        seen_offset=_offset(note),
+    )
 
 
 def encode_assignment(note: AssignmentNote) -> bytes:

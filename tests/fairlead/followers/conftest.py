@@ -5,13 +5,23 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from fairlead.sandbox import Services
-from tests.fairlead.followers.helpers import Fleet
+from tests.fairlead.followers.helpers import CLIENTS, Fleet
 
 
-@pytest.fixture
-def fleet(services: Services, unique_name: str, kafka_topic: Callable[..., str]) -> Iterator[Fleet]:
-    """Return a group that reads one topic of four partitions and follows a plan topic of five."""
-    plan_topic = kafka_topic(partitions=5, config={"cleanup.policy": "compact"})
-    fleet = Fleet(services, unique_name, plan_topic, [kafka_topic(partitions=4)])
+@pytest.fixture(params=CLIENTS)
+def fleet(
+    request: pytest.FixtureRequest,
+    services: Services,
+    unique_name: str,
+    kafka_topic: Callable[..., str],
+) -> Iterator[Fleet]:
+    """Return a group that reads one topic of four partitions and follows a plan topic of five.
+
+    Once for each client library; its consumers are of that one unless told otherwise.
+    """
+    plan_topic = kafka_topic(
+        partitions=5, config={"cleanup.policy": "compact", "max.message.bytes": "10000000"}
+    )
+    fleet = Fleet(services, unique_name, plan_topic, [kafka_topic(partitions=4)], request.param)
     yield fleet
     fleet.close()

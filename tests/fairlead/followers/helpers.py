@@ -1,23 +1,31 @@
 """What the follower tests share: plans, a publisher, and consumers that run on threads."""
 
+import asyncio
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import Future
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from queue import Empty, Queue
-from typing import Any
+from typing import Any, Literal, Protocol
 
 import numpy as np
+from aiokafka import AIOKafkaConsumer
+from aiokafka.coordinator.assignors.range import RangePartitionAssignor as AiokafkaRange
 from kafka import KafkaConsumer, KafkaProducer
+from kafka.coordinator.assignors.range import RangePartitionAssignor as KafkaPythonRange
 
-from fairlead.followers.kafka_python import PlanConsumer
+from fairlead.followers import aiokafka, kafka_python
+from fairlead.followers.follower import FollowerStatus
 from fairlead.followers.plan_cache import PlanRecord
 from fairlead.plans.document import MemberShare, PlanDocument, record_headers
 from fairlead.sandbox import Services
 
 DAY = datetime(2026, 1, 1, tzinfo=UTC)
 Owned = dict[str, list[int]]
+Client = Literal["kafka-python", "aiokafka"]
+CLIENTS: tuple[Client, ...] = ("kafka-python", "aiokafka")
 
 
 def make_plan(
@@ -98,11 +106,26 @@ def record(offset: int, version: int | None) -> PlanRecord:
     return PlanRecord(offset, b"group", value, tuple(record_headers(value)))
 
 
-class Member:
+class Member(Protocol):
     """A real consumer that polls on a thread until it is told to stop."""
+
+    @property
+    def owned(self) -> Owned:
+        """What the consumer is assigned now."""
+
+    def status(self) -> FollowerStatus:
+        """Return what it follows; only where it is a follower."""
+
+    def stop(self) -> None:
+        """Leave the group."""
+
+
+class KafkaPythonMember:
+    """A kafka-python consumer on a thread."""
 
     def __init__(self, consumer: KafkaConsumer) -> None:
         self.consumer = consumer
+        self.values: list[bytes] = []
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._poll)
         self._thread.start()
@@ -110,10 +133,12 @@ class Member:
     @property
     def owned(self) -> Owned:
         """What the consumer is assigned now."""
-        owned: Owned = {}
-        for topic, partition in sorted(self.consumer.assignment()):
-            owned.setdefault(topic, []).append(partition)
-        return owned
+        return by_topic(self.consumer.assignment())
+
+    def status(self) -> FollowerStatus:
+        """Return what it follows."""
+        status: FollowerStatus = self.consumer.plan_assignor.status()
+        return status
 
     def stop(self) -> None:
         """Leave the group."""
@@ -124,31 +149,97 @@ class Member:
     def _poll(self) -> None:
         try:
             while not self._stopping.is_set():
-                self.consumer.poll(timeout_ms=100)
+                for records in self.consumer.poll(timeout_ms=100).values():
+                    self.values += [record.value for record in records]
         finally:
             self.consumer.close()
+
+
+class AiokafkaMember:
+    """An aiokafka consumer on an event loop on a thread."""
+
+    def __init__(self, new_consumer: Callable[[], AIOKafkaConsumer]) -> None:
+        self._stopping = threading.Event()
+        made: Future[AIOKafkaConsumer] = Future()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._poll(new_consumer, made)))
+        self._thread.start()
+        self.consumer = made.result(timeout=30)
+
+    @property
+    def owned(self) -> Owned:
+        """What the consumer is assigned now."""
+        return by_topic(self.consumer.assignment())
+
+    def status(self) -> FollowerStatus:
+        """Return what it follows."""
+        status: FollowerStatus = self.consumer.plan_assignor.status()
+        return status
+
+    def stop(self) -> None:
+        """Leave the group."""
+        self._stopping.set()
+        self._thread.join(timeout=30)
+        assert not self._thread.is_alive()
+
+    async def _poll(
+        self, new_consumer: Callable[[], AIOKafkaConsumer], made: "Future[AIOKafkaConsumer]"
+    ) -> None:
+        consumer = new_consumer()
+        made.set_result(consumer)
+        await consumer.start()
+        try:
+            while not self._stopping.is_set():
+                await consumer.getmany(timeout_ms=100)
+        finally:
+            await consumer.stop()
+
+
+def by_topic(partitions: Collection[tuple[str, int]]) -> Owned:
+    """Gather partitions by topic."""
+    owned: Owned = {}
+    for topic, partition in sorted(partitions):
+        owned.setdefault(topic, []).append(partition)
+    return owned
 
 
 class Fleet:
     """The consumers of one group on one broker, and the plan topic they follow."""
 
-    def __init__(self, services: Services, group: str, plan_topic: str, topics: list[str]) -> None:
+    def __init__(
+        self,
+        services: Services,
+        group: str,
+        plan_topic: str,
+        topics: list[str],
+        client: Client = "kafka-python",
+    ) -> None:
+        self.client = client
         self.group = group
         self.plan_topic = plan_topic
         self.topics = topics
         self._connection = {"bootstrap_servers": services.bootstrap_servers}
         self._stack = ExitStack()
-        self._producer = KafkaProducer(**self._connection)
+        self._producer = KafkaProducer(**self._connection, max_request_size=10_000_000)
         self._stack.callback(self._producer.close)
 
-    def join(self, client_id: str, **options: Any) -> Member:
+    @property
+    def range_only(self) -> dict[str, Any]:
+        """Options of a plain consumer with the one assignor that it shares with followers."""
+        kinds = {"kafka-python": KafkaPythonRange, "aiokafka": AiokafkaRange}
+        return {"partition_assignment_strategy": (kinds[self.client],)}
+
+    def join(self, client_id: str, *, client: Client | None = None, **options: Any) -> Member:
         """Start a follower."""
         options = {"plan_topic": self.plan_topic, "rejoin_jitter_s": 0.2, **options}
-        return self._start(PlanConsumer, client_id, **options)
+        if (client or self.client) == "aiokafka":
+            return self._start_aiokafka(aiokafka.PlanConsumer, client_id, options)
+        return self._start_kafka_python(kafka_python.PlanConsumer, client_id, options)
 
-    def join_plain(self, client_id: str, **options: Any) -> Member:
+    def join_plain(self, client_id: str, *, client: Client | None = None, **options: Any) -> Member:
         """Start a consumer that knows no plans."""
-        return self._start(KafkaConsumer, client_id, **options)
+        if (client or self.client) == "aiokafka":
+            return self._start_aiokafka(AIOKafkaConsumer, client_id, options)
+        return self._start_kafka_python(KafkaConsumer, client_id, options)
 
     def publish(self, plan: PlanDocument) -> None:
         """Publish a plan."""
@@ -165,15 +256,38 @@ class Fleet:
         """End every consumer."""
         self._stack.close()
 
-    def _start(self, kind: type[KafkaConsumer], client_id: str, **options: Any) -> Member:
-        consumer = kind(
-            *options.pop("topics", self.topics),
+    def _start_kafka_python(
+        self, kind: type[KafkaConsumer], client_id: str, options: dict[str, Any]
+    ) -> Member:
+        listener = options.pop("listener", None)
+        topics, configs = self._configs(client_id, options)
+        consumer = kind(**configs)
+        consumer.subscribe(topics, listener=listener)
+        return self._started(KafkaPythonMember(consumer))
+
+    def _start_aiokafka(
+        self, kind: type[AIOKafkaConsumer], client_id: str, options: dict[str, Any]
+    ) -> Member:
+        new_listener = options.pop("listener", None)
+        topics, configs = self._configs(client_id, options)
+
+        def new_consumer() -> AIOKafkaConsumer:
+            consumer = kind(**configs)
+            consumer.subscribe(topics, listener=new_listener(consumer) if new_listener else None)
+            return consumer
+
+        return self._started(AiokafkaMember(new_consumer))
+
+    def _configs(self, client_id: str, options: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
+        configs = {
             **self._connection,
-            group_id=self.group,
-            client_id=client_id,
-            heartbeat_interval_ms=300,
+            "group_id": self.group,
+            "client_id": client_id,
+            "heartbeat_interval_ms": 300,
             **options,
-        )
-        member = Member(consumer)
+        }
+        return configs.pop("topics", self.topics), configs
+
+    def _started(self, member: Member) -> Member:
         self._stack.callback(member.stop)
         return member

@@ -1,206 +1,143 @@
-"""Real kafka-python consumers on a real broker follow plans."""
+"""Cooperative rebalances (KIP-429) of real kafka-python consumers."""
 
-from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
-from kafka.coordinator.assignors.range import RangePartitionAssignor
+from kafka import ConsumerRebalanceListener, KafkaProducer, TopicPartition
+from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 
 from fairlead.errors import ConfigurationError
-from fairlead.followers.kafka_python import PlanConsumer
-from fairlead.plans.document import PlanDocument, record_headers
-from tests.fairlead.followers.helpers import Fleet, Member, Owned, eventually, make_plan
+from fairlead.followers.kafka_python import PlanAssignor
+from fairlead.sandbox import Services
+from tests.fairlead.followers.helpers import Fleet, KafkaPythonMember, eventually, make_plan
 
-pytestmark = pytest.mark.kafka
+pytestmark = [
+    pytest.mark.kafka,
+    pytest.mark.parametrize("fleet", ["kafka-python"], indirect=True),
+]
 
-FOUR = [0, 1, 2, 3]
+COOPERATIVE: dict[str, Any] = {"cooperative": True}
 
 
-def plan(
-    fleet: Fleet, version: int, expires_at: datetime | None = None, **shares: list[int]
-) -> PlanDocument:
-    """Return a plan for the fleet's one topic."""
+class Journal(ConsumerRebalanceListener):  # type: ignore[misc] # kafka-python is untyped
+    """Notes what is revoked and assigned, in order."""
+
+    def __init__(self) -> None:
+        self.notes: list[tuple[str, list[int]]] = []
+
+    def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
+        """Note it."""
+        self.notes.append(("revoked", sorted(number for _, number in revoked)))
+
+    def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
+        """Note it."""
+        self.notes.append(("assigned", sorted(number for _, number in assigned)))
+
+
+def publish(fleet: Fleet, version: int, **shares: list[int]) -> None:
     topic = fleet.topics[0]
-    return make_plan(
-        {name: {topic: share} for name, share in shares.items()},
-        partition_counts={topic: 4},
-        group=fleet.group,
-        version=version,
-        expires_at=expires_at,
-    )
+    members = {name: {topic: share} for name, share in shares.items()}
+    counts = {topic: 4}
+    fleet.publish(make_plan(members, partition_counts=counts, group=fleet.group, version=version))
 
 
-def owned(members: dict[str, Member], topic: str) -> dict[str, list[int]]:
-    return {name: member.owned.get(topic, []) for name, member in members.items()}
+def join(fleet: Fleet, name: str, journal: Journal, **options: Any) -> KafkaPythonMember:
+    """Start a follower that notes what happens to it."""
+    member = fleet.join(name, listener=journal, **options)
+    assert isinstance(member, KafkaPythonMember)
+    return member
 
 
-def settles(
-    fleet: Fleet, members: dict[str, Member], version: int | None, **shares: list[int]
-) -> None:
-    """Wait until each member owns its share under this version of the plan."""
-
-    def settled() -> bool:
-        followed = {member.consumer.plan_assignor.plan_version for member in members.values()}
-        return owned(members, fleet.topics[0]) == shares and followed == {version}
-
-    eventually(settled, f"version {version}, {shares}")
-
-
-def test_group_owns_what_a_published_plan_says(fleet: Fleet) -> None:
-    """Two consumers that start after the plan own exactly their shares, and say its version."""
-    fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
-    members = {name: fleet.join(name) for name in ("a", "b")}
-    settles(fleet, members, 1, a=[0], b=[1, 2, 3])
-
-
-def test_new_version_makes_the_group_rejoin_and_adopt_it(fleet: Fleet) -> None:
-    """A newer plan is adopted without anybody joining or leaving, by one rebalance."""
-    fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
-    members = {name: fleet.join(name) for name in ("a", "b")}
-    settles(fleet, members, 1, a=[0], b=[1, 2, 3])
-    before = [member.consumer.plan_assignor.status().rebalances for member in members.values()]
-    fleet.publish(plan(fleet, 2, a=[1, 2, 3], b=[0]))
-    settles(fleet, members, 2, a=[1, 2, 3], b=[0])
-    after = [member.consumer.plan_assignor.status().rebalances for member in members.values()]
-    assert after == [count + 1 for count in before]
-
-
-def test_any_member_alone_can_make_the_group_rejoin(fleet: Fleet) -> None:
-    """Where only one member asks, leader or not, the whole group still adopts the plan."""
-    fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
-    members = {"a": fleet.join("a", rejoin_jitter_s=None)}
-    settles(fleet, members, 1, a=FOUR)  # a leads
-    members["b"] = fleet.join("b")
-    settles(fleet, members, 1, a=[0], b=[1, 2, 3])
-    fleet.publish(plan(fleet, 2, a=[1], b=[0, 2, 3]))
-    settles(fleet, members, 2, a=[1], b=[0, 2, 3])
-    asked = {n: m.consumer.plan_assignor.status().rejoins_asked for n, m in members.items()}
-    assert asked == {"a": 0, "b": 1}
-
-
-def test_without_rejoin_a_new_version_waits_for_the_next_rebalance(fleet: Fleet) -> None:
-    """With the setting off a plan changes nothing until a member joins or leaves."""
-    fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
-    members = {name: fleet.join(name, rejoin_jitter_s=None) for name in ("a", "b")}
-    settles(fleet, members, 1, a=[0], b=[1, 2, 3])
-    fleet.publish(plan(fleet, 2, a=[1], b=[2], c=[0, 3]))
-    eventually(
-        lambda: all(
-            member.consumer.plan_assignor.status().latest_version == 2
-            for member in members.values()
-        ),
-        "version 2 is read",
-    )
-    settles(fleet, members, 1, a=[0], b=[1, 2, 3])
-    members["c"] = fleet.join("c", rejoin_jitter_s=None)
-    settles(fleet, members, 2, a=[1], b=[2], c=[0, 3])
-
-
-@pytest.mark.parametrize("record", ["garbage", "another group's", "unsigned"])
-def test_bad_record_leaves_the_last_good_plan_in_place(fleet: Fleet, record: str) -> None:
-    """A record that cannot be trusted changes nothing, also at the next rebalance."""
-    key = b"secret"
-    good = plan(fleet, 1, a=[0], b=[1, 2, 3]).to_bytes()
-    fleet.send(good, record_headers(good, signing_key=key))
-    members = {"a": fleet.join("a", signing_key=key)}
-    settles(fleet, members, 1, a=FOUR)
-    newer = plan(fleet, 2, a=[3], b=[0, 1, 2])
-    foreign = make_plan({}, partition_counts={}, group="another", version=2).to_bytes()
-    value, headers = {
-        "garbage": (b"\x00\xff garbage", []),
-        "another group's": (foreign, record_headers(foreign, signing_key=key)),
-        "unsigned": (newer.to_bytes(), record_headers(newer.to_bytes())),
-    }[record]
-    fleet.send(value, headers)
-    status = members["a"].consumer.plan_assignor.status
-    eventually(lambda: status().records_skipped == 1, "the record is skipped")
-    members["b"] = fleet.join("b", signing_key=key)
-    settles(fleet, members, 1, a=[0], b=[1, 2, 3])
-
-
-def test_tombstone_sends_the_group_back_to_range(fleet: Fleet) -> None:
-    """A withdrawn plan is followed no longer, without anybody joining or leaving."""
-    fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
-    members = {name: fleet.join(name) for name in ("a", "b")}
-    settles(fleet, members, 1, a=[0], b=[1, 2, 3])
-    fleet.send(None)
-    settles(fleet, members, None, a=[0, 1], b=[2, 3])
-    reasons = {m.consumer.plan_assignor.status().fallback_reason for m in members.values()}
-    assert reasons == {"the plan was withdrawn"}
-
-
-def test_expired_plan_is_not_followed(fleet: Fleet) -> None:
-    """After its expiry a plan is as good as none."""
-    past = datetime.now(UTC) - timedelta(seconds=1)
-    fleet.publish(plan(fleet, 1, past, a=[], b=FOUR))
-    members = {name: fleet.join(name) for name in ("a", "b")}
-    settles(fleet, members, None, a=[0, 1], b=[2, 3])
-
-
-def test_missing_plan_topic_means_range_at_once(fleet: Fleet) -> None:
-    """Followers can be rolled out before the first plan: no rebalance waits for a topic."""
-    members = {
-        name: fleet.join(name, plan_topic=f"{fleet.group}-absent", read_timeout_s=600.0)
-        for name in ("a", "b")
-    }
-    settles(fleet, members, None, a=[0, 1], b=[2, 3])
-
-
-def test_every_partition_has_an_owner_while_members_come_and_go(fleet: Fleet) -> None:
-    """A member that leaves is replaced by the others, and by a newcomer as a whole."""
-    fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
-    members = {name: fleet.join(name) for name in ("a", "b")}
-    settles(fleet, members, 1, a=[0], b=[1, 2, 3])
-    members.pop("b").stop()
-    settles(fleet, members, 1, a=FOUR)
-    members["newcomer"] = fleet.join("newcomer")
-    settles(fleet, members, 1, a=[0], newcomer=[1, 2, 3])
-
-
-def test_members_with_different_subscriptions_are_all_served(
-    fleet: Fleet, kafka_topic: Callable[..., str]
-) -> None:
-    """The leader also deals topics that it does not read itself."""
-    other = kafka_topic(partitions=2)
-    members = {"a": fleet.join("a"), "b": fleet.join("b", topics=[other])}
-    expected = {"a": {fleet.topics[0]: FOUR}, "b": {other: [0, 1]}}
-    eventually(
-        lambda: {name: member.owned for name, member in members.items()} == expected,
-        "each owns all partitions of its topic",
-    )
-
-
-def test_group_moves_between_range_and_the_plan_member_by_member(fleet: Fleet) -> None:
-    """Listed before range, the plan is used while every member follows plans, and not else."""
-    fleet.publish(plan(fleet, 1, a=FOUR, plain=[]))
-    member = fleet.join("a")
-    settles(fleet, {"a": member}, 1, a=FOUR)
-    plain = fleet.join_plain("plain", partition_assignment_strategy=(RangePartitionAssignor,))
+def settles(fleet: Fleet, members: dict[str, KafkaPythonMember], **shares: list[int]) -> None:
+    """Wait until each member owns its share."""
     topic = fleet.topics[0]
+    eventually(
+        lambda: {name: member.owned.get(topic, []) for name, member in members.items()} == shares,
+        f"{shares}",
+    )
 
-    def halves() -> bool:
-        both: list[Owned] = [member.owned, plain.owned]
-        return sorted(share.get(topic, []) for share in both) == [[0, 1], [2, 3]]
 
-    eventually(halves, "range deals halves")
-    status = member.consumer.plan_assignor.status()
-    assert status.plan_version is None
-    assert "some member of the group does not follow plans" in status.fallback_reason
+def test_only_what_moves_is_revoked(fleet: Fleet) -> None:
+    """A new plan moves one partition: one is revoked, one is assigned, the others stay."""
+    publish(fleet, 1, a=[0, 1], b=[2, 3])
+    journals = {"a": Journal(), "b": Journal()}
+    members = {"a": join(fleet, "a", journals["a"], **COOPERATIVE)}
+    settles(fleet, members, a=[0, 1, 2, 3])
+    members["b"] = join(fleet, "b", journals["b"], **COOPERATIVE)
+    settles(fleet, members, a=[0, 1], b=[2, 3])
+    publish(fleet, 2, a=[0], b=[1, 2, 3])
+    settles(fleet, members, a=[0], b=[1, 2, 3])
+    eventually(lambda: ("assigned", [1]) in journals["b"].notes, "b is told of partition 1")
+    assert journals["a"].notes == [
+        ("assigned", [0, 1, 2, 3]),
+        ("revoked", [2, 3]),
+        ("revoked", [1]),
+    ]
+    assert [note for note in journals["b"].notes if note[1]] == [
+        ("assigned", [2, 3]),
+        ("assigned", [1]),
+    ]
+    assert {member.status().plan_version for member in members.values()} == {2}
+
+
+def test_what_stays_is_read_on_without_a_gap(fleet: Fleet, services: Services) -> None:
+    """A member keeps its positions in a partition it keeps: nothing is read twice or left out."""
+    publish(fleet, 1, a=[0, 1, 2, 3])
+    member = join(fleet, "a", Journal(), **COOPERATIVE, auto_offset_reset="earliest")
+    settles(fleet, {"a": member}, a=[0, 1, 2, 3])
+    producer = KafkaProducer(bootstrap_servers=services.bootstrap_servers)
+    for number in range(300):
+        producer.send(fleet.topics[0], partition=0, value=str(number).encode())
+        if number == 100:
+            publish(fleet, 2, a=[0], b=[1, 2, 3])
+            other = join(fleet, "b", Journal(), **COOPERATIVE)
+        if number % 10 == 0:
+            producer.flush()
+    producer.close()
+    settles(fleet, {"a": member, "b": other}, a=[0], b=[1, 2, 3])
+    eventually(lambda: len(member.values) >= 300, "all is read")
+    assert member.values == [str(number).encode() for number in range(300)]
+
+
+def test_eager_followers_become_cooperative_one_by_one(fleet: Fleet) -> None:
+    """In the mixed group every partition has one owner, the plan's, and again on the way back."""
+    publish(fleet, 1, a=[0], b=[1, 2, 3])
+    members = {name: join(fleet, name, Journal()) for name in ("a", "b")}
+    settles(fleet, members, a=[0], b=[1, 2, 3])
+    for name, options in [("a", COOPERATIVE), ("b", COOPERATIVE), ("a", {})]:
+        members.pop(name).stop()
+        members[name] = join(fleet, name, Journal(), **options)
+        settles(fleet, members, a=[0], b=[1, 2, 3])
+
+
+def test_group_moves_between_cooperative_sticky_and_the_plan(fleet: Fleet) -> None:
+    """A rolling migration of a cooperative group, both directions, from round to round."""
+    sticky: dict[str, Any] = {"partition_assignment_strategy": (CooperativeStickyAssignor,)}
+    publish(fleet, 1, a=[0], b=[1, 2, 3])
+    plain = fleet.join_plain("b", **sticky)
+    follower = join(fleet, "a", Journal(), **COOPERATIVE, **sticky)
+    topic = fleet.topics[0]
+    eventually(
+        lambda: len(follower.owned.get(topic, [])) == len(plain.owned.get(topic, [])) == 2,
+        "two partitions each",
+    )
     plain.stop()
-    settles(fleet, {"a": member}, 1, a=FOUR)
+    members = {"a": follower, "b": join(fleet, "b", Journal(), **COOPERATIVE, **sticky)}
+    settles(fleet, members, a=[0], b=[1, 2, 3])
+    members["a"].stop()
+    plain = fleet.join_plain("a", **sticky)
+    eventually(
+        lambda: len(members["b"].owned.get(topic, [])) == len(plain.owned.get(topic, [])) == 2,
+        "two partitions each again",
+    )
 
 
-def test_static_members_are_named_by_their_instance_id(fleet: Fleet) -> None:
-    """`group.instance.id` goes before `client.id`, which these members share."""
-    fleet.publish(plan(fleet, 1, one=[0], two=[1, 2, 3]))
-    members = {
-        name: fleet.join("same", group_instance_id=name, session_timeout_ms=6000)
-        for name in ("one", "two")
-    }
-    settles(fleet, members, 1, one=[0], two=[1, 2, 3])
-
-
-def test_consumer_without_a_group_is_refused() -> None:
-    """Plans are for groups: the mistake is named before anything connects."""
-    with pytest.raises(ConfigurationError, match="group_id"):
-        PlanConsumer("topic", bootstrap_servers="localhost:1")
+def test_cooperative_assignor_needs_to_know_its_consumer(fleet: Fleet, services: Services) -> None:
+    """Claims from memory may be out of date: rather none at all than wrong ones."""
+    connection = {"bootstrap_servers": services.bootstrap_servers}
+    assignor = PlanAssignor(fleet.group, connection, cooperative=True)
+    try:
+        with pytest.raises(ConfigurationError, match="follow"):
+            assignor.metadata({"t"})
+    finally:
+        assignor.close()

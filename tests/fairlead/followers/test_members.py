@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from fairlead.followers.members import (
     AssignmentNote,
     GroupMember,
+    SubscriptionNote,
     decode_assignment,
     decode_subscription,
     encode_assignment,
@@ -53,5 +54,5 @@ def test_assignment_note_survives_the_wire() -> None:
 @given(st.none() | st.binary() | st.sampled_from([b"[]", b'{"fairlead":1,"client_id":3}']))
 def test_foreign_user_data_is_no_note(user_data: bytes | None) -> None:
     """Other assignors' user data, or none at all, reads as nothing said."""
-    assert decode_subscription(user_data) == (None, -1)
+    assert decode_subscription(user_data) == SubscriptionNote()
     assert decode_assignment(user_data) == AssignmentNote()

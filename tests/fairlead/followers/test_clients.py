@@ -1,0 +1,273 @@
+"""Real consumers on a real broker follow plans, whatever their client library."""
+
+import json
+import random
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+
+from fairlead.errors import ConfigurationError
+from fairlead.followers import aiokafka, kafka_python
+from fairlead.plans.document import Headers, PlanDocument, record_headers
+from tests.fairlead.followers.helpers import CLIENTS, Fleet, Member, eventually, make_plan
+
+pytestmark = pytest.mark.kafka
+
+FOUR = [0, 1, 2, 3]
+KEY = b"secret"
+
+
+def plan(
+    fleet: Fleet, version: int, expires_at: datetime | None = None, **shares: list[int]
+) -> PlanDocument:
+    """Return a plan for the fleet's one topic."""
+    topic = fleet.topics[0]
+    return make_plan(
+        {name: {topic: share} for name, share in shares.items()},
+        partition_counts={topic: 4},
+        group=fleet.group,
+        version=version,
+        expires_at=expires_at,
+    )
+
+
+def owned(members: dict[str, Member], topic: str) -> dict[str, list[int]]:
+    return {name: member.owned.get(topic, []) for name, member in members.items()}
+
+
+def settles(
+    fleet: Fleet, members: dict[str, Member], version: int | None, **shares: list[int]
+) -> None:
+    """Wait until each member owns its share under this version of the plan."""
+
+    def settled() -> bool:
+        followed = {member.status().plan_version for member in members.values()}
+        return owned(members, fleet.topics[0]) == shares and followed == {version}
+
+    eventually(settled, f"version {version}, {shares}")
+
+
+def test_group_owns_what_a_published_plan_says(fleet: Fleet) -> None:
+    """Two consumers that start after the plan own exactly their shares, and say its version."""
+    fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
+    members = {name: fleet.join(name) for name in ("a", "b")}
+    settles(fleet, members, 1, a=[0], b=[1, 2, 3])
+
+
+def test_new_version_makes_the_group_rejoin_and_adopt_it(fleet: Fleet) -> None:
+    """A newer plan is adopted without anybody joining or leaving, by one rebalance."""
+    fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
+    members = {name: fleet.join(name) for name in ("a", "b")}
+    settles(fleet, members, 1, a=[0], b=[1, 2, 3])
+    before = [member.status().rebalances for member in members.values()]
+    fleet.publish(plan(fleet, 2, a=[1, 2, 3], b=[0]))
+    settles(fleet, members, 2, a=[1, 2, 3], b=[0])
+    after = [member.status().rebalances for member in members.values()]
+    assert after == [count + 1 for count in before]
+
+
+def test_any_member_alone_can_make_the_group_rejoin(fleet: Fleet) -> None:
+    """Where only one member asks, leader or not, the whole group still adopts the plan."""
+    fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
+    members = {"a": fleet.join("a", rejoin_jitter_s=None)}
+    settles(fleet, members, 1, a=FOUR)  # a leads
+    members["b"] = fleet.join("b")
+    settles(fleet, members, 1, a=[0], b=[1, 2, 3])
+    fleet.publish(plan(fleet, 2, a=[1], b=[0, 2, 3]))
+    settles(fleet, members, 2, a=[1], b=[0, 2, 3])
+    asked = {n: m.status().rejoins_asked for n, m in members.items()}
+    assert asked == {"a": 0, "b": 1}
+
+
+def test_without_rejoin_a_new_version_waits_for_the_next_rebalance(fleet: Fleet) -> None:
+    """With the setting off a plan changes nothing until a member joins or leaves."""
+    fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
+    members = {name: fleet.join(name, rejoin_jitter_s=None) for name in ("a", "b")}
+    settles(fleet, members, 1, a=[0], b=[1, 2, 3])
+    fleet.publish(plan(fleet, 2, a=[1], b=[2], c=[0, 3]))
+    eventually(
+        lambda: all(member.status().latest_version == 2 for member in members.values()),
+        "version 2 is read",
+    )
+    settles(fleet, members, 1, a=[0], b=[1, 2, 3])
+    members["c"] = fleet.join("c", rejoin_jitter_s=None)
+    settles(fleet, members, 2, a=[1], b=[2], c=[0, 3])
+
+
+def spoilt(fleet: Fleet, how: str) -> tuple[bytes, Headers]:
+    """Return a record that looks like version 2 and must not be followed."""
+    newer = plan(fleet, 2, a=[3], b=[0, 1, 2]).to_bytes()
+    raw = json.loads(newer)
+    if how == "unsigned":
+        return newer, record_headers(newer)
+    if how == "signed with another key":
+        return newer, record_headers(newer, signing_key=b"wrong")
+    if how == "another group's name":
+        raw["group"] = "another"
+    elif how == "another format":
+        raw["format"] = 2
+    elif how == "a partition owned twice":
+        raw["members"]["a"]["partitions"] = raw["members"]["b"]["partitions"]
+    value = json.dumps(raw).encode()
+    if how == "random bytes":
+        value = random.Random(1).randbytes(500)
+    elif how == "truncated":
+        value = newer[: len(newer) // 2]
+    elif how == "empty":
+        value = b""
+    return value, record_headers(value, signing_key=KEY)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        "random bytes",
+        "truncated",
+        "empty",
+        "another format",
+        "another group's name",
+        "a partition owned twice",
+        "unsigned",
+        "signed with another key",
+    ],
+)
+def test_bad_record_leaves_the_last_good_plan_in_place(fleet: Fleet, how: str) -> None:
+    """A record that cannot be trusted changes nothing, also at the next rebalance."""
+    good = plan(fleet, 1, a=[0], b=[1, 2, 3]).to_bytes()
+    fleet.send(good, record_headers(good, signing_key=KEY))
+    members = {"a": fleet.join("a", signing_key=KEY)}
+    settles(fleet, members, 1, a=FOUR)
+    fleet.send(*spoilt(fleet, how))
+    status = members["a"].status
+    eventually(lambda: status().records_skipped == 1, "the record is skipped")
+    members["b"] = fleet.join("b", signing_key=KEY)
+    settles(fleet, members, 1, a=[0], b=[1, 2, 3])
+    assert status().rejoins_asked == 0
+
+
+def test_plan_of_five_megabytes_is_adopted(fleet: Fleet) -> None:
+    """The largest plans come through the client's fetch limits, and are read in time."""
+    topic, absent = fleet.topics[0], "a-topic-of-other-days"
+    count = 500_000
+    weights = np.random.default_rng(1).integers(10**9, 10**10, count).tolist()
+    big = make_plan(
+        {"a": {topic: [0]}, "b": {topic: [1, 2, 3]}},
+        partition_counts={topic: 4, absent: count},
+        group=fleet.group,
+        version=2,
+        weights={absent: weights},
+    )
+    assert len(big.to_bytes()) > 5_000_000
+    fleet.publish(plan(fleet, 1, a=[0, 1], b=[2, 3]))
+    members = {name: fleet.join(name) for name in ("a", "b")}
+    settles(fleet, members, 1, a=[0, 1], b=[2, 3])
+    fleet.publish(big)
+    settles(fleet, members, 2, a=[0], b=[1, 2, 3])
+
+
+def test_tombstone_sends_the_group_back_to_range(fleet: Fleet) -> None:
+    """A withdrawn plan is followed no longer, without anybody joining or leaving."""
+    fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
+    members = {name: fleet.join(name) for name in ("a", "b")}
+    settles(fleet, members, 1, a=[0], b=[1, 2, 3])
+    fleet.send(None)
+    settles(fleet, members, None, a=[0, 1], b=[2, 3])
+    reasons = {m.status().fallback_reason for m in members.values()}
+    assert reasons == {"the plan was withdrawn"}
+
+
+def test_expired_plan_is_not_followed(fleet: Fleet) -> None:
+    """After its expiry a plan is as good as none."""
+    past = datetime.now(UTC) - timedelta(seconds=1)
+    fleet.publish(plan(fleet, 1, past, a=[], b=FOUR))
+    members = {name: fleet.join(name) for name in ("a", "b")}
+    settles(fleet, members, None, a=[0, 1], b=[2, 3])
+
+
+def test_missing_plan_topic_means_range_at_once(fleet: Fleet) -> None:
+    """Followers can be rolled out before the first plan: no rebalance waits for a topic."""
+    members = {
+        name: fleet.join(name, plan_topic=f"{fleet.group}-absent", read_timeout_s=600.0)
+        for name in ("a", "b")
+    }
+    settles(fleet, members, None, a=[0, 1], b=[2, 3])
+
+
+def test_every_partition_has_an_owner_while_members_come_and_go(fleet: Fleet) -> None:
+    """A member that leaves is replaced by the others, and by a newcomer as a whole."""
+    fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
+    members = {name: fleet.join(name) for name in ("a", "b")}
+    settles(fleet, members, 1, a=[0], b=[1, 2, 3])
+    members.pop("b").stop()
+    settles(fleet, members, 1, a=FOUR)
+    members["newcomer"] = fleet.join("newcomer")
+    settles(fleet, members, 1, a=[0], newcomer=[1, 2, 3])
+
+
+def test_members_with_different_subscriptions_are_all_served(
+    fleet: Fleet, kafka_topic: Callable[..., str]
+) -> None:
+    """The leader also deals topics that it does not read itself."""
+    other = kafka_topic(partitions=2)
+    members = {"a": fleet.join("a"), "b": fleet.join("b", topics=[other])}
+    expected = {"a": {fleet.topics[0]: FOUR}, "b": {other: [0, 1]}}
+    eventually(
+        lambda: {name: member.owned for name, member in members.items()} == expected,
+        "each owns all partitions of its topic",
+    )
+
+
+def test_live_group_moves_to_plans_and_back_member_by_member(fleet: Fleet) -> None:
+    """A rolling migration: range as long as one member knows no plans, the plan from then on."""
+    fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
+    topic = fleet.topics[0]
+
+    def halves(first: Member, second: Member) -> None:
+        def both() -> list[list[int]]:
+            return sorted(member.owned.get(topic, []) for member in (first, second))
+
+        eventually(lambda: both() == [[0, 1], [2, 3]], "range deals halves")
+
+    plain = {name: fleet.join_plain(name, **fleet.range_only) for name in ("a", "b")}
+    halves(*plain.values())
+    plain["a"].stop()
+    followers = {"a": fleet.join("a")}
+    halves(followers["a"], plain["b"])
+    reason = followers["a"].status().fallback_reason
+    assert "some member of the group does not follow plans" in str(reason)
+    plain["b"].stop()
+    followers["b"] = fleet.join("b")
+    settles(fleet, followers, 1, a=[0], b=[1, 2, 3])
+    followers["a"].stop()
+    halves(fleet.join_plain("a", **fleet.range_only), followers["b"])
+
+
+def test_clients_of_both_kinds_follow_one_plan(fleet: Fleet) -> None:
+    """Whoever leads, kafka-python or aiokafka, the others take its decision; statics included."""
+    fleet.publish(plan(fleet, 1, a=[0], one=[1], two=[2, 3]))
+    members = {"a": fleet.join("a")}  # the first one leads
+    settles(fleet, members, 1, a=FOUR)
+    for name, client in zip(("one", "two"), CLIENTS, strict=True):
+        members[name] = fleet.join(
+            "same", client=client, group_instance_id=name, session_timeout_ms=6000
+        )
+    settles(fleet, members, 1, a=[0], one=[1], two=[2, 3])
+
+
+def test_static_members_are_named_by_their_instance_id(fleet: Fleet) -> None:
+    """`group.instance.id` goes before `client.id`, which these members share."""
+    fleet.publish(plan(fleet, 1, one=[0], two=[1, 2, 3]))
+    members = {
+        name: fleet.join("same", group_instance_id=name, session_timeout_ms=6000)
+        for name in ("one", "two")
+    }
+    settles(fleet, members, 1, one=[0], two=[1, 2, 3])
+
+
+@pytest.mark.parametrize("kind", [kafka_python.PlanConsumer, aiokafka.PlanConsumer])
+def test_consumer_without_a_group_is_refused(kind: Callable[..., object]) -> None:
+    """Plans are for groups: the mistake is named before anything connects."""
+    with pytest.raises(ConfigurationError, match="group_id"):
+        kind("topic", bootstrap_servers="localhost:1")
