@@ -6,6 +6,7 @@ Belongs here: types, ranges and contradictions, each error naming the place as a
 
 import math
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import Any, NoReturn
 
 import numpy as np
@@ -33,12 +34,13 @@ def read(
     """Check a problem's parts and lay them out as the fields of `Problem`."""
     counts = _read_topics(topics)
     names = tuple(sorted(counts, key=kafka_order))
+    numbers = {name: number for number, name in enumerate(names)}
     offsets = dict(
         zip(names, np.cumsum([0, *(counts[name] for name in names)]).tolist(), strict=False)
     )
     people = _read_members(members)
     everybody = list(people.values())
-    subscriptions = [_subscription(name, member, names) for name, member in people.items()]
+    subscriptions = [_subscription(name, member, numbers) for name, member in people.items()]
     return {
         "topics": names,
         "partition_counts": np.array([counts[name] for name in names], dtype=np.int64),
@@ -107,7 +109,7 @@ def _read_members(members: Any) -> dict[str, Member]:
     return {name: everybody[name] for name in sorted(everybody, key=kafka_order)}
 
 
-def _subscription(name: str, member: Member, topics: tuple[str, ...]) -> Int32:
+def _subscription(name: str, member: Member, numbers: dict[str, int]) -> Int32:
     where = f"members.{name}.topics"
     wanted = _items(member.topics, where)
     for topic in wanted:
@@ -116,8 +118,7 @@ def _subscription(name: str, member: Member, topics: tuple[str, ...]) -> Int32:
     if len(set(wanted)) < len(wanted):
         twice = next(topic for topic in wanted if wanted.count(topic) > 1)
         _fail(where, f"names {twice!r} twice")
-    number = {topic: index for index, topic in enumerate(topics)}
-    return np.array(sorted(number[topic] for topic in wanted if topic in number), dtype=np.int32)
+    return np.array(sorted(numbers[topic] for topic in wanted if topic in numbers), np.int32)
 
 
 def _instance_ids(members: dict[str, Member]) -> tuple[str | None, ...]:
@@ -149,33 +150,58 @@ def _capacity(name: str, member: Member) -> float:
 def _read_owner(
     members: dict[str, Member], counts: dict[str, int], offsets: dict[str, int]
 ) -> Int32:
-    partitions: list[Int64] = []
+    rows: dict[str, list[Any]] = {}
     claimants: list[int] = []
     generations: list[int] = []
+    firsts: list[int] = []
+    sizes: list[int] = []
     for number, (name, member) in enumerate(members.items()):
-        where = f"members.{name}.generation"
-        generation = -1 if member.generation is None else _integer(member.generation, where)
-        if not -1 <= generation <= LARGEST_COUNT:
-            _fail(where, f"{generation} is no generation")
+        generation = _generation(name, member)
         read = set(member.topics)
         for topic, owned in _mapping(member.owned, f"members.{name}.owned").items():
-            claim = _partitions(owned, f"members.{name}.owned.{topic}")
+            where = f"members.{name}.owned.{topic}"
+            rows[where] = _items(owned, where)
+            claimants.append(number)
+            generations.append(generation)
+            firsts.append(offsets.get(topic, 0))
             # The partition or the whole topic may have been deleted since it was owned.
-            claim = claim[claim < counts.get(topic, 0)]
-            if topic in read and claim.size:
-                partitions.append(claim + offsets[topic])
-                claimants.append(number)
-                generations.append(generation)
-    sizes = [claim.size for claim in partitions]
+            sizes.append(counts.get(topic, 0) if topic in read else 0)
+    partitions, row = _claimed_partitions(rows)
+    exists = partitions < np.array(sizes, dtype=np.int64)[row]
+    row = row[exists]
     return effective_owner(
-        np.concatenate([*partitions, np.empty(0, np.int64)]),
-        np.repeat(np.array(claimants, dtype=np.int32), sizes),
-        np.repeat(np.array(generations, dtype=np.int64), sizes),
+        partitions[exists] + np.array(firsts, dtype=np.int64)[row],
+        np.array(claimants, dtype=np.int32)[row],
+        np.array(generations, dtype=np.int64)[row],
         partition_total=sum(counts.values()),
     )
 
 
-def _partitions(owned: Any, where: str) -> Int64:
+def _generation(name: str, member: Member) -> int:
+    where = f"members.{name}.generation"
+    generation = -1 if member.generation is None else _integer(member.generation, where)
+    if not -1 <= generation <= LARGEST_COUNT:
+        _fail(where, f"{generation} is no generation")
+    return generation
+
+
+def _claimed_partitions(rows: dict[str, list[Any]]) -> tuple[Int64, Int64]:
+    """Partition number of each claim, and the number of its row.
+
+    There can be a row for each member and topic: all are checked at once, and looked at one by one
+    only to name the first that is wrong.
+    """
+    claimed = list(chain.from_iterable(rows.values()))
+    row = np.repeat(np.arange(len(rows)), [len(values) for values in rows.values()])
+    if all(kind is int for kind in set(map(type, claimed))):
+        inside = all(0 <= partition <= LARGEST_COUNT for partition in claimed)
+        if inside and len(set(zip(row.tolist(), claimed, strict=True))) == len(claimed):
+            return np.array(claimed, dtype=np.int64), row
+    checked = [_partitions(values, where) for where, values in rows.items()]
+    return np.concatenate([*checked, np.empty(0, np.int64)]), row
+
+
+def _partitions(owned: list[Any], where: str) -> Int64:
     values = _integers(owned, where)
     if values.size and (values.min() < 0 or values.max() > LARGEST_COUNT):
         _fail(where, "a partition number is out of range")
