@@ -1,29 +1,20 @@
 """Sticky lag-aware assignment: move only what pays for itself in balanced lag.
 
-Belongs here: when a plan is good enough, what it may spend, and what it says of itself. Does not:
-placing orphans (`placement`), finding moves (`relief`), the bound it is held against
-(`lower_bound`).
+Belongs here: the options, the limits they set, and what the plan starts from. Does not: placing
+orphans (`placement`), finding moves (`relief`), how far to go (`path`).
 """
-
-from dataclasses import dataclass
 
 import numpy as np
 
 from assignors import flow, options
-from assignors.assignment import Assignment, Spent
+from assignors.assignment import Assignment
 from assignors.filling import fill
 from assignors.ledger import NO_LIMIT, Ledger, Limits
-from assignors.lower_bound import load_lower_bound
+from assignors.path import Goal, Path
 from assignors.placement import place
-from assignors.problem import Float64, Int32, Int64, Problem
-from assignors.relief import Step, relieve
+from assignors.problem import Float64, Int64, Problem
+from assignors.relief import relieve
 from assignors.sticky import sticky
-
-# A plan that starts further outside the band than this many times its width is renewed: it goes on
-# to a small share of the band, so that the next jitter of the lags does not undo it. Others are
-# mended: back to the edge of the band, with the fewest moves.
-_FAR = 3.0
-_RENEWED = 0.2
 
 
 def sticky_lag_aware(
@@ -92,7 +83,7 @@ def sticky_lag_aware(
     options.count_or_none("max_count_skew", max_count_skew)
     options.count_or_none("max_topic_count_skew", max_topic_count_skew)
     weights = _predicted_work(problem, horizon)
-    goal = _Goal.of(problem, weights, band, band_floor)
+    goal = Goal.of(problem, weights, band, band_floor)
     ledger = _start(
         problem,
         weights,
@@ -101,7 +92,7 @@ def sticky_lag_aware(
         count_skew=max_count_skew,
         topic_skew=max_topic_count_skew,
     )
-    return _Plan(problem, ledger, goal, max_moves).finish()
+    return Path(problem, ledger, goal, max_moves).finish()
 
 
 def _predicted_work(problem: Problem, horizon: float) -> Float64:
@@ -111,45 +102,10 @@ def _predicted_work(problem: Problem, horizon: float) -> Float64:
     return work
 
 
-@dataclass(frozen=True)
-class _Goal:
-    """Loads to compare with.
-
-    Parameters
-    ----------
-    bound
-        No assignment has a lighter heaviest member.
-    edge
-        The upper end of the band.
-    far, renewed
-        Above the one, a plan goes on to the other.
-    hot_partition
-        The partition that alone makes the bound, well above what is shared by all; else None.
-    """
-
-    bound: float
-    edge: float
-    far: float
-    renewed: float
-    hot_partition: int | None
-
-    @classmethod
-    def of(cls, problem: Problem, weights: Float64, band: float, band_floor: float) -> "_Goal":
-        bound = load_lower_bound(problem, weights)
-        slack = max(bound.load * band, band_floor)
-        return cls(
-            bound=bound.load,
-            edge=bound.load + slack,
-            far=bound.load + slack * _FAR,
-            renewed=bound.load + slack * _RENEWED,
-            hot_partition=bound.partition if bound.alone > bound.shared + slack else None,
-        )
-
-
 def _start(
     problem: Problem,
     weights: Float64,
-    goal: _Goal,
+    goal: Goal,
     *,
     max_moves: int | None,
     count_skew: int | None,
@@ -213,99 +169,3 @@ def _even_room(problem: Problem, orphans: int) -> Int64:
     received = np.bincount(fill(counts[readers], orphans), minlength=readers.size)
     counts[readers] += received
     return counts
-
-
-class _Plan:
-    """The path of steps from where planning starts, and how far along it the budget goes."""
-
-    def __init__(
-        self, problem: Problem, ledger: Ledger, goal: _Goal, max_moves: int | None
-    ) -> None:
-        self.problem, self.ledger, self.goal = problem, ledger, goal
-        self.budget = NO_LIMIT if max_moves is None else max_moves
-        self.start: Int32 = ledger.owner.copy()
-        self.last_owner = self.start.copy()
-        self.steps: list[Step] = []
-        self.points = [Spent(self._moved(self.start), self._heaviest())]
-
-    def finish(self) -> Assignment:
-        """Walk the path, and return the assignment where it is best within the budget."""
-        goal, heaviest = self.goal, self.points[0].heaviest
-        if goal.bound and heaviest > goal.edge:
-            self._walk(goal.edge)
-        if goal.bound and heaviest > goal.far and self.points[-1].heaviest <= goal.edge:
-            self._walk(goal.renewed)
-        affordable = next(
-            (i for i, point in enumerate(self.points) if point.moves > self.budget),
-            len(self.points),
-        )
-        within = self.points[: max(affordable, 1)]
-        best = min(range(len(within)), key=lambda i: (within[i].heaviest, i))
-        owner = self.start.copy()
-        reasons = self._reasons_at_start()
-        for step in self.steps[:best]:
-            for partition, taker in step.takers():
-                owner[partition] = taker
-                if self.problem.owner[partition] >= 0:
-                    reasons[partition] = self._reason(step, partition)
-        cut_short = affordable < len(self.points)
-        outcome = self._outcome(within[best], best, cut_short=cut_short)
-        return Assignment(self.problem, owner, outcome, reasons, self._frontier())
-
-    def _walk(self, target: float) -> None:
-        everything = np.ones(self.problem.partition_total, dtype=bool)
-        moved = self.points[-1].moves
-        for step in relieve(self.ledger, everything, target=target):
-            for partition, taker in step.takers():
-                origin = self.problem.owner[partition]
-                if origin >= 0:
-                    moved += int(taker != origin) - int(self.last_owner[partition] != origin)
-                self.last_owner[partition] = taker
-            self.steps.append(step)
-            self.points.append(Spent(moved, self._heaviest()))
-
-    def _heaviest(self) -> float:
-        return float(self.ledger.loads.max(initial=0.0))
-
-    def _moved(self, owner: Int32) -> int:
-        return int(((owner != self.problem.owner) & (self.problem.owner >= 0)).sum())
-
-    def _frontier(self) -> tuple[Spent, ...]:
-        """Keep the points that buy something: lighter than every point with as few moves."""
-        kept: list[Spent] = []
-        for point in sorted(self.points):
-            if not kept or point.heaviest < kept[-1].heaviest:
-                kept.append(point)
-        return tuple(kept)
-
-    def _reasons_at_start(self) -> dict[int, str]:
-        owner = self.problem.owner
-        moved = np.flatnonzero((self.start != owner) & (owner >= 0))
-        reasons = dict.fromkeys(moved.tolist(), "evens out partition counts (max_count_skew)")
-        for partition in np.flatnonzero((owner < 0) & (self.start >= 0)).tolist():
-            reasons[partition] = "had no owner; goes where it burdens the group least"
-        return reasons
-
-    def _reason(self, step: Step, partition: int) -> str:
-        members = self.problem.members
-        if partition == step.partitions[0]:
-            above = step.load / self.goal.bound - 1
-            return f"relieves {members[step.giver]}, {above:.1%} above the lower bound"
-        other = "{}-{}".format(*self.problem.partition_name(step.partitions[0]))
-        return f"makes room on {members[step.taker]} for {other}"
-
-    def _outcome(self, end: Spent, steps: int, *, cut_short: bool) -> str:
-        goal = self.goal
-        what = "no change" if not (end.moves or steps) else f"{end.moves} moves"
-        if not goal.bound:
-            return f"{what}: there is no lag to balance"
-        above = f"the heaviest member is {end.heaviest / goal.bound - 1:.1%} above the lower bound"
-        if cut_short:
-            return f"{what}: the budget of {self.budget} moves is spent; {above}"
-        if goal.hot_partition is not None:
-            name = "{}-{}".format(*self.problem.partition_name(goal.hot_partition))
-            if end.heaviest <= goal.edge:
-                return f"{what}: {name} alone is the bound, no assignment can help: repartition it"
-        if end.heaviest <= goal.edge:
-            return f"{what}: within the band, {above}"
-        return f"{what}: no further move or swap relieves the heaviest member; {above}"

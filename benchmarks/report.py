@@ -83,13 +83,17 @@ def draw(plans: list[Plan], path: Path = PLOT) -> None:
     scenarios = [(name, list(group)) for name, group in groupby(plans, key=lambda p: p.scenario)]
     figure, axes = plt.subplots(2, 3, figsize=(13, 7.5), layout="constrained")
     for axis, (scenario, group) in zip(axes.flat, scenarios, strict=True):
-        for plan in group:
-            (line,) = axis.plot(plan.moves, plan.ratio, "o", label=plan.assignor)
+        for number, plan in enumerate(group):
+            # Smaller ones on top: several assignors may share a point.
+            size = 14 - 2 * number
+            (line,) = axis.plot(plan.moves, plan.ratio, "o", markersize=size, label=plan.assignor)
             if plan.frontier:
                 moves, ratios = zip(*plan.frontier, strict=True)
                 axis.step(moves, ratios, where="post", color=line.get_color(), linewidth=1)
         axis.set_xscale("symlog")
         axis.set_yscale("log")
+        axis.yaxis.set_major_formatter("{x:g}")
+        axis.yaxis.set_minor_formatter("{x:g}")
         axis.axhline(1.0, color="grey", linewidth=0.8, linestyle=":")
         axis.set_title(scenario)
         axis.set_xlabel("partitions moved")

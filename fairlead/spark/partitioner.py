@@ -27,7 +27,7 @@ def key_partition(key: Column, partitions: int) -> Column:
     An integer column.
     """
 
-    def hash_keys(keys: pd.Series) -> pd.Series:  # type: ignore[type-arg]  # Spark reads it
+    def hash_keys(keys: pd.Series) -> pd.Series:
         known = keys.notna()
         found = pd.Series(pd.NA, index=keys.index, dtype="Int32")
         found[known] = partitions_of([bytes(key) for key in keys[known]], partitions)

@@ -1,0 +1,152 @@
+"""The path of a lag-aware plan: where it acts, how far it goes, and what it says of itself.
+
+Belongs here: the loads that decide when a plan is good enough, walking the steps of `relief`,
+cutting them off at the budget, and the account of it: outcome, reasons, frontier. Does not:
+options, or where the path starts (`sticky_lag_aware`).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from assignors.assignment import Assignment, Spent
+from assignors.ledger import NO_LIMIT, Ledger
+from assignors.lower_bound import load_lower_bound
+from assignors.problem import Float64, Int32, Problem
+from assignors.relief import Step, relieve
+
+# A plan that starts further outside the band than this many times its width is renewed: it goes on
+# to a small share of the band, so that the next jitter of the lags does not undo it. Others are
+# mended: back to the edge of the band, with the fewest moves.
+_FAR = 3.0
+_RENEWED = 0.2
+
+
+@dataclass(frozen=True)
+class Goal:
+    """Loads to compare with.
+
+    Parameters
+    ----------
+    bound
+        No assignment has a lighter heaviest member.
+    edge
+        The upper end of the band.
+    far, renewed
+        Above the one, a plan goes on to the other.
+    hot_partition
+        The partition that alone makes the bound, well above what is shared by all; else None.
+    """
+
+    bound: float
+    edge: float
+    far: float
+    renewed: float
+    hot_partition: int | None
+
+    @classmethod
+    def of(cls, problem: Problem, weights: Float64, band: float, band_floor: float) -> "Goal":
+        """Bound the heaviest load, and lay the band above the bound."""
+        bound = load_lower_bound(problem, weights)
+        slack = max(bound.load * band, band_floor)
+        return cls(
+            bound=bound.load,
+            edge=bound.load + slack,
+            far=bound.load + slack * _FAR,
+            renewed=bound.load + slack * _RENEWED,
+            hot_partition=bound.partition if bound.alone > bound.shared + slack else None,
+        )
+
+
+class Path:
+    """The path of steps from where planning starts, and how far along it the budget goes."""
+
+    def __init__(self, problem: Problem, ledger: Ledger, goal: Goal, max_moves: int | None) -> None:
+        self.problem, self.ledger, self.goal = problem, ledger, goal
+        self.budget = NO_LIMIT if max_moves is None else max_moves
+        self.start: Int32 = ledger.owner.copy()
+        self.last_owner = self.start.copy()
+        self.steps: list[Step] = []
+        self.points = [Spent(self._moved(self.start), self._heaviest())]
+
+    def finish(self) -> Assignment:
+        """Walk the path, and return the assignment where it is best within the budget."""
+        goal, heaviest = self.goal, self.points[0].heaviest
+        if goal.bound and heaviest > goal.edge:
+            self._walk(goal.edge)
+        if goal.bound and heaviest > goal.far and self.points[-1].heaviest <= goal.edge:
+            self._walk(goal.renewed)
+        affordable = next(
+            (i for i, point in enumerate(self.points) if point.moves > self.budget),
+            len(self.points),
+        )
+        within = self.points[: max(affordable, 1)]
+        best = min(range(len(within)), key=lambda i: (within[i].heaviest, i))
+        owner = self.start.copy()
+        reasons = self._reasons_at_start()
+        for step in self.steps[:best]:
+            for partition, taker in step.takers():
+                owner[partition] = taker
+                if self.problem.owner[partition] >= 0:
+                    reasons[partition] = self._reason(step, partition)
+        cut_short = affordable < len(self.points)
+        outcome = self._outcome(within[best], best, cut_short=cut_short)
+        return Assignment(self.problem, owner, outcome, reasons, self._frontier())
+
+    def _walk(self, target: float) -> None:
+        everything = np.ones(self.problem.partition_total, dtype=bool)
+        moved = self.points[-1].moves
+        for step in relieve(self.ledger, everything, target=target):
+            for partition, taker in step.takers():
+                origin = self.problem.owner[partition]
+                if origin >= 0:
+                    moved += int(taker != origin) - int(self.last_owner[partition] != origin)
+                self.last_owner[partition] = taker
+            self.steps.append(step)
+            self.points.append(Spent(moved, self._heaviest()))
+
+    def _heaviest(self) -> float:
+        return float(self.ledger.loads.max(initial=0.0))
+
+    def _moved(self, owner: Int32) -> int:
+        return int(((owner != self.problem.owner) & (self.problem.owner >= 0)).sum())
+
+    def _frontier(self) -> tuple[Spent, ...]:
+        """Keep the points that buy something: lighter than every point with as few moves."""
+        kept: list[Spent] = []
+        for point in sorted(self.points):
+            if not kept or point.heaviest < kept[-1].heaviest:
+                kept.append(point)
+        return tuple(kept)
+
+    def _reasons_at_start(self) -> dict[int, str]:
+        owner = self.problem.owner
+        moved = np.flatnonzero((self.start != owner) & (owner >= 0))
+        reasons = dict.fromkeys(moved.tolist(), "evens out partition counts (max_count_skew)")
+        for partition in np.flatnonzero((owner < 0) & (self.start >= 0)).tolist():
+            reasons[partition] = "had no owner; goes where it burdens the group least"
+        return reasons
+
+    def _reason(self, step: Step, partition: int) -> str:
+        members = self.problem.members
+        if partition == step.partitions[0]:
+            above = step.load / self.goal.bound - 1
+            return f"relieves {members[step.giver]}, {above:.1%} above the lower bound"
+        other = "{}-{}".format(*self.problem.partition_name(step.partitions[0]))
+        return f"makes room on {members[step.taker]} for {other}"
+
+    def _outcome(self, end: Spent, steps: int, *, cut_short: bool) -> str:
+        goal = self.goal
+        what = "no change" if not (end.moves or steps) else f"{end.moves} moves"
+        if not goal.bound:
+            return f"{what}: there is no lag to balance"
+        above = f"the heaviest member is {end.heaviest / goal.bound - 1:.1%} above the lower bound"
+        if cut_short:
+            return f"{what}: the budget of {self.budget} moves is spent; {above}"
+        if goal.hot_partition is not None:
+            name = "{}-{}".format(*self.problem.partition_name(goal.hot_partition))
+            if end.heaviest <= goal.edge:
+                return f"{what}: {name} alone is the bound, no assignment can help: repartition it"
+        if end.heaviest <= goal.edge:
+            return f"{what}: within the band, {above}"
+        return f"{what}: no further move or swap relieves the heaviest member; {above}"
