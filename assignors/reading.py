@@ -4,7 +4,6 @@ Belongs here: types, ranges and contradictions, each error naming the place as a
 `members.C0.owned.t0`. Does not: the layout of the arrays (`problem`).
 """
 
-import math
 from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import Any, NoReturn
@@ -25,6 +24,8 @@ from assignors.problem import (
 LARGEST_COUNT = 2**31 - 1
 # Far beyond any cluster; a mistyped count is refused before it is given memory.
 LARGEST_TOTAL = 10_000_000
+# Relative speeds; beyond these, loads would leave the range of floats.
+CAPACITIES = (1e-6, 1e6)
 _SHOWN = 60
 
 
@@ -141,10 +142,10 @@ def _capacity(name: str, member: Member) -> float:
     where, value = f"members.{name}.capacity", member.capacity
     if isinstance(value, bool) or not isinstance(value, int | float | np.number):
         _fail(where, f"{_show(value)} is not a number")
-    capacity = float(value) if abs(value) < 2**1000 else math.inf
-    if not (math.isfinite(capacity) and capacity > 0):
-        _fail(where, f"{_show(value)} is not a positive number")
-    return capacity
+    smallest, largest = CAPACITIES
+    if not smallest <= value <= largest:
+        _fail(where, f"{_show(value)} is not a positive number from {smallest:g} to {largest:g}")
+    return float(value)
 
 
 def _read_owner(

@@ -12,9 +12,12 @@ from assignors.filling import fill
 from assignors.ledger import NO_LIMIT, Ledger, Limits
 from assignors.path import Goal, Path
 from assignors.placement import place
-from assignors.problem import Float64, Int64, Problem
+from assignors.problem import Float64, Int64, InvalidProblemError, Problem
 from assignors.relief import relieve
 from assignors.sticky import sticky
+
+# Work up to here can be summed and divided by capacities without leaving the floats.
+_MOST_WORK = 1e200
 
 
 def sticky_lag_aware(
@@ -98,6 +101,8 @@ def sticky_lag_aware(
 def _predicted_work(problem: Problem, horizon: float) -> Float64:
     work = problem.weights.astype(np.float64)
     if horizon and problem.arrival_rates is not None:
+        if float(problem.arrival_rates.max(initial=0.0)) > _MOST_WORK / horizon:
+            raise InvalidProblemError("options.horizon: predicts more work than can be compared")
         work += problem.arrival_rates * horizon
     return work
 

@@ -208,6 +208,14 @@ def test_refuses_values_an_option_cannot_have(options: dict[str, Any]) -> None:
         plan(Problem.of({}, {}), **options)
 
 
+def test_refuses_a_horizon_beyond_all_numbers() -> None:
+    """Predicted work that no float can hold is an error, not a plan made of infinities."""
+    rates = {"t": [1e300]}
+    problem = Problem.of({"t": 1}, {"a": ["t"]}, arrival_rates=rates)
+    with pytest.raises(InvalidProblemError, match=r"options\.horizon: predicts more work"):
+        plan(problem, horizon=1e9)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_reaches_the_bound_and_survives_jitter(seed: int) -> None:
     """1,000 partitions of log-normal lag: 5 % over the bound, and few moves when lags jitter."""
