@@ -2,7 +2,7 @@
 
 import dagster as dg
 
-from assets.presentation import shown, table
+from assets.presentation import listed, shown, table
 from assets.resources import KafkaResource, SettingsResource, SparkResource
 from assets.steps import step
 from fairlead.cohorts import groups_in
@@ -26,6 +26,11 @@ def group_offsets(
         groups = groups_in(
             context.partition_keys, gateway.list_groups(), current.discovery, current.policies
         )
+        if not groups:
+            raise dg.Failure(
+                f"The cluster has no consumer group in {listed(context.partition_keys)}",
+                allow_retries=False,
+            )
         snapshot = gateway.snapshot(sorted(groups), cohorts=groups)
     warehouse = spark.warehouse()
     warehouse.write_snapshot(snapshot)

@@ -51,11 +51,18 @@ def known_cohorts(instance: dg.DagsterInstance) -> list[str]:
     return list(instance.get_dynamic_partitions(COHORT))
 
 
-def run_requests(cohorts: Iterable[str], ordered: Sequence[str]) -> list[dg.RunRequest]:
-    """Return as few run requests as cover a choice of cohorts, and no other cohort."""
+def run_requests(
+    cohorts: Iterable[str], ordered: Sequence[str], *, reason: str | None = None
+) -> list[dg.RunRequest]:
+    """Return as few run requests as cover a choice of cohorts, and no other cohort.
+
+    A sensor starts no second run over the same cohorts for the same `reason`.
+    """
     return [
-        dg.RunRequest(partition_key=first)
-        if first == last
-        else dg.RunRequest(tags=range_tags(first, last))
+        dg.RunRequest(
+            run_key=None if reason is None else f"{first}..{last} {reason}",
+            partition_key=first if first == last else None,
+            tags={} if first == last else range_tags(first, last),
+        )
         for first, last in stretches(cohorts, ordered)
     ]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import dagster as dg
 
 from orchestration.jobs import planning
-from orchestration.runs import known_cohorts, run_requests
+from orchestration.runs import known_cohorts, run_requests, under_way
 
 EVERY_QUARTER_OF_AN_HOUR = "*/15 * * * *"
 
@@ -22,4 +22,6 @@ def planning_schedule(
     cohorts = known_cohorts(context.instance)
     if not cohorts:
         return dg.SkipReason("No cohort is known yet: turn on the sensor group_discovery.")
+    if under_way(context.instance, planning.name):
+        return dg.SkipReason("The planning run before is still under way.")
     return run_requests(cohorts, cohorts)

@@ -1,12 +1,22 @@
 """Sensors: new and vanished consumer groups, and plans approved outside a planning run."""
 
+import hashlib
+import time
+from collections.abc import Iterable
+from typing import Final
+
 import dagster as dg
 
 from assets.partitions import COHORT, cohort
 from assets.resources import KafkaResource, SettingsResource, StoreResource
 from fairlead.cohorts import cohort_of, discover
+from fairlead.store.records import StoredPlan
 from orchestration.jobs import publication
 from orchestration.runs import known_cohorts, run_requests, under_way
+
+#: A plan that is approved but refused, because its group cannot be described say, is tried again
+#: after so many seconds, not at every tick.
+TRY_AGAIN_S: Final = 600
 
 
 @dg.sensor(
@@ -57,4 +67,11 @@ def approved_plans(
     cohorts = {cohort_of(plan.group, settings.get().policies) for plan in waiting} & set(known)
     if not cohorts:
         return dg.SkipReason(f"No approved plan waits in the partitions of {COHORT!r}.")
-    return run_requests(cohorts, known)
+    return run_requests(cohorts, known, reason=_what_waits(waiting, time.time()))
+
+
+def _what_waits(plans: Iterable[StoredPlan], now: float) -> str:
+    """Name the plans that wait, in terms that change every `TRY_AGAIN_S` seconds."""
+    names = sorted(f"{plan.group} {plan.version} {plan.sha256}" for plan in plans)
+    digest = hashlib.sha256("\n".join(names).encode()).hexdigest()
+    return f"{digest[:16]} {int(now / TRY_AGAIN_S)}"

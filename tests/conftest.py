@@ -6,8 +6,10 @@ Belongs here: fixtures that several test folders use. Does not: fixtures of one 
 
 import os
 import sys
+import tempfile
 import uuid
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -29,6 +31,12 @@ SPARK = SparkSettings(master="local[2]", properties={"spark.sql.shuffle.partitio
 KafkaTopic = Callable[..., str]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let a person weather longer storms, or one storm again."""
+    parser.addoption("--storm-events", type=int, default=12, help="events of each follower storm")
+    parser.addoption("--storm-seed", type=int, default=1, help="what decides them")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _own_surroundings() -> Iterator[None]:
     """Keep the developer's own settings, files and variables, out of the tests."""
@@ -42,11 +50,16 @@ def _own_surroundings() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    """Return the run's sandbox, running."""
-    sandbox = Sandbox(tmp_path_factory.mktemp("sandbox"))
-    with sandbox:
-        yield sandbox
+def sandbox() -> Iterator[Sandbox]:
+    """Return the run's sandbox, running.
+
+    Its folder is not pytest's: as root, each start of pytest closes the folder of all its runs to
+    other users, and Postgres, which is one then, loses its data.
+    """
+    with tempfile.TemporaryDirectory(prefix="fairlead-") as folder:
+        sandbox = Sandbox(Path(folder))
+        with sandbox:
+            yield sandbox
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ import json
 import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions
 
+from orchestration.sensors import TRY_AGAIN_S
 from tests.fairlead.followers.helpers import eventually
 from tests.orchestration.conftest import StartConsumers
 from tests.pipeline import Consumers, Pipeline, metadata, rows
@@ -38,6 +39,20 @@ def test_sensor_asks_for_the_approved_cohort_alone(
     tick = pipeline.sensor("approved_plans")
     assert not tick.run_requests
     assert tick.skip_message == "No approved plan waits in the partitions of 'cohort'."
+
+
+def test_sensor_tries_again_after_a_while_only(
+    pipeline: Pipeline, approved: Consumers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Dagster starts no second run for the same key: a refused plan is no run at every tick."""
+
+    def key_at(now: float) -> str | None:
+        monkeypatch.setattr("orchestration.sensors.time.time", lambda: now)
+        (request,) = pipeline.sensor("approved_plans").run_requests or ()
+        assert request.partition_key == approved.group
+        return request.run_key
+
+    assert key_at(0) == key_at(TRY_AGAIN_S - 1) != key_at(TRY_AGAIN_S)
 
 
 def test_sensor_passes_over_a_plan_that_nobody_approved(

@@ -52,3 +52,11 @@ def test_schedule_skips_without_cohorts(instance: dg.DagsterInstance) -> None:
     found = tick(instance)
     assert not found.run_requests
     assert "group_discovery" in str(found.skip_message)
+
+
+def test_schedule_waits_for_the_run_before(instance: dg.DagsterInstance) -> None:
+    """Two planning runs at once would plan the same groups twice."""
+    instance.add_run(dg.DagsterRun(job_name="planning", status=dg.DagsterRunStatus.STARTED))
+    found = tick(instance, "a")
+    assert not found.run_requests
+    assert "under way" in str(found.skip_message)
