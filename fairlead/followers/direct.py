@@ -1,0 +1,145 @@
+"""Assignors without the pipeline: what a group's leader does when it assigns by itself.
+
+Belongs here: the problem as its members describe it, and the sticky user data they describe it by.
+Does not: the rules (`assignors`), how lags are fetched (`lags`), a client's own types
+(`kafka_python_assignors`, `aiokafka_assignors`).
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from assignors.problem import InvalidProblemError, Member, Problem
+from assignors.registry import assign, check_options
+from assignors.user_data import UserData, decode, encode
+from fairlead.errors import ConfigurationError
+from fairlead.followers.fit import Shares
+from fairlead.followers.lags import FetchLags, LagReader
+
+log = logging.getLogger(__name__)
+
+#: Rules that keep what members own, and those that look at lag.
+_STICKY = frozenset({"sticky", "sticky-lag-aware"})
+_BY_LAG = frozenset({"lag-aware", "sticky-lag-aware"})
+
+
+@dataclass(frozen=True)
+class JoinedMember:
+    """One member of the group as its leader sees it."""
+
+    member_id: str
+    topics: Sequence[str]
+    user_data: bytes | None = None
+    instance_id: str | None = None
+
+
+class DirectRule:
+    """One of the assignors, used by a consumer without any plan.
+
+    Parameters
+    ----------
+    name
+        In `assignors.registry`; members agree on it. `sticky` and its user data are Kafka's own
+        (KIP-54), so that Java's StickyAssignor may be in the same group.
+    fetch_lags
+        Asks Kafka; needed by the assignors by lag.
+    options
+        The assignor's.
+
+    Raises
+    ------
+    ConfigurationError
+        An option does not exist, or there is no way to fetch lags for an assignor by lag.
+    """
+
+    def __init__(self, name: str, fetch_lags: FetchLags | None, options: Mapping[str, Any]) -> None:
+        try:
+            check_options(name, options)
+        except InvalidProblemError as error:
+            raise ConfigurationError(str(error)) from error
+        self._name = name
+        self._options = options
+        self._owned: Mapping[str, Sequence[int]] | None = None
+        self._generation: int | None = None
+        self._lags: LagReader | None = None
+        if name in _BY_LAG:
+            if fetch_lags is None:
+                raise ConfigurationError(
+                    f"The assignor {name} looks at lag: give it the group and how to connect"
+                )
+            self._lags = LagReader(fetch_lags)
+
+    def subscription(self, topics: Sequence[str]) -> bytes:
+        """Begin to join; returns the user data of this member's subscription."""
+        if self._lags:
+            self._lags.joining(topics)
+        if self._name not in _STICKY or self._owned is None:
+            return b""
+        return encode(UserData(self._owned, self._generation))
+
+    def assign(
+        self, members: Sequence[JoinedMember], partition_counts: Mapping[str, int]
+    ) -> Shares:
+        """Decide for the whole group, as its leader: member id to topic to partition numbers."""
+        problem = Problem.of(
+            partition_counts,
+            {member.member_id: self._member(member) for member in members},
+            self._lags.current(partition_counts) if self._lags else None,
+        )
+        try:
+            return assign(self._name, problem, **self._options).by_member()
+        except ModuleNotFoundError as error:
+            log.error(  # noqa: TRY400 - the traceback adds nothing to what is missing
+                "The assignor %s needs %s where members read different topics; assigning fairly "
+                "instead. Install fairlead[flow] in every consumer of the group",
+                self._name,
+                error.name,
+            )
+            return assign("fair", problem).by_member()
+
+    def assigned(self, owned: Mapping[str, Sequence[int]], generation: int | None) -> None:
+        """Remember the new assignment, to tell it at the next rebalance."""
+        self._owned, self._generation = owned, generation
+
+    def _member(self, member: JoinedMember) -> Member:
+        claim = UserData({})
+        if self._name in _STICKY:
+            try:
+                claim = decode(bytes(member.user_data or b""))
+            except InvalidProblemError as error:
+                log.warning("Member %s: its claims are ignored: %s", member.member_id, error)
+        return Member(
+            member.topics,
+            owned=claim.owned,
+            generation=claim.generation,
+            instance_id=member.instance_id,
+        )
+
+
+def by_topic(partitions: Sequence[tuple[str, int]]) -> dict[str, list[int]]:
+    """Gather partitions by topic.
+
+    Examples
+    --------
+    >>> by_topic([("t", 1), ("u", 0), ("t", 0)])
+    {'t': [0, 1], 'u': [0]}
+    """
+    owned: dict[str, list[int]] = {}
+    for topic, partition in sorted(partitions):
+        owned.setdefault(topic, []).append(partition)
+    return owned
+
+
+def partition_counts(
+    subscriptions: Sequence[Sequence[str]], partitions_of: Callable[[str], set[int] | None]
+) -> dict[str, int]:
+    """Count the partitions of the subscribed topics; topics that do not exist are left out.
+
+    Examples
+    --------
+    >>> partition_counts([["t", "gone"], ["t"]], {"t": {0, 1}}.get)
+    {'t': 2}
+    """
+    topics = sorted({topic for subscription in subscriptions for topic in subscription})
+    return {topic: len(known) for topic in topics if (known := partitions_of(topic))}

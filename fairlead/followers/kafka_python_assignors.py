@@ -1,0 +1,142 @@
+"""Fairlead's assignors in a kafka-python consumer, without plans.
+
+Belongs here: kafka-python's assignor interface, and its admin client for lags. Does not: what the
+leader does (`direct`), nor following plans (`kafka_python`).
+
+::
+
+    KafkaConsumer("orders", group_id="orders", partition_assignment_strategy=[StickyAssignor])
+
+    connection = {"bootstrap_servers": "localhost:9092"}
+    strategy = [LagAwareAssignor("orders", connection)]
+    KafkaConsumer("orders", group_id="orders", partition_assignment_strategy=strategy, **connection)
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from kafka import KafkaAdminClient, TopicPartition
+from kafka.admin import OffsetSpec
+from kafka.cluster import ClusterMetadata
+from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
+from kafka.protocol.consumer.metadata import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+)
+
+from fairlead.followers.direct import DirectRule, JoinedMember, by_topic, partition_counts
+from fairlead.followers.lags import Lags, Offsets, lag
+
+
+class DirectAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-python is untyped
+    """Assigns by one of Fairlead's rules; the classes below are made from it.
+
+    Parameters
+    ----------
+    group, connection
+        The group id, and a consumer's configuration to reach the cluster by. Only the assignors by
+        lag need them: they ask for offsets, as a rule while the members join.
+    options
+        The rule's own, such as `max_moves`.
+
+    Raises
+    ------
+    ConfigurationError
+        An option does not exist, or an assignor by lag does not know its group.
+    """
+
+    name: str
+
+    def __init__(
+        self, group: str | None = None, connection: Mapping[str, Any] | None = None, **options: Any
+    ) -> None:
+        fetch = None
+        if group is not None and connection is not None:
+
+            def fetch(topics: Collection[str]) -> Lags:
+                return fetch_lags(group, connection, topics)
+
+        self._rule = DirectRule(self.name, fetch, options)
+
+    def metadata(self, topics: set[str]) -> ConsumerProtocolSubscription:
+        """Return the subscription this member joins with."""
+        subscription = sorted(topics)
+        return ConsumerProtocolSubscription(0, subscription, self._rule.subscription(subscription))
+
+    def assign(
+        self, cluster: ClusterMetadata, members: Sequence[Any]
+    ) -> dict[str, ConsumerProtocolAssignment]:
+        """Decide for the whole group; called on its leader."""
+        counts = partition_counts(
+            [member.metadata.topics for member in members], cluster.partitions_for_topic
+        )
+        joined = [
+            JoinedMember(
+                member.member_id,
+                member.metadata.topics,
+                member.metadata.user_data,
+                member.group_instance_id,
+            )
+            for member in members
+        ]
+        return {
+            member_id: ConsumerProtocolAssignment(0, list(share.items()), b"")
+            for member_id, share in self._rule.assign(joined, counts).items()
+        }
+
+    def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
+        """Remember the assignment; called on every member."""
+        self._rule.assigned(by_topic(assignment.partitions()), generation)
+
+
+def assignor_class(rule: str) -> type[DirectAssignor]:
+    """Make the kafka-python assignor of one of the rules in `assignors.registry`."""
+    title = "".join(word.capitalize() for word in rule.split("-"))
+    return type(f"{title}Assignor", (DirectAssignor,), {"name": rule, "__module__": __name__})
+
+
+FairAssignor = assignor_class("fair")
+LagAwareAssignor = assignor_class("lag-aware")
+StickyAssignor = assignor_class("sticky")
+StickyLagAwareAssignor = assignor_class("sticky-lag-aware")
+
+
+def fetch_lags(group: str, connection: Mapping[str, Any], topics: Collection[str]) -> Lags:
+    """Ask Kafka for a group's lags.
+
+    Parameters
+    ----------
+    group
+        The group id.
+    connection
+        A consumer's configuration; what an admin client does not have is left out.
+    topics
+        Those that do not exist are left out.
+    """
+    known = KafkaAdminClient.DEFAULT_CONFIG
+    admin = KafkaAdminClient(**{key: value for key, value in connection.items() if key in known})
+    try:
+        partitions = [
+            TopicPartition(topic["name"], partition["partition_index"])
+            for topic in admin.describe_topics(sorted(topics))
+            for partition in topic["partitions"]
+        ]
+        begin, end = (
+            admin.list_partition_offsets(dict.fromkeys(partitions, spec))
+            for spec in (OffsetSpec.EARLIEST, OffsetSpec.LATEST)
+        )
+        committed = admin.list_group_offsets([group]).get(group, {})
+    finally:
+        admin.close()
+    reset_to_latest = connection.get("auto_offset_reset", "latest") == "latest"
+    return {
+        (topic, number): lag(
+            Offsets(
+                begin[topic, number].offset,
+                end[topic, number].offset,
+                committed[topic, number].offset if (topic, number) in committed else None,
+            ),
+            reset_to_latest=reset_to_latest,
+        )
+        for topic, number in partitions
+    }

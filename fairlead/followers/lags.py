@@ -1,0 +1,111 @@
+"""Lags for a leader that assigns by lag: fetched while the members join, waited for briefly.
+
+Belongs here: when to fetch, how long to wait, and KAFKA-5337's rule. Does not: how a client fetches
+offsets.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from typing import Final, NamedTuple
+
+log = logging.getLogger(__name__)
+
+_TIMEOUT_S: Final = 5.0
+
+#: Topics to topic and partition to lag.
+Lags = Mapping[tuple[str, int], int]
+FetchLags = Callable[[Collection[str]], Lags]
+
+
+class Offsets(NamedTuple):
+    """A partition's offsets; `committed` None: the group has committed none."""
+
+    begin: int
+    end: int
+    committed: int | None
+
+
+def lag(offsets: Offsets, *, reset_to_latest: bool) -> int:
+    """Return a partition's lag in records (KAFKA-5337).
+
+    Parameters
+    ----------
+    offsets
+        Begin, end and committed.
+    reset_to_latest
+        Whether a consumer without a committed offset starts at the end.
+
+    Examples
+    --------
+    >>> [lag(Offsets(10, 100, at), reset_to_latest=latest)
+    ...  for at, latest in [(40, True), (140, True), (None, True), (None, False)]]
+    [60, 0, 0, 90]
+    """
+    if offsets.committed is not None:
+        return max(offsets.end - offsets.committed, 0)
+    return 0 if reset_to_latest else offsets.end - offsets.begin
+
+
+class LagReader:
+    """Has the lags at hand when a rebalance needs them.
+
+    A member that may lead (it led the last time, or joins for the first) fetches on a thread of its
+    own while it waits for the other members to join. So the leader has little left to wait for.
+
+    Parameters
+    ----------
+    fetch
+        Asks Kafka for the lags of some topics; called on a daemon thread.
+    timeout_s
+        How long a rebalance waits; then lags count as 0.
+    """
+
+    def __init__(self, fetch: FetchLags, *, timeout_s: float = _TIMEOUT_S) -> None:
+        self._fetch = fetch
+        self._timeout_s = timeout_s
+        self._may_lead = True
+        self._topics: frozenset[str] = frozenset()
+        self._fetched: Future[Lags] | None = None
+        self._fetched_topics: frozenset[str] = frozenset()
+
+    def joining(self, topics: Collection[str]) -> None:
+        """Begin to join, with this subscription."""
+        self._fetched = None
+        if self._may_lead:
+            self._start(self._topics | frozenset(topics))
+        self._may_lead = False
+
+    def current(self, partition_counts: Mapping[str, int]) -> dict[str, list[int]]:
+        """Return topic to one lag a partition; called on the leader."""
+        deadline = time.monotonic() + self._timeout_s
+        self._may_lead, self._topics = True, frozenset(partition_counts)
+        if self._fetched is None or not self._topics <= self._fetched_topics:
+            self._start(self._topics)
+        assert self._fetched is not None  # noqa: S101 - for the type checker: just started
+        try:
+            known = self._fetched.result(max(deadline - time.monotonic(), 0.0))
+        except Exception as error:  # noqa: BLE001 - whatever breaks, the group is assigned
+            late = isinstance(error, FutureTimeoutError)
+            why = f"not within {self._timeout_s:.0f} s" if late else f"{error!r}"
+            log.warning("Lags are unknown (%s): assigning as if there were none", why)
+            known = {}
+        return {
+            topic: [known.get((topic, partition), 0) for partition in range(count)]
+            for topic, count in partition_counts.items()
+        }
+
+    def _start(self, topics: frozenset[str]) -> None:
+        fetched: Future[Lags] = Future()
+
+        def run() -> None:
+            try:
+                fetched.set_result(self._fetch(topics))
+            except Exception as error:  # noqa: BLE001 - told to whoever waits
+                fetched.set_exception(error)
+
+        self._fetched, self._fetched_topics = fetched, topics
+        threading.Thread(target=run, name="fairlead-lags", daemon=True).start()
