@@ -66,8 +66,9 @@ def fit(
     """
     group = _Group.of(plan, subscriptions, partition_counts)
     owner = np.full(group.weights.size, -1, dtype=np.int32)
-    _keep(plan, group, owner)
-    _take_over(plan, group, owner)
+    planned = _Planned.of(plan, group)
+    _keep(planned, group, owner)
+    _take_over(planned, group, owner)
     _place(group, owner)
     return _by_member(group, owner)
 
@@ -119,55 +120,84 @@ class _Group:
             weights[offsets[number] : offsets[number] + known.size] = known
         return cls(members, topics, subscribed, offsets, weights)
 
-    def share(self, plan: PlanDocument, name: str) -> list[tuple[int, npt.NDArray[np.int64]]]:
-        """Return what of a plan's share still exists: topic numbers and partition indices."""
-        existing = []
-        for topic, partitions in plan.members[name].partitions.items():
-            number = self.topics.get(topic)
-            if number is not None:
-                indices = partitions + self.offsets[number]
-                indices = indices[indices < self.offsets[number + 1]]
-                if indices.size:
-                    existing.append((number, indices))
-        return existing
+
+@dataclass(frozen=True, eq=False)
+class _Planned:
+    """What of a plan still exists, as arrays: K partitions in all.
+
+    Parameters
+    ----------
+    names
+        The plan's members, in its order.
+    member
+        Of each partition, number in `names`, int64 of shape (K,), ascending.
+    topic, index
+        Topic number and partition index, int64 of shape (K,).
+    """
+
+    names: tuple[str, ...]
+    member: npt.NDArray[np.int64]
+    topic: npt.NDArray[np.int64]
+    index: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, plan: PlanDocument, group: _Group) -> "_Planned":
+        numbers, topics, pieces = [], [], [np.empty(0, np.int32)]
+        for number, share in enumerate(plan.members.values()):
+            for name, partitions in share.partitions.items():
+                if name in group.topics:
+                    numbers.append(number)
+                    topics.append(group.topics[name])
+                    pieces.append(partitions)
+        sizes = [piece.size for piece in pieces[1:]]
+        member = np.repeat(np.array(numbers, dtype=np.int64), sizes)
+        topic = np.repeat(np.array(topics, dtype=np.int64), sizes)
+        partition = np.concatenate(pieces).astype(np.int64)
+        index = partition + group.offsets[topic]
+        exists = index < group.offsets[topic + 1]
+        return cls(tuple(plan.members), member[exists], topic[exists], index[exists])
 
 
-def _keep(plan: PlanDocument, group: _Group, owner: npt.NDArray[np.int32]) -> None:
+def _keep(planned: _Planned, group: _Group, owner: npt.NDArray[np.int32]) -> None:
     """Give each member that the plan names the part of its share it still subscribes to."""
-    for member, name in enumerate(group.members):
-        if name in plan.members:
-            for topic, indices in group.share(plan, name):
-                if group.subscribed[member, topic]:
-                    owner[indices] = member
+    numbers = {name: number for number, name in enumerate(group.members)}
+    present = np.array([numbers.get(name, -1) for name in planned.names], dtype=np.int64)
+    member = present[planned.member]
+    kept = member >= 0
+    kept[kept] = group.subscribed[member[kept], planned.topic[kept]]
+    owner[planned.index[kept]] = member[kept]
 
 
-def _take_over(plan: PlanDocument, group: _Group, owner: npt.NDArray[np.int32]) -> None:
+def _take_over(planned: _Planned, group: _Group, owner: npt.NDArray[np.int32]) -> None:
     """Give whole shares of members that are gone to newcomers that subscribe to all of it."""
+    known, present = set(planned.names), set(group.members)
     newcomers = np.array(
-        [i for i, name in enumerate(group.members) if name not in plan.members], dtype=np.intp
+        [number for number, name in enumerate(group.members) if name not in known], dtype=np.intp
     )
-    present = set(group.members)
-    shares = {
-        name: share
-        for name in plan.members
-        if name not in present and (share := group.share(plan, name))
-    }
-    if not newcomers.size or not shares:
+    sizes = np.bincount(planned.member, minlength=len(planned.names))
+    loads = np.bincount(
+        planned.member, weights=group.weights[planned.index], minlength=len(planned.names)
+    )
+    gone = [n for n, name in enumerate(planned.names) if name not in present and sizes[n]]
+    if not newcomers.size or not gone:
         return
-    indices = {name: np.concatenate([part for _, part in share]) for name, share in shares.items()}
-    heaviest_first = sorted(
-        shares, key=lambda name: (-group.weights[indices[name]].sum(), -indices[name].size, name)
-    )
-    needed = np.zeros((len(shares), len(group.topics)), dtype=np.float32)
-    for row, name in enumerate(heaviest_first):
-        needed[row, [topic for topic, _ in shares[name]]] = 1
+    heaviest_first = sorted(gone, key=lambda n: (-loads[n], -sizes[n], planned.names[n]))
+    row_of = np.full(len(planned.names), -1)
+    row_of[heaviest_first] = np.arange(len(gone))
+    rows = row_of[planned.member]
+    needed = np.zeros((len(gone), len(group.topics)), dtype=np.float32)
+    needed[rows[rows >= 0], planned.topic[rows >= 0]] = 1
     narrowest_first = newcomers[np.argsort(group.subscribed[newcomers].sum(axis=1), kind="stable")]
     covers = needed @ ~group.subscribed[narrowest_first].T == 0
-    for row, name in enumerate(heaviest_first):
+    takers = np.full(len(gone), -1)
+    for row in range(len(gone)):
         if covers[row].any():
             taker = int(covers[row].argmax())
-            owner[indices[name]] = narrowest_first[taker]
+            takers[row] = narrowest_first[taker]
             covers[:, taker] = False
+    taken = rows >= 0
+    taken[taken] = takers[rows[taken]] >= 0
+    owner[planned.index[taken]] = takers[rows[taken]]
 
 
 def _place(group: _Group, owner: npt.NDArray[np.int32]) -> None:
@@ -182,8 +212,9 @@ def _place(group: _Group, owner: npt.NDArray[np.int32]) -> None:
     for topics, members in _audiences(group, np.unique(topic_of)):
         mine = orphans[np.isin(topic_of, topics)]
         mine = mine[np.argsort(-group.weights[mine], kind="stable")]
-        heap = [(int(counts[m]), float(loads[m]), int(m)) for m in members]
-        heapq.heapify(heap)
+        # Beyond as many of the least loaded as there are partitions, nobody's turn comes.
+        least = members[np.lexsort((loads[members], counts[members]))[: mine.size]]
+        heap = [(int(counts[m]), float(loads[m]), int(m)) for m in least]
         for index, weight in zip(mine.tolist(), group.weights[mine].tolist(), strict=True):
             count, load, member = heap[0]
             owner[index] = member
@@ -196,10 +227,14 @@ def _audiences(
     group: _Group, topics: npt.NDArray[np.intp]
 ) -> list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
     """Gather the topics that the same members read: the fewest members first."""
-    columns, which = np.unique(group.subscribed[:, topics], axis=1, return_inverse=True)
+    same: dict[bytes, list[int]] = {}
+    for topic, members in zip(
+        topics, np.packbits(group.subscribed[:, topics].T, axis=1), strict=True
+    ):
+        same.setdefault(members.tobytes(), []).append(topic)
     audiences = [
-        (topics[which == number], np.flatnonzero(columns[:, number]))
-        for number in range(columns.shape[1])
+        (np.array(read, dtype=np.intp), np.flatnonzero(group.subscribed[:, read[0]]))
+        for read in same.values()
     ]
     return sorted(audiences, key=lambda audience: (audience[1].size, audience[0][0]))
 
