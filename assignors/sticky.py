@@ -9,11 +9,13 @@ import numpy as np
 from assignors import flow
 from assignors.assignment import Assignment
 from assignors.filling import fill
-from assignors.options import boolean
+from assignors.options import boolean, count_or_none
 from assignors.problem import Int32, Problem
 
 
-def sticky(problem: Problem, *, stickiness_first: bool = False) -> Assignment:
+def sticky(
+    problem: Problem, *, stickiness_first: bool = False, max_moves: int | None = None
+) -> Assignment:
     """Assign with decreasingly minimal loads, then the most partitions kept.
 
     Decreasingly minimal: the heaviest member has as few partitions as can be, then the second
@@ -27,6 +29,10 @@ def sticky(problem: Problem, *, stickiness_first: bool = False) -> Assignment:
     stickiness_first
         Never move an owned partition; place the others as evenly as that allows (KIP-54's
         "fairest sticky" alternative).
+    max_moves
+        Owned partitions moved at most. Where balance takes more, none moves, as by
+        `stickiness_first`: a rebalance that is not worth it is left undone, not half done. None:
+        as many as balance takes.
 
     Returns
     -------
@@ -50,11 +56,20 @@ def sticky(problem: Problem, *, stickiness_first: bool = False) -> Assignment:
     {'C0': {'t0': [0], 't1': [0]}, 'C1': {'t0': [1]}, 'C2': {'t1': [1]}}
     """
     boolean("stickiness_first", stickiness_first)
+    count_or_none("max_moves", max_moves)
+    owner = _solve(problem, keep_all=stickiness_first)
+    if max_moves is not None:
+        moved = np.count_nonzero((problem.owner >= 0) & (owner != problem.owner))
+        if moved > max_moves:
+            owner = _solve(problem, keep_all=True)
+    return Assignment(problem, owner)
+
+
+def _solve(problem: Problem, *, keep_all: bool) -> Int32:
     racks_matter = problem.rack_set_of is not None and any(problem.racks)
     if problem.equal_subscriptions and not racks_matter:
-        owner = problem.owner if stickiness_first else _give_up_surplus(problem)
-        return Assignment(problem, _place(problem, owner))
-    return Assignment(problem, flow.solve(problem, keep_all=stickiness_first))
+        return _place(problem, problem.owner if keep_all else _give_up_surplus(problem))
+    return flow.solve(problem, keep_all=keep_all)
 
 
 def _give_up_surplus(problem: Problem) -> Int32:

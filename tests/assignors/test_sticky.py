@@ -106,6 +106,18 @@ def test_stickiness_first_equals_the_best_that_moves_nothing() -> None:
         assert loads(problem, ours.owner) == best, f"seed {seed}"
 
 
+def test_max_moves_is_all_or_nothing() -> None:
+    """With enough moves the balance is the optimum, with one too few no owned partition moves."""
+    for seed, problem in small(200):
+        free, held = assign("sticky", problem), assign("sticky", problem, stickiness_first=True)
+        needed = int((problem.owner >= 0).sum()) - kept(problem, free.owner)
+        enough = assign("sticky", problem, max_moves=needed)
+        assert np.array_equal(enough.owner, free.owner), f"seed {seed}"
+        if needed:
+            too_few = assign("sticky", problem, max_moves=needed - 1)
+            assert np.array_equal(too_few.owner, held.owner), f"seed {seed}"
+
+
 def cp_sat_optimum(problem: Problem) -> tuple[int, int]:
     """Find, by CP-SAT, the least sum of squared loads, and then the most that can be kept."""
     model = cp_model.CpModel()
