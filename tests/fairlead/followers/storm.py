@@ -1,0 +1,260 @@
+"""A group of consumers in processes of their own, and what may happen to it.
+
+Belongs here: the group, the events, and when it counts as settled. Does not: which events come and
+what is demanded at the end (`test_storm`).
+"""
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kafka import KafkaAdminClient, KafkaProducer
+from kafka.admin import NewPartitions
+
+from fairlead.plans.document import record_headers
+from fairlead.sandbox import Services
+from tests.fairlead.followers.helpers import make_plan
+
+WORKER = Path(__file__).with_name("storm_worker.py")
+SESSION_S = 3.0
+NAMES = [f"c{number:02}" for number in range(12)]
+FEWEST, MOST_PARTITIONS = 4, 20
+
+
+@dataclass
+class Worker:
+    """One consumer process."""
+
+    name: str
+    folder: Path
+    process: "subprocess.Popen[bytes]"
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """What it last said."""
+        try:
+            known: dict[str, Any] = json.loads((self.folder / "state").read_text())
+        except FileNotFoundError:
+            return {}
+        return known
+
+
+@dataclass
+class Storm:
+    """The group, what it should agree on, and everything that has happened.
+
+    Parameters
+    ----------
+    client, services, group, plan_topic, topic, folder
+        Where it takes place.
+    rng
+        Decides everything that is random.
+    configs
+        Of each consumer, beside what all have.
+    """
+
+    client: str
+    services: Services
+    group: str
+    plan_topic: str
+    topic: str
+    folder: Path
+    rng: random.Random
+    configs: dict[str, Any]
+    partitions: int = 12
+    history: list[str] = field(default_factory=list)
+    settled_s: list[float] = field(default_factory=list)
+    workers: dict[str, Worker] = field(default_factory=dict)
+    gone: list[Worker] = field(default_factory=list)
+    #: Folders of members that died or were fenced: whose messages may be read twice.
+    harmed: set[Path] = field(default_factory=set)
+    version: int = 0
+    followed: int | None = None
+    spoilt: bool = False
+
+    def __post_init__(self) -> None:
+        connection = {"bootstrap_servers": self.services.bootstrap_servers}
+        self._producer = KafkaProducer(**connection, metadata_max_age_ms=1000)
+        self._admin = KafkaAdminClient(**connection)
+        self.sent = 0
+        self._calm = threading.Event()
+        self._writer = threading.Thread(target=self._write)
+        self._writer.start()
+
+    def end(self) -> None:
+        """End every process, and close what is open."""
+        self.stop_writing()
+        for worker in self.workers.values():
+            worker.process.send_signal(signal.SIGCONT)
+            worker.process.kill()
+            worker.process.wait()
+        self._producer.close()
+        self._admin.close()
+
+    def stop_writing(self) -> None:
+        """Let the producer finish."""
+        self._calm.set()
+        self._writer.join()
+        self._producer.flush()
+
+    def _write(self) -> None:
+        rng = random.Random(0)
+        while not self._calm.wait(0.02):
+            for _ in range(5):
+                partition = rng.choice(sorted(self._producer.partitions_for(self.topic)))
+                self._producer.send(self.topic, partition=partition, value=b"%d" % self.sent)
+                self.sent += 1
+
+    def settle(self, *, within_s: float = 60.0) -> None:
+        """Wait until each partition has one owner and all agree; fail with the history if not."""
+        started = time.monotonic()
+        while not self._settled():
+            dead = [w.name for w in self.workers.values() if w.process.poll() is not None]
+            late = time.monotonic() - started > within_s
+            if dead or late:
+                states = {name: worker.state for name, worker in self.workers.items()}
+                raise AssertionError(
+                    f"{f'died by themselves: {dead}' if dead else f'not settled in {within_s} s'}\n"
+                    f"wanted: version {self.followed}, {self.partitions} partitions, "
+                    f"spoilt {self.spoilt}\nstates: {states}\nlogs: {self.folder}\n"
+                    + "\n".join(self.history)
+                )
+            time.sleep(0.05)
+        self.settled_s.append(time.monotonic() - started)
+
+    def _settled(self) -> bool:
+        states = [worker.state for worker in self.workers.values()]
+        if not all(state.get("joined") for state in states):
+            return False
+        owned = sorted(partition for state in states for partition in state["owned"])
+        return (
+            owned == list(range(self.partitions))
+            and {state["version"] for state in states} == {self.followed}
+            and {state["problem"] for state in states} == {self.spoilt}
+        )
+
+    # Events; each returns what to write into the history, or None where it cannot happen now.
+
+    def join(self) -> str | None:
+        """Start a consumer under a free name."""
+        free = [name for name in NAMES if name not in self.workers]
+        if not free:
+            return None
+        name = self.rng.choice(free)
+        folder = self.folder / f"{name}-{len(self.workers) + len(self.gone)}"
+        folder.mkdir()
+        task = {
+            "client": self.client,
+            "topic": self.topic,
+            "folder": str(folder),
+            "configs": {
+                "bootstrap_servers": self.services.bootstrap_servers,
+                "group_id": self.group,
+                "client_id": name,
+                "plan_topic": self.plan_topic,
+                "rejoin_jitter_s": 0.2,
+                "auto_offset_reset": "earliest",
+                "session_timeout_ms": int(SESSION_S * 1000),
+                "heartbeat_interval_ms": 300,
+                "metadata_max_age_ms": 2000,
+                **self.configs,
+            },
+        }
+        with (folder / "errors").open("wb") as errors:
+            process = subprocess.Popen([sys.executable, WORKER, json.dumps(task)], stderr=errors)
+        self.workers[name] = Worker(name, folder, process)
+        return f"join {name}"
+
+    def leave(self) -> str | None:
+        """Stop a consumer as it should be."""
+        if (worker := self._some()) is None:
+            return None
+        worker.process.terminate()
+        assert worker.process.wait(timeout=30) == 0, worker.folder
+        return self._forget("leave", worker)
+
+    def kill(self) -> str | None:
+        """Kill a consumer; it stays a member until its session times out."""
+        if (worker := self._some()) is None:
+            return None
+        worker.process.kill()
+        worker.process.wait()
+        self.harmed.add(worker.folder)
+        return self._forget("kill", worker)
+
+    def pause(self) -> str | None:
+        """Stop a consumer beyond its session timeout, see the others settle, and let it go on."""
+        if (worker := self._some()) is None:
+            return None
+        worker.process.send_signal(signal.SIGSTOP)
+        del self.workers[worker.name]
+        self.harmed.add(worker.folder)
+        self.settle()
+        worker.process.send_signal(signal.SIGCONT)
+        self.workers[worker.name] = worker
+        return f"pause {worker.name}"
+
+    def plan(self) -> str:
+        """Publish a plan with random shares for the names there are, present or not."""
+        self.version += 1
+        members: dict[str, dict[str, list[int]]] = {name: {self.topic: []} for name in NAMES}
+        for partition in range(self.partitions):
+            members[self.rng.choice(NAMES)][self.topic].append(partition)
+        counts = {self.topic: self.partitions}
+        plan = make_plan(members, partition_counts=counts, group=self.group, version=self.version)
+        value = plan.to_bytes()
+        self._put(value, record_headers(value))
+        self.followed, self.spoilt = self.version, False
+        return f"plan version {self.version}"
+
+    def tombstone(self) -> str:
+        """Withdraw the plan."""
+        self._put(None, [])
+        self.followed, self.spoilt = None, False
+        return "tombstone"
+
+    def garbage(self) -> str:
+        """Put bytes that are no plan under the group's key."""
+        self._put(self.rng.randbytes(200), [])
+        self.spoilt = True
+        return "garbage"
+
+    def grow(self) -> str | None:
+        """Add a partition to the topic."""
+        if self.partitions == MOST_PARTITIONS:
+            return None
+        self._admin.create_partitions({self.topic: NewPartitions(self.partitions + 1)})
+        self.partitions += 1
+        return f"grow to {self.partitions}"
+
+    def _some(self) -> Worker | None:
+        if len(self.workers) <= FEWEST:
+            return None
+        return self.workers[self.rng.choice(sorted(self.workers))]
+
+    def _forget(self, what: str, worker: Worker) -> str:
+        self.gone.append(self.workers.pop(worker.name))
+        return f"{what} {worker.name}"
+
+    def _put(self, value: bytes | None, headers: list[tuple[str, bytes]]) -> None:
+        self._producer.send(
+            self.plan_topic, key=self.group.encode(), value=value, headers=headers
+        ).get(timeout=30)
+
+    def readers(self) -> dict[int, Counter[Path]]:
+        """Return message number to who read it, how often."""
+        found: dict[int, Counter[Path]] = {}
+        for folder in self.folder.iterdir():
+            lines = (folder / "messages").read_text().splitlines() if folder.is_dir() else []
+            for line in lines:
+                number = int(line.split()[1])
+                found.setdefault(number, Counter())[folder] += 1
+        return found

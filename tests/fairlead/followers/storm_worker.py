@@ -1,0 +1,94 @@
+"""One consumer of the storm: reads, notes every message, and says what it owns.
+
+    python storm_worker.py '{"client": "aiokafka", "configs": {...}, "topic": "t", "folder": "..."}'
+
+Into its folder it writes `messages`, a line "partition number" for each message before anything
+can be committed, and `state`, replaced whenever it changes. Ends, leaving the group, on SIGTERM.
+"""
+
+import asyncio
+import json
+import logging
+import signal
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from fairlead.followers import aiokafka, kafka_python
+from fairlead.followers.follower import FollowerStatus
+
+
+class Notes:
+    """The worker's files."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._messages = (folder / "messages").open("a", encoding="ascii")
+        self._last = ""
+        self.stopping = False
+        signal.signal(signal.SIGTERM, self._stop)
+
+    def read(self, batches: Iterable[list[Any]]) -> None:
+        """Note messages; they stand in the file when this returns."""
+        for records in batches:
+            self._messages.writelines(f"{r.partition} {r.value.decode()}\n" for r in records)
+        self._messages.flush()
+
+    def state(self, owned: Iterable[tuple[str, int]], status: FollowerStatus) -> None:
+        """Note what the consumer owns and follows."""
+        state = json.dumps(
+            {
+                "owned": sorted(partition for _, partition in owned),
+                "version": status.plan_version,
+                "latest": status.latest_version,
+                "problem": status.latest_problem is not None,
+                "joined": status.rebalances > 0,
+                "rebalances": status.rebalances,
+            }
+        )
+        if state != self._last:
+            new = self._folder / "state.new"
+            new.write_text(state)
+            new.rename(self._folder / "state")
+            self._last = state
+
+    def _stop(self, *_: object) -> None:
+        self.stopping = True
+
+
+def run_kafka_python(topic: str, configs: dict[str, Any], notes: Notes) -> None:
+    """Read with kafka-python until told to stop."""
+    consumer = kafka_python.PlanConsumer(topic, **configs)
+    while not notes.stopping:
+        notes.read(consumer.poll(timeout_ms=100).values())
+        notes.state(consumer.assignment(), consumer.plan_assignor.status())
+    consumer.close()
+
+
+async def run_aiokafka(topic: str, configs: dict[str, Any], notes: Notes) -> None:
+    """Read with aiokafka until told to stop."""
+    consumer = aiokafka.PlanConsumer(topic, **configs)
+    await consumer.start()
+    while not notes.stopping:
+        notes.read((await consumer.getmany(timeout_ms=100)).values())
+        notes.state(consumer.assignment(), consumer.plan_assignor.status())
+    await consumer.stop()
+
+
+def main(raw: str) -> None:
+    """Run one worker."""
+    task = json.loads(raw)
+    folder = Path(task["folder"])
+    logging.basicConfig(
+        filename=folder / "log", level=logging.INFO, format="%(asctime)s %(name)s %(message)s"
+    )
+    notes = Notes(folder)
+    if task["client"] == "aiokafka":
+        asyncio.run(run_aiokafka(task["topic"], task["configs"], notes))
+    else:
+        run_kafka_python(task["topic"], task["configs"], notes)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

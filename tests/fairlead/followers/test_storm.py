@@ -1,0 +1,98 @@
+"""A storm of events over a group of consumers in processes, while messages keep coming."""
+
+import logging
+import random
+import statistics
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairlead.sandbox import Services
+from tests.fairlead.followers.helpers import eventually
+from tests.fairlead.followers.storm import Storm
+
+pytestmark = pytest.mark.kafka
+
+log = logging.getLogger(__name__)
+
+MEMBERS = 8
+#: How often each event comes; members that vanish take a session timeout each.
+WEIGHTS = {
+    "join": 5,
+    "leave": 3,
+    "kill": 2,
+    "pause": 2,
+    "plan": 5,
+    "tombstone": 1,
+    "garbage": 2,
+    "grow": 2,
+}
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(("kafka-python", {}), id="kafka-python"),
+        pytest.param(("kafka-python", {"cooperative": True}), id="kafka-python cooperative"),
+        pytest.param(("aiokafka", {}), id="aiokafka"),
+    ]
+)
+def storm(
+    request: pytest.FixtureRequest,
+    services: Services,
+    unique_name: str,
+    kafka_topic: Callable[..., str],
+    tmp_path: Path,
+) -> Iterator[Storm]:
+    """Return a group before the storm."""
+    client, configs = request.param
+    seed = request.config.getoption("--storm-seed")
+    storm = Storm(
+        client=client,
+        services=services,
+        group=unique_name,
+        plan_topic=kafka_topic(partitions=3, config={"cleanup.policy": "compact"}),
+        topic=kafka_topic(partitions=12),
+        folder=tmp_path,
+        rng=random.Random(seed),
+        configs=configs,
+    )
+    storm.history.append(f"seed {seed}")
+    yield storm
+    storm.end()
+
+
+def test_storm_loses_nothing_and_always_settles(storm: Storm, pytestconfig: Any) -> None:
+    """One owner a partition and one version after each event; no message lost at the end."""
+    for _ in range(MEMBERS):
+        storm.join()
+    storm.plan()
+    storm.settle()
+    storm.settled_s.clear()
+    for _ in range(pytestconfig.getoption("--storm-events")):
+        what = storm.rng.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]
+        happened = getattr(storm, what)() or storm.join() or storm.plan()
+        storm.history.append(happened)
+        storm.settle()
+        storm.history[-1] += f": settled in {storm.settled_s[-1]:.1f} s"
+    storm.stop_writing()
+    eventually(lambda: len(storm.readers()) == storm.sent, "every message is read", within_s=60)
+    readers = storm.readers()
+    twice = {number: by for number, by in readers.items() if by.total() > 1}
+    excused = {number for number, by in twice.items() if by.keys() & storm.harmed}
+    log.warning(
+        "%s, %s: %d events, %d messages, none lost, %d read twice, all but %d around members that "
+        "died or were fenced (%d of them); settled in %.1f s as a rule, %.1f s at most",
+        storm.client,
+        storm.history[0],
+        len(storm.history) - 1,
+        storm.sent,
+        len(twice),
+        len(twice) - len(excused),
+        len(storm.harmed),
+        statistics.median(storm.settled_s),
+        max(storm.settled_s),
+    )
+    unexplained = {number: by for number, by in twice.items() if number not in excused}
+    assert not unexplained, (unexplained, storm.history)
