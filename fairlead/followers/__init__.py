@@ -1,10 +1,14 @@
 """Followers: consumers that read their group's plan at a rebalance and adopt it.
 
-`fit` adapts a plan to who is really there and `decision` is what a group's leader decides from it;
-`members` says who the members are and what they tell each other; `plan_cache` and `plan_reader`
-keep the last good plan at hand; `rejoin` decides when a new plan is worth a rebalance; `follower`
-carries one consumer through its rebalances. None of these knows a client library: `kafka_python`,
-with `kafka_python_source`, makes consumers of them.
+`fit` adapts a plan to who is really there and `decision` is what a group's leader decides from it,
+`cooperation` what of it can take effect at once; `members` says who the members are and what they
+tell each other; `plan_cache` and `plan_reader` keep the last good plan at hand; `rejoin` decides
+when a new plan is worth a rebalance; `follower` carries one consumer through its rebalances. None
+of these knows a client library. Modules named after one make consumers of them.
+
+Beside plans: `direct` and `lags` let the assignors decide alone (`kafka_python_assignors`,
+`aiokafka_assignors`), `holdings` tells what a rebalance truly takes (`kafka_python_cleanup`,
+`aiokafka_cleanup`).
 
 Numpy and the client library are all a consumer application needs. Followers need the classic
 group protocol (`group.protocol=classic`): under KIP-848 the broker assigns. A plan that expires

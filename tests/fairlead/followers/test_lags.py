@@ -1,0 +1,78 @@
+"""Lags for a leader: fetched while members join, and never waited for too long."""
+
+import logging
+import threading
+from collections.abc import Collection
+
+import pytest
+
+from fairlead.followers.lags import LagReader, Lags
+
+KNOWN = {("t", 0): 7, ("t", 1): 3, ("u", 0): 5}
+
+
+class Broker:
+    """Answers when it is told to."""
+
+    def __init__(self) -> None:
+        self.asked: list[set[str]] = []
+        self.answering = threading.Event()
+        self.answering.set()
+
+    def fetch(self, topics: Collection[str]) -> Lags:
+        """Return what is known of the topics."""
+        self.asked.append(set(topics))
+        self.answering.wait(30)
+        return {where: lag for where, lag in KNOWN.items() if where[0] in topics}
+
+
+def test_lags_are_fetched_while_the_members_join() -> None:
+    """The rebalance itself asks nothing."""
+    broker = Broker()
+    reader = LagReader(broker.fetch)
+    reader.joining(["t"])
+    assert reader.current({"t": 3}) == {"t": [7, 3, 0]}
+    assert broker.asked == [{"t"}]
+
+
+def test_topics_that_only_others_read_are_asked_for_once() -> None:
+    """A leader learns of them as it leads, and asks ahead the next time."""
+    broker = Broker()
+    reader = LagReader(broker.fetch)
+    for _ in range(2):
+        reader.joining(["t"])
+        assert reader.current({"t": 2, "u": 1}) == {"t": [7, 3], "u": [5]}
+    assert broker.asked == [{"t"}, {"t", "u"}, {"t", "u"}]
+
+
+def test_member_that_does_not_lead_asks_nothing_more() -> None:
+    """In a large group one member asks at a rebalance, not all."""
+    broker = Broker()
+    reader = LagReader(broker.fetch)
+    reader.joining(["t"])
+    reader.joining(["t"])
+    assert len(broker.asked) <= 1
+
+
+def test_silent_broker_holds_no_rebalance_up(caplog: pytest.LogCaptureFixture) -> None:
+    """After the timeout the group is assigned as if there were no lag, and the log says why."""
+    broker = Broker()
+    broker.answering.clear()
+    reader = LagReader(broker.fetch, timeout_s=0.05)
+    reader.joining(["t"])
+    with caplog.at_level(logging.WARNING):
+        assert reader.current({"t": 2}) == {"t": [0, 0]}
+    broker.answering.set()
+    assert "Lags are unknown (not within" in caplog.text
+
+
+def test_failing_broker_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    """What broke stands in the log; the group is assigned."""
+
+    def refuse(topics: Collection[str]) -> Lags:
+        raise ConnectionError(f"no broker for {len(topics)} topic")
+
+    reader = LagReader(refuse)
+    with caplog.at_level(logging.WARNING):
+        assert reader.current({"t": 1}) == {"t": [0]}
+    assert "no broker for 1 topic" in caplog.text
