@@ -78,7 +78,13 @@ def draw(plans: list[Plan], path: Path = PLOT) -> None:
 
     mpl.use("svg")
     mpl.rcParams["svg.hashsalt"] = "fairlead"  # the same figures give the same file
+    # Between black and white: readable on light pages and on dark ones.
+    grey = dict.fromkeys(
+        ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), "#808080"
+    )
+    mpl.rcParams.update(grey | {"legend.framealpha": 0.0})
     from matplotlib import pyplot as plt  # noqa: PLC0415 - after the backend is chosen
+    from matplotlib.ticker import LogFormatter  # noqa: PLC0415 - the same
 
     scenarios = [(name, list(group)) for name, group in groupby(plans, key=lambda p: p.scenario)]
     figure, axes = plt.subplots(2, 3, figsize=(13, 7.5), layout="constrained")
@@ -93,7 +99,7 @@ def draw(plans: list[Plan], path: Path = PLOT) -> None:
         axis.set_xscale("symlog")
         axis.set_yscale("log")
         axis.yaxis.set_major_formatter("{x:g}")
-        axis.yaxis.set_minor_formatter("{x:g}")
+        axis.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(1, 0.5)))
         axis.axhline(1.0, color="grey", linewidth=0.8, linestyle=":")
         axis.set_title(scenario)
         axis.set_xlabel("partitions moved")
