@@ -32,7 +32,7 @@ ASSIGNORS: Mapping[str, Assignor] = MappingProxyType(
 )
 
 
-def assign(name: str, problem: Problem, **options: Any) -> Assignment:
+def assign(name: str, problem: Problem, /, **options: Any) -> Assignment:
     """Run an assignor by name.
 
     Raises

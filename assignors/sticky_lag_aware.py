@@ -50,7 +50,8 @@ def sticky_lag_aware(
     max_count_skew
         How much less even than `sticky`'s the partition counts may be: 0 keeps them as even, k
         allows a spread wider by k; None: counts do not matter. Counts that are less even to begin
-        with are evened out first, as far as `max_moves` allows.
+        with are evened out first, if `max_moves` allows, and that alone may make the heaviest load
+        heavier.
     max_topic_count_skew
         How many partitions of one topic a member may get beyond its even share; None: any.
 
@@ -59,7 +60,7 @@ def sticky_lag_aware(
     Assignment
         With outcome, a reason for every move, and the frontier: what each number of moves buys,
         also beyond `max_moves`. The heaviest load is never above that of the assignment it starts
-        from, and never higher with a larger `max_moves`.
+        from (but for `max_count_skew`, above), and never higher with a larger `max_moves`.
 
     Notes
     -----

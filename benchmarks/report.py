@@ -79,10 +79,10 @@ def draw(plans: list[Plan], path: Path = PLOT) -> None:
     mpl.use("svg")
     mpl.rcParams["svg.hashsalt"] = "fairlead"  # the same figures give the same file
     # Between black and white: readable on light pages and on dark ones.
-    grey = dict.fromkeys(
-        ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), "#808080"
-    )
-    mpl.rcParams.update(grey | {"legend.framealpha": 0.0})
+    mpl.rcParams["text.color"] = mpl.rcParams["axes.labelcolor"] = "#808080"
+    mpl.rcParams["xtick.color"] = mpl.rcParams["ytick.color"] = "#808080"
+    mpl.rcParams["axes.edgecolor"] = "#808080"
+    mpl.rcParams["legend.framealpha"] = 0.0
     from matplotlib import pyplot as plt  # noqa: PLC0415 - after the backend is chosen
     from matplotlib.ticker import LogFormatter  # noqa: PLC0415 - the same
 

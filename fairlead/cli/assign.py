@@ -104,28 +104,23 @@ def answer_record(record: dict[str, Any]) -> dict[str, Any]:
 def answer_lines(
     lines: Iterable[bytes], answer: Callable[[dict[str, Any]], dict[str, Any]]
 ) -> Iterator[dict[str, Any]]:
-    """Answer each line as it comes, errors in their place; blank lines at the very end are none.
+    """Answer each line as it comes, errors in their place; a blank line is an error too.
 
     Examples
     --------
-    >>> for line in answer_lines([b'{"key": "a"}', b"", b"{]", b""], answer_record):
+    >>> for line in answer_lines([b'{"key": "a"}', b"", b"{]"], answer_record):
     ...     print(line["error"])
     partitions: is missing
-    the line is blank, not a JSON object
+    not JSON: Expecting value: line 1 column 1 (char 0)
     not JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)
     """
-    blank = 0
     for line in lines:
-        if not line.strip():
-            blank += 1
-            continue
-        for _ in range(blank):
-            yield {"error": "the line is blank, not a JSON object"}
-        blank = 0
         yield _answer(line, answer)
 
 
 def _serve(answer: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    if sys.stdin is None:  # closed by whoever started us
+        raise typer.Exit
     source: BinaryIO = sys.stdin.buffer
     failed = False
     for result in answer_lines(source, answer):
@@ -147,7 +142,11 @@ def _answer(line: bytes, answer: Callable[[dict[str, Any]], dict[str, Any]]) -> 
 
 def _parse(line: bytes) -> dict[str, Any]:
     try:
-        request = json.loads(line, object_pairs_hook=_unique_keys, parse_constant=_refuse_constant)
+        request = json.loads(
+            line.decode("utf-8-sig"),
+            object_pairs_hook=_unique_keys,
+            parse_constant=_refuse_constant,
+        )
     except InvalidProblemError:
         raise
     except (ValueError, RecursionError) as error:

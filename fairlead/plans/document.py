@@ -125,7 +125,7 @@ class PlanDocument:
             owned twice, out of range, or of a topic the plan does not count.
         """
         try:
-            raw = json.loads(value.decode())
+            raw = json.loads(value.decode(), object_pairs_hook=_unique_names)
         except (ValueError, RecursionError) as error:
             raise InvalidPlanError(f"The plan is not UTF-8 JSON: {error}") from error
         if not isinstance(raw, dict):
@@ -165,7 +165,7 @@ class PlanDocument:
             partition_counts=counts,
             members=_read_members(raw["members"], counts),
             weights={
-                topic: _weights(values, counts[topic], topic)
+                topic: _weights(values, counts, topic)
                 for topic, values in raw.get("weights", {}).items()
             },
         )
@@ -211,6 +211,14 @@ def check_headers(
             raise InvalidPlanError(f"The plan's {name} header does not agree with its bytes")
 
 
+def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse what `json` would silently resolve: a member or topic that stands there twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name stands twice in one object")
+    return found
+
+
 def _plain_number(value: float) -> float | int:
     return int(value) if float(value).is_integer() else value
 
@@ -240,12 +248,14 @@ def _optional_time(value: Any, what: str) -> datetime | None:
     return None if value is None else _time(value, what)
 
 
-def _weights(values: Any, count: int, topic: str) -> npt.NDArray[np.float64]:
+def _weights(values: Any, counts: dict[str, int], topic: str) -> npt.NDArray[np.float64]:
+    if topic not in counts:
+        raise ValueError(f"weights.{topic}: the topic has no partition count")
     if not isinstance(values, list) or not all(type(value) in {int, float} for value in values):
         raise TypeError(f"weights.{topic} is no list of numbers")
     weights = np.asarray(values, dtype=np.float64)
-    if weights.shape != (count,):
-        raise ValueError(f"weights.{topic}: {weights.size} values for {count} partitions")
+    if weights.shape != (counts[topic],):
+        raise ValueError(f"weights.{topic}: {weights.size} values for {counts[topic]} partitions")
     if not (np.isfinite(weights).all() and (weights >= 0).all()):
         raise ValueError(f"weights.{topic}: a value is negative or no number")
     return weights
@@ -275,4 +285,6 @@ def _read_share(name: str, raw: dict[str, Any], counts: dict[str, int]) -> Membe
     topics = raw["topics"]
     if not isinstance(topics, list) or not all(isinstance(topic, str) for topic in topics):
         raise ValueError(f"members.{name}.topics is {topics!r}, not a list of topics")
+    if unread := sorted(partitions.keys() - set(topics)):
+        raise ValueError(f"members.{name} owns partitions of {unread[0]!r}, which it does not read")
     return MemberShare(topics=tuple(topics), partitions=partitions)

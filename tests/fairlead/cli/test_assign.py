@@ -78,7 +78,7 @@ def test_takes_an_assignors_options() -> None:
 def test_a_bad_line_does_not_disturb_its_neighbours() -> None:
     """One answer a line, errors in their place, exit code 1."""
     answers, code = run("assign", PROBLEM, "{]", "", PROBLEM, [1], "")
-    assert ["error" in answer for answer in answers] == [False, True, True, False, True]
+    assert ["error" in answer for answer in answers] == [False, True, True, False, True, True]
     assert answers[0] == answers[3]
     assert code == 1
 
@@ -95,7 +95,15 @@ def test_a_group_without_members_is_no_error() -> None:
 def test_no_lines_are_no_answers() -> None:
     """Nothing in, nothing out."""
     assert run("assign") == ([], 0)
-    assert run("assign", "") == ([], 0)
+
+
+@pytest.mark.parametrize("name", ["problem", "name"])
+def test_no_option_is_mistaken_for_an_argument(name: str) -> None:
+    """Options named like the registry's own arguments are unknown; the next line is answered."""
+    bad = {"assignor": "range", "topics": {}, "members": {}, "options": {name: 1}}
+    answers, code = run("assign", bad, PROBLEM)
+    assert f"options.{name}: range has no such option" in answers[0]["error"]
+    assert ("assignment" in answers[1], code) == (True, 1)
 
 
 def test_lags_beyond_int64_are_summed_exactly() -> None:

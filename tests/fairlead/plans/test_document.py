@@ -178,7 +178,8 @@ def _with(*path: str, value: Any) -> Callable[[dict[str, Any]], None]:
         (_with("weights", "t0", value=[1, 2]), "2 values for 3 partitions"),
         (_with("weights", "t0", value=[1, 2, -3]), "negative or no number"),
         (_with("weights", "t0", value=["1", "2", "3"]), "no list of numbers"),
-        (_with("weights", "t1", value=[]), "lacks 't1'"),
+        (_with("weights", "t1", value=[]), "weights.t1: the topic has no partition count"),
+        (_with("members", "b", "topics", value=["t1"]), "of 't0', which it does not read"),
     ],
 )
 def test_broken_invariants_are_named(spoil: Callable[[dict[str, Any]], None], message: str) -> None:
@@ -268,3 +269,10 @@ def test_reader_with_a_key_wants_the_signature(key: bytes | None) -> None:
     value = _read(_plan()).to_bytes()
     with pytest.raises(InvalidPlanError, match="hmac-sha256 header does not agree"):
         check_headers(value, record_headers(value, signing_key=key), signing_key=KEY)
+
+
+def test_a_name_that_stands_twice_is_refused() -> None:
+    """JSON readers keep the last of two: the first could hide a second owner."""
+    twice = json.dumps(_plan()).replace('"b":', '"a":', 1).encode()
+    with pytest.raises(InvalidPlanError, match="stands twice"):
+        PlanDocument.from_bytes(twice)
