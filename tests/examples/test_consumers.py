@@ -1,4 +1,4 @@
-"""The kafka-python example, run as a user runs it."""
+"""The example consumers, run as a user runs them."""
 
 import signal
 import subprocess
@@ -18,12 +18,13 @@ from fairlead.plans.document import record_headers
 from fairlead.settings import Settings
 from tests.fairlead.followers.helpers import eventually, make_plan
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "kafka_python_consumer.py"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 @pytest.mark.kafka
+@pytest.mark.parametrize("name", ["kafka_python_consumer.py", "aiokafka_consumer.py"])
 def test_example_reads_what_the_plan_gives_it(
-    settings: Settings, unique_name: str, kafka_topic: Callable[..., str]
+    name: str, settings: Settings, unique_name: str, kafka_topic: Callable[..., str]
 ) -> None:
     """Two processes print the records of their shares of a published plan, and end on Ctrl-C."""
     broker = settings.kafka.bootstrap_servers
@@ -35,7 +36,8 @@ def test_example_reads_what_the_plan_gives_it(
         plans.publish(unique_name, value, record_headers(value))
     with ExitStack() as stack:
         outputs = {
-            name: stack.enter_context(example(broker, unique_name, name, topic)) for name in shares
+            member: stack.enter_context(example(name, broker, unique_name, member, topic))
+            for member in shares
         }
         gateway = stack.enter_context(KafkaGateway(settings.kafka))
         eventually(lambda: owned(gateway, unique_name) == shares, "each process owns its share")
@@ -43,16 +45,16 @@ def test_example_reads_what_the_plan_gives_it(
         for partition in range(3):
             producer.send(topic, partition=partition, value=b"hello").get(timeout=30)
         producer.close()
-        for name, share in shares.items():
-            lines = {outputs[name].readline() for _ in share[topic]}
+        for member, share in shares.items():
+            lines = {outputs[member].readline() for _ in share[topic]}
             assert lines == {f"{topic}-{partition} at 0 b'hello'\n" for partition in share[topic]}
 
 
 @contextmanager
-def example(*arguments: str) -> Iterator[IO[str]]:
-    """Run the example; yield its output. At the end Ctrl-C makes it print its status and end."""
+def example(name: str, *arguments: str) -> Iterator[IO[str]]:
+    """Run an example; yield its output. At the end Ctrl-C makes it print its status and end."""
     with subprocess.Popen(
-        [sys.executable, str(EXAMPLE), *arguments], stdout=subprocess.PIPE, text=True
+        [sys.executable, str(EXAMPLES / name), *arguments], stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
         try:
