@@ -11,7 +11,7 @@ decision (`follower` and below), nor reading the plan topic (`kafka_python_sourc
 """
 
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Final
 
@@ -69,6 +69,7 @@ class PlanAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-pyt
         self._cooperative = cooperative
         self._instance_id: str | None = connection.get("group_instance_id")
         self._consumer: weakref.ref[KafkaConsumer] | None = None
+        self._rejoin: Callable[[], None] = _nothing
         self._client_id: str = {**KafkaConsumer.DEFAULT_CONFIG, **connection}["client_id"]
         self._follower = Follower(
             group,
@@ -97,6 +98,7 @@ class PlanAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-pyt
             if (ask := request()) is not None:
                 ask()
 
+        self._rejoin = rejoin
         self._follower.rejoin_by(rejoin)
 
     def close(self) -> None:
@@ -116,6 +118,11 @@ class PlanAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-pyt
         ConfigurationError
             The assignor is cooperative and does not know its consumer.
         """
+        # A leader that rejoins because a topic has grown: kafka-python 3.0 takes that for done as
+        # soon as it has assigned. Where a poll ends right then, the next one forgets the rebalance
+        # under way; the member sends no heartbeats, is thrown out, and never learns of it. A
+        # request to rejoin stands until the rebalance is over.
+        self._rejoin()
         user_data = self._follower.subscription(self._client_id, self._instance_id)
         if not self._cooperative:
             return ConsumerProtocolSubscription(_EAGER_VERSION, sorted(topics), user_data)
@@ -208,6 +215,10 @@ class PlanConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python is untyp
             super().close(autocommit=autocommit, timeout_ms=timeout_ms)
         finally:
             self.plan_assignor.close()
+
+
+def _nothing() -> None:
+    """Stand in for a consumer that is not known yet."""
 
 
 def _member(member: Any) -> GroupMember:
