@@ -101,6 +101,8 @@ class DirectRule:
     def assigned(self, owned: Mapping[str, Sequence[int]], generation: int | None) -> None:
         """Remember the new assignment, to tell it at the next rebalance."""
         self._owned, self._generation = owned, generation
+        if self._lags:
+            self._lags.settled()
 
     def _member(self, member: JoinedMember) -> Member:
         claim = UserData({})

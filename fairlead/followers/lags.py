@@ -67,22 +67,25 @@ class LagReader:
     def __init__(self, fetch: FetchLags, *, timeout_s: float = _TIMEOUT_S) -> None:
         self._fetch = fetch
         self._timeout_s = timeout_s
-        self._may_lead = True
+        self._may_lead, self._leads = True, False
         self._topics: frozenset[str] = frozenset()
         self._fetched: Future[Lags] | None = None
         self._fetched_topics: frozenset[str] = frozenset()
 
     def joining(self, topics: Collection[str]) -> None:
-        """Begin to join, with this subscription."""
-        self._fetched = None
-        if self._may_lead:
+        """Begin to join, with this subscription; a client may begin several times (KIP-394)."""
+        if self._may_lead and self._fetched is None:
             self._start(self._topics | frozenset(topics))
-        self._may_lead = False
+
+    def settled(self) -> None:
+        """End a rebalance: what was fetched has had its use."""
+        self._may_lead, self._leads = self._leads, False
+        self._fetched = None
 
     def current(self, partition_counts: Mapping[str, int]) -> dict[str, list[int]]:
         """Return topic to one lag a partition; called on the leader."""
         deadline = time.monotonic() + self._timeout_s
-        self._may_lead, self._topics = True, frozenset(partition_counts)
+        self._leads, self._topics = True, frozenset(partition_counts)
         if self._fetched is None or not self._topics <= self._fetched_topics:
             self._start(self._topics)
         assert self._fetched is not None  # noqa: S101 - for the type checker: just started
