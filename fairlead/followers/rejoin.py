@@ -37,22 +37,27 @@ class RejoinSchedule:
     _settled: int | None = None
     _asked: int = -1
     _at: float | None = None
+    _turn_s: float = 0.0
 
     def unsettle(self) -> None:
         """Note that a rebalance has begun: there is nothing to ask for until it ends."""
         self._settled = None
 
-    def settle(self, offset: int) -> None:
-        """Note that a rebalance has ended in which the plan at this offset was known."""
+    def settle(self, offset: int, *, turn_s: float = 0.0) -> None:
+        """Note that a rebalance has ended in which the plan at this offset was known.
+
+        Where members take turns in asking, `turn_s` is how long this one leaves it to others.
+        """
         self._settled = offset
         self._at = None
+        self._turn_s = turn_s
 
     def due(self, *, seen_offset: int, now: float) -> bool:
         """Whether to ask now. `now` is a monotonic time in seconds; true once for a plan."""
         if self._settled is None or seen_offset <= max(self._settled, self._asked):
             return False
         if self._at is None:
-            self._at = now + self.rng.uniform(0.0, self.jitter_s)
+            self._at = now + self._turn_s + self.rng.uniform(0.0, self.jitter_s)
         if now < self._at:
             return False
         self._asked, self._at = seen_offset, None

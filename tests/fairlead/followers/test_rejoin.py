@@ -36,3 +36,10 @@ def test_stream_of_plans_does_not_put_the_rejoin_off() -> None:
     schedule = RejoinSchedule(jitter_s=10.0, rng=random.Random(1))
     schedule.settle(0)
     assert any(schedule.due(seen_offset=1 + now, now=now) for now in range(12))
+
+
+def test_member_leaves_its_turn_to_those_before_it() -> None:
+    """Where members take turns, a later one asks only if the earlier ones have not."""
+    schedule = RejoinSchedule(jitter_s=0.0)
+    schedule.settle(0, turn_s=4.0)
+    assert [schedule.due(seen_offset=1, now=now) for now in (0.0, 3.0, 4.0)] == [False, False, True]

@@ -1,0 +1,86 @@
+"""What a PlanConsumer's configuration may say, and what its helpers need of it.
+
+Belongs here: settings, and why some are refused. Does not: anything that connects.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from fairlead.errors import ConfigurationError
+
+_CONNECTION_PREFIXES: Final = (
+    "bootstrap.",
+    "broker.address.",
+    "client.dns.",
+    "enable.ssl.",
+    "https.",
+    "metadata.broker.",
+    "sasl.",
+    "security.",
+    "socket.",
+    "ssl.",
+)
+_CONNECTION: Final = frozenset(
+    {"api.version.request", "debug", "log_level", "logger", "oauth_cb", "plugin.library.paths"}
+)
+
+
+def check(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a consumer's configuration with what plans need.
+
+    Parameters
+    ----------
+    config
+        librdkafka's settings, and confluent-kafka's own.
+
+    Raises
+    ------
+    ConfigurationError
+        A setting that plans cannot work with.
+
+    Examples
+    --------
+    >>> check({"group.id": "orders"})["partition.assignment.strategy"]
+    'range'
+    """
+    # confluent-kafka takes keyword arguments with underscores for dots; its own names have them.
+    settings = {_dotted(name): value for name, value in config.items()}
+    if not settings.get("group.id"):
+        raise ConfigurationError("PlanConsumer: group.id is missing; plans are for groups")
+    if settings.get("group.instance.id"):
+        raise ConfigurationError(
+            "PlanConsumer: group.instance.id is set, but a static member can be replaced without a "
+            "new generation, in which members agree on a plan. Set client.id alone"
+        )
+    strategy = settings.setdefault("partition.assignment.strategy", "range")
+    if strategy != "range":
+        raise ConfigurationError(
+            f"PlanConsumer: partition.assignment.strategy is {strategy}; members redistribute what "
+            "range gave them, and must own nothing meanwhile. Leave it out"
+        )
+    protocol = settings.setdefault("group.protocol", "classic")
+    if str(protocol).lower() != "classic":
+        raise ConfigurationError(
+            f"PlanConsumer: group.protocol is {protocol}: there the broker assigns. Use classic"
+        )
+    return settings
+
+
+def connection_of(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of how to reach the cluster.
+
+    Examples
+    --------
+    >>> connection_of({"bootstrap.servers": "k:9093", "group.id": "g", "ssl.ca.location": "ca"})
+    {'bootstrap.servers': 'k:9093', 'ssl.ca.location': 'ca'}
+    """
+    return {
+        name: value
+        for name, value in settings.items()
+        if name in _CONNECTION or name.startswith(_CONNECTION_PREFIXES)
+    }
+
+
+def _dotted(name: str) -> str:
+    own = name.endswith("_cb") or name in {"log_level", "logger", "on_commit"}
+    return name if own else name.replace("_", ".")

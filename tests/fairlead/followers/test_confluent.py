@@ -1,0 +1,307 @@
+"""A PlanConsumer used as any Consumer, on a real broker."""
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from fairlead.errors import ConfigurationError
+from fairlead.followers.confluent import PlanConsumer
+from fairlead.followers.follower import FollowOptions
+from fairlead.followers.pins import ensure_pin_topic
+from fairlead.plans.document import record_headers
+from fairlead.sandbox import Services
+from tests.fairlead.followers.helpers import make_plan
+
+NewConsumer = Callable[..., PlanConsumer]
+PROBE = """
+import sys
+import confluent_kafka, confluent_kafka.admin
+before = set(sys.modules)
+import time; started = time.perf_counter()
+import fairlead.followers.confluent
+print(time.perf_counter() - started)
+print(*sorted({name.partition(".")[0] for name in set(sys.modules) - before}))
+"""
+
+
+@pytest.fixture
+def topic(kafka_topic: Callable[..., str]) -> str:
+    """Return a topic of four partitions."""
+    return kafka_topic(partitions=4)
+
+
+@pytest.fixture
+def new_consumer(
+    services: Services, unique_name: str, kafka_topic: Callable[..., str]
+) -> Iterator[NewConsumer]:
+    """Return a function that makes a consumer of the group; all are closed at the end."""
+    plan_topic, pin_topic = kafka_topic(), kafka_topic()
+    made: list[PlanConsumer] = []
+
+    def new(name: str = "a", **config: Any) -> PlanConsumer:
+        settings = {
+            "bootstrap.servers": services.bootstrap_servers,
+            "group.id": unique_name,
+            "client.id": name,
+            "auto.offset.reset": "earliest",
+            "heartbeat.interval.ms": 300,
+            "session.timeout.ms": 3000,
+            **config,
+        }
+        options = FollowOptions(plan_topic=plan_topic, rejoin_jitter_s=0.0)
+        made.append(PlanConsumer(settings, options=options, pin_topic=pin_topic))
+        return made[-1]
+
+    yield new
+    for consumer in made:
+        consumer.close()
+
+
+def publish(services: Services, consumer: PlanConsumer, topic: str, **shares: list[int]) -> None:
+    group = consumer.status().group
+    plan = make_plan(
+        {name: {topic: share} for name, share in shares.items()},
+        partition_counts={topic: 4},
+        group=group,
+    )
+    producer = Producer({"bootstrap.servers": services.bootstrap_servers})
+    headers = record_headers(plan.to_bytes())
+    producer.produce(consumer.status().plan_topic, plan.to_bytes(), key=group, headers=[*headers])
+    assert producer.flush(30) == 0
+
+
+def poll_until(condition: Callable[[], bool], *consumers: PlanConsumer) -> list[Any]:
+    """Poll until a condition holds; return the messages."""
+    deadline = time.monotonic() + 30
+    messages = []
+    while not condition():
+        assert time.monotonic() < deadline, [consumer.status() for consumer in consumers]
+        messages += [message for one in consumers if (message := one.poll(0.02)) is not None]
+    return messages
+
+
+def owned(consumer: Consumer) -> list[int]:
+    return sorted(one.partition for one in consumer.assignment())
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("group.id", ""),
+        ("group.instance.id", "one"),
+        ("partition.assignment.strategy", "cooperative-sticky"),
+        ("partition.assignment.strategy", "roundrobin"),
+        ("group.protocol", "consumer"),
+    ],
+)
+def test_setting_that_plans_cannot_work_with_is_refused(setting: str, value: str) -> None:
+    """At construction, before anything connects, by its name."""
+    with pytest.raises(ConfigurationError, match=setting.replace(".", r"\.")):
+        PlanConsumer({"bootstrap.servers": "localhost:1", "group.id": "g", setting: value})
+
+
+def test_import_is_fast_and_needs_numpy_alone() -> None:
+    """Beside confluent-kafka: under 0.3 s, and no package that the planner needs."""
+    result = subprocess.run(
+        [sys.executable, "-c", PROBE], capture_output=True, text=True, check=True
+    )
+    seconds, modules = result.stdout.splitlines()
+    assert float(seconds) < 0.3
+    third_party = {name for name in set(modules.split()) if not name.startswith("_")}
+    assert third_party - sys.stdlib_module_names == {"assignors", "fairlead", "numpy"}
+
+
+@pytest.mark.kafka
+def test_pattern_is_refused(new_consumer: NewConsumer) -> None:
+    """Members' subscriptions must be equal, which patterns cannot promise."""
+    with pytest.raises(ConfigurationError, match="pattern"):
+        new_consumer().subscribe(["^test-.*"])
+
+
+@pytest.mark.kafka
+def test_compacted_pin_topic_is_refused(
+    services: Services, kafka_topic: Callable[..., str]
+) -> None:
+    """Compaction would remove the record that decides."""
+    topic = kafka_topic(config={"cleanup.policy": "compact"})
+    with pytest.raises(ConfigurationError, match="compaction"):
+        ensure_pin_topic({"bootstrap.servers": services.bootstrap_servers}, topic)
+
+
+@pytest.mark.kafka
+def test_callbacks_name_what_is_really_owned(
+    services: Services, new_consumer: NewConsumer, topic: str
+) -> None:
+    """Two members follow a plan that range would never make; both are told so, in pairs."""
+    members = {name: new_consumer(name) for name in "ab"}
+    publish(services, members["a"], topic, a=[3], b=[0, 1, 2])
+    told: dict[str, list[tuple[str, list[int]]]] = {"a": [], "b": []}
+
+    def telling(name: str, what: str) -> Callable[[Consumer, list[TopicPartition]], None]:
+        return lambda _, share: told[name].append((what, sorted(p.partition for p in share)))
+
+    for name, member in members.items():
+        member.subscribe([topic], telling(name, "own"), telling(name, "revoke"))
+    poll_until(
+        lambda: {n: owned(m) for n, m in members.items()} == {"a": [3], "b": [0, 1, 2]},
+        *members.values(),
+    )
+    for member in members.values():
+        member.close()
+    assert told["a"][-2:] == [("own", [3]), ("revoke", [3])]
+    assert ("own", [0, 1, 2]) in told["b"]
+    for events in told.values():
+        whats = [what for what, _ in events]
+        assert whats == ["own", "revoke"] * (len(whats) // 2)
+
+
+@pytest.mark.kafka
+def test_member_that_range_gave_nothing_owns_what_the_plan_says_and_gives_it_up(
+    services: Services, new_consumer: NewConsumer, topic: str
+) -> None:
+    """Five members for four partitions; the one without a share in range has one in the plan."""
+    members = {name: new_consumer(name) for name in "abcde"}
+    publish(services, members["a"], topic, e=[0], d=[1, 2, 3])
+    for member in members.values():
+        member.subscribe([topic])
+    expected = {"a": [], "b": [], "c": [], "d": [1, 2, 3], "e": [0]}
+    poll_until(lambda: {n: owned(m) for n, m in members.items()} == expected, *members.values())
+    members.pop("d").close()
+    everything = [0, 1, 2, 3]
+    poll_until(
+        lambda: (
+            sorted(p for m in members.values() for p in owned(m)) == everything
+            and owned(members["e"]) == [0]
+        ),
+        *members.values(),
+    )
+
+
+@pytest.mark.kafka
+def test_failing_callback_reaches_the_application_and_changes_no_share(
+    services: Services, new_consumer: NewConsumer, topic: str
+) -> None:
+    """The binding would assign range's share; here the plan's is assigned, and the error raised."""
+    members = {name: new_consumer(name) for name in "ab"}
+    publish(services, members["a"], topic, a=[3], b=[0, 1, 2])
+
+    def fail(_: Consumer, __: list[TopicPartition]) -> None:
+        raise RuntimeError("the application's own")
+
+    failures = []
+    members["a"].subscribe([topic], on_assign=fail)
+    members["b"].subscribe([topic])
+    deadline = time.monotonic() + 30
+    while {n: owned(m) for n, m in members.items()} != {"a": [3], "b": [0, 1, 2]}:
+        assert time.monotonic() < deadline
+        members["b"].poll(0.02)
+        try:
+            members["a"].poll(0.02)
+        except RuntimeError as error:
+            failures.append(str(error))
+    assert set(failures) == {"the application's own"}
+
+
+@pytest.mark.kafka
+def test_on_assign_may_choose_where_to_start(
+    services: Services, new_consumer: NewConsumer, topic: str
+) -> None:
+    """As with Consumer, assigning in the callback goes before the default."""
+    producer = Producer({"bootstrap.servers": services.bootstrap_servers})
+    for number in range(3):
+        producer.produce(topic, str(number), partition=0)
+    assert producer.flush(30) == 0
+
+    def from_two(one: Consumer, share: list[TopicPartition]) -> None:
+        one.assign([TopicPartition(p.topic, p.partition, 2) for p in share if p.partition == 0])
+
+    consumer = new_consumer()
+    consumer.subscribe([topic], on_assign=from_two)
+    messages: list[Any] = []
+    deadline = time.monotonic() + 30
+    while not messages:
+        assert time.monotonic() < deadline
+        messages = consumer.consume(10, timeout=1.0)
+    assert [message.value() for message in messages] == [b"2"]
+
+
+@pytest.mark.kafka
+def test_handover_commits_what_was_read(
+    services: Services, new_consumer: NewConsumer, topic: str
+) -> None:
+    """With the client's own commits, each message is read once across a rebalance."""
+    producer = Producer({"bootstrap.servers": services.bootstrap_servers})
+    for number in range(40):
+        producer.produce(topic, str(number), partition=number % 4)
+    assert producer.flush(30) == 0
+    one, other = new_consumer("one"), new_consumer("other")
+    one.subscribe([topic])
+    numbers: list[bytes | None] = []
+    while len(numbers) < 40:
+        numbers += [message.value() for message in one.consume(100, timeout=1.0)]
+    other.subscribe([topic])
+    late = poll_until(lambda: len(owned(one)) == len(owned(other)) == 2, one, other)
+    late += [m for member in (one, other) if (m := member.poll(1.0)) is not None]
+    assert late == []
+    assert sorted(map(int, filter(None, numbers))) == list(range(40))
+
+
+@pytest.mark.kafka
+def test_subscribing_again_keeps_the_verdict(
+    services: Services, new_consumer: NewConsumer, topic: str
+) -> None:
+    """The member gets its old place back, in the same generation: what was pinned still holds."""
+    members = {name: new_consumer(name) for name in "ab"}
+    publish(services, members["a"], topic, a=[3], b=[0, 1, 2])
+    for member in members.values():
+        member.subscribe([topic])
+    settled = {"a": [3], "b": [0, 1, 2]}
+    poll_until(lambda: {n: owned(m) for n, m in members.items()} == settled, *members.values())
+    for name in "ab":
+        before = members[name].status().rebalances
+        members[name].subscribe([topic])
+        poll_until(
+            lambda: (
+                members[name].status().rebalances > before  # noqa: B023 - called at once
+                and {n: owned(m) for n, m in members.items()} == settled
+            ),
+            *members.values(),
+        )
+
+
+@pytest.mark.kafka
+def test_closing_right_after_asking_to_rejoin_ends_well(services: Services) -> None:
+    """unsubscribe, subscribe and close at once make librdkafka abort the process; here not."""
+    probe = f"""
+from fairlead.followers.confluent import PlanConsumer
+config = {{"bootstrap.servers": {services.bootstrap_servers!r}, "group.id": "probe"}}
+for _ in range(3):
+    with PlanConsumer(config) as one:
+        one.subscribe(["absent"])
+        one.poll(0.3)
+        one.unsubscribe()
+        one.subscribe(["absent"])
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", probe], capture_output=True, check=False, timeout=60
+    )
+    assert result.returncode == 0, (signal.Signals(-result.returncode), result.stderr)
+
+
+@pytest.mark.kafka
+def test_poll_keeps_its_time_without_a_broker() -> None:
+    """Nobody answers: subscribe and poll return, and try again later."""
+    consumer = PlanConsumer({"bootstrap.servers": "127.0.0.1:1", "group.id": "g", "log_level": 0})
+    began = time.monotonic()
+    consumer.subscribe(["t"])
+    for _ in range(3):
+        consumer.poll(0.1)
+    took = time.monotonic() - began
+    consumer.close()
+    assert took < 3.0
