@@ -12,8 +12,9 @@ import socket
 import subprocess
 import uuid
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -68,6 +69,25 @@ num.io.threads=4
 _LISTENERS: Final = re.compile(r"^listeners=.+:(\d+),.+:(\d+)$", re.MULTILINE)
 
 
+@dataclass(frozen=True)
+class ClusterNode:
+    """What a broker has in common with the others of a cluster, and what is its own.
+
+    Parameters
+    ----------
+    cluster_id
+        The cluster's.
+    ports
+        The broker's and its controller's.
+    settings
+        Server properties that go before those of a single broker.
+    """
+
+    cluster_id: str
+    ports: tuple[int, int]
+    settings: Mapping[str, str]
+
+
 class KafkaBroker:
     """The broker of a state directory.
 
@@ -77,12 +97,19 @@ class KafkaBroker:
         Its data, configuration and log; made when missing.
     progress
         Called with a line for the user when something takes a while.
+    node
+        Its place in a cluster of several; None: it is alone.
     """
 
     def __init__(
-        self, state_dir: Path, *, progress: Callable[[str], None] = lambda _: None
+        self,
+        state_dir: Path,
+        *,
+        progress: Callable[[str], None] = lambda _: None,
+        node: ClusterNode | None = None,
     ) -> None:
         self.state_dir = state_dir.resolve()
+        self._node = node
         self._properties = self.state_dir / "server.properties"
         self._cluster_id = self.state_dir / "cluster.id"
         self.log = self.state_dir / "kafka.log"
@@ -109,7 +136,8 @@ class KafkaBroker:
         java, classpath = find_java(), os.pathsep.join(map(str, kafka_classpath(self._progress)))
         self.state_dir.mkdir(parents=True, exist_ok=True)
         # Written anew each time, as this version has them. The ports stay, for clients.
-        self._write_properties(self._ports() or _free_ports(2))
+        own = list(self._node.ports) if self._node else self._ports()
+        self._write_properties(own or free_ports(2))
         if not self._cluster_id.exists():
             self._format(java, classpath)
         if self.log.exists():
@@ -134,10 +162,10 @@ class KafkaBroker:
         for _ in range(PORT_ATTEMPTS):
             if self._answers():
                 return
-            if not self._port_taken():
+            if self._node or not self._port_taken():
                 break
             # Somebody took the port since it was chosen, or since the broker last ran.
-            self._write_properties(_free_ports(2))
+            self._write_properties(free_ports(2))
             self.launch()
         raise SandboxError(
             f"Kafka ended while it was starting; the end of {self.log}:\n{processes.tail(self.log)}"
@@ -172,17 +200,17 @@ class KafkaBroker:
 
     def _write_properties(self, ports: list[int]) -> None:
         port, controller_port = ports
-        self._properties.write_text(
-            _PROPERTIES.format(host=HOST, port=port, controller_port=controller_port)
-        )
+        lines = [_PROPERTIES.format(host=HOST, port=port, controller_port=controller_port)]
+        if self._node:
+            lines += [f"{name}={value}\n" for name, value in self._node.settings.items()]
+        self._properties.write_text("".join(lines))
 
     def _port_taken(self) -> bool:
         return "Address already in use" in self.log.read_text(errors="replace")
 
     def _format(self, java: Path, classpath: str) -> None:
         shutil.rmtree(self.state_dir / "data", ignore_errors=True)  # of a format that did not end
-        # Kafka's form of a UUID; a leading dash would read as an option.
-        cluster_id = "k" + urlsafe_b64encode(uuid.uuid4().bytes).decode()[1:22]
+        cluster_id = self._node.cluster_id if self._node else new_cluster_id()
         result = subprocess.run(
             [
                 *(str(java), "-XX:TieredStopAtLevel=1", "-cp", classpath),
@@ -224,6 +252,11 @@ class KafkaBroker:
         return bool(metadata.brokers) and metadata.cluster_id == self._cluster_id.read_text()
 
 
+def new_cluster_id() -> str:
+    """Return a UUID in Kafka's form, without a leading dash, which would read as an option."""
+    return "k" + urlsafe_b64encode(uuid.uuid4().bytes).decode()[1:22]
+
+
 def _listens(address: str) -> bool:
     host, _, port = address.rpartition(":")
     try:
@@ -233,7 +266,7 @@ def _listens(address: str) -> bool:
         return False
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     """Return ports that are free now, all different."""
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]

@@ -15,8 +15,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from fairlead.followers import aiokafka, kafka_python
-from fairlead.followers.follower import FollowerStatus
+from confluent_kafka import Message
+
+from fairlead.followers import aiokafka, confluent, kafka_python
+from fairlead.followers.follower import FollowerStatus, FollowOptions
 
 
 class Notes:
@@ -33,6 +35,11 @@ class Notes:
         """Note messages; they stand in the file when this returns."""
         for records in batches:
             self._messages.writelines(f"{r.partition} {r.value.decode()}\n" for r in records)
+        self._messages.flush()
+
+    def read_message(self, message: Message) -> None:
+        """Note one message of confluent-kafka's; it stands in the file when this returns."""
+        self._messages.write(f"{message.partition()} {(message.value() or b'').decode()}\n")
         self._messages.flush()
 
     def state(self, owned: Iterable[tuple[str, int]], status: FollowerStatus) -> None:
@@ -76,6 +83,32 @@ async def run_aiokafka(topic: str, configs: dict[str, Any], notes: Notes) -> Non
     await consumer.stop()
 
 
+def run_confluent(topic: str, configs: dict[str, Any], notes: Notes) -> None:
+    """Read with confluent-kafka until told to stop; names of settings are kafka-python's."""
+    options = FollowOptions(
+        plan_topic=configs.pop("plan_topic"), rejoin_jitter_s=configs.pop("rejoin_jitter_s")
+    )
+    refresh_ms = configs.pop("metadata_max_age_ms")
+    consumer = confluent.PlanConsumer(
+        {
+            **{name.replace("_", "."): value for name, value in configs.items()},
+            "topic.metadata.refresh.interval.ms": refresh_ms,
+            "enable.auto.offset.store": False,  # what is noted is stored, below
+        },
+        options=options,
+        pin_topic=f"{options.plan_topic}-pins",
+    )
+    consumer.subscribe([topic])
+    while not notes.stopping:
+        message = consumer.poll(0.1)
+        if message is not None and message.error() is None:
+            notes.read_message(message)
+            consumer.store_offsets(message)
+        owned = [(one.topic, one.partition) for one in consumer.assignment()]
+        notes.state(owned, consumer.status())
+    consumer.close()
+
+
 def main(raw: str) -> None:
     """Run one worker."""
     task = json.loads(raw)
@@ -86,6 +119,8 @@ def main(raw: str) -> None:
     notes = Notes(folder)
     if task["client"] == "aiokafka":
         asyncio.run(run_aiokafka(task["topic"], task["configs"], notes))
+    elif task["client"] == "confluent-kafka":
+        run_confluent(task["topic"], task["configs"], notes)
     else:
         run_kafka_python(task["topic"], task["configs"], notes)
 

@@ -36,6 +36,7 @@ WEIGHTS = {
         pytest.param(("kafka-python", {}), id="kafka-python"),
         pytest.param(("kafka-python", {"cooperative": True}), id="kafka-python cooperative"),
         pytest.param(("aiokafka", {}), id="aiokafka"),
+        pytest.param(("confluent-kafka", {}), id="confluent-kafka"),
     ]
 )
 def storm(
@@ -82,9 +83,10 @@ def test_storm_loses_nothing_and_always_settles(storm: Storm, pytestconfig: Any)
     twice = {number: by for number, by in readers.items() if by.total() > 1}
     excused = {number for number, by in twice.items() if by.keys() & storm.harmed}
     log.warning(
-        "%s, %s: %d events, %d messages, none lost, %d read twice, all but %d around members that "
-        "died or were fenced (%d of them); settled in %.1f s as a rule, %.1f s at most",
+        "%s %s, %s: %d events, %d messages, none lost, %d read twice, all but %d around members "
+        "that died or were fenced (%d of them); settled in %.1f s as a rule, %.1f s at most",
         storm.client,
+        storm.configs,
         storm.history[0],
         len(storm.history) - 1,
         storm.sent,

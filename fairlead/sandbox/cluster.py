@@ -1,0 +1,70 @@
+"""Several Kafka brokers that form one cluster, for what a single one cannot show.
+
+Belongs here: how the nodes know each other, starting and stopping them together. Does not: one
+node's process (`kafka`). A sandbox itself has one broker.
+"""
+
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from fairlead.sandbox.kafka import HOST, ClusterNode, KafkaBroker, free_ports, new_cluster_id
+
+NODES: Final = 3
+
+
+class KafkaCluster:
+    """Three brokers, each also a controller; every record is on all of them, two must have it.
+
+    A context manager that starts the cluster and stops it.
+
+    Parameters
+    ----------
+    state_dir
+        Where the nodes keep their data, a directory each. New each time.
+    """
+
+    def __init__(self, state_dir: Path) -> None:
+        ports = free_ports(2 * NODES)
+        pairs = list(zip(ports[::2], ports[1::2], strict=True))
+        voters = ",".join(f"{n}@{HOST}:{pair[1]}" for n, pair in enumerate(pairs, start=1))
+        cluster_id = new_cluster_id()
+        common = {
+            "controller.quorum.voters": voters,
+            "default.replication.factor": "3",
+            "min.insync.replicas": "2",
+            "offsets.topic.replication.factor": "3",
+            "transaction.state.log.replication.factor": "3",
+            "transaction.state.log.min.isr": "2",
+        }
+        self.brokers = {
+            number: KafkaBroker(
+                state_dir / str(number),
+                node=ClusterNode(cluster_id, pair, {**common, "node.id": str(number)}),
+            )
+            for number, pair in enumerate(pairs, start=1)
+        }
+        self.bootstrap_servers = ",".join(f"{HOST}:{port}" for port, _ in pairs)
+
+    def __enter__(self) -> Self:
+        try:
+            for broker in self.brokers.values():
+                broker.launch()
+            for broker in self.brokers.values():
+                broker.wait_ready()
+        except BaseException:
+            self._stop()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._stop()
+
+    def _stop(self) -> None:
+        for broker in self.brokers.values():
+            broker.kill()
