@@ -6,8 +6,8 @@ tell each other; `plan_cache` and `plan_reader` keep the last good plan at hand;
 when a new plan is worth a rebalance; `follower` carries one consumer through its rebalances. None
 of these knows a client library. Modules named after one make consumers of them.
 
-confluent-kafka has no assignors, and its members agree among themselves: `roll_call` holds the rules
-of that, `pins` and `pin_listener` the log they agree through, `caller` one member's part in it.
+confluent-kafka has no assignors; its members agree among themselves: `roll_call` holds the rules of
+that, `pins` and `pin_listener` the log they agree through, `caller` one member's part in it.
 
 Beside plans: `direct` and `lags` let the assignors decide alone (`kafka_python_assignors`,
 `aiokafka_assignors`), `holdings` tells what a rebalance truly takes (`kafka_python_cleanup`,
