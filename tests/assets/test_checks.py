@@ -138,7 +138,7 @@ def test_plan_in_order_passes_both_checks(
     ("shares", "subscriptions", "named"),
     [
         ({"orders-1": [0], "orders-2": [1]}, {}, "t0-2"),
-        (SOUND, {"orders-2": ("another",)}, "t0-1"),
+        (SOUND, {"orders-2": ("another",)}, "'t0', which it does not read"),
     ],
     ids=["no owner", "owner without a subscription"],
 )
