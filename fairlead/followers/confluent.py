@@ -18,7 +18,7 @@ import logging
 import struct
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 from confluent_kafka import Consumer, Message, TopicPartition
 
@@ -168,6 +168,9 @@ class PlanConsumer(Consumer):
         super().unsubscribe()
         super().close()
         self._caller.close()
+
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()

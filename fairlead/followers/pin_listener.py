@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException
 
-from fairlead.followers.pins import PinLog, cause_of, ensure_pin_topic
+from fairlead.followers.pins import PinLog, cause_of, check_pin_topic, create_pin_topic
 
 log = logging.getLogger(__name__)
 
@@ -47,6 +47,7 @@ class PinListener:
         self._connection = connection
         self._log: PinLog | None = None
         self._retry_at = 0.0
+        self._checked = False
 
     @property
     def log(self) -> PinLog | None:
@@ -93,6 +94,9 @@ class PinListener:
         try:
             self._log = PinLog.open(self._group, self._connection, self.topic, timeout_s=REQUEST_S)
             self.problem = None
+            if not self._checked:
+                check_pin_topic(self._connection, self.topic, timeout_s=REQUEST_S)
+                self._checked = True
         except KafkaException as error:
             cause = cause_of(error)
             self._complain(cause.str())
@@ -101,7 +105,7 @@ class PinListener:
 
     def _create_topic(self) -> None:
         try:
-            ensure_pin_topic(self._connection, self.topic, timeout_s=2 * REQUEST_S)
+            create_pin_topic(self._connection, self.topic, timeout_s=2 * REQUEST_S)
         except KafkaException as error:
             self._complain(cause_of(error).str())
 

@@ -178,13 +178,13 @@ class PinLog:
         self._tail.close()
 
 
-def ensure_pin_topic(connection: Mapping[str, Any], topic: str, *, timeout_s: float = 10.0) -> None:
-    """Create the pin topic unless it exists; check that it is not compacted.
+def create_pin_topic(connection: Mapping[str, Any], topic: str, *, timeout_s: float = 10.0) -> None:
+    """Create the pin topic unless it exists.
 
     Raises
     ------
     ConfigurationError
-        It is compacted, or it may not be created.
+        It may not be created.
     KafkaException
         No broker answers in time.
     """
@@ -202,12 +202,25 @@ def ensure_pin_topic(connection: Mapping[str, Any], topic: str, *, timeout_s: fl
             ) from error
         if code != KafkaError.TOPIC_ALREADY_EXISTS:
             raise
+    except TimeoutError as error:
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT)) from error  # noqa: SLF001
+
+
+def check_pin_topic(connection: Mapping[str, Any], topic: str, *, timeout_s: float = 10.0) -> None:
+    """Check that the pin topic is not compacted, where its settings may be read.
+
+    Raises
+    ------
+    ConfigurationError
+        It is compacted.
+    """
+    admin = AdminClient(dict(connection))
     resource = ConfigResource(ResourceType.TOPIC, topic)
     try:
         config = admin.describe_configs([resource], request_timeout=timeout_s)[resource].result(
             timeout_s + 1
         )
-    except KafkaException as error:
+    except (KafkaException, TimeoutError) as error:
         log.debug("The settings of pin topic %s cannot be read: %s", topic, error)
         return
     if "compact" in (config["cleanup.policy"].value or ""):

@@ -13,7 +13,6 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from fairlead.errors import ConfigurationError
 from fairlead.followers.confluent import PlanConsumer
 from fairlead.followers.follower import FollowOptions
-from fairlead.followers.pins import ensure_pin_topic
 from fairlead.plans.document import record_headers
 from fairlead.sandbox import Services
 from tests.fairlead.followers.helpers import make_plan
@@ -126,12 +125,16 @@ def test_pattern_is_refused(new_consumer: NewConsumer) -> None:
 
 @pytest.mark.kafka
 def test_compacted_pin_topic_is_refused(
-    services: Services, kafka_topic: Callable[..., str]
+    services: Services, unique_name: str, kafka_topic: Callable[..., str]
 ) -> None:
     """Compaction would remove the record that decides."""
-    topic = kafka_topic(config={"cleanup.policy": "compact"})
-    with pytest.raises(ConfigurationError, match="compaction"):
-        ensure_pin_topic({"bootstrap.servers": services.bootstrap_servers}, topic)
+    pin_topic = kafka_topic(config={"cleanup.policy": "compact"})
+    config = {"bootstrap.servers": services.bootstrap_servers, "group.id": unique_name}
+    with (
+        PlanConsumer(config, pin_topic=pin_topic) as consumer,
+        pytest.raises(ConfigurationError, match="compaction"),
+    ):
+        consumer.subscribe(["t"])
 
 
 @pytest.mark.kafka
