@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from subprocess import Popen
+from subprocess import Popen, TimeoutExpired
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
@@ -30,6 +30,7 @@ PLAN_TIMEOUT_S = 180.0
 ADOPT_TIMEOUT_S = 60.0
 DRAIN_TIMEOUT_S = 120.0
 POLL_S = 0.1
+STOP_GRACE_S = 5.0
 
 DAGSTER_STEP = re.compile(r'Started execution of step "(\w+)"')
 
@@ -231,4 +232,8 @@ def _matches(owned: Ownership, plan: PlanDocument) -> bool:
 def _end(process: Popen[bytes]) -> None:
     if process.poll() is None:
         process.terminate()
-        process.wait()
+        try:
+            process.wait(STOP_GRACE_S)
+        except TimeoutExpired:  # in the middle of a Spark job, say
+            process.kill()
+            process.wait()
