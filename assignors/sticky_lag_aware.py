@@ -8,7 +8,6 @@ import numpy as np
 
 from assignors import flow, options
 from assignors.assignment import Assignment
-from assignors.evening import choose_by_load
 from assignors.filling import fill
 from assignors.ledger import NO_LIMIT, Ledger, Limits
 from assignors.path import Goal, Path
@@ -125,7 +124,7 @@ def _start(
         even = sticky(problem).owner
         evened = int(((even != problem.owner) & (problem.owner >= 0)).sum())
         if max_moves is None or evened <= max_moves:
-            ledger = Ledger(problem, choose_by_load(problem, even, weights), weights, limits)
+            ledger = Ledger(problem, even, weights, limits)
     if goal.bound:
         # What had no owner costs nothing to place better.
         for _ in relieve(ledger, problem.owner < 0, target=goal.renewed):
