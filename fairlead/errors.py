@@ -10,7 +10,6 @@
     ├── StoreUnavailableError Postgres does not answer in time: worth a retry
     ├── GroupError            one consumer group cannot be read; others are not affected
     └── PlanStateError        a transition the life of a plan does not have
-        ├── StalePlanError    the group no longer is what the plan was made for
         └── TamperedPlanError stored bytes, their hash and the approval do not agree
 
 The assignors, which know nothing of this package, raise `assignors.problem.InvalidProblemError`, a
@@ -50,10 +49,6 @@ class GroupError(FairleadError):
 
 class PlanStateError(FairleadError):
     """A transition that the life of a plan does not have."""
-
-
-class StalePlanError(PlanStateError):
-    """The group no longer has the members, subscriptions or partitions the plan was made for."""
 
 
 class TamperedPlanError(PlanStateError):
