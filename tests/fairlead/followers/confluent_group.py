@@ -22,6 +22,8 @@ from tests.fairlead.followers.helpers import eventually, make_plan
 
 WORKER = Path(__file__).with_name("confluent_worker.py")
 SESSION_S = 3.0
+#: A process that was frozen hears of its generation's end with librdkafka's next heartbeat.
+THAW_S = 1.0
 Partition = tuple[str, int]
 
 
@@ -33,6 +35,7 @@ class Interval:
     partitions: set[Partition]
     begin: float
     end: float = float("inf")
+    read: int = 0
 
 
 @dataclass
@@ -43,6 +46,7 @@ class Worker:
     journal: Path
     process: subprocess.Popen[bytes]
     halted_at: float | None = None
+    thawed_at: float | None = None
     ended_at: float | None = None
     fenced: bool = False
     offset: int = 0
@@ -74,11 +78,12 @@ class Worker:
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal, and note what it does to the process."""
+        before = time.monotonic()
         self.process.send_signal(number)
         if number is signal.SIGSTOP:
             self.halted_at = time.monotonic()
         elif number is signal.SIGCONT:
-            self.halted_at = None
+            self.halted_at, self.thawed_at = None, before
         elif number is signal.SIGKILL:
             self.ended_at = time.monotonic()
             self.process.wait(timeout=30)
@@ -95,13 +100,20 @@ class Worker:
         return self.journal.with_suffix(".log").read_text()[-6000:]
 
     def intervals(self) -> Iterator[Interval]:
-        """Yield when it took what for its own; a frozen process cannot act."""
+        """Yield when it took what for its own; a frozen process cannot act.
+
+        One that was frozen on the point of owning goes on to own, as any Kafka consumer would,
+        until it hears of its generation's end: left out where it gave up at once, nothing read.
+        """
         current: Interval | None = None
         for event in self.events():
+            if event["event"] == "message" and current is not None:
+                current.read += 1
             if event["event"] in {"own", "release", "lost", "closed"}:
                 if current is not None:
                     current.end = event["at"]
-                    yield current
+                    if not self._is_afterthought(current):
+                        yield current
                 current = None
             if event["event"] == "own":
                 share = {(t, p) for t, p in event["partitions"]}
@@ -110,6 +122,15 @@ class Worker:
             ends = [t for t in (self.halted_at, self.ended_at) if t is not None]
             current.end = min(ends, default=float("inf"))
             yield current
+
+    def _is_afterthought(self, interval: Interval) -> bool:
+        thawed_at = self.thawed_at
+        return (
+            thawed_at is not None
+            and thawed_at < interval.begin
+            and interval.end < thawed_at + THAW_S
+            and interval.read == 0
+        )
 
 
 class ConfluentGroup:
