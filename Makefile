@@ -27,7 +27,7 @@ dev: install
 	$(BIN)/fairlead dev
 
 test: install
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses 2 --dist loadgroup
 
 check: install
 	$(BIN)/ruff check .

@@ -1,10 +1,13 @@
 """What tests share: one embedded Kafka and Postgres and one Spark session a run.
 
-Each is started when the first test asks for it, so that tests which need none start none.
+Each is started when the first test asks for it, so that tests which need none start none. Where
+pytest-xdist runs tests in several processes, these share the services; tests of one file stay
+together, and all that need Spark, since a session belongs to its process.
 Belongs here: fixtures that several test folders use. Does not: fixtures of one folder.
 """
 
 import os
+import shutil
 import sys
 import tempfile
 import uuid
@@ -29,6 +32,34 @@ if TYPE_CHECKING:
 UNKNOWN_TOPIC = KafkaError.UNKNOWN_TOPIC_OR_PART  # the test deleted it itself
 SPARK = SparkSettings(master="local[2]", properties={"spark.sql.shuffle.partitions": "2"})
 KafkaTopic = Callable[..., str]
+#: Names the folder of the run's services to the processes that run its tests.
+SERVICES_FOLDER = "TEST_SERVICES_FOLDER"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose a folder for the services.
+
+    It is not pytest's: as root, each start of pytest closes the folder of all its runs to other
+    users, and Postgres, which is one then, loses its data.
+    """
+    if not hasattr(config, "workerinput"):
+        os.environ[SERVICES_FOLDER] = tempfile.mkdtemp(prefix="fairlead-")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Stop the services, if a test has started them."""
+    if not hasattr(config, "workerinput"):
+        folder = Path(os.environ.pop(SERVICES_FOLDER))
+        Sandbox(folder).stop()
+        shutil.rmtree(folder)
+
+
+@pytest.hookimpl(tryfirst=True)  # xdist reads the marks when its turn comes
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Say which tests stay in one process."""
+    for item in items:
+        group = "spark" if item.get_closest_marker("spark") else str(item.path)
+        item.add_marker(pytest.mark.xdist_group(group))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -50,16 +81,11 @@ def _own_surroundings() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def sandbox() -> Iterator[Sandbox]:
-    """Return the run's sandbox, running.
-
-    Its folder is not pytest's: as root, each start of pytest closes the folder of all its runs to
-    other users, and Postgres, which is one then, loses its data.
-    """
-    with tempfile.TemporaryDirectory(prefix="fairlead-") as folder:
-        sandbox = Sandbox(Path(folder))
-        with sandbox:
-            yield sandbox
+def sandbox() -> Sandbox:
+    """Return the run's sandbox, running."""
+    sandbox = Sandbox(Path(os.environ[SERVICES_FOLDER]))
+    sandbox.start()
+    return sandbox
 
 
 @pytest.fixture(scope="session")
