@@ -13,8 +13,9 @@ from assets.candidate_plans import candidate_plans
 from assets.presentation import ROWS, percent, shown, table
 from assets.resources import SettingsResource, SparkResource, StoreResource
 from assets.steps import snapshots_of, step
-from fairlead.plans.approval import ApprovalDecision, PlanFacts, decide
+from fairlead.plans.approval import ApprovalDecision
 from fairlead.plans.as_problem import Ownership, planned
+from fairlead.plans.automatic import approve_by_policy
 from fairlead.plans.choice import improvement
 from fairlead.plans.consumers import changes
 from fairlead.plans.drafting import SnapshotTables, decisions, ownership
@@ -23,8 +24,6 @@ from fairlead.spark.recent import Recent
 from fairlead.spark.warehouse import Warehouse
 from fairlead.store.plans import PlanStore
 from fairlead.store.records import NoPlan, PlanDraft, StoredDecision
-
-APPROVER = "policy"
 
 
 @dataclass(frozen=True)
@@ -104,26 +103,9 @@ def _approve(
     """Approve a proposed plan if its policy allows; returns the policy's answer."""
     if not isinstance(decision, PlanDraft) or stored.plan is None:
         return ApprovalDecision(approved=False, reason="")
-    if stored.plan.state != "proposed":  # a step that is repeated
-        return ApprovalDecision(approved=True, reason=f"{stored.plan.state} before")
-    answer = decide(
-        policy.approval,
-        PlanFacts(
-            moved=decision.predicted["moved"],
-            placed=decision.predicted["placed"],
-            improvement=improvement(decision.observed or {}, decision.predicted),
-            statuses=statuses,
-        ),
+    return approve_by_policy(
+        plans, decision, stored.plan, policy=policy, statuses=statuses, now=datetime.now(UTC)
     )
-    if answer.approved:
-        plans.approve(
-            stored.group,
-            stored.plan.version,
-            sha256=stored.plan.sha256,
-            actor=APPROVER,
-            reason=answer.reason,
-        )
-    return answer
 
 
 def _metadata(outcomes: Sequence[Outcome]) -> dict[str, Any]:

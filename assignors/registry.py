@@ -57,10 +57,27 @@ def check_options(name: str, options: Mapping[str, Any]) -> None:
     InvalidProblemError
         The message lists what there is.
     """
-    if name not in ASSIGNORS:
-        raise InvalidProblemError(f"assignor: {name!r} is none of {', '.join(ASSIGNORS)}")
-    _, *known = inspect.signature(ASSIGNORS[name]).parameters
+    known = option_defaults(name)
     for option in options:
         if option not in known:
             has = ", ".join(known) or "none"
             raise InvalidProblemError(f"options.{option}: {name} has no such option (has: {has})")
+
+
+def option_defaults(name: str) -> dict[str, Any]:
+    """Return the options an assignor has, with what holds where they are not given.
+
+    Raises
+    ------
+    InvalidProblemError
+        There is no such assignor.
+
+    Examples
+    --------
+    >>> option_defaults("lag-aware"), option_defaults("sticky-lag-aware")["band"]
+    ({}, 0.05)
+    """
+    if name not in ASSIGNORS:
+        raise InvalidProblemError(f"assignor: {name!r} is none of {', '.join(ASSIGNORS)}")
+    _, *known = inspect.signature(ASSIGNORS[name]).parameters.values()
+    return {option.name: option.default for option in known}

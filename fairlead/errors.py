@@ -10,6 +10,7 @@
     ├── StoreUnavailableError Postgres does not answer in time: worth a retry
     ├── GroupError            one consumer group cannot be read; others are not affected
     └── PlanStateError        a transition the life of a plan does not have
+        ├── StalePlanError    the group is no longer what the plan was made for
         └── TamperedPlanError stored bytes, their hash and the approval do not agree
 
 The assignors, which know nothing of this package, raise `assignors.problem.InvalidProblemError`, a
@@ -49,6 +50,10 @@ class GroupError(FairleadError):
 
 class PlanStateError(FairleadError):
     """A transition that the life of a plan does not have."""
+
+
+class StalePlanError(PlanStateError):
+    """The group is no longer what the plan was made for: its members, subscriptions, partitions."""
 
 
 class TamperedPlanError(PlanStateError):

@@ -1,21 +1,48 @@
 """Policies: which groups are planned, by which assignor, and what may be published unasked.
 
 Belongs here: what `fairlead.toml` says of groups, and which rule holds for one. Does not: carrying
-a decision out (`fairlead.plans`).
+a decision out (`fairlead.plans`), nor saying which rule decides (`fairlead.plans.explanation`).
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from fnmatch import fnmatchcase
-from typing import Any, Literal
+from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    field_validator,
+    model_validator,
+)
+
+from assignors.problem import InvalidProblemError, Problem
+from assignors.registry import ASSIGNORS, assign, option_defaults
+from fairlead.hours import parse_hours, time_zone
+from fairlead.toml_lines import WrongAt
 
 #: What stands for any characters in a shell pattern; [!]] is a set too.
 _WILDCARDS = re.compile(r"[*?]|\[!?.[^]]*\]", re.DOTALL)
 
+#: Keys of a policy that are options of each assignor that has one of this name.
+SHARED_OPTIONS: Final = ("horizon", "band", "max_moves")
+
 Status = Literal["OK", "WARN", "STALL", "STOP", "REWIND", "DATA_LOSS"]
+#: ISO 8601 (PT6H) or seconds.
+Duration = Annotated[timedelta, Field(gt=timedelta(0))]
+
+
+def _checked_hours(text: str) -> str:
+    parse_hours(text)
+    return text
+
+
+def _checked_zone(name: str) -> str:
+    time_zone(name)
+    return name
 
 
 class _Rule(BaseModel):
@@ -39,13 +66,19 @@ class Approval(_Rule):
     forbidden_statuses: tuple[Status, ...] = Field(
         default=("STOP", "DATA_LOSS"), description="No partition of the group has one of these."
     )
+    hours: tuple[Annotated[str, AfterValidator(_checked_hours)], ...] = Field(
+        default=(), description='When: ["22:00-06:00"], by the clock of `time_zone`; none: always.'
+    )
+    time_zone: Annotated[str, AfterValidator(_checked_zone)] = Field(
+        default="UTC", description="An IANA time zone, such as Europe/Berlin."
+    )
 
 
 class Policy(_Rule):
     """How the groups that match a pattern are planned.
 
     The most specific pattern that matches decides: the one with the most literal characters, the
-    earlier one where these are equal.
+    earlier one where these are equal. It decides alone: nothing is taken from the others.
     """
 
     groups: str = Field(default="*", description="A shell pattern over group ids: orders-*")
@@ -53,13 +86,34 @@ class Policy(_Rule):
         default=None,
         description="Plan all matching groups in one cohort of this name; default: each its own.",
     )
+    cadence: Duration | None = Field(
+        default=None,
+        description="Planned once in each stretch of this length; default: at every tick of the "
+        "schedule.",
+    )
     assignors: tuple[str, ...] = Field(
         default=("sticky-lag-aware", "lag-aware", "sticky", "fair", "roundrobin", "range"),
         min_length=1,
         description="Candidates, each computed on the same snapshot.",
     )
+    horizon: Annotated[timedelta, Field(ge=timedelta(0))] | None = Field(
+        default=None, description="How far ahead work is predicted: lag + arrival rate x horizon."
+    )
+    band: float | None = Field(
+        default=None,
+        ge=0.0,
+        description="Nothing moves for load while the heaviest member is at most this share above "
+        "the lower bound.",
+    )
+    max_moves: int | None = Field(
+        default=None,
+        ge=0,
+        description="A plan moves so many owned partitions at most: told to the assignors that "
+        "can heed it; the candidates of others that move more are passed over.",
+    )
     options: dict[str, dict[str, Any]] = Field(
-        default_factory=dict, description="Assignor name to its options."
+        default_factory=dict,
+        description="Assignor name to its options; they go over `horizon`, `band`, `max_moves`.",
     )
     choose: Literal["first", "lightest"] = Field(
         default="first",
@@ -73,14 +127,75 @@ class Policy(_Rule):
         description="Below this share the answer is 'no change': the heaviest member's load must "
         "fall by it, unless a partition lacks an owner.",
     )
+    cooldown: Duration | None = Field(
+        default=None,
+        description="After a plan was published or retired the answer is 'no change' for so long, "
+        "unless a partition lacks an owner.",
+    )
     auto_offset_reset: Literal["earliest", "latest"] = Field(
         default="earliest",
         description="The consumers' auto.offset.reset: the lag of a partition without a commit.",
     )
-    expires_after: timedelta | None = Field(
-        default=None, gt=timedelta(0), description="ISO 8601 (PT6H) or seconds; default: never."
+    expires_after: Duration | None = Field(
+        default=None, description="ISO 8601 (PT6H) or seconds; default: never."
+    )
+    four_eyes: bool = Field(
+        default=False, description="Whoever approves is not who proposed, as the database knows."
     )
     approval: Approval = Approval()
+
+    @field_validator("assignors")
+    @classmethod
+    def _known_assignors(cls, assignors: tuple[str, ...]) -> tuple[str, ...]:
+        for name in assignors:
+            option_defaults(name)  # raises where there is no such assignor
+        return assignors
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        """Refuse what cannot be done before any group is planned by it."""
+        for name, options in self.options.items():
+            if name not in ASSIGNORS:
+                raise WrongAt(f"there is no assignor {name!r}", "options", name)
+            for option, value in options.items():
+                _check_option(name, option, value)
+        for key in ("horizon", "band"):
+            if getattr(self, key) is not None and not any(
+                key in option_defaults(name) for name in self.assignors
+            ):
+                raise WrongAt(f"no assignor of this policy has the option {key}", key)
+        if self.four_eyes and self.approval.automatic:
+            raise WrongAt(
+                "the policy cannot be the second pair of eyes: four_eyes asks for a person, "
+                "automatic for none",
+                "four_eyes",
+            )
+        return self
+
+    def assignor_options(self, name: str) -> dict[str, Any]:
+        """Return the options an assignor is run with: its own over those of the policy.
+
+        Examples
+        --------
+        >>> policy = Policy(max_moves=20, band=0.1, options={"sticky-lag-aware": {"band": 0.2}})
+        >>> policy.assignor_options("sticky-lag-aware"), policy.assignor_options("fair")
+        ({'band': 0.2, 'max_moves': 20}, {})
+        """
+        known = option_defaults(name)
+        shared = {key: getattr(self, key) for key in SHARED_OPTIONS if key in known}
+        if shared.get("horizon") is not None:
+            shared["horizon"] = shared["horizon"].total_seconds()
+        given = {key: value for key, value in shared.items() if value is not None}
+        return given | self.options.get(name, {})
+
+
+def _check_option(assignor: str, option: str, value: Any) -> None:
+    """Ask the assignor itself, which knows its options and the values that they can have."""
+    try:
+        assign(assignor, Problem.of({}, {}), **{option: value})
+    except InvalidProblemError as error:
+        message = str(error).removeprefix(f"options.{option}: ")
+        raise WrongAt(message, "options", assignor, option) from None
 
 
 class Discovery(_Rule):
@@ -106,8 +221,28 @@ def policy_for(group: str, policies: Iterable[Policy]) -> Policy:
     'orders-*'
     """
     matching = [policy for policy in policies if fnmatchcase(group, policy.groups)]
-    return max(matching, key=_specificity, default=Policy())
+    return max(matching, key=specificity, default=Policy())
 
 
-def _specificity(policy: Policy) -> int:
+def ranked(group: str, policies: Sequence[Policy]) -> list[tuple[int, Policy]]:
+    """Return the policies that match a group, the one that decides first.
+
+    Each comes with its place in the file, counted from 1.
+
+    Examples
+    --------
+    >>> rules = [Policy(groups="*"), Policy(groups="orders-*"), Policy(groups="audit")]
+    >>> [(place, policy.groups) for place, policy in ranked("orders-eu", rules)]
+    [(2, 'orders-*'), (1, '*')]
+    """
+    matching = [
+        (place, policy)
+        for place, policy in enumerate(policies, 1)
+        if fnmatchcase(group, policy.groups)
+    ]
+    return sorted(matching, key=lambda found: -specificity(found[1]))
+
+
+def specificity(policy: Policy) -> int:
+    """Return how many literal characters a policy's pattern has."""
     return len(_WILDCARDS.sub("", policy.groups))

@@ -6,6 +6,7 @@ plan for which group (`policy`). A nested name takes two underscores:
 """
 
 import os
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -17,8 +18,8 @@ from pydantic import (
     Field,
     SecretStr,
     ValidationError,
-    field_validator,
 )
+from pydantic_core import ErrorDetails
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -27,9 +28,9 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from assignors.registry import check_options
 from fairlead.errors import ConfigurationError
 from fairlead.policy import Discovery, Policy
+from fairlead.toml_lines import WrongAt, line_of
 
 CONFIG_VARIABLE: Final = "FAIRLEAD_CONFIG"
 #: Variables that are no settings: where settings and downloads are.
@@ -118,15 +119,6 @@ class Settings(BaseSettings):
     discovery: Discovery = Discovery()
     policies: tuple[Policy, ...] = ()
 
-    @field_validator("policies")
-    @classmethod
-    def _known_assignors(cls, policies: tuple[Policy, ...]) -> tuple[Policy, ...]:
-        """Refuse assignors and options that do not exist before any group is planned by them."""
-        for policy in policies:
-            for name in {**dict.fromkeys(policy.assignors), **policy.options}:
-                check_options(name, policy.options.get(name, {}))
-        return policies
-
     @property
     def warehouse_path(self) -> str:
         """Where Parquet snapshots are written; every Spark executor must reach it."""
@@ -152,7 +144,8 @@ def load_settings(**overrides: Any) -> Settings:
     Raises
     ------
     ConfigurationError
-        A setting is unknown or has a value it cannot have; the message names each, never its value.
+        A setting is unknown or has a value it cannot have. The message names each with the line of
+        the file or the variable where it is set, never its value.
     """
     path = _config_path()
     if CONFIG_VARIABLE in os.environ and not path.exists():
@@ -166,14 +159,35 @@ def load_settings(**overrides: Any) -> Settings:
         return Settings(**overrides)
     # `from None`: pydantic's own messages show the values, secrets among them.
     except ValidationError as error:
-        problems = "; ".join(
-            f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors()
-        )
-        raise ConfigurationError(f"Settings ({path}, FAIRLEAD_*): {problems}") from None
+        problems = "; ".join(_problem(path, problem) for problem in error.errors())
+        raise ConfigurationError(problems) from None
     except SettingsError as error:  # JSON in a variable that does not parse
         raise ConfigurationError(f"Settings (FAIRLEAD_*): {error}") from None
     except (OSError, ValueError) as error:  # TOML that cannot be read or does not parse
         raise ConfigurationError(f"{path}: {error}") from None
+
+
+def _problem(path: Path, problem: ErrorDetails) -> str:
+    """Say where a setting that is wrong was set, its key, and what is wrong."""
+    keys = [*problem["loc"]]
+    cause = problem.get("ctx", {}).get("error")
+    if isinstance(cause, WrongAt):
+        keys += cause.keys
+    what = problem["msg"].removeprefix("Value error, ")
+    return f"{_where(path, keys)}: {'.'.join(map(str, keys))}: {what}"
+
+
+def _where(path: Path, keys: Sequence[str | int]) -> str:
+    """Return the variable or the line of the file that sets a key; an argument has neither."""
+    line = line_of(path.read_text(), keys) if path.is_file() else None
+    return _variable(keys) or (f"{path}:{line}" if line else "Settings")
+
+
+def _variable(keys: Sequence[str | int]) -> str | None:
+    """Return the variable that sets a key, or something that it is part of."""
+    names = [f"FAIRLEAD_{'__'.join(map(str, keys[:end]))}" for end in range(1, len(keys) + 1)]
+    given = {name.upper(): name for name in os.environ}
+    return next((given[name.upper()] for name in names if name.upper() in given), None)
 
 
 def _config_path() -> Path:

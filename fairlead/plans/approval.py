@@ -6,8 +6,10 @@ Belongs here: weighing a plan against the policy's approval rules. Does not: rec
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import datetime
 
-from fairlead.policy import Approval
+from fairlead.hours import within
+from fairlead.policy import Approval, Policy
 
 
 @dataclass(frozen=True)
@@ -40,25 +42,40 @@ class ApprovalDecision:
     reason: str
 
 
-def decide(approval: Approval, facts: PlanFacts) -> ApprovalDecision:
+def decide(policy: Policy, facts: PlanFacts, now: datetime) -> ApprovalDecision:
     """Weigh a plan against a policy's approval rules.
 
     The improvement asked for does not bind a plan that places partitions without an owner: their
-    lag was nobody's load before, and must be somebody's after.
+    lag was nobody's load before, and must be somebody's after. Under `four_eyes` the answer is
+    always a person's.
+
+    Parameters
+    ----------
+    policy
+        The group's.
+    facts
+        Of the plan.
+    now
+        What the allowed hours are held against; time-zone-aware.
 
     Examples
     --------
+    >>> from datetime import UTC
+    >>> noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
     >>> facts = PlanFacts(moved=12, placed=0, improvement=0.4, statuses={"OK"})
-    >>> decide(Approval(automatic=True, max_moves=10), facts).reason
+    >>> decide(Policy(approval=Approval(automatic=True, max_moves=10)), facts, noon).reason
     'waits for a person: 12 partitions move, the policy allows 10'
-    >>> decide(Approval(automatic=True, max_moves=20), facts).approved
+    >>> decide(Policy(approval=Approval(automatic=True, max_moves=20)), facts, noon).approved
     True
     """
-    if not approval.automatic:
+    if policy.four_eyes:
+        reason = "waits for a person other than who proposed it: the policy asks for four eyes"
+        return ApprovalDecision(approved=False, reason=reason)
+    if not policy.approval.automatic:
         return ApprovalDecision(
             approved=False, reason="waits for a person: the policy approves nothing by itself"
         )
-    objections = _objections(approval, facts)
+    objections = _objections(policy.approval, facts, now)
     if objections:
         return ApprovalDecision(
             approved=False, reason=f"waits for a person: {'; '.join(objections)}"
@@ -66,7 +83,37 @@ def decide(approval: Approval, facts: PlanFacts) -> ApprovalDecision:
     return ApprovalDecision(approved=True, reason=f"approved by policy: {_merits(facts)}")
 
 
-def _objections(approval: Approval, facts: PlanFacts) -> list[str]:
+def requirements(policy: Policy) -> list[str]:
+    """Say what a plan needs to be approved, a sentence a condition.
+
+    Examples
+    --------
+    >>> requirements(Policy(four_eyes=True))
+    ['a person approves, as another database user than the one who proposed']
+    """
+    if policy.four_eyes:
+        return ["a person approves, as another database user than the one who proposed"]
+    if not policy.approval.automatic:
+        return ["a person approves"]
+    rules = policy.approval
+    conditions = []
+    if rules.max_moves is not None:
+        conditions.append(f"at most {_moves(rules.max_moves)}")
+    if rules.min_improvement:
+        fall = _percent(rules.min_improvement)
+        conditions.append(
+            f"the heaviest member's load falls by {fall} at least, unless partitions lack an owner"
+        )
+    if rules.forbidden_statuses:
+        conditions.append(f"no partition is in {' or '.join(rules.forbidden_statuses)}")
+    if rules.hours:
+        conditions.append(f"it is {_hours(rules)}")
+    if not conditions:
+        return ["nothing: the policy approves every plan by itself"]
+    return ["a person approves, or the policy by itself where all of this holds", *conditions]
+
+
+def _objections(approval: Approval, facts: PlanFacts, now: datetime) -> list[str]:
     objections = []
     if approval.max_moves is not None and facts.moved > approval.max_moves:
         objections.append(f"{_moves(facts.moved)}, the policy allows {approval.max_moves:,}")
@@ -78,7 +125,13 @@ def _objections(approval: Approval, facts: PlanFacts) -> list[str]:
     risky = sorted(set(facts.statuses) & set(approval.forbidden_statuses))
     if risky:
         objections.append(f"partitions are in {' and '.join(risky)}")
+    if approval.hours and not within(approval.hours, approval.time_zone, now):
+        objections.append(f"the policy approves at {_hours(approval)}")
     return objections
+
+
+def _hours(approval: Approval) -> str:
+    return f"{' or '.join(approval.hours)}, {approval.time_zone}"
 
 
 def _merits(facts: PlanFacts) -> str:

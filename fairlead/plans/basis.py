@@ -6,6 +6,7 @@ what follows from the answer (`publication`, `adoption`).
 
 from collections.abc import Collection, Iterable, Mapping
 
+from fairlead.kafka.gateway import LiveGroup
 from fairlead.plans.document import PlanDocument
 
 #: At most so many differences of one kind are named.
@@ -63,6 +64,12 @@ def differences(
         if partition_counts.get(topic, 0) != count
     ]
     return [*found, *resized[:NAMED], *_more(resized)]
+
+
+def differences_from(plan: PlanDocument, group: LiveGroup) -> list[str]:
+    """Compare a plan with its group as the gateway describes it; see `differences`."""
+    subscriptions = {member.name: member.topics for member in group.members}
+    return differences(plan, subscriptions, group.partition_counts)
 
 
 def _some(names: Iterable[str]) -> str:

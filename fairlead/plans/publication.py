@@ -13,7 +13,7 @@ from assignors.verifier import violations
 from fairlead.errors import InvalidPlanError
 from fairlead.kafka.gateway import LiveGroup
 from fairlead.plans.as_problem import assignment_of, planned, problem_of
-from fairlead.plans.basis import differences
+from fairlead.plans.basis import differences_from
 from fairlead.plans.document import Headers, PlanDocument, record_headers
 from fairlead.store.plans import PlanStore
 
@@ -26,8 +26,8 @@ class Sender(Protocol):
         """The topic."""
         ...
 
-    def publish(self, group: str, value: bytes, headers: Headers) -> tuple[int, int]:
-        """Send a plan and wait for all replicas; returns its partition and offset."""
+    def publish(self, group: str, value: bytes | None, headers: Headers) -> tuple[int, int]:
+        """Send a plan, or a tombstone, and wait for all replicas; returns partition and offset."""
         ...
 
 
@@ -101,8 +101,8 @@ def publish(
             return None
         plan = turn.plan.verify()
         _verify_assignment(plan)
-        refusal = "it has expired" if plan.expired(now) else _changes(plan, live(group))
-        if refusal:
+        different = ["it has expired"] if plan.expired(now) else differences_from(plan, live(group))
+        if refusal := "; ".join(different):
             turn.mark_stale(reason=refusal)
             return Published(group, plan.version, None, refusal)
         value = turn.plan.document
@@ -120,9 +120,3 @@ def _verify_assignment(plan: PlanDocument) -> None:
     broken = violations(problem, assignment_of(problem, planned(plan)))
     if broken:
         raise InvalidPlanError(f"group {plan.group}: version {plan.version}: {'; '.join(broken)}")
-
-
-def _changes(plan: PlanDocument, group: LiveGroup) -> str:
-    """Say in what the group differs from what the plan was made for; empty: in nothing."""
-    subscriptions = {member.name: member.topics for member in group.members}
-    return "; ".join(differences(plan, subscriptions, group.partition_counts))

@@ -96,4 +96,5 @@ def candidate_plans(
 
 
 def _rule(policy: Policy) -> tuple[list[str], str]:
-    return list(policy.assignors), json.dumps(policy.options)
+    options = {name: policy.assignor_options(name) for name in policy.assignors}
+    return list(policy.assignors), json.dumps(options)

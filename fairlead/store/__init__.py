@@ -6,14 +6,16 @@ by constraints and triggers; `PlanStore` is the planner's way in.
 """
 
 from fairlead.store.engine import create_store_engine
-from fairlead.store.plans import PlanStore, Publication
+from fairlead.store.plans import PlanStore
 from fairlead.store.records import NoPlan, PlanDraft, StoredDecision, StoredPlan
+from fairlead.store.turns import Publication, Retirement
 
 __all__ = [
     "NoPlan",
     "PlanDraft",
     "PlanStore",
     "Publication",
+    "Retirement",
     "StoredDecision",
     "StoredPlan",
     "create_store_engine",

@@ -10,12 +10,11 @@ those of `fairlead.store.engine.transaction`.
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
-from sqlalchemy import Connection, Engine, select, text
+from sqlalchemy import Engine, func, select, text
 from sqlalchemy.dialects.postgresql import insert
 
 from fairlead.errors import PlanStateError
@@ -28,15 +27,17 @@ from fairlead.store.decisions import (
 )
 from fairlead.store.engine import transaction
 from fairlead.store.lag import insert_lag
-from fairlead.store.models import METRICS, Balance, Plan, PlanAdoption
+from fairlead.store.models import METRICS, Balance, Plan, PlanAdoption, PlanEvent
 from fairlead.store.queries import (
     close_open_plans,
     find_plans,
     lock_group,
+    measured_lag,
     record_event,
     register_groups,
 )
-from fairlead.store.records import NoPlan, PlanDraft, StoredDecision, StoredPlan
+from fairlead.store.records import MeasuredLag, NoPlan, PlanDraft, StoredDecision, StoredPlan
+from fairlead.store.turns import Publication, Retirement
 
 
 class PlanStore:
@@ -174,6 +175,23 @@ class PlanStore:
         with transaction(self._engine) as connection:
             return find_plans(connection, Plan.state.in_(states), *wanted)
 
+    def last_changes(self, groups: Iterable[str]) -> dict[str, datetime]:
+        """Return when what a group is to follow last changed: a plan was published or retired."""
+        changes = (
+            select(PlanEvent.group_id, func.max(PlanEvent.at))
+            .where(
+                PlanEvent.group_id.in_(list(groups)), PlanEvent.state.in_(("published", "retired"))
+            )
+            .group_by(PlanEvent.group_id)
+        )
+        with transaction(self._engine) as connection:
+            return {row[0]: row[1] for row in connection.execute(changes)}
+
+    def newest_lag(self, group: str) -> MeasuredLag | None:
+        """Return what was last measured of a group's partitions; None: nothing was."""
+        with transaction(self._engine) as connection:
+            return measured_lag(connection, group)
+
     def unobserved(self, plans: Iterable[StoredPlan]) -> set[tuple[str, int]]:
         """Return (group, version) of the plans whose adoption was never recorded."""
         keys = {(plan.group, plan.version) for plan in plans}
@@ -203,7 +221,7 @@ class PlanStore:
         return [dict(row) for row in rows]
 
     @contextmanager
-    def publication(self, group: str) -> Iterator["Publication"]:
+    def publication(self, group: str) -> Iterator[Publication]:
         """Hold a group's lock while its approved plan is sent.
 
         Publishers of one group take turns, and nobody proposes or approves meanwhile. What the
@@ -214,6 +232,25 @@ class PlanStore:
             lock_group(connection, group)
             approved = find_plans(connection, Plan.group_id == group, Plan.state == "approved")
             yield Publication(connection, group, approved[0] if approved else None)
+
+    @contextmanager
+    def retirement(self, group: str) -> Iterator[Retirement]:
+        """Hold a group's lock while the tombstone of its published plan is sent.
+
+        What the `Retirement` records is committed when the block ends, and is lost where it raises:
+        the plan is then still published, and the next call sends the tombstone again.
+
+        Raises
+        ------
+        PlanStateError
+            The group has no published plan.
+        """
+        with transaction(self._engine) as connection:
+            lock_group(connection, group)
+            published = find_plans(connection, Plan.group_id == group, Plan.state == "published")
+            if not published:
+                raise PlanStateError(f"group {group} has no published plan to retire")
+            yield Retirement(connection, published[0])
 
     def record_adoption(
         self,
@@ -251,57 +288,3 @@ class PlanStore:
                 | {"kind": "achieved", "measured_at": observed_at, "snapshot_id": snapshot_id}
                 | metric_columns(achieved),
             )
-
-
-@dataclass(frozen=True)
-class Publication:
-    """A group's turn to be published, from `PlanStore.publication`.
-
-    Parameters
-    ----------
-    plan
-        The approved plan that waits; None: there is none. Not verified yet.
-    """
-
-    _connection: Connection
-    group: str
-    plan: StoredPlan | None
-
-    def mark_published(
-        self, *, topic: str, partition: int, offset: int, actor: str | None = None
-    ) -> None:
-        """Record where the plan's bytes are; the plan published so far is superseded."""
-        plan = self._waiting()
-        older = find_plans(self._connection, Plan.group_id == self.group, Plan.state == "published")
-        for previous in older:
-            record_event(
-                self._connection,
-                self.group,
-                previous.version,
-                "superseded",
-                actor=actor,
-                reason=f"version {plan.version} was published",
-            )
-        record_event(
-            self._connection,
-            self.group,
-            plan.version,
-            "published",
-            actor=actor,
-            reason=f"sent to {topic}-{partition} at offset {offset}",
-            topic=topic,
-            partition=partition,
-            record_offset=offset,
-        )
-
-    def mark_stale(self, *, reason: str, actor: str | None = None) -> None:
-        """Record that the plan no longer fits the group, and why."""
-        plan = self._waiting()
-        record_event(
-            self._connection, self.group, plan.version, "stale", actor=actor, reason=reason
-        )
-
-    def _waiting(self) -> StoredPlan:
-        if self.plan is None:
-            raise PlanStateError(f"group {self.group} has no approved plan to publish")
-        return self.plan

@@ -7,12 +7,13 @@ not: opening or ending transactions (`plans`).
 from collections.abc import Iterable
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, func, select
+import numpy as np
+from sqlalchemy import ColumnElement, Connection, and_, func, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import aliased
 
 from fairlead.store.models import ConsumerGroup, Plan, PlanEvent
-from fairlead.store.records import StoredPlan
+from fairlead.store.records import MeasuredLag, StoredPlan
 
 
 def register_groups(connection: Connection, groups: Iterable[str]) -> None:
@@ -90,3 +91,26 @@ def find_plans(connection: Connection, *conditions: ColumnElement[bool]) -> list
         .order_by(Plan.group_id, Plan.version)
     ).mappings()
     return [StoredPlan(**row) for row in rows]
+
+
+def measured_lag(connection: Connection, group: str) -> MeasuredLag | None:
+    """Return the newest snapshot of a group's lag; None: there is none."""
+    rows = connection.execute(
+        text(
+            "SELECT snapshot_at, topic, partition, lag, status FROM fairlead.lag_history"
+            " WHERE group_id = :group AND snapshot_at ="
+            " (SELECT max(snapshot_at) FROM fairlead.lag_snapshot WHERE group_id = :group)"
+            " ORDER BY topic, partition"
+        ),
+        {"group": group},
+    ).all()
+    if not rows:
+        return None
+    lags: dict[str, list[float]] = {}
+    for row in rows:
+        lags.setdefault(row.topic, []).append(float(row.lag))
+    return MeasuredLag(
+        snapshot_at=rows[0].snapshot_at,
+        lags={topic: np.array(values) for topic, values in lags.items()},
+        statuses=frozenset(row.status for row in rows),
+    )

@@ -60,6 +60,10 @@ class PlanDraft(NoPlan):
         may be absent.
     expires_at, partition_counts, members, weights
         As in `PlanDocument`.
+    four_eyes
+        Whether the approver must not be the proposer.
+    rolled_back_from
+        The version whose assignment this is again; None: it is a new one.
     """
 
     outcome: Literal["plan"] = field(default="plan", init=False)
@@ -70,6 +74,8 @@ class PlanDraft(NoPlan):
     partition_counts: Mapping[str, int]
     members: Mapping[str, MemberShare]
     weights: Mapping[str, npt.NDArray[np.float64]]
+    four_eyes: bool = False
+    rolled_back_from: int | None = None
 
     def document(self, version: int, plan_id: UUID, created_at: datetime) -> PlanDocument:
         """Return the document of this draft as a version."""
@@ -165,3 +171,22 @@ class StoredDecision:
     reason: str
     plan: StoredPlan | None
     created: bool
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MeasuredLag:
+    """What a snapshot says of a group's partitions.
+
+    Parameters
+    ----------
+    snapshot_at
+        When it was taken.
+    lags
+        Topic to lag in records, one a measured partition, in the order of their numbers.
+    statuses
+        Those that partitions have.
+    """
+
+    snapshot_at: datetime
+    lags: Mapping[str, npt.NDArray[np.float64]]
+    statuses: frozenset[str]

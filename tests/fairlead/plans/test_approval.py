@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from fairlead.plans.approval import PlanFacts, decide
-from fairlead.policy import Approval
+from fairlead.plans.approval import ApprovalDecision, PlanFacts, decide
+from fairlead.policy import Approval, Policy
+from tests.fairlead.plans.plans import DAY
 
 
 def facts(**given: Any) -> PlanFacts:
@@ -13,16 +14,20 @@ def facts(**given: Any) -> PlanFacts:
     return PlanFacts(**(values | given))
 
 
+def decided(rules: Approval, given: PlanFacts) -> ApprovalDecision:
+    return decide(Policy(approval=rules), given, DAY)
+
+
 def test_by_default_a_plan_waits_for_a_person() -> None:
     """Automatic approval is something that one asks for."""
-    decision = decide(Approval(), facts())
+    decision = decided(Approval(), facts())
     assert not decision.approved
     assert decision.reason == "waits for a person: the policy approves nothing by itself"
 
 
 def test_an_approval_says_what_was_approved() -> None:
     """The reason stands in the plan's event, years later."""
-    decision = decide(Approval(automatic=True), facts(placed=2))
+    decision = decided(Approval(automatic=True), facts(placed=2))
     assert decision.approved
     assert decision.reason == (
         "approved by policy: 3 partitions move, 2 without an owner get one, "
@@ -33,7 +38,7 @@ def test_an_approval_says_what_was_approved() -> None:
 def test_all_objections_are_named() -> None:
     """A person who decides wants to know everything at once."""
     rules = Approval(automatic=True, max_moves=1, min_improvement=0.5)
-    decision = decide(rules, facts(statuses={"STOP", "DATA_LOSS", "WARN"}))
+    decision = decided(rules, facts(statuses={"STOP", "DATA_LOSS", "WARN"}))
     assert not decision.approved
     assert decision.reason == (
         "waits for a person: 3 partitions move, the policy allows 1; "
@@ -60,4 +65,4 @@ def test_all_objections_are_named() -> None:
 )
 def test_each_rule_at_its_bound(rules: Any, given: Any, *, approved: bool) -> None:
     """Bounds themselves are allowed; placing what nobody owns needs no improvement."""
-    assert decide(Approval(automatic=True, **rules), facts(**given)).approved is approved
+    assert decided(Approval(automatic=True, **rules), facts(**given)).approved is approved

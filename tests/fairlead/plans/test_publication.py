@@ -58,7 +58,7 @@ class DiesAfterSending:
         self._topic = topic
         self.name = topic.name
 
-    def publish(self, group: str, value: bytes, headers: Headers) -> tuple[int, int]:
+    def publish(self, group: str, value: bytes | None, headers: Headers) -> tuple[int, int]:
         """Send and fail."""
         self._topic.publish(group, value, headers)
         raise KafkaUnavailableError("the connection was lost")
