@@ -85,7 +85,8 @@ def _decide(
     before = ownership(tables.members)
     statuses = load("lag").group_by(["group", "status"]).aggregate([]).to_pylist()
     outcomes = []
-    for decision in decisions(tables, policies, datetime.now(UTC)):
+    changed_at = plans.last_changes(recent.groups)
+    for decision in decisions(tables, policies, datetime.now(UTC), changed_at):
         stored = plans.record_decision(decision)
         found = {row["status"] for row in statuses if row["group"] == decision.group}
         approval = _approve(plans, decision, stored, policy_for(decision.group, policies), found)

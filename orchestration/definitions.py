@@ -13,6 +13,7 @@ from assets.plan_adoption import plan_adoption
 from assets.published_plan import published_plan
 from assets.resources import KafkaResource, SettingsResource, SparkResource, StoreResource
 from orchestration.jobs import adoption, planning, publication
+from orchestration.operations import OPERATIONS
 from orchestration.schedules import planning_schedule
 from orchestration.sensors import approved_plans, group_discovery
 
@@ -29,7 +30,7 @@ def build_defs(**overrides: Any) -> dg.Definitions:
             plan_adoption,
         ],
         "asset_checks": CHECKS,
-        "jobs": [planning, publication, adoption],
+        "jobs": [planning, publication, adoption, *OPERATIONS],
         "schedules": [planning_schedule],
         "sensors": [group_discovery, approved_plans],
         "resources": {

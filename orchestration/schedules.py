@@ -1,9 +1,11 @@
-"""The schedule: every cohort, in one run, at a fixed cadence."""
+"""The schedule: every cohort that is due by its policy's cadence, in as few runs as possible."""
 
 from collections.abc import Sequence
 
 import dagster as dg
 
+from assets.resources import SettingsResource, StoreResource
+from fairlead.cohorts import cadence_of, due
 from orchestration.jobs import planning
 from orchestration.runs import known_cohorts, run_requests, under_way
 
@@ -13,15 +15,24 @@ EVERY_QUARTER_OF_AN_HOUR = "*/15 * * * *"
 @dg.schedule(
     job=planning,
     cron_schedule=EVERY_QUARTER_OF_AN_HOUR,
-    description="Plans every cohort in a single run.",
+    description="Plans the cohorts that are due: all of them, in a single run, but for those whose "
+    "policy has a cadence and that were planned within it.",
 )
 def planning_schedule(
-    context: dg.ScheduleEvaluationContext,
+    context: dg.ScheduleEvaluationContext, settings: SettingsResource, store: StoreResource
 ) -> Sequence[dg.RunRequest] | dg.SkipReason:
-    """Ask for one run over all cohorts."""
+    """Ask for one run over all cohorts that are due."""
     cohorts = known_cohorts(context.instance)
     if not cohorts:
         return dg.SkipReason("No cohort is known yet: turn on the sensor group_discovery.")
     if under_way(context.instance, planning.name):
         return dg.SkipReason("The planning run before is still under way.")
-    return run_requests(cohorts, cohorts)
+    policies = settings.get().policies
+    if all(cadence_of(cohort, policies) is None for cohort in cohorts):
+        return run_requests(cohorts, cohorts)
+    with store.open() as plans:
+        decided_at = plans.last_decisions()
+    chosen = due(cohorts, policies, decided_at, context.scheduled_execution_time)
+    if not chosen:
+        return dg.SkipReason("Every cohort was planned within its policy's cadence.")
+    return run_requests(chosen, cohorts)

@@ -107,7 +107,7 @@ class Pipeline:
         context = dg.build_sensor_context(
             instance=self.instance, definitions=definitions, resources=definitions.resources
         )
-        with partition_loading_context(dynamic_partitions_store=self.instance):
+        with context, partition_loading_context(dynamic_partitions_store=self.instance):
             return definitions.resolve_sensor_def(name).evaluate_tick(context)
 
     def history(self, group: str) -> list[dict[str, Any]]:

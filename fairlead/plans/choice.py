@@ -6,7 +6,8 @@ may be published unasked (`approval`). Pure.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, Literal
 
 from fairlead.policy import Policy
@@ -61,8 +62,9 @@ def choose(policy: Policy, candidates: Iterable[Candidate], observed: Mapping[st
 
     The policy prefers the lightest heaviest member, then the fewest moves, then its own order of
     assignors (`choose = "lightest"`), or its first assignor (`choose = "first"`; the next one
-    where that failed). The preferred candidate becomes a plan when it places partitions that have
-    no owner, or else when it moves any and lightens the heaviest member by `min_improvement`.
+    where that failed). Candidates that move more than `max_moves` are passed over. The preferred
+    one becomes a plan when it places partitions that have no owner, or else when it moves any and
+    lightens the heaviest member by `min_improvement`.
 
     Parameters
     ----------
@@ -93,9 +95,50 @@ def choose(policy: Policy, candidates: Iterable[Candidate], observed: Mapping[st
         return Choice(
             "failed", None, f"every assignor of the policy failed: {errors or 'none ran'}"
         )
+    limit = policy.max_moves
+    usable = [one for one in usable if limit is None or (one.metrics or {})["moved"] <= limit]
+    if not usable:
+        return Choice(
+            "no change", None, f"every candidate moves more than {_partitions(limit or 0)}"
+        )
     candidate = usable[0] if policy.choose == "first" else min(usable, key=_burden)
     outcome, reason = _worth(policy, candidate.metrics or {}, observed)
     return Choice(outcome, candidate, f"{candidate.assignor}: {reason}")
+
+
+def cool_down(
+    choice: Choice, policy: Policy, *, changed_at: datetime | None, now: datetime
+) -> Choice:
+    """Hold a plan back while the policy's cooldown lasts, unless it places ownerless partitions.
+
+    Parameters
+    ----------
+    choice
+        What is to be done otherwise.
+    policy
+        The group's.
+    changed_at
+        When a plan of the group was last published or retired; None: never.
+    now
+        Time-zone-aware, as `changed_at`.
+
+    Examples
+    --------
+    >>> from datetime import UTC, timedelta
+    >>> noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    >>> choice = Choice("plan", Candidate("fair", {"placed": 0}), "fair: better")
+    >>> policy = Policy(cooldown=timedelta(hours=1))
+    >>> cool_down(choice, policy, changed_at=noon, now=noon).reason
+    'cooldown until 2026-01-01T13:00:00+00:00; fair: better'
+    """
+    placed = choice.candidate is not None and (choice.candidate.metrics or {}).get("placed", 0)
+    if choice.outcome != "plan" or placed or policy.cooldown is None or changed_at is None:
+        return choice
+    until = changed_at + policy.cooldown
+    if now >= until:
+        return choice
+    reason = f"cooldown until {until.isoformat(timespec='seconds')}; {choice.reason}"
+    return replace(choice, outcome="no change", reason=reason)
 
 
 def improvement(observed: Mapping[str, Any], predicted: Mapping[str, Any]) -> float:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fairlead.plans.choice import Candidate, choose
+from fairlead.plans.choice import Candidate, choose, cool_down
 from fairlead.plans.document import MemberShare
 from fairlead.policy import Policy, policy_for
 from fairlead.store.models import METRICS
@@ -48,7 +48,10 @@ class SnapshotTables:
 
 
 def decisions(
-    tables: SnapshotTables, policies: Sequence[Policy], now: datetime
+    tables: SnapshotTables,
+    policies: Sequence[Policy],
+    now: datetime,
+    changed_at: Mapping[str, datetime] | None = None,
 ) -> Iterator[PlanDraft | NoPlan]:
     """Decide on every group of a snapshot, in the order of their names.
 
@@ -60,6 +63,8 @@ def decisions(
         From `fairlead.toml`; the most specific one decides for a group.
     now
         When the plans are made: what `expires_after` counts from.
+    changed_at
+        Group to when a plan of it was last published or retired: what `cooldown` counts from.
 
     Yields
     ------
@@ -86,6 +91,7 @@ def decisions(
             members=members.get(group, tables.members.slice(0, 0)),
             partitions=partitions.get(group, tables.candidate_partitions.slice(0, 0)),
             now=now,
+            changed_at=(changed_at or {}).get(group),
         )
 
 
@@ -122,6 +128,7 @@ def _decide(
     members: pa.Table,
     partitions: pa.Table,
     now: datetime,
+    changed_at: datetime | None,
 ) -> PlanDraft | NoPlan:
     candidates = {row["assignor"]: _candidate(row) for row in rows}
     observed = candidates.pop(OBSERVED, None)
@@ -130,6 +137,7 @@ def _decide(
         return NoPlan(**common, outcome="failed", reason=observed.error or "no observed balance")
     measured = observed.metrics if observed else None
     choice = choose(policy, offered, measured or {})
+    choice = cool_down(choice, policy, changed_at=changed_at, now=now)
     known = {**common, "observed": measured, "candidates": offered, "reason": choice.reason}
     if choice.outcome != "plan" or choice.candidate is None:
         return NoPlan(**known, outcome=choice.outcome)
@@ -145,6 +153,7 @@ def _decide(
         partition_counts={topic: values.size for topic, values in weights.items()},
         members=_shares(members, chosen),
         weights=weights,
+        four_eyes=policy.four_eyes,
     )
 
 

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
-from sqlalchemy import Engine, func, select, text
+from sqlalchemy import Engine, func, select, text, true
 from sqlalchemy.dialects.postgresql import insert
 
 from fairlead.errors import PlanStateError
@@ -27,7 +27,15 @@ from fairlead.store.decisions import (
 )
 from fairlead.store.engine import transaction
 from fairlead.store.lag import insert_lag
-from fairlead.store.models import METRICS, Balance, Plan, PlanAdoption, PlanEvent
+from fairlead.store.models import (
+    METRICS,
+    Balance,
+    ConsumerGroup,
+    Decision,
+    Plan,
+    PlanAdoption,
+    PlanEvent,
+)
 from fairlead.store.queries import (
     close_open_plans,
     find_plans,
@@ -178,14 +186,27 @@ class PlanStore:
     def last_changes(self, groups: Iterable[str]) -> dict[str, datetime]:
         """Return when what a group is to follow last changed: a plan was published or retired."""
         changes = (
-            select(PlanEvent.group_id, func.max(PlanEvent.at))
+            select(PlanEvent.group_id, func.max(PlanEvent.at).label("at"))
             .where(
                 PlanEvent.group_id.in_(list(groups)), PlanEvent.state.in_(("published", "retired"))
             )
             .group_by(PlanEvent.group_id)
         )
         with transaction(self._engine) as connection:
-            return {row[0]: row[1] for row in connection.execute(changes)}
+            return {row.group_id: row.at for row in connection.execute(changes)}
+
+    def last_decisions(self) -> dict[str, datetime]:
+        """Return when each group was last decided on, whatever came of it."""
+        newest = (
+            select(Decision.decided_at)
+            .where(Decision.group_id == ConsumerGroup.group_id)
+            .order_by(Decision.decided_at.desc())
+            .limit(1)
+            .lateral()
+        )
+        groups = select(ConsumerGroup.group_id, newest.c.decided_at).join(newest, true())
+        with transaction(self._engine) as connection:
+            return {row.group_id: row.decided_at for row in connection.execute(groups)}
 
     def newest_lag(self, group: str) -> MeasuredLag | None:
         """Return what was last measured of a group's partitions; None: nothing was."""

@@ -15,6 +15,9 @@ from orchestration.definitions import build_defs
 
 ROOT = Path(__file__).parents[2]
 
+#: The jobs by which a person changes a plan.
+OPERATIONS = ("approve", "reject", "rollback", "retire")
+
 #: Run first in a new process: any connection, process or written file is an error from then on.
 NO_IO = """
 import os, sys
@@ -93,6 +96,7 @@ def test_jobs() -> None:
     found = {
         job.name: {key.to_user_string() for key in job.asset_layer.selected_asset_keys}
         for job in jobs()
+        if job.name not in OPERATIONS
     }
     every = {key.to_user_string() for key in repository().asset_graph.get_all_asset_keys()}
     assert found == {
@@ -100,6 +104,18 @@ def test_jobs() -> None:
         "publication": {"published_plan", "plan_adoption"},
         "adoption": {"plan_adoption"},
     }
+
+
+def test_what_a_person_does_is_a_job() -> None:
+    """One step each, which is told the group and the reason."""
+    found = {job.name: job for job in jobs() if job.name in OPERATIONS}
+    assert sorted(found) == sorted(OPERATIONS)
+    for job in found.values():
+        (node,) = job.nodes
+        assert isinstance(node.definition, dg.OpDefinition)
+        schema = node.definition.config_schema
+        assert schema is not None
+        assert {"group", "reason"} <= set(getattr(schema.config_type, "fields", ()))
 
 
 def test_schedules_and_sensors() -> None:

@@ -20,14 +20,19 @@ def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
         yield instance
 
 
-def tick(instance: dg.DagsterInstance, *cohorts: str) -> ScheduleExecutionData:
+def tick(
+    instance: dg.DagsterInstance, *cohorts: str, at: datetime | None = None
+) -> ScheduleExecutionData:
     """Evaluate the schedule as the daemon does, with these cohorts known."""
     instance.add_dynamic_partitions(COHORT, list(cohorts))
     definitions = build_defs()
     context = dg.build_schedule_context(
-        instance, datetime.now(UTC), repository_def=definitions.get_repository_def()
+        instance,
+        at or datetime.now(UTC),
+        repository_def=definitions.get_repository_def(),
+        resources=definitions.resources,
     )
-    with partition_loading_context(dynamic_partitions_store=instance):
+    with context, partition_loading_context(dynamic_partitions_store=instance):
         return definitions.resolve_schedule_def("planning_schedule").evaluate_tick(context)
 
 

@@ -1,0 +1,162 @@
+"""What a person does to a plan from the UI: one job an operation, filled in at the launchpad.
+
+Belongs here: configurations and who asks. Does not: any rule (`fairlead.plans`, the database).
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Final
+
+import dagster as dg
+from pydantic import Field
+
+from assets.resources import KafkaResource, SettingsResource, StoreResource
+from assets.steps import RETRIES
+from fairlead.errors import GroupError, PlanStateError
+from fairlead.plans.retirement import retire as retire_group
+from fairlead.plans.rollback import rollback as roll_group_back
+from fairlead.policy import policy_for
+
+#: The run's tag that says who started it, where the UI or a proxy in front of it knows.
+ACTOR_TAG: Final = "fairlead/actor"
+
+
+class GroupConfig(dg.Config):
+    """Which group, and why."""
+
+    group: str = Field(description="The consumer group.")
+    reason: str = Field(description="Why; stands in the plan's history.")
+
+
+class VersionConfig(GroupConfig):
+    """Which version of which group's plan, and why."""
+
+    version: int = Field(description="The version of its plan.")
+
+
+class ApprovalConfig(VersionConfig):
+    """Which document is approved, and why."""
+
+    sha256: str | None = Field(
+        default=None,
+        description="The hash of the document that you have seen; none: of the one that is stored.",
+    )
+
+
+@dg.op(retry_policy=RETRIES)
+def approve_plan(
+    context: dg.OpExecutionContext, config: ApprovalConfig, store: StoreResource
+) -> None:
+    """Approve a version; the sensor publishes it."""
+    with store.open() as plans, _refusals():
+        plan = plans.get(config.group, config.version)
+        plans.approve(
+            config.group,
+            config.version,
+            sha256=config.sha256 or plan.sha256,
+            reason=config.reason,
+            actor=_actor(context),
+        )
+    context.add_output_metadata({"state": "approved", "sha256": plan.sha256})
+
+
+@dg.op(retry_policy=RETRIES)
+def reject_plan(
+    context: dg.OpExecutionContext, config: VersionConfig, store: StoreResource
+) -> None:
+    """Reject a version that waits."""
+    with store.open() as plans, _refusals():
+        plans.reject(config.group, config.version, reason=config.reason, actor=_actor(context))
+    context.add_output_metadata({"state": "rejected"})
+
+
+@dg.op(retry_policy=RETRIES)
+def rollback_plan(
+    context: dg.OpExecutionContext,
+    config: VersionConfig,
+    settings: SettingsResource,
+    kafka: KafkaResource,
+    store: StoreResource,
+) -> None:
+    """Propose an old version's assignment as a new version."""
+    with store.open() as plans, kafka.gateway() as gateway, _refusals():
+        done = roll_group_back(
+            plans,
+            config.group,
+            config.version,
+            policy=policy_for(config.group, settings.get().policies),
+            live=gateway.live_group,
+            reason=config.reason,
+            now=datetime.now(UTC),
+            actor=_actor(context),
+        )
+    context.add_output_metadata(
+        {
+            "version": done.plan.version,
+            "state": done.plan.state,
+            "approval": done.approval.reason,
+            "sha256": done.plan.sha256,
+        }
+    )
+
+
+@dg.op(retry_policy=RETRIES)
+def retire_plan(
+    context: dg.OpExecutionContext,
+    config: GroupConfig,
+    kafka: KafkaResource,
+    store: StoreResource,
+) -> None:
+    """Send the tombstone of a group's published plan."""
+    with store.open() as plans, kafka.plan_topic() as topic, _refusals():
+        retired = retire_group(
+            plans, config.group, sender=topic, reason=config.reason, actor=_actor(context)
+        )
+    partition, offset = retired.position
+    context.add_output_metadata(
+        {"version": retired.version, "partition": partition, "offset": offset}
+    )
+
+
+@dg.job(description="Approve a plan that waits; it is published within the minute.")
+def approve() -> None:
+    """Approve."""
+    approve_plan()
+
+
+@dg.job(description="Reject a plan that waits.")
+def reject() -> None:
+    """Reject."""
+    reject_plan()
+
+
+@dg.job(
+    description="Go back to an old version: its assignment becomes a new version, which is "
+    "approved as any other."
+)
+def rollback() -> None:
+    """Roll back."""
+    rollback_plan()
+
+
+@dg.job(description="Take a published plan back: a tombstone sends the group to its fallback.")
+def retire() -> None:
+    """Retire."""
+    retire_plan()
+
+
+OPERATIONS: Final = [approve, reject, rollback, retire]
+
+
+def _actor(context: dg.OpExecutionContext) -> str | None:
+    return context.run.tags.get(ACTOR_TAG)
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """End the run at once where trying again cannot help."""
+    try:
+        yield
+    except (PlanStateError, GroupError) as error:
+        raise dg.Failure(str(error), allow_retries=False) from error
