@@ -54,12 +54,10 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         shutil.rmtree(folder)
 
 
-@pytest.hookimpl(tryfirst=True)  # xdist reads the marks when its turn comes
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Say which tests stay in one process."""
-    for item in items:
-        group = "spark" if item.get_closest_marker("spark") else str(item.path)
-        item.add_marker(pytest.mark.xdist_group(group))
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Say which tests stay in one process: those of a file, and those that run Spark in it."""
+    in_process = {"spark", "pipeline"} & set(getattr(item, "fixturenames", ()))
+    item.add_marker(pytest.mark.xdist_group("spark" if in_process else str(item.path)))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

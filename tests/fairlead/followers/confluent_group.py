@@ -269,6 +269,25 @@ class ConfluentGroup:
         consumer.close()
         return pins
 
+    def versions_pinned(self, *, members: int) -> list[int | None]:
+        """Wait until the workers have shared out everything, among so many of them.
+
+        Returns
+        -------
+        The plan versions of all pins of that generation, in the order of the log.
+        """
+        found: list[Pin] = []
+
+        def pinned() -> bool:
+            pins = self.pins()
+            found[:] = [pin for pin in pins if pin.generation == pins[-1].generation]
+            return bool(found) and len(found[0].shares) == members
+
+        self.settles(version="same")  # from then on there is a log to read
+        eventually(pinned, f"{members} members pin", within_s=45)
+        self.settles(version="same")
+        return [pin.plan_version for pin in found]
+
     def resume(self, worker: Worker) -> None:
         """Let a halted worker that was set aside go on."""
         self.gone.remove(worker)
