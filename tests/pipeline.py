@@ -30,6 +30,7 @@ from fairlead.store.migrate import upgrade
 from fairlead.store.plans import PlanStore
 from fairlead.store.records import StoredPlan
 from orchestration.definitions import build_defs
+from orchestration.operations import ACTOR_TAG
 from orchestration.runs import range_tags
 from tests.fairlead.followers.helpers import Member, eventually
 
@@ -92,6 +93,19 @@ class Pipeline:
             )
         return definition.execute_in_process(
             instance=self.instance, tags=range_tags(first, others[-1]), **arguments
+        )
+
+    def operate(
+        self, job: str, *, actor: str | None = None, **config: Any
+    ) -> dg.ExecuteInProcessResult:
+        """Run a job by which a person changes a plan, as from the launchpad."""
+        definition = build_defs().resolve_job_def(job)
+        (node,) = definition.nodes
+        return definition.execute_in_process(
+            instance=self.instance,
+            run_config={"ops": {node.name: {"config": config}}},
+            tags={ACTOR_TAG: actor} if actor else None,
+            raise_on_error=False,
         )
 
     def check(self, name: str, *, raise_on_error: bool = False) -> dg.ExecuteInProcessResult:

@@ -118,10 +118,10 @@ def _why(found: Sequence[tuple[int, Policy]]) -> str:
     decides = f"[[policies]] {place} ({first.groups}) decides"
     if len(found) == 1:
         return f"{decides}: no other matches"
-    rule = "it has the most literal characters"
-    if specificity(found[1][1]) == specificity(first):
-        rule = "none has more literal characters, and of equals it stands first"
-    return f"{decides}: of {len(found)} that match {rule}"
+    equals = sum(specificity(policy) == specificity(first) for _, policy in found)
+    if equals > 1:
+        return f"{decides}: of {equals} equally specific ones it stands first"
+    return f"{decides}: of {len(found)} that match it has the most literal characters"
 
 
 def _values(policy: Policy, source: str) -> Iterator[Value]:

@@ -1,14 +1,21 @@
 """Which groups are planned together, and which runs cover a choice of cohorts."""
 
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.cohorts import cohort_of, discover, groups_in, stretches
+from fairlead.cohorts import cadence_of, cohort_of, discover, due, groups_in, stretches
 from fairlead.policy import Discovery, Policy
 
 ORDERS = Policy(groups="orders-*", cohort="orders")
+HOURLY = Policy(groups="hourly", cadence=timedelta(hours=1))
+
+
+def at(hour: int, minute: int) -> datetime:
+    return datetime(2026, 3, 1, hour, minute, tzinfo=UTC)
 
 
 def test_group_is_a_cohort_of_its_own_by_default() -> None:
@@ -74,3 +81,32 @@ def test_stretches_cover_the_choice_and_nothing_else(chosen: list[bool]) -> None
     covered = [ordered[index] for first, last in ranges for index in range(first, last + 1)]
     assert covered == wanted
     assert all(following[0] > last + 1 for (_, last), following in pairwise(ranges))
+
+
+@pytest.mark.parametrize(
+    ("decided", "tick", "expected"),
+    [
+        (None, at(10, 15), ["hourly", "often"]),
+        (at(9, 59), at(10, 0), ["hourly", "often"]),
+        (at(10, 2), at(10, 15), ["often"]),
+        (at(10, 2), at(11, 0), ["hourly", "often"]),
+    ],
+)
+def test_cohort_is_due_once_in_each_stretch_of_its_cadence(
+    decided: datetime | None, tick: datetime, expected: list[str]
+) -> None:
+    """From the full hour on, however late the run before was; without a cadence at every tick."""
+    decided_at = {"hourly": decided, "often": decided} if decided else {}
+    assert due(["hourly", "often"], [HOURLY], decided_at, tick) == expected
+
+
+def test_named_cohort_is_due_by_the_policy_that_asks_most_often() -> None:
+    """Its groups are planned together: the newest of their decisions counts."""
+    rules = [
+        Policy(groups="a-*", cohort="all", cadence=timedelta(hours=6)),
+        Policy(groups="b-*", cohort="all", cadence=timedelta(hours=1)),
+    ]
+    assert cadence_of("all", rules) == timedelta(hours=1)
+    decided_at = {"a-1": at(8, 0), "b-1": at(10, 2)}
+    assert due(["all"], rules, decided_at, at(10, 45)) == []
+    assert due(["all"], rules, decided_at, at(11, 0)) == ["all"]

@@ -81,9 +81,39 @@ def test_dangerous_statuses_are_forbidden_by_default() -> None:
         {"approval": {"max_moves": -1}},
         {"approval": {"forbidden_statuses": ["STOPPED"]}},
         {"gruops": "*"},
+        {"assignors": ["bset"]},
+        {"options": {"bset": {}}},
+        {"options": {"sticky-lag-aware": {"bnad": 0.1}}},
+        {"options": {"sticky-lag-aware": {"band": -0.1}}},
+        {"cooldown": "PT0S"},
+        {"cadence": -60},
+        {"assignors": ["fair"], "horizon": "PT5M"},
+        {"four_eyes": True, "approval": {"automatic": True}},
+        {"approval": {"hours": ["9-17"]}},
+        {"approval": {"hours": ["25:00-06:00"]}},
+        {"approval": {"hours": ["06:00-06:00"]}},
+        {"approval": {"time_zone": "Europe/Nowhere"}},
+        {"approval": {"time_zone": "../etc"}},
     ],
 )
 def test_rules_that_cannot_be_are_refused(wrong: dict[str, object]) -> None:
     """A misspelt or impossible rule is an error, not a rule that never holds."""
     with pytest.raises(ValidationError):
         Policy.model_validate(wrong)
+
+
+def test_keys_of_the_policy_reach_the_assignors_that_know_them() -> None:
+    """In the assignor's own units, and below what its options say."""
+    policy = Policy(
+        horizon=timedelta(minutes=5),
+        band=0.1,
+        max_moves=20,
+        options={"sticky-lag-aware": {"max_moves": 5, "max_count_skew": 0}},
+    )
+    assert policy.assignor_options("sticky-lag-aware") == {
+        "horizon": 300.0,
+        "band": 0.1,
+        "max_moves": 5,
+        "max_count_skew": 0,
+    }
+    assert policy.assignor_options("lag-aware") == {}

@@ -81,6 +81,31 @@ def test_settings_that_cannot_be_are_named(config: Path, toml: str, name: str) -
     assert str(config) in str(caught.value)
 
 
+def test_errors_in_policies_name_line_and_key(config: Path) -> None:
+    """Each on the line where it stands; a misspelt option by its own name."""
+    config.write_text(
+        '[[policies]]\ngroups = "a*"\nmax_moves = -1\n\n'
+        '[[policies]]\ngroups = "b*"\n[policies.options.sticky-lag-aware]\nbnad = 0.1\n'
+    )
+    with pytest.raises(ConfigurationError) as caught:
+        load_settings()
+    assert str(caught.value) == (
+        f"{config}:3: policies.0.max_moves: Input should be greater than or equal to 0; "
+        f"{config}:8: policies.1.options.sticky-lag-aware.bnad: sticky-lag-aware has no such "
+        "option (has: band, band_floor, horizon, max_moves, max_count_skew, max_topic_count_skew)"
+    )
+
+
+def test_errors_in_variables_name_the_variable(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a variable sets what the file sets too, the variable is what is wrong."""
+    config.write_text("[kafka]\nrequest_timeout_s = 5\n")
+    monkeypatch.setenv("FAIRLEAD_KAFKA__REQUEST_TIMEOUT_S", "0")
+    with pytest.raises(ConfigurationError, match=r"^FAIRLEAD_KAFKA__REQUEST_TIMEOUT_S: kafka\."):
+        load_settings()
+
+
 @pytest.mark.parametrize(
     "name", ["FAIRLEAD_KAFKA_BOOTSTRAP_SERVERS", "FAIRLEAD_STATE", "fairlead_polices"]
 )

@@ -1,15 +1,17 @@
 """What the planning schedule asks for."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import dagster as dg
+import psycopg
 import pytest
 from dagster._core.definitions.partitions.context import partition_loading_context
 from dagster._core.definitions.schedule_definition import ScheduleExecutionData
 
 from assets.partitions import COHORT
+from fairlead.store.migrate import upgrade
 from orchestration.definitions import build_defs
 
 
@@ -65,3 +67,27 @@ def test_schedule_waits_for_the_run_before(instance: dg.DagsterInstance) -> None
     found = tick(instance, "a")
     assert not found.run_requests
     assert "under way" in str(found.skip_message)
+
+
+@pytest.mark.postgres
+def test_schedule_asks_for_what_is_due_by_its_cadence(
+    instance: dg.DagsterInstance, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A group that was decided on within its cadence is left out; by tomorrow it is due again."""
+    upgrade(database)
+    config = tmp_path / "fairlead.toml"
+    config.write_text(
+        f'postgres.url = "{database}"\n[[policies]]\ngroups = "daily"\ncadence = "P1D"\n'
+    )
+    monkeypatch.setenv("FAIRLEAD_CONFIG", str(config))
+    now = datetime.now(UTC)
+    with psycopg.connect(database) as connection:
+        connection.execute("INSERT INTO fairlead.consumer_group VALUES ('daily')")
+        connection.execute(
+            "INSERT INTO fairlead.decision VALUES ('daily', 's1', %s, %s, 'no change', 'fine')",
+            [now, now],
+        )
+    requests = tick(instance, "daily", "other", at=now).run_requests or ()
+    assert [request.partition_key for request in requests] == ["other"]
+    (request,) = tick(instance, at=now + timedelta(days=1)).run_requests or ()
+    assert request.tags["dagster/asset_partition_range_start"] == "daily"

@@ -1,10 +1,26 @@
-"""Fixtures of the tests of plans: a store, as the store's own tests have it."""
+"""Fixtures of the tests of plans: a store, as the store's own tests have it, and a plan topic."""
 
+from collections.abc import Iterator
+
+import pytest
+
+from fairlead.kafka.plan_topic import PlanTopic
+from fairlead.settings import Settings
+from tests.conftest import KafkaTopic
 from tests.fairlead.store.conftest import (  # noqa: F401 - fixtures
     approve,
     draft,
     engine,
     propose,
+    publish,
     store,
     store_url,
 )
+
+
+@pytest.fixture
+def topic(settings: Settings, kafka_topic: KafkaTopic) -> Iterator[PlanTopic]:
+    """Return a plan topic of the test's own."""
+    name = kafka_topic(config={"cleanup.policy": "compact"})
+    with PlanTopic(settings.kafka.model_copy(update={"plan_topic": name})) as topic:
+        yield topic

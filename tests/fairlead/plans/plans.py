@@ -1,6 +1,6 @@
-"""What the tests of plans share: a small plan.
+"""What the tests of plans share: a small plan, groups it fits and does not, a sender that dies.
 
-Belongs here: making documents. Does not: any expectation.
+Belongs here: making documents and surroundings. Does not: any expectation.
 """
 
 from collections.abc import Mapping
@@ -9,7 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from fairlead.plans.document import MemberShare, PlanDocument
+from fairlead.errors import KafkaUnavailableError
+from fairlead.kafka.descriptions import Member
+from fairlead.kafka.gateway import LiveGroup
+from fairlead.kafka.plan_topic import PlanTopic
+from fairlead.plans.document import Headers, MemberShare, PlanDocument
+from tests.fairlead.store.conftest import SNAPSHOT_AT
 
 DAY = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -39,3 +44,45 @@ def make_plan(
         "weights": {topic: np.array(values) for topic, values in weights.items()},
     }
     return PlanDocument(**(values | changes))
+
+
+def as_planned(group: str, owned: Mapping[str, list[int]] | None = None) -> LiveGroup:
+    """Describe a group that is what the store's drafts are made for; it owns so much of t0."""
+    return LiveGroup(
+        group,
+        "Stable",
+        "fairlead",
+        tuple(
+            Member(
+                member_id=f"{name}-id",
+                client_id=name,
+                host="here",
+                instance_id=None,
+                name=name,
+                topics=("t0",),
+                partitions={"t0": tuple((owned or {}).get(name, ()))},
+                generation=1,
+            )
+            for name in ("orders-1", "orders-2")
+        ),
+        {"t0": 3},
+        SNAPSHOT_AT,
+    )
+
+
+def emptied(group: str) -> LiveGroup:
+    """Describe a group that everybody has left."""
+    return LiveGroup(group, "Empty", "", (), {}, SNAPSHOT_AT)
+
+
+class DiesAfterSending:
+    """Sends for real and then fails, as a process that dies before it records the send."""
+
+    def __init__(self, topic: PlanTopic) -> None:
+        self._topic = topic
+        self.name = topic.name
+
+    def publish(self, group: str, value: bytes | None, headers: Headers) -> tuple[int, int]:
+        """Send and fail."""
+        self._topic.publish(group, value, headers)
+        raise KafkaUnavailableError("the connection was lost")

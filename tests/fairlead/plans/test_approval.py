@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.plans.approval import ApprovalDecision, PlanFacts, decide
+from fairlead.plans.approval import ApprovalDecision, PlanFacts, decide, requirements
 from fairlead.policy import Approval, Policy
 from tests.fairlead.plans.plans import DAY
 
@@ -66,3 +66,37 @@ def test_all_objections_are_named() -> None:
 def test_each_rule_at_its_bound(rules: Any, given: Any, *, approved: bool) -> None:
     """Bounds themselves are allowed; placing what nobody owns needs no improvement."""
     assert decided(Approval(automatic=True, **rules), facts(**given)).approved is approved
+
+
+@pytest.mark.parametrize(("zone", "approved"), [("Europe/Berlin", True), ("UTC", False)])
+def test_hours_are_those_of_the_time_zone(zone: str, *, approved: bool) -> None:
+    """Midnight UTC is one o'clock in Berlin in winter."""
+    rules = Approval(automatic=True, hours=("01:00-05:00",), time_zone=zone)
+    decision = decided(rules, facts())
+    assert decision.approved is approved
+    if not approved:
+        assert decision.reason == "waits for a person: the policy approves at 01:00-05:00, UTC"
+
+
+def test_four_eyes_are_never_the_policys() -> None:
+    """Whatever the rules say."""
+    policy = Policy(four_eyes=True).model_copy(update={"approval": Approval(automatic=True)})
+    decision = decide(policy, facts(), DAY)
+    assert not decision.approved
+    assert "four eyes" in decision.reason
+
+
+def test_requirements_name_every_rule() -> None:
+    """What a person reads before a plan exists agrees with what is asked of it then."""
+    rules = Approval(automatic=True, max_moves=20, min_improvement=0.1, hours=("22:00-06:00",))
+    assert requirements(Policy(approval=rules)) == [
+        "a person approves, or the policy by itself where all of this holds",
+        "at most 20 partitions move",
+        "the heaviest member's load falls by 10.0 % at least, unless partitions lack an owner",
+        "no partition is in STOP or DATA_LOSS",
+        "it is 22:00-06:00, UTC",
+    ]
+    nothing = Approval(automatic=True, forbidden_statuses=())
+    assert requirements(Policy(approval=nothing)) == [
+        "nothing: the policy approves every plan by itself"
+    ]

@@ -1,11 +1,13 @@
 """The policy's choice between candidates, and its reasons in words."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from fairlead.plans.choice import Candidate, choose, improvement
+from fairlead.plans.choice import Candidate, Choice, choose, cool_down, improvement
 from fairlead.policy import Policy
+from tests.fairlead.plans.plans import DAY
 
 OBSERVED = {"lag_max": 160_000, "moved": 0, "placed": 0}
 
@@ -138,3 +140,38 @@ def test_when_every_assignor_failed_each_says_why() -> None:
 def test_improvement_is_a_share_of_what_was(before: int, after: int, share: float) -> None:
     """Halved is 0.5; from nothing to something is infinitely worse."""
     assert improvement({"lag_max": before}, {"lag_max": after}) == share
+
+
+def test_candidates_over_the_budget_are_passed_over() -> None:
+    """The lightest that moves no more than the policy allows; none such is no change."""
+    offered = [candidate("a", 100, moved=9), candidate("b", 120, moved=3)]
+    choice = choose(policy(max_moves=3), offered, OBSERVED)
+    assert choice.candidate is not None
+    assert choice.candidate.assignor == "b"
+    none = choose(policy(max_moves=2), offered, OBSERVED)
+    assert (none.outcome, none.reason) == (
+        "no change",
+        "every candidate moves more than 2 partitions",
+    )
+
+
+@pytest.mark.parametrize(
+    ("placed", "passed", "outcome"),
+    [
+        (0, timedelta(minutes=59), "no change"),
+        (0, timedelta(minutes=60), "plan"),
+        (1, timedelta(minutes=59), "plan"),
+    ],
+)
+def test_cooldown_holds_back_what_can_wait(placed: int, passed: timedelta, outcome: str) -> None:
+    """Until it is over, unless a partition lacks an owner."""
+    choice = Choice("plan", candidate("a", 1, placed=placed), "a: better")
+    hourly = policy(cooldown=timedelta(hours=1))
+    assert cool_down(choice, hourly, changed_at=DAY, now=DAY + passed).outcome == outcome
+
+
+def test_cooldown_needs_something_to_count_from() -> None:
+    """A group that never followed a plan gets its first one at once."""
+    choice = Choice("plan", candidate("a", 1), "a: better")
+    hourly = policy(cooldown=timedelta(hours=1))
+    assert cool_down(choice, hourly, changed_at=None, now=DAY) == choice

@@ -109,6 +109,16 @@ def test_expiry_counts_from_the_decision() -> None:
     assert draft.expires_at == DAY + timedelta(hours=6)
 
 
+def test_improvement_within_the_cooldown_is_no_plan() -> None:
+    """It counts from the last change of what the group follows, and says until when."""
+    policy = POLICY.model_copy(update={"cooldown": timedelta(hours=2)})
+    tables = snapshot(TWO, [100, 60, 50])
+    (decision,) = decisions(tables, [policy], DAY, {"orders": DAY - timedelta(hours=1)})
+    assert decision.outcome == "no change"
+    assert decision.reason.startswith("cooldown until 2026-01-01T01:00:00+00:00; lag-aware: ")
+    assert len(decision.candidates) == 2
+
+
 def test_assignment_that_is_good_enough_is_no_plan() -> None:
     """Below the policy's improvement nothing is proposed, and the candidates are kept."""
     policy = POLICY.model_copy(update={"min_improvement": 0.5})

@@ -1,75 +1,23 @@
 """Publication, on a real store and a real topic: the approved bytes or nothing."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 
 import psycopg
 import pytest
 
 from fairlead.errors import InvalidPlanError, KafkaUnavailableError, TamperedPlanError
-from fairlead.kafka.descriptions import Member
 from fairlead.kafka.gateway import LiveGroup
 from fairlead.kafka.plan_topic import PlanTopic
-from fairlead.plans.document import Headers, MemberShare, check_headers
+from fairlead.plans.document import MemberShare, check_headers
 from fairlead.plans.publication import Published, publish
-from fairlead.settings import Settings
 from fairlead.store import PlanStore, StoredPlan
-from tests.conftest import KafkaTopic
+from tests.fairlead.plans.plans import DiesAfterSending, as_planned, emptied
 from tests.fairlead.store.conftest import SNAPSHOT_AT
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
 Approve = Callable[..., StoredPlan]
-
-
-def as_planned(group: str) -> LiveGroup:
-    """Describe a group that is what the plan was made for."""
-    return LiveGroup(
-        group,
-        "Stable",
-        "fairlead",
-        tuple(
-            Member(
-                member_id=f"{name}-id",
-                client_id=name,
-                host="here",
-                instance_id=None,
-                name=name,
-                topics=("t0",),
-                partitions={},
-                generation=1,
-            )
-            for name in ("orders-1", "orders-2")
-        ),
-        {"t0": 3},
-        SNAPSHOT_AT,
-    )
-
-
-def emptied(group: str) -> LiveGroup:
-    """Describe a group that everybody has left."""
-    return LiveGroup(group, "Empty", "", (), {}, SNAPSHOT_AT)
-
-
-class DiesAfterSending:
-    """Sends for real and then fails, as a process that dies before it records the send."""
-
-    def __init__(self, topic: PlanTopic) -> None:
-        self._topic = topic
-        self.name = topic.name
-
-    def publish(self, group: str, value: bytes | None, headers: Headers) -> tuple[int, int]:
-        """Send and fail."""
-        self._topic.publish(group, value, headers)
-        raise KafkaUnavailableError("the connection was lost")
-
-
-@pytest.fixture
-def topic(settings: Settings, kafka_topic: KafkaTopic) -> Iterator[PlanTopic]:
-    """Return a plan topic of the test's own."""
-    name = kafka_topic(config={"cleanup.policy": "compact"})
-    with PlanTopic(settings.kafka.model_copy(update={"plan_topic": name})) as topic:
-        yield topic
 
 
 def send(
