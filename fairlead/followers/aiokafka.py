@@ -16,7 +16,6 @@ Eager rebalances alone: aiokafka has no cooperative ones.
 import asyncio
 import weakref
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer
@@ -34,6 +33,7 @@ from fairlead.followers.aiokafka_join import join_once
 from fairlead.followers.aiokafka_source import AiokafkaSource
 from fairlead.followers.follower import Follower, FollowerStatus, FollowOptions
 from fairlead.followers.members import GroupMember, decode_subscription
+from fairlead.followers.partitions import partition_counts
 
 
 class PlanAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # aiokafka is untyped
@@ -117,12 +117,9 @@ class PlanAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # aiokafka 
         Blocks the event loop for `read_timeout_s` at most, and only where another member has seen
         a newer plan than this one.
         """
-        topics = {topic for member in members.values() for topic in member.subscription}
-        counts = {
-            topic: len(partitions)
-            for topic in topics
-            if (partitions := cluster.partitions_for_topic(topic))
-        }
+        counts = partition_counts(
+            [member.subscription for member in members.values()], cluster.partitions_for_topic
+        )
         shares, user_data = self._follower.assign(
             [_member(member_id, metadata) for member_id, metadata in members.items()], counts
         )
@@ -164,8 +161,7 @@ class PlanConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is untype
         others = configs.pop(
             "partition_assignment_strategy", (RangePartitionAssignor, RoundRobinPartitionAssignor)
         )
-        given = [field.name for field in fields(FollowOptions) if field.name in configs]
-        options = FollowOptions(**{name: configs.pop(name) for name in given})
+        options = FollowOptions.taken_from(configs)
         self.plan_assignor = PlanAssignor(configs["group_id"], configs, options)
         try:
             super().__init__(

@@ -15,6 +15,7 @@ does (`direct`), nor following plans (`aiokafka`).
 import asyncio
 import weakref
 from collections.abc import Collection, Iterable, Mapping
+from functools import partial
 from typing import Any, Final
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -28,8 +29,9 @@ from aiokafka.coordinator.protocol import (
 
 from fairlead.followers.aiokafka_join import join_once
 from fairlead.followers.aiokafka_source import CONNECTION
-from fairlead.followers.direct import DirectRule, JoinedMember, by_topic, partition_counts
-from fairlead.followers.lags import Lags, Offsets, lag
+from fairlead.followers.direct import DirectRule, JoinedMember, assignor_class
+from fairlead.followers.lags import FetchLags, Lags, Offsets, lags_of
+from fairlead.followers.partitions import by_topic, partition_counts
 
 _NOT_COMMITTED: Final = -1
 
@@ -59,12 +61,9 @@ class DirectAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # aiokafk
     def __init__(
         self, group: str | None = None, connection: Mapping[str, Any] | None = None, **options: Any
     ) -> None:
-        fetch = None
+        fetch: FetchLags | None = None
         if group is not None and connection is not None:
-
-            def fetch(topics: Collection[str]) -> Lags:
-                return asyncio.run(fetch_lags(group, connection, topics))
-
+            fetch = partial(fetch_lags, group, connection)
         self._rule = DirectRule(self.name, fetch, options)
         self._consumer: weakref.ref[AIOKafkaConsumer] | None = None
 
@@ -110,19 +109,13 @@ class DirectAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # aiokafk
         return None if consumer is None else consumer._coordinator  # noqa: SLF001 - there is no other way
 
 
-def assignor_class(rule: str) -> type[DirectAssignor]:
-    """Make the aiokafka assignor of one of the rules in `assignors.registry`."""
-    title = "".join(word.capitalize() for word in rule.split("-"))
-    return type(f"{title}Assignor", (DirectAssignor,), {"name": rule, "__module__": __name__})
+FairAssignor = assignor_class(DirectAssignor, "fair")
+LagAwareAssignor = assignor_class(DirectAssignor, "lag-aware")
+StickyAssignor = assignor_class(DirectAssignor, "sticky")
+StickyLagAwareAssignor = assignor_class(DirectAssignor, "sticky-lag-aware")
 
 
-FairAssignor = assignor_class("fair")
-LagAwareAssignor = assignor_class("lag-aware")
-StickyAssignor = assignor_class("sticky")
-StickyLagAwareAssignor = assignor_class("sticky-lag-aware")
-
-
-async def fetch_lags(group: str, connection: Mapping[str, Any], topics: Collection[str]) -> Lags:
+def fetch_lags(group: str, connection: Mapping[str, Any], topics: Collection[str]) -> Lags:
     """Ask Kafka for a group's lags.
 
     Parameters
@@ -134,6 +127,12 @@ async def fetch_lags(group: str, connection: Mapping[str, Any], topics: Collecti
     topics
         Those that do not exist are left out.
     """
+    return lags_of(asyncio.run(_offsets(group, connection, topics)), connection)
+
+
+async def _offsets(
+    group: str, connection: Mapping[str, Any], topics: Collection[str]
+) -> dict[tuple[str, int], Offsets]:
     reach = {key: value for key, value in connection.items() if key in CONNECTION}
     admin, consumer = AIOKafkaAdminClient(**reach), AIOKafkaConsumer(**reach)
     try:
@@ -151,8 +150,7 @@ async def fetch_lags(group: str, connection: Mapping[str, Any], topics: Collecti
     finally:
         await consumer.stop()
         await admin.close()
-    reset_to_latest = connection.get("auto_offset_reset", "latest") == "latest"
-    offsets = {
+    return {
         where: Offsets(
             begin[where],
             end[where],
@@ -162,4 +160,3 @@ async def fetch_lags(group: str, connection: Mapping[str, Any], topics: Collecti
         )
         for where in partitions
     }
-    return {where: lag(found, reset_to_latest=reset_to_latest) for where, found in offsets.items()}

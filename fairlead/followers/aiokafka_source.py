@@ -12,7 +12,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import for_code
 
-from assignors.partitioner import partitions_of
+from fairlead.followers.partitions import home_of
 from fairlead.followers.plan_cache import PlanRecord
 
 #: What says how a cluster is reached; everything else concerns the application's own consumer.
@@ -45,12 +45,16 @@ class AiokafkaSource:
     """
 
     def __init__(
-        self, runner: asyncio.Runner, consumer: AIOKafkaConsumer, partition: TopicPartition
+        self,
+        runner: asyncio.Runner,
+        consumer: AIOKafkaConsumer,
+        partition: TopicPartition,
+        end: int,
     ) -> None:
         self._runner = runner
         self._consumer = consumer
         self._partition = partition
-        self._end: int = runner.run(consumer.end_offsets([partition]))[partition]
+        self._end = end
 
     @classmethod
     def open(cls, group: str, connection: Mapping[str, Any], topic: str) -> "AiokafkaSource | None":
@@ -71,9 +75,10 @@ class AiokafkaSource:
         try:
             count = runner.run(_partition_count(reach, topic))
             if count:
-                number = int(partitions_of([group.encode()], count)[0])
+                number = home_of(group, count)
                 partition = TopicPartition(topic, number)
-                return cls(runner, runner.run(_start(reach, partition)), partition)
+                consumer, end = runner.run(_start(reach, partition))
+                return cls(runner, consumer, partition, end)
         except BaseException:
             runner.close()
             raise
@@ -120,7 +125,8 @@ async def _partition_count(reach: dict[str, Any], topic: str) -> int:
     return len(description["partitions"])
 
 
-async def _start(reach: dict[str, Any], partition: TopicPartition) -> AIOKafkaConsumer:
+async def _start(reach: dict[str, Any], partition: TopicPartition) -> tuple[AIOKafkaConsumer, int]:
+    """Start to read the partition; returns its end offset beside the consumer."""
     consumer = AIOKafkaConsumer(
         **reach,
         auto_offset_reset="earliest",
@@ -130,7 +136,8 @@ async def _start(reach: dict[str, Any], partition: TopicPartition) -> AIOKafkaCo
     try:
         await consumer.start()
         consumer.assign([partition])
+        ends = await consumer.end_offsets([partition])
     except BaseException:
         await consumer.stop()
         raise
-    return consumer
+    return consumer, ends[partition]

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from fairlead.followers.confluent_source import ConfluentSource
 from fairlead.followers.follower import FollowerStatus, FollowOptions
+from fairlead.followers.members import AssignmentNote
 from fairlead.followers.pin_listener import REQUEST_S, PinListener
 from fairlead.followers.pins import PinLog
 from fairlead.followers.plan_cache import PlanCache
@@ -31,7 +32,9 @@ _LEFT_OUT_S: Final = 5.0
 _LONGEST_LEFT_OUT_S: Final = 300.0
 _SLOW_S: Final = 5.0
 _REMEMBERED: Final = 10_000
-_UNDECIDED: Final = "a rebalance is under way, or no member has pinned an assignment yet"
+_UNDECIDED: Final = AssignmentNote(
+    fallback_reason="a rebalance is under way, or no member has pinned an assignment yet"
+)
 
 
 class Caller:
@@ -73,7 +76,8 @@ class Caller:
         self._rng = random.Random()  # noqa: S311 - spreads load, guards nothing
         jitter_s = options.rejoin_jitter_s
         self._schedule = None if jitter_s is None else RejoinSchedule(jitter_s, self._rng)
-        self._note: tuple[int | None, str | None] = (None, _UNDECIDED)
+        self._note = _UNDECIDED
+        self._logged_reason: str | None = None
         self._rebalances = self._rejoins_asked = 0
         self._reader = PlanReader(
             group,
@@ -90,16 +94,11 @@ class Caller:
 
     def status(self) -> FollowerStatus:
         """Return what this follower does at the moment."""
-        state = self._reader.state
-        return FollowerStatus(
-            group=self._group,
+        return FollowerStatus.of(
+            self._group,
+            self._reader,
+            self._note,
             plan_topic=self._options.plan_topic,
-            plan_version=self._note[0],
-            fallback_reason=self._note[1],
-            latest_version=state.plan.version if state.plan else None,
-            latest_problem=state.problem,
-            records_skipped=state.skipped,
-            caught_up=self._reader.caught_up,
             rebalances=self._rebalances,
             rejoins_asked=self._rejoins_asked,
         )
@@ -263,13 +262,17 @@ class Caller:
         self._rebalances += 1
         if verdict.listed and pin is not None:
             self._left_out = 0
-            self._note = (pin.plan_version, pin.fallback_reason)
-            log.info(
+            note = AssignmentNote(pin.plan_version, pin.seen_offset, pin.fallback_reason)
+            new_fallback = note.fallback_reason not in (None, self._logged_reason)
+            # Of all members the one that drew the pin up warns, as a leader would.
+            log.log(
+                logging.WARNING if new_fallback and pin.member == call.me.member else logging.INFO,
                 "%s, %d members: the assignment follows %s",
                 where,
                 len(pin.shares),
-                f"plan version {pin.plan_version}" if pin.plan_version else "range",
+                note.followed(),
             )
+            self._note, self._logged_reason = note, note.fallback_reason
             if self._schedule is not None:
                 turn = sorted(pin.shares).index(call.me.member)
                 self._schedule.settle(pin.seen_offset, turn_s=turn * _TURN_S)
@@ -277,7 +280,7 @@ class Caller:
         reason = (
             verdict.problem or self._listener.problem or "the others did not wait for this member"
         )
-        self._note = (None, reason)
+        self._note = AssignmentNote(fallback_reason=reason)
         longest = min(_LEFT_OUT_S * 2**self._left_out, _LONGEST_LEFT_OUT_S)
         self._left_out = min(self._left_out + 1, 10)
         self._rejoin_at = time.monotonic() + self._rng.uniform(longest, 2 * longest)
@@ -291,7 +294,7 @@ class Caller:
     def _end_call(self) -> None:
         self._active = self._decided = False
         self._rejoin_at = None
-        self._note = (None, _UNDECIDED)
+        self._note = _UNDECIDED
         if self._schedule is not None:
             self._schedule.unsettle()
 

@@ -26,6 +26,7 @@ from fairlead.errors import ConfigurationError
 from fairlead.followers.caller import Caller
 from fairlead.followers.confluent_config import check, connection_of
 from fairlead.followers.follower import FollowerStatus, FollowOptions
+from fairlead.followers.partitions import by_topic
 from fairlead.followers.roll_call import Partitions, Verdict
 
 log = logging.getLogger(__name__)
@@ -165,9 +166,11 @@ class PlanConsumer(Consumer):
         self._closed = True
         self._topics = ()
         # librdkafka aborts on a close that finds a subscription still waiting for its turn.
-        super().unsubscribe()
-        super().close()
-        self._caller.close()
+        try:
+            super().unsubscribe()
+            super().close()
+        finally:
+            self._caller.close()
 
     def __enter__(self) -> Self:
         return self
@@ -241,10 +244,8 @@ class PlanConsumer(Consumer):
         """Begin the roll call of a new generation, owning nothing."""
         # Before anything else: where a callback fails, librdkafka's binding assigns range's share.
         super().assign([])
-        given: dict[str, tuple[int, ...]] = {}
-        for one in sorted(partitions, key=lambda one: (one.topic, one.partition)):
-            given[one.topic] = (*given.get(one.topic, ()), one.partition)
-        self._given = given
+        given = by_topic((one.topic, one.partition) for one in partitions)
+        self._given = {topic: tuple(numbers) for topic, numbers in given.items()}
         self._next_step_at = 0.0
         try:
             self._begin()

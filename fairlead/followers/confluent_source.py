@@ -15,7 +15,7 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-from assignors.partitioner import partitions_of
+from fairlead.followers.partitions import home_of
 from fairlead.followers.plan_cache import PlanRecord
 
 _TIMEOUT_S: Final = 5.0
@@ -59,7 +59,7 @@ class ConfluentSource:
         try:
             found = consumer.list_topics(topic, timeout=_TIMEOUT_S).topics[topic]
             if found.error is None:
-                number = int(partitions_of([group.encode()], len(found.partitions))[0])
+                number = home_of(group, len(found.partitions))
                 return cls(consumer, TopicPartition(topic, number))
         except BaseException:
             consumer.close()

@@ -6,9 +6,9 @@ Does not: the rules (`assignors`), how lags are fetched (`lags`), a client's own
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from assignors.problem import InvalidProblemError, Member, Problem
 from assignors.registry import assign, check_options
@@ -18,6 +18,8 @@ from fairlead.followers.fit import Shares
 from fairlead.followers.lags import FetchLags, LagReader
 
 log = logging.getLogger(__name__)
+
+Assignor = TypeVar("Assignor")
 
 #: Rules that keep what members own, and those that look at lag.
 _STICKY = frozenset({"sticky", "sticky-lag-aware"})
@@ -119,29 +121,15 @@ class DirectRule:
         )
 
 
-def by_topic(partitions: Sequence[tuple[str, int]]) -> dict[str, list[int]]:
-    """Gather partitions by topic.
+def assignor_class(base: type[Assignor], rule: str) -> type[Assignor]:
+    """Make a client's assignor of one of the rules in `assignors.registry`.
 
-    Examples
-    --------
-    >>> by_topic([("t", 1), ("u", 0), ("t", 0)])
-    {'t': [0, 1], 'u': [0]}
+    Parameters
+    ----------
+    base
+        The client's `DirectAssignor`.
+    rule
+        Its name there, and what members agree on.
     """
-    owned: dict[str, list[int]] = {}
-    for topic, partition in sorted(partitions):
-        owned.setdefault(topic, []).append(partition)
-    return owned
-
-
-def partition_counts(
-    subscriptions: Sequence[Sequence[str]], partitions_of: Callable[[str], set[int] | None]
-) -> dict[str, int]:
-    """Count the partitions of the subscribed topics; topics that do not exist are left out.
-
-    Examples
-    --------
-    >>> partition_counts([["t", "gone"], ["t"]], {"t": {0, 1}}.get)
-    {'t': 2}
-    """
-    topics = sorted({topic for subscription in subscriptions for topic in subscription})
-    return {topic: len(known) for topic in topics if (known := partitions_of(topic))}
+    title = "".join(word.capitalize() for word in rule.split("-"))
+    return type(f"{title}Assignor", (base,), {"name": rule, "__module__": base.__module__})

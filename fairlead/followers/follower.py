@@ -8,9 +8,9 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final, Self
 
 from fairlead.followers.cooperation import first_round
 from fairlead.followers.decision import Decision, decide
@@ -57,6 +57,19 @@ class FollowOptions:
     read_timeout_s: float = 5.0
     rejoin_jitter_s: float | None = 5.0
 
+    @classmethod
+    def taken_from(cls, configs: dict[str, Any]) -> Self:
+        """Take the options out of a consumer's configuration, where they stand beside its own.
+
+        Examples
+        --------
+        >>> configs = {"group_id": "orders", "plan_topic": "plans"}
+        >>> FollowOptions.taken_from(configs).plan_topic, configs
+        ('plans', {'group_id': 'orders'})
+        """
+        given = [field.name for field in fields(cls) if field.name in configs]
+        return cls(**{name: configs.pop(name) for name in given})
+
 
 @dataclass(frozen=True)
 class FollowerStatus:
@@ -94,6 +107,32 @@ class FollowerStatus:
     caught_up: bool
     rebalances: int
     rejoins_asked: int
+
+    @classmethod
+    def of(
+        cls,
+        group: str,
+        reader: PlanReader,
+        note: AssignmentNote,
+        *,
+        plan_topic: str,
+        rebalances: int,
+        rejoins_asked: int,
+    ) -> Self:
+        """Gather it from what a consumer reads, and what its assignment follows."""
+        state = reader.state
+        return cls(
+            group=group,
+            plan_topic=plan_topic,
+            plan_version=note.plan_version,
+            fallback_reason=note.fallback_reason,
+            latest_version=state.plan.version if state.plan else None,
+            latest_problem=state.problem,
+            records_skipped=state.skipped,
+            caught_up=reader.caught_up,
+            rebalances=rebalances,
+            rejoins_asked=rejoins_asked,
+        )
 
 
 class Follower:
@@ -140,16 +179,11 @@ class Follower:
 
     def status(self) -> FollowerStatus:
         """Return what this follower does at the moment."""
-        state = self._reader.state
-        return FollowerStatus(
-            group=self._group,
+        return FollowerStatus.of(
+            self._group,
+            self._reader,
+            self._note,
             plan_topic=self._options.plan_topic,
-            plan_version=self._note.plan_version,
-            fallback_reason=self._note.fallback_reason,
-            latest_version=state.plan.version if state.plan else None,
-            latest_problem=state.problem,
-            records_skipped=state.skipped,
-            caught_up=self._reader.caught_up,
             rebalances=self._rebalances,
             rejoins_asked=self._rejoins_asked,
         )
@@ -215,7 +249,7 @@ class Follower:
             "Group %s, generation %d: the assignment follows %s",
             self._group,
             generation,
-            f"plan version {note.plan_version}" if note.plan_version else "range",
+            note.followed(),
         )
         with self._lock:
             self._note = note

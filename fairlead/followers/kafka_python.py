@@ -11,8 +11,7 @@ decision (`follower` and below), nor reading the plan topic (`kafka_python_sourc
 """
 
 import weakref
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kafka import KafkaConsumer
@@ -26,8 +25,10 @@ from kafka.protocol.consumer.metadata import (
 
 from fairlead.errors import ConfigurationError
 from fairlead.followers.follower import Follower, FollowerStatus, FollowOptions
+from fairlead.followers.kafka_python_join import no_request, rejoin_request
 from fairlead.followers.kafka_python_source import KafkaPythonSource
 from fairlead.followers.members import GroupMember, decode_subscription
+from fairlead.followers.partitions import by_topic, partition_counts
 
 #: Versions of the subscription: the second tells what the member owns (KIP-429).
 _EAGER_VERSION: Final = 0
@@ -69,7 +70,7 @@ class PlanAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-pyt
         self._cooperative = cooperative
         self._instance_id: str | None = connection.get("group_instance_id")
         self._consumer: weakref.ref[KafkaConsumer] | None = None
-        self._rejoin: Callable[[], None] = _nothing
+        self._rejoin = no_request
         self._client_id: str = {**KafkaConsumer.DEFAULT_CONFIG, **connection}["client_id"]
         self._follower = Follower(
             group,
@@ -90,16 +91,8 @@ class PlanAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-pyt
         """Let new plans make this assignor's consumer rejoin. Call before its first poll."""
         self._client_id = consumer.config["client_id"]
         self._consumer = weakref.ref(consumer)
-        # The client has no public way to ask for a rebalance. This one sets a flag that the next
-        # poll honours, so any thread may call it.
-        request = weakref.WeakMethod(consumer._coordinator.request_rejoin)  # noqa: SLF001
-
-        def rejoin() -> None:
-            if (ask := request()) is not None:
-                ask()
-
-        self._rejoin = rejoin
-        self._follower.rejoin_by(rejoin)
+        self._rejoin = rejoin_request(consumer)
+        self._follower.rejoin_by(self._rejoin)
 
     def close(self) -> None:
         """Stop reading the plan topic."""
@@ -118,11 +111,7 @@ class PlanAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-pyt
         ConfigurationError
             The assignor is cooperative and does not know its consumer.
         """
-        # A leader that rejoins because a topic has grown: kafka-python 3.0 takes that for done as
-        # soon as it has assigned. Where a poll ends right then, the next one forgets the rebalance
-        # under way; the member sends no heartbeats, is thrown out, and never learns of it. A
-        # request to rejoin stands until the rebalance is over.
-        self._rejoin()
+        self._rejoin()  # stands until the rebalance is over: see there
         user_data = self._follower.subscription(self._client_id, self._instance_id)
         if not self._cooperative:
             return ConsumerProtocolSubscription(_EAGER_VERSION, sorted(topics), user_data)
@@ -140,12 +129,9 @@ class PlanAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-pyt
         self, cluster: ClusterMetadata, members: Sequence[Any]
     ) -> dict[str, ConsumerProtocolAssignment]:
         """Decide for the whole group; called on its leader."""
-        topics = {topic for member in members for topic in member.metadata.topics}
-        counts = {
-            topic: len(partitions)
-            for topic in topics
-            if (partitions := cluster.partitions_for_topic(topic))
-        }
+        counts = partition_counts(
+            [member.metadata.topics for member in members], cluster.partitions_for_topic
+        )
         shares, user_data = self._follower.assign([_member(member) for member in members], counts)
         return {
             member_id: ConsumerProtocolAssignment(0, list(share.items()), user_data)
@@ -163,10 +149,7 @@ class PlanAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-pyt
             raise ConfigurationError(
                 "PlanAssignor: cooperative=True needs follow(consumer) before the first poll"
             )
-        owned: dict[str, list[int]] = {}
-        for topic, partition in sorted(consumer.assignment()):
-            owned.setdefault(topic, []).append(partition)
-        return owned
+        return by_topic(consumer.assignment())
 
 
 class PlanConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python is untyped
@@ -195,8 +178,7 @@ class PlanConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python is untyp
         cooperative = configs.pop("cooperative", False)
         fallback = () if cooperative else (RangePartitionAssignor,)
         others = configs.pop("partition_assignment_strategy", fallback)
-        given = [field.name for field in fields(FollowOptions) if field.name in configs]
-        options = FollowOptions(**{name: configs.pop(name) for name in given})
+        options = FollowOptions.taken_from(configs)
         self.plan_assignor = PlanAssignor(
             configs["group_id"], configs, options, cooperative=cooperative
         )
@@ -215,10 +197,6 @@ class PlanConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python is untyp
             super().close(autocommit=autocommit, timeout_ms=timeout_ms)
         finally:
             self.plan_assignor.close()
-
-
-def _nothing() -> None:
-    """Stand in for a consumer that is not known yet."""
 
 
 def _member(member: Any) -> GroupMember:

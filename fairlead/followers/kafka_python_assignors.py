@@ -5,17 +5,18 @@ leader does (`direct`), nor following plans (`kafka_python`).
 
 ::
 
-    KafkaConsumer("orders", group_id="orders", partition_assignment_strategy=[StickyAssignor])
+    assignor = StickyAssignor()
+    consumer = KafkaConsumer("orders", group_id="orders", partition_assignment_strategy=[assignor])
+    assignor.follow(consumer)
 
-    connection = {"bootstrap_servers": "localhost:9092"}
-    strategy = [LagAwareAssignor("orders", connection)]
-    KafkaConsumer("orders", group_id="orders", partition_assignment_strategy=strategy, **connection)
+An assignor by lag, such as `LagAwareAssignor`, is given the group and how to reach the cluster.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from kafka import KafkaAdminClient, TopicPartition
+from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from kafka.admin import OffsetSpec
 from kafka.cluster import ClusterMetadata
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
@@ -24,8 +25,10 @@ from kafka.protocol.consumer.metadata import (
     ConsumerProtocolSubscription,
 )
 
-from fairlead.followers.direct import DirectRule, JoinedMember, by_topic, partition_counts
-from fairlead.followers.lags import Lags, Offsets, lag
+from fairlead.followers.direct import DirectRule, JoinedMember, assignor_class
+from fairlead.followers.kafka_python_join import no_request, rejoin_request
+from fairlead.followers.lags import FetchLags, Lags, Offsets, lags_of
+from fairlead.followers.partitions import by_topic, partition_counts
 
 
 class DirectAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-python is untyped
@@ -50,16 +53,23 @@ class DirectAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-p
     def __init__(
         self, group: str | None = None, connection: Mapping[str, Any] | None = None, **options: Any
     ) -> None:
-        fetch = None
+        fetch: FetchLags | None = None
         if group is not None and connection is not None:
-
-            def fetch(topics: Collection[str]) -> Lags:
-                return fetch_lags(group, connection, topics)
-
+            fetch = partial(fetch_lags, group, connection)
         self._rule = DirectRule(self.name, fetch, options)
+        self._rejoin = no_request
+
+    def follow(self, consumer: KafkaConsumer) -> None:
+        """Keep the consumer in the rebalances it begins. Call before its first poll.
+
+        Without it a poll that ends amid a rebalance may cost a member its place, where the
+        rebalance began because a topic has grown or the consumer subscribed to other ones.
+        """
+        self._rejoin = rejoin_request(consumer)
 
     def metadata(self, topics: set[str]) -> ConsumerProtocolSubscription:
         """Return the subscription this member joins with."""
+        self._rejoin()
         subscription = sorted(topics)
         return ConsumerProtocolSubscription(0, subscription, self._rule.subscription(subscription))
 
@@ -89,16 +99,10 @@ class DirectAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-p
         self._rule.assigned(by_topic(assignment.partitions()), generation)
 
 
-def assignor_class(rule: str) -> type[DirectAssignor]:
-    """Make the kafka-python assignor of one of the rules in `assignors.registry`."""
-    title = "".join(word.capitalize() for word in rule.split("-"))
-    return type(f"{title}Assignor", (DirectAssignor,), {"name": rule, "__module__": __name__})
-
-
-FairAssignor = assignor_class("fair")
-LagAwareAssignor = assignor_class("lag-aware")
-StickyAssignor = assignor_class("sticky")
-StickyLagAwareAssignor = assignor_class("sticky-lag-aware")
+FairAssignor = assignor_class(DirectAssignor, "fair")
+LagAwareAssignor = assignor_class(DirectAssignor, "lag-aware")
+StickyAssignor = assignor_class(DirectAssignor, "sticky")
+StickyLagAwareAssignor = assignor_class(DirectAssignor, "sticky-lag-aware")
 
 
 def fetch_lags(group: str, connection: Mapping[str, Any], topics: Collection[str]) -> Lags:
@@ -128,15 +132,12 @@ def fetch_lags(group: str, connection: Mapping[str, Any], topics: Collection[str
         committed = admin.list_group_offsets([group]).get(group, {})
     finally:
         admin.close()
-    reset_to_latest = connection.get("auto_offset_reset", "latest") == "latest"
-    return {
-        (topic, number): lag(
-            Offsets(
-                begin[topic, number].offset,
-                end[topic, number].offset,
-                committed[topic, number].offset if (topic, number) in committed else None,
-            ),
-            reset_to_latest=reset_to_latest,
+    offsets = {
+        where: Offsets(
+            begin[where].offset,
+            end[where].offset,
+            committed[where].offset if where in committed else None,
         )
-        for topic, number in partitions
+        for where in partitions
     }
+    return lags_of(offsets, connection)

@@ -10,7 +10,7 @@ from typing import Any, Final
 from kafka import KafkaConsumer, TopicPartition
 from kafka.net.compat import KafkaNetClient
 
-from assignors.partitioner import partitions_of
+from fairlead.followers.partitions import home_of
 from fairlead.followers.plan_cache import PlanRecord
 
 #: What consumers are configured with that does not concern how the cluster is reached.
@@ -67,7 +67,7 @@ class KafkaPythonSource:
         try:
             count = len(consumer.partitions_for_topic(topic))
             if count:
-                number = int(partitions_of([group.encode()], count)[0])
+                number = home_of(group, count)
                 return cls(consumer, TopicPartition(topic, number))
         except BaseException:
             consumer.close()

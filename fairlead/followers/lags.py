@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 log = logging.getLogger(__name__)
 
@@ -48,6 +48,12 @@ def lag(offsets: Offsets, *, reset_to_latest: bool) -> int:
     if offsets.committed is not None:
         return max(offsets.end - offsets.committed, 0)
     return 0 if reset_to_latest else offsets.end - offsets.begin
+
+
+def lags_of(offsets: Mapping[tuple[str, int], Offsets], connection: Mapping[str, Any]) -> Lags:
+    """Return the lags of partitions, for a consumer of this configuration."""
+    reset_to_latest = connection.get("auto_offset_reset", "latest") == "latest"
+    return {where: lag(known, reset_to_latest=reset_to_latest) for where, known in offsets.items()}
 
 
 class LagReader:

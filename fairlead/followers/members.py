@@ -78,6 +78,20 @@ class AssignmentNote:
     seen_offset: int = -1
     fallback_reason: str | None = None
 
+    def followed(self) -> str:
+        """Say what the assignment follows, for the log.
+
+        Examples
+        --------
+        >>> AssignmentNote(plan_version=7).followed()
+        'plan version 7'
+        >>> AssignmentNote(fallback_reason="the plan was withdrawn").followed()
+        'range: the plan was withdrawn'
+        """
+        if self.plan_version is not None:
+            return f"plan version {self.plan_version}"
+        return f"range: {self.fallback_reason or 'its leader gave no reason'}"
+
 
 def member_names(members: Iterable[GroupMember]) -> dict[str, str]:
     """Name each member as plans do: followers and the planner must agree on it.

@@ -15,8 +15,8 @@ from typing import Any, Final
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
-from assignors.partitioner import partitions_of
 from fairlead.errors import ConfigurationError
+from fairlead.followers.partitions import home_of
 from fairlead.followers.roll_call import Here, Partitions, Pin
 from fairlead.plans.partition_sets import format_partitions, parse_partitions
 
@@ -106,7 +106,7 @@ class PinLog:
             found = tail.list_topics(topic, timeout=timeout_s).topics[topic]
             if found.error is not None:
                 raise KafkaException(found.error)  # noqa: TRY301 - the tail is closed here
-            number = int(partitions_of([group.encode()], len(found.partitions))[0])
+            number = home_of(group, len(found.partitions))
             partition = TopicPartition(topic, number)
             _, end = tail.get_watermark_offsets(partition, timeout=timeout_s)
             producer = Producer(

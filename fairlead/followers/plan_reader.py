@@ -17,6 +17,7 @@ log = logging.getLogger(__name__)
 _READ_S: Final = 0.25
 _FIRST_BACKOFF_S: Final = 0.5
 _LONGEST_BACKOFF_S: Final = 30.0
+_NO_TOPIC: Final = "the plan topic does not exist, or may not be read"
 
 
 class PlanSource(Protocol):
@@ -137,8 +138,8 @@ class PlanReader:
         """Read until told to stop. Returns why there is nothing to read, if so."""
         source = self._open_source()
         if source is None:
-            self._publish(PlanState())
-            return "the plan topic does not exist, or may not be read; there is no plan"
+            self._publish(PlanState(problem=_NO_TOPIC))
+            return _NO_TOPIC
         try:
             log.info("Group %s: reading plans from %s", self._group, source)
             cache, at_end = self._new_cache(), False

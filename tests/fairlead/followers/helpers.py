@@ -1,9 +1,12 @@
 """What the follower tests share: plans, a publisher, and consumers that run on threads."""
 
 import asyncio
+import json
+import random
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -18,8 +21,9 @@ from kafka.coordinator.assignors.range import RangePartitionAssignor as KafkaPyt
 
 from fairlead.followers import aiokafka, kafka_python
 from fairlead.followers.follower import FollowerStatus
+from fairlead.followers.partitions import by_topic
 from fairlead.followers.plan_cache import PlanRecord
-from fairlead.plans.document import MemberShare, PlanDocument, record_headers
+from fairlead.plans.document import Headers, MemberShare, PlanDocument, record_headers
 from fairlead.sandbox import Services
 
 DAY = datetime(2026, 1, 1, tzinfo=UTC)
@@ -56,6 +60,51 @@ def make_plan(
         },
         weights={topic: np.array(values, float) for topic, values in (weights or {}).items()},
     )
+
+
+def make_big_plan(members: Mapping[str, Owned], *, group: str, version: int) -> PlanDocument:
+    """Return a plan for topics of four partitions whose record is larger than 5 MB."""
+    count = 500_000
+    weights = np.random.default_rng(1).integers(10**9, 10**10, count).tolist()
+    topics = {topic for share in members.values() for topic in share}
+    plan = make_plan(
+        members,
+        partition_counts={**dict.fromkeys(topics, 4), "of-other-days": count},
+        group=group,
+        version=version,
+        weights={"of-other-days": weights},
+    )
+    assert len(plan.to_bytes()) > 5_000_000
+    return plan
+
+
+def spoilt(newer: PlanDocument, *, key: bytes) -> dict[str, tuple[bytes, Headers]]:
+    """Return records of a plan for two members or more, each of which must not be followed.
+
+    Parameters
+    ----------
+    newer
+        What they look like.
+    key
+        What they must be signed with.
+    """
+    good = newer.to_bytes()
+    raw = json.loads(good)
+    first, second, *_ = raw["members"].values()
+    owned_twice = {"a": first, "b": {**second, "partitions": first["partitions"]}}
+    values = {
+        "random bytes": random.Random(1).randbytes(500),
+        "truncated": good[: len(good) // 2],
+        "empty": b"",
+        "another format": json.dumps({**raw, "format": 2}).encode(),
+        "another group's name": json.dumps({**raw, "group": "another"}).encode(),
+        "a partition owned twice": json.dumps({**raw, "members": owned_twice}).encode(),
+    }
+    return {
+        **{how: (value, record_headers(value, signing_key=key)) for how, value in values.items()},
+        "unsigned": (good, record_headers(good)),
+        "signed with another key": (good, record_headers(good, signing_key=b"wrong")),
+    }
 
 
 def eventually(condition: Callable[[], bool], what: str, *, within_s: float = 30.0) -> None:
@@ -120,14 +169,15 @@ class Member(Protocol):
         """Leave the group."""
 
 
-class KafkaPythonMember:
-    """A kafka-python consumer on a thread."""
+class _PollingMember(ABC):
+    """A consumer that is polled on a thread, whatever its client."""
 
-    def __init__(self, consumer: KafkaConsumer) -> None:
-        self.consumer = consumer
+    consumer: Any
+
+    def __init__(self) -> None:
         self.values: list[bytes] = []
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._poll)
+        self._thread = threading.Thread(target=self._run)
         self._thread.start()
 
     @property
@@ -146,7 +196,19 @@ class KafkaPythonMember:
         self._thread.join(timeout=30)
         assert not self._thread.is_alive()
 
-    def _poll(self) -> None:
+    @abstractmethod
+    def _run(self) -> None:
+        """Poll until told to stop."""
+
+
+class KafkaPythonMember(_PollingMember):
+    """A kafka-python consumer on a thread."""
+
+    def __init__(self, consumer: KafkaConsumer) -> None:
+        self.consumer = consumer
+        super().__init__()
+
+    def _run(self) -> None:
         try:
             while not self._stopping.is_set():
                 for records in self.consumer.poll(timeout_ms=100).values():
@@ -155,51 +217,28 @@ class KafkaPythonMember:
             self.consumer.close()
 
 
-class AiokafkaMember:
+class AiokafkaMember(_PollingMember):
     """An aiokafka consumer on an event loop on a thread."""
 
     def __init__(self, new_consumer: Callable[[], AIOKafkaConsumer]) -> None:
-        self._stopping = threading.Event()
-        made: Future[AIOKafkaConsumer] = Future()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._poll(new_consumer, made)))
-        self._thread.start()
-        self.consumer = made.result(timeout=30)
+        self._new_consumer = new_consumer
+        self._made: Future[AIOKafkaConsumer] = Future()
+        super().__init__()
+        self.consumer = self._made.result(timeout=30)
 
-    @property
-    def owned(self) -> Owned:
-        """What the consumer is assigned now."""
-        return by_topic(self.consumer.assignment())
+    def _run(self) -> None:
+        asyncio.run(self._poll())
 
-    def status(self) -> FollowerStatus:
-        """Return what it follows."""
-        status: FollowerStatus = self.consumer.plan_assignor.status()
-        return status
-
-    def stop(self) -> None:
-        """Leave the group."""
-        self._stopping.set()
-        self._thread.join(timeout=30)
-        assert not self._thread.is_alive()
-
-    async def _poll(
-        self, new_consumer: Callable[[], AIOKafkaConsumer], made: "Future[AIOKafkaConsumer]"
-    ) -> None:
-        consumer = new_consumer()
-        made.set_result(consumer)
+    async def _poll(self) -> None:
+        consumer = self._new_consumer()
+        self._made.set_result(consumer)
         await consumer.start()
         try:
             while not self._stopping.is_set():
-                await consumer.getmany(timeout_ms=100)
+                for records in (await consumer.getmany(timeout_ms=100)).values():
+                    self.values += [record.value for record in records]
         finally:
             await consumer.stop()
-
-
-def by_topic(partitions: Collection[tuple[str, int]]) -> Owned:
-    """Gather partitions by topic."""
-    owned: Owned = {}
-    for topic, partition in sorted(partitions):
-        owned.setdefault(topic, []).append(partition)
-    return owned
 
 
 class Fleet:

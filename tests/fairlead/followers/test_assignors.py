@@ -1,6 +1,5 @@
 """Assignors without the pipeline, in real groups, one of them with a Java consumer."""
 
-import asyncio
 import os
 import subprocess
 import threading
@@ -26,14 +25,18 @@ pytestmark = pytest.mark.kafka
 LAGS = (90, 40, 30, 20)
 
 
+def module_of(fleet: Fleet) -> Any:
+    """Return the assignors of the fleet's client."""
+    return aiokafka_assignors if fleet.client == "aiokafka" else kafka_python_assignors
+
+
 def join(fleet: Fleet, name: str, kind: str, services: Services) -> Member:
     """Start a consumer with one of the assignors, of the fleet's client."""
     connection = {
         "bootstrap_servers": services.bootstrap_servers,
         "auto_offset_reset": "earliest",
     }
-    module = aiokafka_assignors if fleet.client == "aiokafka" else kafka_python_assignors
-    assignor = getattr(module, kind)(fleet.group, connection)
+    assignor = getattr(module_of(fleet), kind)(fleet.group, connection)
     return fleet.join_plain(
         name,
         partition_assignment_strategy=(assignor,),
@@ -85,14 +88,8 @@ def test_lags_are_what_kafka_says(fleet: Fleet, services: Services) -> None:
             "auto_offset_reset": reset,
         }
         expected = dict(enumerate((*LAGS[:3], uncommitted)))
-        found = fetch(fleet, connection, [topic, "absent"])
+        found = module_of(fleet).fetch_lags(fleet.group, connection, [topic, "absent"])
         assert found == {(topic, number): lag for number, lag in expected.items()}
-
-
-def fetch(fleet: Fleet, connection: dict[str, Any], topics: list[str]) -> Mapping[Any, int]:
-    if fleet.client == "aiokafka":
-        return asyncio.run(aiokafka_assignors.fetch_lags(fleet.group, connection, topics))
-    return kafka_python_assignors.fetch_lags(fleet.group, connection, topics)
 
 
 def test_fair_assignor_deals_evenly(fleet: Fleet, services: Services) -> None:
@@ -177,7 +174,7 @@ def owned(fleet: Fleet, member: Member) -> list[int]:
 
 def test_assignor_by_lag_needs_its_group(fleet: Fleet) -> None:
     """What is missing is named at construction, not at the first rebalance."""
-    module = aiokafka_assignors if fleet.client == "aiokafka" else kafka_python_assignors
+    module = module_of(fleet)
     with pytest.raises(ConfigurationError, match="looks at lag"):
         module.LagAwareAssignor()
     with pytest.raises(ConfigurationError, match="no such option"):

@@ -1,13 +1,24 @@
-"""Cooperative rebalances (KIP-429) of real kafka-python consumers."""
+"""Real kafka-python consumers: cooperative rebalances (KIP-429), and joins that polls interrupt."""
 
+import itertools
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
-from kafka import ConsumerRebalanceListener, KafkaProducer, TopicPartition
+from kafka import (
+    ConsumerRebalanceListener,
+    KafkaAdminClient,
+    KafkaConsumer,
+    KafkaProducer,
+    TopicPartition,
+)
+from kafka.admin import NewPartitions
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 
 from fairlead.errors import ConfigurationError
-from fairlead.followers.kafka_python import PlanAssignor
+from fairlead.followers.kafka_python import PlanAssignor, PlanConsumer
+from fairlead.followers.kafka_python_assignors import StickyAssignor
 from fairlead.sandbox import Services
 from tests.fairlead.followers.helpers import Fleet, KafkaPythonMember, eventually, make_plan
 
@@ -130,6 +141,50 @@ def test_group_moves_between_cooperative_sticky_and_the_plan(fleet: Fleet) -> No
         lambda: len(members["b"].owned.get(topic, [])) == len(plain.owned.get(topic, [])) == 2,
         "two partitions each again",
     )
+
+
+def follower(fleet: Fleet, **configs: Any) -> KafkaConsumer:
+    """Return a consumer that follows plans."""
+    return PlanConsumer(**configs, plan_topic=fleet.plan_topic)
+
+
+def sticky(_: Fleet, **configs: Any) -> KafkaConsumer:
+    """Return a consumer with an assignor that decides by itself."""
+    assignor = StickyAssignor()
+    consumer = KafkaConsumer(**configs, partition_assignment_strategy=[assignor])
+    assignor.follow(consumer)
+    return consumer
+
+
+@pytest.mark.parametrize("new_consumer", [follower, sticky])
+def test_rebalance_ends_well_however_short_polls_are(
+    fleet: Fleet,
+    services: Services,
+    kafka_topic: Callable[..., str],
+    new_consumer: Callable[..., KafkaConsumer],
+) -> None:
+    """A member whose poll ends amid a rebalance stays one: topics that grow, topics that change."""
+    connection = {"bootstrap_servers": services.bootstrap_servers}
+    consumer = new_consumer(fleet, **connection, group_id=fleet.group, metadata_max_age_ms=200)
+    admin = KafkaAdminClient(**connection)
+
+    timeouts_ms = itertools.cycle((1, 2, 5, 20))  # short ones interrupt, long ones get somewhere
+
+    def owns(count: int) -> bool:
+        consumer.poll(timeout_ms=next(timeouts_ms))
+        return len(consumer.assignment()) == count
+
+    try:
+        consumer.subscribe(fleet.topics)
+        eventually(lambda: owns(4), "four partitions")
+        for count in (5, 6, 7):
+            admin.create_partitions({fleet.topics[0]: NewPartitions(count)})
+            eventually(partial(owns, count), f"{count} partitions")
+        consumer.subscribe([*fleet.topics, kafka_topic(partitions=2)])
+        eventually(lambda: owns(9), "the other topic's partitions too")
+    finally:
+        admin.close()
+        consumer.close()
 
 
 def test_cooperative_assignor_needs_to_know_its_consumer(fleet: Fleet, services: Services) -> None:

@@ -1,0 +1,57 @@
+"""Partitions as clients name them, gathered the way rules and logs want them.
+
+Belongs here: what every client's module has to rearrange. Does not: who reads what.
+"""
+
+from collections.abc import Callable, Collection, Iterable
+
+from assignors.partitioner import partitions_of
+
+
+def by_topic(partitions: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
+    """Gather partitions by topic, both ascending.
+
+    Examples
+    --------
+    >>> by_topic([("t", 1), ("u", 0), ("t", 0)])
+    {'t': [0, 1], 'u': [0]}
+    """
+    gathered: dict[str, list[int]] = {}
+    for topic, partition in sorted(partitions):
+        gathered.setdefault(topic, []).append(partition)
+    return gathered
+
+
+def partition_counts(
+    subscriptions: Iterable[Collection[str]], partitions_for: Callable[[str], set[int] | None]
+) -> dict[str, int]:
+    """Count the partitions of the subscribed topics; topics that do not exist are left out.
+
+    Parameters
+    ----------
+    subscriptions
+        The topics of each member.
+    partitions_for
+        Tells the partitions of a topic; None: there is no such topic.
+
+    Examples
+    --------
+    >>> partition_counts([["t", "gone"], ["t"]], {"t": {0, 1}}.get)
+    {'t': 2}
+    """
+    topics = sorted({topic for subscription in subscriptions for topic in subscription})
+    return {topic: len(known) for topic in topics if (known := partitions_for(topic))}
+
+
+def home_of(group: str, count: int) -> int:
+    """Return the partition, of `count`, in which the records of a group stand.
+
+    It is where any producer's default partitioner puts the group's key: the others need not be
+    read.
+
+    Examples
+    --------
+    >>> home_of("orders", 8)
+    4
+    """
+    return int(partitions_of([group.encode()], count)[0])
