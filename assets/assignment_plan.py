@@ -1,7 +1,6 @@
 """`assignment_plan`: the policy's choice becomes the group's next version, or 'no change'."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,27 +12,16 @@ from assets.candidate_plans import candidate_plans
 from assets.presentation import ROWS, percent, shown, table
 from assets.resources import SettingsResource, SparkResource, StoreResource
 from assets.steps import snapshots_of, step
-from fairlead.plans.approval import ApprovalDecision
 from fairlead.plans.as_problem import Ownership, planned
-from fairlead.plans.automatic import approve_by_policy
 from fairlead.plans.choice import improvement
 from fairlead.plans.consumers import changes
 from fairlead.plans.drafting import SnapshotTables, decisions, ownership
+from fairlead.plans.proposal import Outcome, carry_out
 from fairlead.policy import Policy, policy_for
 from fairlead.spark.recent import Recent
 from fairlead.spark.warehouse import Warehouse
 from fairlead.store.plans import PlanStore
-from fairlead.store.records import NoPlan, PlanDraft, StoredDecision
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What became of one group in a run, and what was looked at."""
-
-    decision: PlanDraft | NoPlan
-    stored: StoredDecision
-    approval: ApprovalDecision
-    before: Ownership
+from fairlead.store.records import PlanDraft
 
 
 @step(
@@ -54,27 +42,28 @@ def assignment_plan(
     policies = settings.get().policies
     warehouse = spark.warehouse()
     outcomes: list[Outcome] = []
+    before: dict[str, Ownership] = {}
     with store.open() as plans:
         for expired_group, version in plans.expire_due(datetime.now(UTC)):
             context.log.info("Group %s: version %d has expired", expired_group, version)
         for recent in snapshots_of(context.partition_keys, warehouse, "candidate_partitions"):
-            outcomes += _decide(plans, warehouse, recent, policies)
+            tables = _load(warehouse, recent)
+            outcomes += _decide(plans, tables, _statuses(warehouse, recent), policies)
+            before |= ownership(tables.members)
     for outcome in outcomes:
         context.log.info("Group %s: %s", outcome.decision.group, outcome.stored.reason)
-    return dg.MaterializeResult(metadata=_metadata(outcomes))
+    return dg.MaterializeResult(metadata=_metadata(outcomes, before))
 
 
-def _decide(
-    plans: PlanStore, warehouse: Warehouse, recent: Recent, policies: Sequence[Policy]
-) -> list[Outcome]:
-    """Store a decision for each group of a snapshot that the run is about."""
+def _load(warehouse: Warehouse, recent: Recent) -> SnapshotTables:
+    """Load what the snapshot says of the groups that the run is about."""
     groups = pa.array(recent.groups, pa.string())
 
     def load(name: str) -> pa.Table:
         rows = warehouse.load(name, recent.snapshot_id)
         return rows.filter(pc.is_in(rows["group"], groups))
 
-    tables = SnapshotTables(
+    return SnapshotTables(
         recent.snapshot_id,
         recent.snapshot_at,
         groups=load("groups"),
@@ -82,34 +71,36 @@ def _decide(
         candidates=load("candidates"),
         candidate_partitions=load("candidate_partitions"),
     )
-    before = ownership(tables.members)
-    statuses = load("lag").group_by(["group", "status"]).aggregate([]).to_pylist()
-    outcomes = []
-    changed_at = plans.last_changes(recent.groups)
-    for decision in decisions(tables, policies, datetime.now(UTC), changed_at):
-        stored = plans.record_decision(decision)
-        found = {row["status"] for row in statuses if row["group"] == decision.group}
-        approval = _approve(plans, decision, stored, policy_for(decision.group, policies), found)
-        outcomes.append(Outcome(decision, stored, approval, before.get(decision.group, {})))
-    return outcomes
 
 
-def _approve(
+def _statuses(warehouse: Warehouse, recent: Recent) -> dict[str, set[str]]:
+    """Return the statuses that each group's partitions have."""
+    lag = warehouse.load("lag", recent.snapshot_id)
+    found: dict[str, set[str]] = {}
+    for row in lag.group_by(["group", "status"]).aggregate([]).to_pylist():
+        found.setdefault(row["group"], set()).add(row["status"])
+    return found
+
+
+def _decide(
     plans: PlanStore,
-    decision: PlanDraft | NoPlan,
-    stored: StoredDecision,
-    policy: Policy,
-    statuses: set[str],
-) -> ApprovalDecision:
-    """Approve a proposed plan if its policy allows; returns the policy's answer."""
-    if not isinstance(decision, PlanDraft) or stored.plan is None:
-        return ApprovalDecision(approved=False, reason="")
-    return approve_by_policy(
-        plans, decision, stored.plan, policy=policy, statuses=statuses, now=datetime.now(UTC)
-    )
+    tables: SnapshotTables,
+    statuses: Mapping[str, set[str]],
+    policies: Sequence[Policy],
+) -> Iterator[Outcome]:
+    """Store a decision for each group of a snapshot."""
+    changed_at = plans.last_changes(tables.groups["group"].to_pylist())
+    for decision in decisions(tables, policies, datetime.now(UTC), changed_at):
+        yield carry_out(
+            plans,
+            decision,
+            policy=policy_for(decision.group, policies),
+            statuses=statuses.get(decision.group, set()),
+            now=datetime.now(UTC),
+        )
 
 
-def _metadata(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def _metadata(outcomes: Sequence[Outcome], before: Mapping[str, Ownership]) -> dict[str, Any]:
     ordered = sorted(outcomes, key=_heaviest_before, reverse=True)
     proposed = [outcome for outcome in ordered if isinstance(outcome.decision, PlanDraft)]
     metadata: dict[str, Any] = {
@@ -131,11 +122,11 @@ def _metadata(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         ),
     }
     if proposed:
-        metadata |= _first_plan(proposed[0])
+        metadata |= _first_plan(proposed[0], before.get(proposed[0].decision.group, {}))
     return metadata
 
 
-def _first_plan(outcome: Outcome) -> dict[str, Any]:
+def _first_plan(outcome: Outcome, before: Ownership) -> dict[str, Any]:
     """Show the plan of the group that needs it most in detail."""
     draft, stored = outcome.decision, outcome.stored.plan
     if not isinstance(draft, PlanDraft) or stored is None:
@@ -154,7 +145,7 @@ def _first_plan(outcome: Outcome) -> dict[str, Any]:
         f"{percent(improvement(draft.observed or {}, draft.predicted))} less; "
         f"no assignment is below {draft.predicted['lag_lower_bound']:,}",
         f"{name}: consumers": table(
-            [vars(row) for row in changes(document, outcome.before, planned(document))],
+            [vars(row) for row in changes(document, before, planned(document))],
             {
                 "consumer": "Member name: instance id, client id or member id",
                 "partitions_before": "Partitions as observed",

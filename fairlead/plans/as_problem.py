@@ -4,18 +4,28 @@ Belongs here: documents to arrays. Does not: the judgement (`assignors`).
 """
 
 from collections.abc import Collection, Mapping
+from typing import Protocol
 
 import numpy as np
 
 from assignors.assignment import Assignment
 from assignors.problem import Member, Problem
-from fairlead.plans.document import PlanDocument
+from fairlead.plans.document import MemberShare, PlanDocument
 
 #: Member to topic to partition numbers.
 Ownership = Mapping[str, Mapping[str, Collection[int]]]
 
 
-def planned(plan: PlanDocument) -> Ownership:
+class Shares(Protocol):
+    """What gives members their shares: a document, or the draft of one."""
+
+    @property
+    def members(self) -> Mapping[str, MemberShare]:
+        """Member name to its share."""
+        ...
+
+
+def planned(plan: Shares) -> Ownership:
     """Return what a plan gives each member."""
     return {
         name: {topic: numbers.tolist() for topic, numbers in share.partitions.items()}

@@ -19,9 +19,9 @@ from fairlead.kafka.gateway import LiveGroup
 from fairlead.kafka.snapshot import new_snapshot_id
 from fairlead.plans.approval import ApprovalDecision
 from fairlead.plans.as_problem import assignment_of, planned, problem_of
-from fairlead.plans.automatic import approve_by_policy
 from fairlead.plans.basis import differences_from
 from fairlead.plans.document import PlanDocument
+from fairlead.plans.proposal import propose, weigh
 from fairlead.policy import Policy
 from fairlead.store.plans import PlanStore
 from fairlead.store.records import MeasuredLag, PlanDraft, StoredPlan
@@ -98,10 +98,9 @@ def rollback(
         reason=f"rollback to version {version}: {reason}{by}",
         now=now,
     )
-    stored = store.record_decision(draft).plan
+    approval = weigh(draft, policy, lag.statuses if lag else frozenset(), now)
+    stored = propose(store, draft, approval).stored.plan
     assert stored is not None  # noqa: S101 - a draft is stored as a plan
-    statuses = lag.statuses if lag else frozenset()
-    approval = approve_by_policy(store, draft, stored, policy=policy, statuses=statuses, now=now)
     return RolledBack(store.get(group, stored.version), approval)
 
 

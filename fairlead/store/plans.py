@@ -173,6 +173,11 @@ class PlanStore:
             plans = find_plans(connection, Plan.group_id == group, Plan.state == "published")
         return plans[0] if plans else None
 
+    def waiting(self, group: str) -> StoredPlan | None:
+        """Return the plan of a group that waits: for approval, or approved, for publication."""
+        plans = self.in_state("proposed", "approved", groups=[group])
+        return plans[0] if plans else None
+
     def approved_unpublished(self, groups: Iterable[str] | None = None) -> list[StoredPlan]:
         """Return the plans that wait for publication: of these groups, or of all."""
         return self.in_state("approved", groups=groups)

@@ -107,6 +107,8 @@ class StoredPlan:
         The stored hash of `document`, and the hash that the approval names; None: not approved.
     topic, partition, record_offset
         Where it was published; None: it was not.
+    four_eyes, rolled_back_from
+        As in `PlanDraft`.
     """
 
     group: str
@@ -125,6 +127,8 @@ class StoredPlan:
     topic: str | None
     partition: int | None
     record_offset: int | None
+    four_eyes: bool = False
+    rolled_back_from: int | None = None
 
     def verify(self) -> PlanDocument:
         """Check the bytes against the hashes, and that they are this version's; return them read.

@@ -1,0 +1,89 @@
+"""What of a look at a group is stored and approved, beside a version that waits."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fairlead.plans.document import MemberShare
+from fairlead.plans.proposal import Outcome, carry_out
+from fairlead.policy import Approval, Policy
+from fairlead.store import NoPlan, PlanStore, StoredPlan
+from tests.fairlead.store.conftest import SNAPSHOT_AT, MakeDraft
+
+pytestmark = pytest.mark.postgres
+
+Step = Callable[..., StoredPlan]
+AT_NIGHT = Policy(approval=Approval(automatic=True, hours=("03:00-04:00",)))
+LATER = SNAPSHOT_AT + timedelta(hours=1)
+#: Another assignment of the same group than the store's usual draft.
+ANOTHER = {
+    "orders-1": MemberShare(("t0",), {"t0": np.array([0, 1], np.int32)}),
+    "orders-2": MemberShare(("t0",), {"t0": np.array([2], np.int32)}),
+}
+GROWN = {"orders-3": MemberShare(("t0",), {}), **ANOTHER}
+
+
+def look(store: PlanStore, decision: NoPlan, **changes: Any) -> Outcome:
+    values: dict[str, Any] = {"policy": Policy(), "statuses": {"OK"}, "now": SNAPSHOT_AT}
+    return carry_out(store, decision, **(values | changes))
+
+
+def states(store: PlanStore) -> list[str]:
+    return [row["state"] for row in store.history("orders")]
+
+
+def test_plan_is_approved_where_the_policy_allows(store: PlanStore, draft: MakeDraft) -> None:
+    """In the policy's name, with its reasons; at another hour it waits."""
+    assert look(store, draft("s1"), policy=AT_NIGHT, now=LATER).approval.approved is False
+    assert states(store) == ["proposed"]
+    look(store, draft("s2"), policy=AT_NIGHT)
+    assert states(store) == ["expired", "approved"]
+    assert store.history("orders")[1]["decided_by"] == "policy"
+
+
+def test_same_plan_is_not_proposed_while_it_waits(store: PlanStore, draft: MakeDraft) -> None:
+    """Who reads version 1 can approve it, though the group was looked at again meanwhile."""
+    look(store, draft("s1"))
+    again = look(store, draft("s2", weights={"t0": np.array([9.0, 8.0, 7.0])}))
+    assert again.stored.outcome == "no change"
+    assert again.stored.reason == (
+        "version 1, which gives the same, waits for approval; the heaviest member gets lighter"
+    )
+    assert states(store) == ["proposed"]
+
+
+def test_another_plan_replaces_the_one_that_waits(store: PlanStore, draft: MakeDraft) -> None:
+    """The newer look knows better, as long as nobody has decided."""
+    look(store, draft("s1"))
+    look(store, draft("s2", members=ANOTHER))
+    assert states(store) == ["expired", "proposed"]
+
+
+def test_approved_plan_is_left_for_publication(
+    store: PlanStore, draft: MakeDraft, approve: Step
+) -> None:
+    """What a person approved is not overtaken between the approval and its publication."""
+    approve("s1")
+    later = look(store, draft("s2", members=ANOTHER))
+    assert later.stored.reason.startswith("version 1 is approved and waits for publication; ")
+    assert states(store) == ["approved"]
+
+
+def test_plan_for_a_group_that_has_changed_is_replaced(
+    store: PlanStore, draft: MakeDraft, approve: Step
+) -> None:
+    """It could not be published any more, approved or not."""
+    approve("s1")
+    look(store, draft("s2", members=GROWN))
+    assert states(store) == ["stale", "proposed"]
+
+
+def test_repeated_step_finishes_what_it_began(store: PlanStore, draft: MakeDraft) -> None:
+    """A crash between proposal and approval: the same snapshot approves the same version."""
+    store.record_decision(draft("s1"))
+    look(store, draft("s1"), policy=AT_NIGHT)
+    look(store, draft("s1"), policy=AT_NIGHT)
+    assert states(store) == ["approved"]
