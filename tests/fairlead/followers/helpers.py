@@ -190,9 +190,13 @@ class _PollingMember(ABC):
         status: FollowerStatus = self.consumer.plan_assignor.status()
         return status
 
+    def begin_to_stop(self) -> None:
+        """Ask the thread to leave the group."""
+        self._stopping.set()
+
     def stop(self) -> None:
         """Leave the group."""
-        self._stopping.set()
+        self.begin_to_stop()
         self._thread.join(timeout=30)
         assert not self._thread.is_alive()
 
@@ -257,6 +261,7 @@ class Fleet:
         self.plan_topic = plan_topic
         self.topics = topics
         self._connection = {"bootstrap_servers": services.bootstrap_servers}
+        self._members: list[_PollingMember] = []
         self._stack = ExitStack()
         self._producer = KafkaProducer(**self._connection, max_request_size=10_000_000)
         self._stack.callback(self._producer.close)
@@ -293,6 +298,8 @@ class Fleet:
 
     def close(self) -> None:
         """End every consumer."""
+        for member in self._members:
+            member.begin_to_stop()
         self._stack.close()
 
     def _start_kafka_python(
@@ -327,6 +334,7 @@ class Fleet:
         }
         return configs.pop("topics", self.topics), configs
 
-    def _started(self, member: Member) -> Member:
+    def _started(self, member: _PollingMember) -> Member:
+        self._members.append(member)
         self._stack.callback(member.stop)
         return member
