@@ -1,7 +1,9 @@
 """Policies: which one decides for a group, and which groups are planned at all."""
 
+import tomllib
 from datetime import timedelta
 from itertools import permutations
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -117,3 +119,14 @@ def test_keys_of_the_policy_reach_the_assignors_that_know_them() -> None:
         "max_count_skew": 0,
     }
     assert policy.assignor_options("lag-aware") == {}
+
+
+def test_documentation_names_every_key_and_its_example_is_valid() -> None:
+    """The page and the model agree: in keys, and in an example that loads."""
+    page = (Path(__file__).parents[2] / "docs" / "policies.md").read_text()
+    keys = [*Policy.model_fields, *(f"approval.{key}" for key in Approval.model_fields)]
+    assert [key for key in keys if f"| `{key}` |" not in page and key != "approval"] == []
+    example = page.partition("```toml\n")[2].partition("```")[0]
+    policies = [Policy.model_validate(one) for one in tomllib.loads(example)["policies"]]
+    assert policy_for("payments", policies).four_eyes
+    assert policy_for("orders-eu", policies).approval.time_zone == "Europe/Berlin"
