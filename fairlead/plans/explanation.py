@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from assignors.registry import option_defaults
 from fairlead.plans.approval import requirements
-from fairlead.policy import SHARED_OPTIONS, Policy, ranked, specificity
+from fairlead.policy import SHARED_OPTIONS, Discovery, Policy, ranked, specificity
 
 DEFAULT: Final = "default"
 #: Keys that say which groups, not what is done with them; and those that are laid out below.
@@ -67,6 +67,8 @@ class Explanation:
     ----------
     group
         The consumer group.
+    planned
+        Whether discovery covers the group: no policy plans one that is excluded.
     why
         Which policy decides, as a sentence.
     matches
@@ -78,14 +80,24 @@ class Explanation:
     """
 
     group: str
+    planned: bool
     why: str
     matches: tuple[Match, ...]
     values: tuple[Value, ...]
     approval: tuple[str, ...]
 
 
-def explain(group: str, policies: Sequence[Policy]) -> Explanation:
+def explain(
+    group: str, policies: Sequence[Policy], discovery: Discovery | None = None
+) -> Explanation:
     """Say which policy decides on a group and why, and what holds for the group.
+
+    Parameters
+    ----------
+    group
+        The consumer group; it need not exist.
+    policies, discovery
+        From the settings; no discovery: every group is planned.
 
     Examples
     --------
@@ -101,6 +113,7 @@ def explain(group: str, policies: Sequence[Policy]) -> Explanation:
     source = f"[[policies]] {found[0][0]}" if found else DEFAULT
     return Explanation(
         group=group,
+        planned=discovery is None or discovery.covers(group),
         why=_why(found),
         matches=tuple(
             Match(place, one.groups, specificity(one), decides=rank == 0)

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from fairlead.plans.explanation import Explanation, Match, explain
-from fairlead.policy import Approval, Policy
+from fairlead.policy import Approval, Discovery, Policy
 
 RULES = [
     Policy(groups="*", assignors=("range",)),
@@ -63,6 +63,13 @@ def test_values_say_where_they_come_from() -> None:
     assert source(found, f"{of}.band") == (0.2, "[[policies]] 2")
     assert source(found, f"{of}.horizon") == (300.0, "[[policies]] 2: horizon")
     assert source(found, f"{of}.band_floor") == (0.0, "default")
+
+
+def test_group_that_discovery_excludes_is_not_planned() -> None:
+    """Whatever the policies say."""
+    discovery = Discovery(exclude=("*-test",))
+    assert not explain("orders-test", RULES, discovery).planned
+    assert explain("orders-eu", RULES, discovery).planned
 
 
 def test_approval_says_what_it_would_take() -> None:
