@@ -113,6 +113,11 @@ class Settings(BaseSettings):
         gt=timedelta(hours=1),
         description="Snapshots older than this are removed; their lag stays in Postgres.",
     )
+    history_retention: timedelta = Field(
+        default=timedelta(days=30),
+        gt=timedelta(days=1),
+        description="How long the lag history in Postgres is kept by `fairlead db prune`.",
+    )
     kafka: KafkaSettings = KafkaSettings()
     postgres: PostgresSettings = PostgresSettings()
     spark: SparkSettings = SparkSettings()

@@ -4,6 +4,8 @@ Belongs here: how a migration runs. Does not: what is migrated (`versions`), how
 found and started (`fairlead.store.migrate`).
 """
 
+import re
+
 from alembic import context
 from sqlalchemy import text
 
@@ -13,10 +15,16 @@ from fairlead.store.models import SCHEMA, Base
 
 # Any fixed number: two upgrades of one database at once take turns.
 MIGRATION_LOCK = 5_337
+A_DAY = re.compile(r"partition_lag_\d{8}")
 
 
 def include_name(name: str | None, kind: str, _parents: object) -> bool:
-    """Compare our schema alone: the database may hold others, such as Dagster's."""
+    """Compare our schema alone, without the days of history that its writers make.
+
+    The database may hold other schemas, such as Dagster's.
+    """
+    if kind == "table":
+        return not A_DAY.fullmatch(name or "")
     return kind != "schema" or name == SCHEMA
 
 

@@ -3,6 +3,7 @@
 Belongs here: commands over `fairlead.store.migrate`. Does not: how migrations are run.
 """
 
+from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
@@ -46,6 +47,37 @@ def check() -> None:
 
     migrate.check(_url())
     typer.echo("the database is what this version expects")
+
+
+@app.command()
+def prune(
+    older_than: Annotated[
+        datetime | None,
+        typer.Option(
+            formats=["%Y-%m-%d"],
+            help="Drop all days before this one (UTC): 2026-01-31. Default: history_retention ago.",
+        ),
+    ] = None,
+    *,
+    dry_run: Annotated[bool, typer.Option(help="Say what would go; drop nothing.")] = False,
+) -> None:
+    """Drop the lag history of old days; plans, events and balances are kept for good."""
+    from fairlead.settings import load_settings
+    from fairlead.store import prune as retention
+    from fairlead.store.engine import create_store_engine
+
+    if older_than is None:
+        older_than = datetime.now(UTC) - load_settings().history_retention
+    older_than = older_than.replace(tzinfo=UTC)
+    engine = create_store_engine(_url())
+    if dry_run:
+        days = [day for day in retention.lag_days(engine) if day.day < older_than.date()]
+    else:
+        days = retention.prune(engine, older_than)
+    for day in days:
+        typer.echo(f"{day.day}  {day.bytes / 2**20:,.1f} MiB")
+    what = "would go" if dry_run else "dropped"
+    typer.echo(f"{len(days)} days before {older_than:%Y-%m-%d} {what}")
 
 
 def _url() -> str:

@@ -5,7 +5,8 @@ Belongs here: what makes storing a snapshot again do nothing. Does not: computin
 """
 
 import pyarrow as pa
-from sqlalchemy import Connection
+import pyarrow.compute as pc
+from sqlalchemy import Connection, func, select
 from sqlalchemy.dialects.postgresql import insert
 
 from fairlead.store.bulk import copy_rows
@@ -35,6 +36,10 @@ def insert_lag(connection: Connection, lag: pa.Table) -> int:
         }
     )
     rows = lag.join(keys, keys=["group_id", "snapshot_id"], join_type="inner")
+    # In one order for all, as above: a day is made by one writer at a time.
+    for day in sorted(pc.unique(rows["snapshot_at"].cast(pa.date32())).to_pylist()):
+        connection.execute(select(func.fairlead.ensure_lag_day(day)))
     columns = [column.name for column in PartitionLag.__table__.columns]
-    copy_rows(connection, PartitionLag.__table__, rows.select(columns))
+    known = [name for name in columns if name in rows.column_names]
+    copy_rows(connection, PartitionLag.__table__, rows.select(known))
     return int(rows.num_rows)

@@ -52,9 +52,9 @@ def test_an_empty_database_becomes_the_newest(database: str) -> None:
     """From nothing to the newest revision; a second time changes nothing."""
     assert migrate.current(database) is None
     migrate.upgrade(database)
-    assert migrate.current(database) == migrate.head() == "0001"
+    assert migrate.current(database) == migrate.head()
     migrate.upgrade(database)
-    assert migrate.current(database) == "0001"
+    assert migrate.current(database) == migrate.head()
 
 
 def test_migrations_and_models_agree(database: str, engine: Engine) -> None:
@@ -108,7 +108,7 @@ def test_upgrades_at_once_take_turns(database: str) -> None:
     command = [sys.executable, "-c", program, database]
     upgrades = [subprocess.Popen(command) for _ in range(3)]
     assert [process.wait(timeout=60) for process in upgrades] == [0, 0, 0]
-    assert migrate.current(database) == "0001"
+    assert migrate.current(database) == migrate.head()
 
 
 def test_alembics_table_is_in_our_schema(database: str, engine: Engine) -> None:
@@ -119,7 +119,9 @@ def test_alembics_table_is_in_our_schema(database: str, engine: Engine) -> None:
     migrate.upgrade(database)
     migrate.check(database)
     assert rows(engine, "SELECT version_num FROM public.alembic_version") == {("dagster",)}
-    assert rows(engine, "SELECT version_num FROM fairlead.alembic_version") == {("0001",)}
+    assert rows(engine, "SELECT version_num FROM fairlead.alembic_version") == {
+        (str(migrate.head()),)
+    }
 
 
 def test_everything_has_a_comment(database: str, engine: Engine) -> None:
@@ -135,3 +137,36 @@ def test_without_a_checkout_there_are_no_migrations(
     monkeypatch.setattr(migrate, "MIGRATIONS", tmp_path)
     with pytest.raises(ConfigurationError, match="from a checkout of Fairlead"):
         migrate.upgrade("postgresql://nowhere/db")
+
+
+def test_lag_is_carried_over_to_days_and_back(database: str, engine: Engine) -> None:
+    """Rows of several days, one of them around midnight UTC, survive both ways."""
+    migrate.upgrade(database, "0001")
+    with transaction(engine) as connection:
+        connection.execute(text("INSERT INTO fairlead.consumer_group (group_id) VALUES ('g')"))
+        connection.execute(
+            text(
+                "INSERT INTO fairlead.lag_snapshot (group_id, snapshot_id, snapshot_at)"
+                " SELECT 'g', 's' || n, '2026-01-31 22:30+00'::timestamptz + n * interval '1 hour'"
+                " FROM generate_series(0, 3) n"
+            )
+        )
+        connection.execute(
+            text(
+                "INSERT INTO fairlead.partition_lag (group_id, snapshot_at, topic, partition, lag)"
+                " SELECT group_id, snapshot_at, 't', p, 10 * p"
+                " FROM fairlead.lag_snapshot, generate_series(0, 2) p"
+            )
+        )
+    stored = "SELECT group_id, snapshot_id, topic, partition, lag FROM fairlead.lag_history"
+    before = rows(engine, stored)
+    assert len(before) == 12
+    migrate.upgrade(database, "0002")
+    assert rows(engine, stored) == before
+    days = rows(engine, "SELECT day::text, relation::text FROM fairlead.lag_days()")
+    assert days == {
+        ("2026-01-31", "fairlead.partition_lag_20260131"),
+        ("2026-02-01", "fairlead.partition_lag_20260201"),
+    }
+    migrate.downgrade(database, "0001")
+    assert rows(engine, stored) == before

@@ -2,8 +2,8 @@
 
 Belongs here: history that only grows and may be pruned. Does not: plans (`plan`).
 
-The lag of every partition is by far the most rows, so the key of `partition_lag` allows it to be
-range-partitioned by time, and it has no foreign keys: `record_lag` is its only writer.
+The lag of every partition is by far the most rows, so `partition_lag` is partitioned by the day,
+and has no foreign keys: `record_lag` is its only writer.
 """
 
 from datetime import datetime
@@ -101,6 +101,7 @@ class LagSnapshot(Base):
     __tablename__ = "lag_snapshot"
     __table_args__ = (
         UniqueConstraint("group_id", "snapshot_at"),
+        Index("lag_snapshot_at_idx", "snapshot_at"),
         {"comment": "The snapshots of a group whose lag is in partition_lag."},
     )
 
@@ -115,7 +116,12 @@ class PartitionLag(Base):
     """The lag of one partition in one snapshot."""
 
     __tablename__ = "partition_lag"
-    __table_args__ = ({"comment": "Lag of every partition in every snapshot of a group."},)
+    __table_args__ = (
+        {
+            "comment": "Lag of every partition in every snapshot of a group.",
+            "postgresql_partition_by": "RANGE (snapshot_at)",
+        },
+    )
 
     group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
     snapshot_at: Mapped[datetime] = mapped_column(
@@ -123,6 +129,7 @@ class PartitionLag(Base):
     )
     topic: Mapped[str] = mapped_column(primary_key=True, comment="The topic.")
     partition: Mapped[int] = mapped_column(Integer, primary_key=True, comment="The partition.")
+    member: Mapped[str | None] = mapped_column(comment="Who owned it; null: nobody, or unknown.")
     begin_offset: Mapped[int | None] = mapped_column(comment="Log start offset.")
     end_offset: Mapped[int | None] = mapped_column(comment="Log end offset.")
     committed_offset: Mapped[int | None] = mapped_column(comment="Null: nothing committed.")

@@ -1,0 +1,124 @@
+"""The questions people ask are answered by indexes and single days, not by reading everything."""
+
+from collections.abc import Iterator
+from typing import Any, LiteralString
+from urllib.parse import urlsplit
+
+import psycopg
+import pytest
+from psycopg import sql
+from sqlalchemy import Engine, text
+
+from fairlead.sandbox import Services
+from fairlead.store import create_store_engine
+from fairlead.store.engine import transaction
+from fairlead.store.migrate import upgrade
+
+pytestmark = pytest.mark.postgres
+
+GROUPS, SNAPSHOTS, PARTITIONS = 20, 96, 25
+FILL: LiteralString = f"""
+INSERT INTO fairlead.consumer_group (group_id)
+SELECT 'g' || g FROM generate_series(1, {GROUPS}) g;
+
+SELECT fairlead.ensure_lag_day('2026-01-01'::date + d) FROM generate_series(0, 3) d;
+
+INSERT INTO fairlead.lag_snapshot (group_id, snapshot_id, snapshot_at)
+SELECT 'g' || g, 's' || s, '2026-01-01+00'::timestamptz + s * interval '1 hour'
+FROM generate_series(1, {GROUPS}) g, generate_series(0, {SNAPSHOTS - 1}) s;
+
+INSERT INTO fairlead.partition_lag (group_id, snapshot_at, topic, partition, member, lag)
+SELECT group_id, snapshot_at, 't', p, 'c' || p % 3, p
+FROM fairlead.lag_snapshot, generate_series(0, {PARTITIONS - 1}) p;
+
+DO $$ BEGIN
+    FOR v IN 1..50 LOOP
+        INSERT INTO fairlead.plan (group_id, version, plan_id, assignor, reason, snapshot_id,
+            snapshot_at, created_at, document, sha256)
+        SELECT group_id, v, gen_random_uuid(), 'sticky', '', 's' || v, now(), now(), 'plan',
+            encode(sha256('plan'), 'hex')
+        FROM fairlead.consumer_group;
+        INSERT INTO fairlead.plan_event (group_id, version, state, reason)
+        SELECT group_id, v, 'expired', '' FROM fairlead.consumer_group;
+    END LOOP;
+END $$;
+
+INSERT INTO fairlead.plan_move (group_id, version, topic, partition, previous_member, member)
+SELECT group_id, version, 't', p, 'a', 'b' FROM fairlead.plan, generate_series(0, 19) p;
+
+INSERT INTO fairlead.balance (group_id, measured_at, kind, snapshot_id)
+SELECT group_id, snapshot_at, 'observed', snapshot_id FROM fairlead.lag_snapshot;
+
+INSERT INTO fairlead.decision (group_id, snapshot_id, snapshot_at, decided_at, outcome, reason)
+SELECT group_id, snapshot_id, snapshot_at, snapshot_at, 'no change', '' FROM fairlead.lag_snapshot;
+"""
+QUESTIONS = {
+    "lag of a group over an hour": (
+        "SELECT * FROM fairlead.lag_history WHERE group_id = 'g7'"
+        " AND snapshot_at >= '2026-01-02 03:00+00' AND snapshot_at < '2026-01-02 04:00+00'"
+    ),
+    "lag of one partition over a day": (
+        "SELECT * FROM fairlead.lag_history WHERE group_id = 'g7' AND topic = 't' AND partition = 3"
+        " AND snapshot_at >= '2026-01-02+00' AND snapshot_at < '2026-01-03+00'"
+    ),
+    "balance of a group": "SELECT * FROM fairlead.balance_history WHERE group_id = 'g7'",
+    "a version of a plan": (
+        "SELECT * FROM fairlead.plan_history WHERE group_id = 'g7' AND version = 20"
+    ),
+    "moves of a version": (
+        "SELECT * FROM fairlead.plan_moves WHERE group_id = 'g7' AND version = 20"
+    ),
+    "events of an hour": (
+        "SELECT * FROM fairlead.plan_event WHERE at >= now() + interval '1 hour'"
+    ),
+    "decisions of a group in an hour": (
+        "SELECT * FROM fairlead.decision WHERE group_id = 'g7'"
+        " AND decided_at >= '2026-01-02 03:00+00' AND decided_at < '2026-01-02 04:00+00'"
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def filled(services: Services) -> Iterator[Engine]:
+    """Return a database of some size, with statistics."""
+    name = sql.Identifier("test_explain")
+    url = urlsplit(services.postgres_url)._replace(path="/test_explain").geturl()
+    with psycopg.connect(services.postgres_url, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE DATABASE {}").format(name))
+        upgrade(url)
+        with psycopg.connect(url, autocommit=True) as filling:
+            filling.execute(FILL)
+            filling.execute("ANALYZE")
+        engine = create_store_engine(url)
+        yield engine
+        engine.dispose()
+        connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(name))
+
+
+def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the nodes of a query plan."""
+    yield plan
+    for child in plan.get("Plans", ()):
+        yield from nodes(child)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_question_is_answered_by_an_index(filled: Engine, question: str) -> None:
+    """No table of any size is read from its beginning to its end."""
+    with transaction(filled) as connection:
+        explained = connection.execute(text(f"EXPLAIN (FORMAT JSON) {QUESTIONS[question]}"))
+        (plan,) = explained.scalar_one()
+    scans = [node for node in nodes(plan["Plan"]) if "Scan" in node["Node Type"]]
+    assert scans
+    whole = {node["Relation Name"] for node in scans if node["Node Type"] == "Seq Scan"}
+    assert whole <= {"plan_adoption"}, plan  # which is empty here
+
+
+@pytest.mark.parametrize("question", [name for name in QUESTIONS if name.startswith("lag")])
+def test_lag_of_a_span_is_looked_for_in_its_days_alone(filled: Engine, question: str) -> None:
+    """The other days are not touched."""
+    with transaction(filled) as connection:
+        explained = connection.execute(text(f"EXPLAIN (FORMAT JSON) {QUESTIONS[question]}"))
+        (plan,) = explained.scalar_one()
+    read = {node.get("Relation Name", "") for node in nodes(plan["Plan"])}
+    assert {name for name in read if name.startswith("partition_lag")} == {"partition_lag_20260102"}
