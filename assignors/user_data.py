@@ -15,8 +15,11 @@ generation an int32, all big-endian. Nothing tells the versions apart but their 
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from assignors.problem import InvalidProblemError
+
+_NO_GENERATION: Final = -1  # what Kafka's own clients write before they have one
 
 
 @dataclass(frozen=True)
@@ -51,8 +54,8 @@ def decode(data: bytes) -> UserData:
     Raises
     ------
     InvalidProblemError
-        The bytes are cut short, too long, or hold a negative length or partition, a topic twice,
-        or a name that is not UTF-8.
+        The bytes are cut short, too long, or hold a negative length or partition, a generation
+        that cannot be, a topic twice, or a name that is not UTF-8.
 
     Examples
     --------
@@ -71,6 +74,8 @@ def decode(data: bytes) -> UserData:
         if any(partition < 0 for partition in owned[topic]):
             raise InvalidProblemError(f"user data: a partition of {topic!r} is negative")
     generation = None if reader.at_end() else reader.integers(1)[0]
+    if generation is not None and generation < _NO_GENERATION:
+        raise InvalidProblemError(f"user data: {generation} is no generation")
     if not reader.at_end():
         raise InvalidProblemError("user data: goes on after its end")
     return UserData(owned, generation)

@@ -87,7 +87,10 @@ def _range(members: Sequence[GroupMember], partition_counts: Mapping[str, int]) 
     problem = Problem.of(
         partition_counts,
         {
-            member.member_id: Member(member.topics, instance_id=member.instance_id)
+            member.member_id: Member(
+                sorted(set(member.topics)),  # no client of ours names one twice; others may
+                instance_id=member.instance_id or None,
+            )
             for member in members
         },
     )

@@ -114,10 +114,10 @@ class DirectRule:
             except InvalidProblemError as error:
                 log.warning("Member %s: its claims are ignored: %s", member.member_id, error)
         return Member(
-            member.topics,
-            owned=claim.owned,
+            sorted(set(member.topics)),  # no client of ours names anything twice; others may
+            owned={topic: sorted(set(owned)) for topic, owned in claim.owned.items()},
             generation=claim.generation,
-            instance_id=member.instance_id,
+            instance_id=member.instance_id or None,
         )
 
 

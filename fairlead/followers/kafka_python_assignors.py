@@ -26,6 +26,7 @@ from kafka.protocol.consumer.metadata import (
 )
 
 from fairlead.followers.direct import DirectRule, JoinedMember, assignor_class
+from fairlead.followers.kafka_python_connect import connect
 from fairlead.followers.kafka_python_join import no_request, rejoin_request
 from fairlead.followers.lags import FetchLags, Lags, Offsets, lags_of
 from fairlead.followers.partitions import by_topic, partition_counts
@@ -118,7 +119,7 @@ def fetch_lags(group: str, connection: Mapping[str, Any], topics: Collection[str
         Those that do not exist are left out.
     """
     known = KafkaAdminClient.DEFAULT_CONFIG
-    admin = KafkaAdminClient(**{key: value for key, value in connection.items() if key in known})
+    admin = connect(KafkaAdminClient, {key: connection[key] for key in connection.keys() & known})
     try:
         partitions = [
             TopicPartition(topic["name"], partition["partition_index"])

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from kafka import KafkaConsumer, TopicPartition
-from kafka.net.compat import KafkaNetClient
 
+from fairlead.followers.kafka_python_connect import connect
 from fairlead.followers.partitions import home_of
 from fairlead.followers.plan_cache import PlanRecord
 
@@ -54,7 +54,8 @@ class KafkaPythonSource:
         topic
             The plan topic.
         """
-        consumer = _connect(
+        consumer = connect(
+            KafkaConsumer,
             {
                 **{key: value for key, value in connection.items() if key not in _NOT_FOR_PLANS},
                 "client_id": f"{connection.get('client_id', group)}-plans",
@@ -62,7 +63,7 @@ class KafkaPythonSource:
                 "auto_offset_reset": "earliest",
                 "enable_auto_commit": False,
                 "fetch_max_wait_ms": 5000,  # plans are rare: ask seldom
-            }
+            },
         )
         try:
             count = len(consumer.partitions_for_topic(topic))
@@ -94,23 +95,3 @@ class KafkaPythonSource:
     def close(self) -> None:
         """Close the consumer."""
         self._consumer.close()
-
-
-def _connect(configuration: dict[str, Any]) -> KafkaConsumer:
-    """Return a new consumer, or fail without a trace.
-
-    A KafkaConsumer that does not reach the cluster raises from its constructor, but leaves its
-    network thread running.
-    """
-    clients: list[KafkaNetClient] = []
-
-    def new_client(**settings: Any) -> KafkaNetClient:
-        clients.append(configuration.get("kafka_client", KafkaNetClient)(**settings))
-        return clients[-1]
-
-    try:
-        return KafkaConsumer(**{**configuration, "kafka_client": new_client})
-    except BaseException:
-        for client in clients:
-            client.close()
-        raise

@@ -28,6 +28,7 @@ PIN_PARTITIONS: Final = 8
 _FORMAT: Final = 1
 _MOST_PARTITIONS: Final = 1_000_000  # of a topic: bounds what a hostile record can ask for
 _ENOUGH: Final = 1000
+_LARGEST_RECORD: Final = 50_000_000
 # After these what was read and what comes may belong to two different logs.
 _BROKEN: Final = frozenset(
     {
@@ -115,6 +116,10 @@ class PinLog:
                     "acks": "all",
                     "enable.idempotence": True,
                     "linger.ms": 0,
+                    # A pin of 50,000 partitions is larger than the megabyte that brokers take;
+                    # compressed it is not. Every client can read gzip.
+                    "compression.type": "gzip",
+                    "message.max.bytes": _LARGEST_RECORD,
                     "reconnect.backoff.max.ms": 1000,
                 }
             )

@@ -17,6 +17,7 @@ log = logging.getLogger(__name__)
 _READ_S: Final = 0.25
 _FIRST_BACKOFF_S: Final = 0.5
 _LONGEST_BACKOFF_S: Final = 30.0
+_NOT_READ: Final = "the plan topic has not been read to its end yet"
 _NO_TOPIC: Final = "the plan topic does not exist, or may not be read"
 
 
@@ -64,7 +65,7 @@ class PlanReader:
         self._new_cache = new_cache
         self._on_tick = on_tick
         self._progress = threading.Condition()
-        self._state = PlanState()
+        self._state = PlanState(problem=_NOT_READ)
         self._caught_up = False
         self._stopping = threading.Event()
         self._thread = threading.Thread(

@@ -37,6 +37,7 @@ def test_garbage_is_an_error_and_nothing_else(data: bytes) -> None:
         ("00000001 000174 00000001 ffffffff", "is negative"),
         ("00000002 000174 00000000 000174 00000000", "twice"),
         ("00000000 00000005 00", "goes on after its end"),
+        ("00000000 fffffffe", "-2 is no generation"),
     ],
 )
 def test_says_what_is_wrong(data: str, message: str) -> None:

@@ -2,8 +2,11 @@
 
 import logging
 import sys
+from collections import Counter
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from assignors.user_data import UserData, encode
 from fairlead.followers.direct import DirectRule, JoinedMember
@@ -37,6 +40,40 @@ def test_unreadable_claims_are_ignored(caplog: pytest.LogCaptureFixture) -> None
         shares = sticky().assign([JoinedMember("a", ["t"], b"\x00\xff")], {"t": 1})
     assert shares == {"a": {"t": [0]}}
     assert "Member a: its claims are ignored" in caplog.text
+
+
+NUMBERS = st.integers(0, 4) | st.integers(0, 2**31 - 1)
+CLAIMS = st.builds(
+    UserData,
+    st.dictionaries(st.sampled_from(["t", "u", "gone", ""]), st.lists(NUMBERS, max_size=4)),
+    st.none() | st.integers(-(2**31), 2**31 - 1),
+)
+SUBSCRIPTIONS = st.lists(st.sampled_from(["t", "u", "absent"]), max_size=4)
+
+
+@given(
+    st.lists(
+        st.tuples(SUBSCRIPTIONS, st.binary(max_size=40) | CLAIMS.map(encode)),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_group_is_assigned_whatever_members_claim(joined: list[tuple[list[str], bytes]]) -> None:
+    """A leader that failed would keep its whole group from ever being assigned."""
+    members = [
+        JoinedMember(f"m{number}", topics, claim) for number, (topics, claim) in enumerate(joined)
+    ]
+    counts = {"t": 3, "u": 2}
+    owned = Counter(
+        (topic, partition)
+        for share in sticky().assign(members, counts).values()
+        for topic, partitions in share.items()
+        for partition in partitions
+    )
+    read = {topic for topics, _ in joined for topic in topics}
+    assert owned == Counter(
+        (topic, p) for topic in counts.keys() & read for p in range(counts[topic])
+    )
 
 
 def test_missing_solver_falls_back_to_fair(

@@ -11,6 +11,8 @@ from fairlead.followers.plan_cache import PlanCache, PlanState
 from fairlead.followers.plan_reader import PlanReader
 from tests.fairlead.followers.helpers import ScriptedSource, eventually, record
 
+UNREAD = PlanState(problem="the plan topic has not been read to its end yet")
+
 
 def version(state: PlanState) -> int | None:
     return state.plan.version if state.plan else None
@@ -32,7 +34,7 @@ def test_plan_counts_once_the_topic_is_read_to_its_end() -> None:
     source = ScriptedSource(record(0, 1), record(1, None), record(2, 2))
     with reading(lambda: source) as reader:
         eventually(source.feed.empty, "all is read")
-        assert reader.state == PlanState()
+        assert reader.state == UNREAD
         source.ended.set()
         assert version(reader.current(at_least=-1, timeout_s=30)) == 2
     assert source.closed
@@ -61,7 +63,7 @@ def test_waits_for_a_plan_that_another_member_has_seen() -> None:
 def test_wait_is_bounded_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
     """A topic that cannot be read to its end holds no rebalance up for long."""
     with reading(ScriptedSource) as reader, caplog.at_level(logging.WARNING):
-        assert reader.current(at_least=-1, timeout_s=0.01) == PlanState()
+        assert reader.current(at_least=-1, timeout_s=0.01) == UNREAD
     assert "not read to its end within 0.0 s" in caplog.text
 
 
