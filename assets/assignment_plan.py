@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assets.candidate_plans import candidate_plans
-from assets.presentation import ROWS, percent, shown, table
+from assets.presentation import ROWS, launchpad, percent, shown, table
 from assets.resources import SettingsResource, SparkResource, StoreResource
 from assets.steps import snapshots_of, step
 from fairlead.plans.as_problem import Ownership, planned
@@ -138,6 +138,14 @@ def _first_plan(outcome: Outcome, before: Ownership) -> dict[str, Any]:
     if not outcome.approval.approved:
         approve = f"SELECT fairlead.approve_plan('{group}', {stored.version}, 'why');"
         waiting[f"{name}: to approve it in SQL"] = approve
+        waiting[f"{name}: to approve it here"] = launchpad(
+            "Open the launchpad",
+            "approve",
+            "approve_plan",
+            group=draft.group,
+            version=stored.version,
+            sha256=stored.sha256,
+        )
     moves = draft.moves.sort_by([("weight", "descending")]).slice(0, ROWS).to_pylist()
     return waiting | {
         f"{name}: sha256": stored.sha256,

@@ -15,7 +15,7 @@ from fairlead.spark.lag import partition_lag as measure_lag
     deps=[group_offsets],
     group_name="observe",
     kinds={"spark", "postgres"},
-    description="Lag of each partition by the rule of KAFKA-5337, arrival and consumption rates, "
+    description="Lag of each partition by the rule of KAFKA-5337, its owner, arrival and consumption rates, "
     "time lag and status, computed in Spark; history in Postgres (fairlead.lag_history).",
 )
 def partition_lag(
@@ -40,6 +40,7 @@ def partition_lag(
                 warehouse.read(session, "offsets", recent.snapshot_id),
                 resets,
                 warehouse.earlier(session, recent.snapshot_id, recent.snapshot_at),
+                warehouse.read(session, "members", recent.snapshot_id),
             ),
         )
         measured.append(warehouse.load("lag", recent.snapshot_id))

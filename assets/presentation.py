@@ -3,14 +3,18 @@
 Belongs here: library results to Dagster metadata. Does not: computing them.
 """
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
+from urllib.parse import quote
 
 import dagster as dg
 
 #: A table in the UI is for reading; the rest is in Postgres.
 ROWS: Final = 50
 DECIMALS: Final = 3
+#: The code location's name in workspace.yaml.
+LOCATION: Final = "fairlead"
 
 
 def table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> dg.TableMetadataValue:
@@ -63,6 +67,31 @@ def listed(names: Iterable[str], limit: int = 10) -> str:
     ordered = sorted(names)
     more = f" and {len(ordered) - limit} more" if len(ordered) > limit else ""
     return ", ".join(ordered[:limit]) + more
+
+
+def launchpad(text: str, job: str, op: str, **config: str | int) -> dg.MarkdownMetadataValue:
+    """Link to the launchpad of a job, filled in but for the reason, without which it cannot start.
+
+    Examples
+    --------
+    >>> from urllib.parse import unquote
+    >>> link = launchpad("Reject it", "reject", "reject_plan", group="orders", version=7)
+    >>> path, _, config = unquote(link.md_str).partition("?config=")
+    >>> path
+    '[Reject it](/locations/fairlead/jobs/reject/playground/setup'
+    >>> print(config)
+    ops:
+      reject_plan:
+        config:
+          group: "orders"
+          version: 7
+          reason:  # why
+    )
+    """
+    lines = [f"      {name}: {json.dumps(value)}" for name, value in config.items()]
+    yaml = "\n".join(["ops:", f"  {op}:", "    config:", *lines, "      reason:  # why", ""])
+    path = f"/locations/{LOCATION}/jobs/{job}/playground/setup"
+    return dg.MetadataValue.md(f"[{text}]({path}?config={quote(yaml)})")
 
 
 def _cell(value: Any) -> str | int | float | bool | None:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 import dagster as dg
 from pyspark.sql import SparkSession
+from sqlalchemy import Engine
 
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.plan_topic import PlanTopic
@@ -49,9 +50,15 @@ class StoreResource(dg.ConfigurableResource[PlanStore]):
     @contextmanager
     def open(self) -> Iterator[PlanStore]:
         """Connect to the store; its connections are closed on leaving."""
+        with self.connect() as engine:
+            yield PlanStore(engine)
+
+    @contextmanager
+    def connect(self) -> Iterator[Engine]:
+        """Connect to the store's database; its connections are closed on leaving."""
         engine = create_store_engine(load_settings().postgres)
         try:
-            yield PlanStore(engine)
+            yield engine
         finally:
             engine.dispose()
 

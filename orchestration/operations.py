@@ -1,22 +1,24 @@
-"""What a person does to a plan from the UI: one job an operation, filled in at the launchpad.
+"""What a person does from the UI: one job an operation, filled in at the launchpad.
 
 Belongs here: configurations and who asks. Does not: any rule (`fairlead.plans`, the database).
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import dagster as dg
 from pydantic import Field
 
+from assets.presentation import listed
 from assets.resources import KafkaResource, SettingsResource, StoreResource
 from assets.steps import RETRIES
 from fairlead.errors import GroupError, PlanStateError
 from fairlead.plans.retirement import retire as retire_group
 from fairlead.plans.rollback import rollback as roll_group_back
 from fairlead.policy import policy_for
+from fairlead.store.prune import prune as prune_store
 
 #: The run's tag that says who started it, where the UI or a proxy in front of it knows.
 ACTOR_TAG: Final = "fairlead/actor"
@@ -41,6 +43,14 @@ class ApprovalConfig(VersionConfig):
     sha256: str | None = Field(
         default=None,
         description="The hash of the document that you have seen; none: of the one that is stored.",
+    )
+
+
+class RetentionConfig(dg.Config):
+    """How much history stays."""
+
+    keep_days: int | None = Field(
+        default=None, description="Days of lag history to keep; none: history_retention."
     )
 
 
@@ -119,6 +129,27 @@ def retire_plan(
     )
 
 
+@dg.op(retry_policy=RETRIES)
+def prune_history(
+    context: dg.OpExecutionContext,
+    config: RetentionConfig,
+    settings: SettingsResource,
+    store: StoreResource,
+) -> None:
+    """Drop the lag history of old days."""
+    kept = settings.get().history_retention
+    if config.keep_days is not None:
+        kept = timedelta(days=config.keep_days)
+    with store.connect() as engine:
+        gone = prune_store(engine, datetime.now(UTC) - kept)
+    context.add_output_metadata(
+        {
+            "days": listed(f"{one.day}" for one in gone),
+            "bytes": sum(one.bytes for one in gone),
+        }
+    )
+
+
 @dg.job(description="Approve a plan that waits; it is published within the minute.")
 def approve() -> None:
     """Approve."""
@@ -146,7 +177,16 @@ def retire() -> None:
     retire_plan()
 
 
-OPERATIONS: Final = [approve, reject, rollback, retire]
+@dg.job(
+    description="Drop the lag history of days beyond history_retention; plans, events and "
+    "balances are kept for good."
+)
+def prune() -> None:
+    """Prune."""
+    prune_history()
+
+
+OPERATIONS: Final = [approve, reject, rollback, retire, prune]
 
 
 def _actor(context: dg.OpExecutionContext) -> str | None:

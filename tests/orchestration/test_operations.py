@@ -1,10 +1,17 @@
 """What a person does from the UI, to a group of real consumers on real services."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import unquote
 
+import dagster as dg
 import pytest
+from dagster_shared.yaml_utils import load_run_config_yaml
 
+from assets.presentation import launchpad
+from orchestration.definitions import build_defs
 from tests.fairlead.followers.helpers import eventually
+from tests.fairlead.store.test_history import lag_table
 from tests.orchestration.conftest import StartConsumers
 from tests.pipeline import APPROVED_BY_A_PERSON, APPROVED_BY_POLICY, Pipeline
 
@@ -58,3 +65,32 @@ def test_operation_that_is_refused_says_why_at_once(pipeline: Pipeline, unique_n
     assert description is not None
     assert description.description == f"group {unique_name} has no version 7"
     assert not [event for event in result.all_events if event.is_step_up_for_retry]
+
+
+def test_prune_drops_the_days_beyond_retention(pipeline: Pipeline, unique_name: str) -> None:
+    """As many days as asked for are kept, and the run says which are gone."""
+    old, new = (datetime.now(UTC) - timedelta(days=age) for age in (9, 0))
+    for at in (old, new):
+        pipeline.store.record_lag(lag_table(f"{at:%Y%m%d}", at, unique_name))
+
+    result = pipeline.operate("prune", keep_days=7)
+
+    (materialized,) = (event for event in result.all_events if event.is_successful_output)
+    shown = materialized.step_output_data.metadata
+    assert shown["days"].value == f"{old:%Y-%m-%d}"
+    kept = pipeline.sql(
+        "SELECT DISTINCT snapshot_at FROM fairlead.lag_history WHERE group_id = %s", unique_name
+    )
+    assert [row["snapshot_at"] for row in kept] == [new]
+
+
+def test_link_to_the_launchpad_lacks_the_reason_alone() -> None:
+    """What `assignment_plan` shows of a plan that waits is a configuration of the job."""
+    link = launchpad("Approve", "approve", "approve_plan", group="a: b", version=7, sha256="ab")
+    filled_in = str(link.md_str).removesuffix(")").partition("?config=")[2]
+    config: Any = load_run_config_yaml(unquote(filled_in))
+    job = build_defs().resolve_job_def("approve")
+    with pytest.raises(dg.DagsterInvalidConfigError, match="reason must not be None"):
+        dg.validate_run_config(job, config)
+    config["ops"]["approve_plan"]["config"]["reason"] = "agreed"
+    dg.validate_run_config(job, config)
