@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
-from sqlalchemy import Engine, func, select, text, true
+from sqlalchemy import Engine, select, text
 from sqlalchemy.dialects.postgresql import insert
 
 from fairlead.errors import PlanStateError
@@ -27,18 +27,12 @@ from fairlead.store.decisions import (
 )
 from fairlead.store.engine import transaction
 from fairlead.store.lag import insert_lag
-from fairlead.store.models import (
-    METRICS,
-    Balance,
-    ConsumerGroup,
-    Decision,
-    Plan,
-    PlanAdoption,
-    PlanEvent,
-)
+from fairlead.store.models import METRICS, Balance, Plan, PlanAdoption
 from fairlead.store.queries import (
     close_open_plans,
     find_plans,
+    last_changes,
+    last_decisions,
     lock_group,
     measured_lag,
     record_event,
@@ -67,7 +61,8 @@ class PlanStore:
         ----------
         lag
             One row a partition: snapshot_id, snapshot_at, group, topic, partition, begin_offset,
-            end_offset, committed_offset, lag, arrival_rate, consumption_rate, time_lag_s, status.
+            end_offset, committed_offset, lag, arrival_rate, consumption_rate, time_lag_s, status;
+            member may be absent: owners are not known.
 
         Returns
         -------
@@ -190,28 +185,13 @@ class PlanStore:
 
     def last_changes(self, groups: Iterable[str]) -> dict[str, datetime]:
         """Return when what a group is to follow last changed: a plan was published or retired."""
-        changes = (
-            select(PlanEvent.group_id, func.max(PlanEvent.at).label("at"))
-            .where(
-                PlanEvent.group_id.in_(list(groups)), PlanEvent.state.in_(("published", "retired"))
-            )
-            .group_by(PlanEvent.group_id)
-        )
         with transaction(self._engine) as connection:
-            return {row.group_id: row.at for row in connection.execute(changes)}
+            return last_changes(connection, groups)
 
     def last_decisions(self) -> dict[str, datetime]:
         """Return when each group was last decided on, whatever came of it."""
-        newest = (
-            select(Decision.decided_at)
-            .where(Decision.group_id == ConsumerGroup.group_id)
-            .order_by(Decision.decided_at.desc())
-            .limit(1)
-            .lateral()
-        )
-        groups = select(ConsumerGroup.group_id, newest.c.decided_at).join(newest, true())
         with transaction(self._engine) as connection:
-            return {row.group_id: row.decided_at for row in connection.execute(groups)}
+            return last_decisions(connection)
 
     def newest_lag(self, group: str) -> MeasuredLag | None:
         """Return what was last measured of a group's partitions; None: nothing was."""

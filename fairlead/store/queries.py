@@ -1,18 +1,19 @@
 """Statements that several transactions share, inside a connection of theirs.
 
-Belongs here: registering and locking a group, taking a plan to its next state, reading plans. Does
-not: opening or ending transactions (`plans`).
+Belongs here: registering and locking a group, taking a plan to its next state, reading plans and
+when things last happened. Does not: opening or ending transactions (`plans`).
 """
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any
 
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, and_, func, select, text
+from sqlalchemy import ColumnElement, Connection, and_, func, select, text, true
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import aliased
 
-from fairlead.store.models import ConsumerGroup, Plan, PlanEvent
+from fairlead.store.models import ConsumerGroup, Decision, Plan, PlanEvent
 from fairlead.store.records import MeasuredLag, StoredPlan
 
 
@@ -91,6 +92,31 @@ def find_plans(connection: Connection, *conditions: ColumnElement[bool]) -> list
         .order_by(Plan.group_id, Plan.version)
     ).mappings()
     return [StoredPlan(**row) for row in rows]
+
+
+def last_changes(connection: Connection, groups: Iterable[str]) -> dict[str, datetime]:
+    """Return when a plan of each group was last published or retired; never: it is missing."""
+    rows = connection.execute(
+        select(PlanEvent.group_id, func.max(PlanEvent.at).label("at"))
+        .where(PlanEvent.group_id.in_(list(groups)), PlanEvent.state.in_(("published", "retired")))
+        .group_by(PlanEvent.group_id)
+    )
+    return {row.group_id: row.at for row in rows}
+
+
+def last_decisions(connection: Connection) -> dict[str, datetime]:
+    """Return when each group was last decided on: one look at an index for each of them."""
+    newest = (
+        select(Decision.decided_at)
+        .where(Decision.group_id == ConsumerGroup.group_id)
+        .order_by(Decision.decided_at.desc())
+        .limit(1)
+        .lateral()
+    )
+    rows = connection.execute(
+        select(ConsumerGroup.group_id, newest.c.decided_at).join(newest, true())
+    )
+    return {row.group_id: row.decided_at for row in rows}
 
 
 def measured_lag(connection: Connection, group: str) -> MeasuredLag | None:
