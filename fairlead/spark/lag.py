@@ -1,7 +1,7 @@
 """How far behind each partition is, how fast it fills and drains, and whether that is healthy.
 
-Belongs here: lag, rates, time lag and status, as DataFrame transforms of snapshots. Does not:
-reading snapshots (`warehouse`), nor planning from lag (`candidates`).
+Belongs here: lag, owner, rates, time lag and status, as DataFrame transforms of snapshots. Does
+not: reading snapshots (`warehouse`), nor planning from lag (`candidates`).
 
 Lag is KAFKA-5337's: with a commit, end - committed, never below 0; without one and reset policy
 `latest`, 0; without one otherwise, end - begin. It follows that
@@ -46,6 +46,7 @@ _MEASURED: Final = (
 )
 LAG_COLUMNS: Final = (
     *_MEASURED,
+    "member",
     "arrival_rate",
     "consumption_rate",
     "time_lag_s",
@@ -57,6 +58,7 @@ def partition_lag(
     offsets: DataFrame,
     reset_policy_by_group: Mapping[str, str],
     earlier: DataFrame | None = None,
+    members: DataFrame | None = None,
 ) -> DataFrame:
     """Measure every partition of a snapshot.
 
@@ -69,12 +71,15 @@ def partition_lag(
     earlier
         The tables `offsets` of snapshots before it, in any order; None: there are none. Groups
         that `offsets` lacks are ignored.
+    members
+        The table `members` of the snapshot; None: owners are not known.
 
     Returns
     -------
     DataFrame
         One row a partition that could be read, of the columns `LAG_COLUMNS`: lag in records, rates
-        in records a second, time lag in seconds.
+        in records a second, time lag in seconds. `member` is null where nobody owns the partition,
+        where nobody knows, and where claims contradict each other.
 
     Notes
     -----
@@ -93,14 +98,34 @@ def partition_lag(
         rows = rows.unionByName(before)
     steps = _steps(_with_lag(rows, reset_policy_by_group))
     figures = _summarise(steps).where("_current is not null")
+    owned = (
+        figures.withColumn("member", sf.lit(None).cast("string"))
+        if members is None
+        else figures.join(_owners(members), [*_KEY], "left")
+    )
     in_group = Window.partitionBy("group")
-    return figures.select(
+    return owned.select(
         *(sf.col(f"_current.{name}").alias(name) for name in _MEASURED),
+        "member",
         "arrival_rate",
         "consumption_rate",
         _time_lag().alias("time_lag_s"),
         _status(group_still_s=sf.min("_still_s").over(in_group)).alias("status"),
     )
+
+
+def _owners(members: DataFrame) -> DataFrame:
+    """Return the owner of each partition: `assignors.claims` in Spark's terms."""
+    claims = members.select(
+        "group",
+        "member",
+        sf.coalesce("generation", sf.lit(-1)).alias("_generation"),
+        sf.inline("partitions"),  # topic, partition
+    )
+    newest = sf.max("_generation").over(Window.partitionBy(*_KEY))
+    holds = claims.withColumn("_newest", newest).where("_generation = _newest")
+    only = sf.when(sf.count("*") == 1, sf.min("member"))
+    return holds.groupBy(*_KEY).agg(only.alias("member"))
 
 
 def _with_lag(offsets: DataFrame, reset_policy_by_group: Mapping[str, str]) -> DataFrame:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from fairlead.kafka.snapshot import OFFSETS
+from fairlead.kafka.snapshot import MEMBERS, OFFSETS
 from fairlead.spark.lag import LAG_COLUMNS, SMOOTHING_S, STALLED_AFTER_S, partition_lag
 
 pytestmark = pytest.mark.spark
@@ -56,6 +56,15 @@ CASES: dict[str, list[Offsets | None]] = {
     "drained": [(0, 100, 10), (0, 100, 100)],
 }
 STEP_S = 100.0
+# Who says to own partition 0 of a case: case, member, generation of the claim.
+CLAIMS: list[tuple[str, str, int | None]] = [
+    ("committed", "alone", None),
+    ("steady", "awake", 5),
+    ("steady", "asleep", 4),
+    ("warn", "one", 5),
+    ("warn", "other", 5),
+    ("re-created", "since long", 1),
+]
 
 
 def _rows(case: str, age: int, offsets: Offsets) -> dict[str, Any]:
@@ -71,6 +80,11 @@ def _rows(case: str, age: int, offsets: Offsets) -> dict[str, Any]:
         "end_offset": offsets[1],
         "committed_offset": offsets[2],
     }
+
+
+def _claim(case: str, member: str, generation: int | None) -> dict[str, Any]:
+    owned = [{"topic": case, "partition": 0}, {"topic": "nobody's", "partition": 0}]
+    return {"group": case, "member": member, "partitions": owned, "generation": generation}
 
 
 def _table(rows: Iterable[dict[str, Any]]) -> pa.Table:
@@ -91,6 +105,7 @@ def measured(spark: SparkSession) -> dict[str, dict[str, Any]]:
         spark.createDataFrame(_table(now)),
         {"latest": "latest"},
         spark.createDataFrame(_table(before)),
+        spark.createDataFrame(pa.Table.from_pylist([_claim(*claim) for claim in CLAIMS], MEMBERS)),
     )
     assert tuple(lag.columns) == LAG_COLUMNS
     rows = [row.asDict() for row in lag.collect()]
@@ -194,10 +209,16 @@ def test_status_follows_burrow(measured: dict[str, dict[str, Any]], case: str, s
     assert measured[case]["status"] == status
 
 
+def test_owner_is_who_claims_it_last(measured: dict[str, dict[str, Any]]) -> None:
+    """The newest claim counts; equal claims void each other; without any, nobody owns it."""
+    owners = {case: row["member"] for case, row in measured.items() if row["member"]}
+    assert owners == {"committed": "alone", "steady": "awake", "re-created": "since long"}
+
+
 def test_a_short_silence_is_no_stop(spark: SparkSession) -> None:
     """Two snapshots in quick succession do not make a group that stopped."""
     rows = [_rows("g", age, (0, 100, 10)) for age in (0, 1)]
     rows[1]["snapshot_at"] = NOON - timedelta(seconds=STALLED_AFTER_S - 1)
     now, before = (spark.createDataFrame(_table([row])) for row in rows)
     (row,) = partition_lag(now, {}, before).collect()
-    assert row["status"] == "OK"
+    assert (row["status"], row["member"]) == ("OK", None)
