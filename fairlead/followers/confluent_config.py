@@ -12,6 +12,7 @@ _CONNECTION_PREFIXES: Final = (
     "bootstrap.",
     "broker.address.",
     "client.dns.",
+    "enable.sasl.",
     "enable.ssl.",
     "https.",
     "metadata.broker.",

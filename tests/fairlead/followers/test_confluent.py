@@ -251,7 +251,7 @@ def test_handover_commits_what_was_read(
         numbers += [message.value() for message in one.consume(100, timeout=1.0)]
     other.subscribe([topic])
     late = poll_until(lambda: len(owned(one)) == len(owned(other)) == 2, one, other)
-    late += [m for member in (one, other) if (m := member.poll(1.0)) is not None]
+    late += [m for member in (one, other) if (m := member.poll(0.5)) is not None]
     assert late == []
     assert sorted(map(int, filter(None, numbers))) == list(range(40))
 
