@@ -62,6 +62,9 @@ class KafkaSettings(_Section):
     plan_topic: str = "fairlead.plans"
     plan_topic_replication_factor: int = Field(default=-1, description="-1: the broker's default.")
     plan_topic_partitions: int = Field(default=1, ge=1)
+    pin_topic: str = Field(
+        default="fairlead.pins", description="Where members of confluent-kafka groups agree."
+    )
     signing_key: SecretStr | None = Field(default=None, description="HMAC-SHA256 key for plans.")
     request_timeout_s: float = Field(default=30.0, gt=0)
 

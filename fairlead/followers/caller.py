@@ -32,6 +32,8 @@ _LEFT_OUT_S: Final = 5.0
 _LONGEST_LEFT_OUT_S: Final = 300.0
 _SLOW_S: Final = 5.0
 _REMEMBERED: Final = 10_000
+#: A pin is written again well before the topic's retention removes it, for the planner to read.
+REPEAT_PIN_S: Final = 4 * 60 * 60.0
 _UNDECIDED: Final = AssignmentNote(
     fallback_reason="a rebalance is under way, or no member has pinned an assignment yet"
 )
@@ -73,6 +75,7 @@ class Caller:
         self._began_at = 0.0
         self._left_out = 0
         self._rejoin_at: float | None = None
+        self._repeat_pin_at: float | None = None
         self._rng = random.Random()  # noqa: S311 - spreads load, guards nothing
         jitter_s = options.rejoin_jitter_s
         self._schedule = None if jitter_s is None else RejoinSchedule(jitter_s, self._rng)
@@ -186,6 +189,7 @@ class Caller:
         """
         self._read(wait_s)
         if self._call is None or not self.undecided:
+            self._repeat_pin_if_due()
             return None
         verdict = self._verdict(self._call)
         if verdict is None:
@@ -256,6 +260,15 @@ class Caller:
         pins.append(draw_up(call.heard, state, now=datetime.now(UTC), member=call.me.member))
         call.pinned(now)
 
+    def _repeat_pin_if_due(self) -> None:
+        """Write the pin that decided once more: of a generation the first one counts."""
+        call, pins, now = self._call, self._listener.log, time.monotonic()
+        if self._repeat_pin_at is None or now < self._repeat_pin_at:
+            return
+        self._repeat_pin_at = now + REPEAT_PIN_S
+        if call is not None and call.pin is not None and pins is not None:
+            pins.append(call.pin)
+
     def _settle(self, call: RollCall, verdict: Verdict) -> None:
         """Take note of a verdict, and of when to ask for a better one."""
         pin, where = call.pin, f"Group {self._group}, generation {call.me.generation}"
@@ -273,8 +286,10 @@ class Caller:
                 note.followed(),
             )
             self._note, self._logged_reason = note, note.fallback_reason
+            turn = sorted(pin.shares).index(call.me.member)
+            if turn == 0:
+                self._repeat_pin_at = time.monotonic() + REPEAT_PIN_S
             if self._schedule is not None:
-                turn = sorted(pin.shares).index(call.me.member)
                 self._schedule.settle(pin.seen_offset, turn_s=turn * _TURN_S)
             return
         reason = (

@@ -32,6 +32,7 @@ from fairlead.kafka.offsets import (
     partition_counts,
     read_committed,
 )
+from fairlead.kafka.pinned import with_pinned_shares
 from fairlead.kafka.security import kafka_python_settings
 from fairlead.kafka.snapshot import GroupSnapshot, build_snapshot, new_snapshot_id
 from fairlead.settings import KafkaSettings
@@ -225,7 +226,7 @@ class KafkaGateway:
             wait=wait_fixed(0.2),
             stop=stop_after_delay(min(SETTLING_S, self._timeout_s)),
         )(describe_pending)
-        return found
+        return with_pinned_shares(found, self._settings)
 
     def _describe_each(self, groups: Sequence[str]) -> dict[str, GroupDescription]:
         """Describe some groups; when one spoils the answer for all, each by itself."""

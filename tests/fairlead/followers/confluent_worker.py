@@ -20,7 +20,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from fairlead.errors import ConfigurationError
-from fairlead.followers import roll_call
+from fairlead.followers import caller, roll_call
 from fairlead.followers.confluent import PlanConsumer
 from fairlead.followers.follower import FollowOptions
 from fairlead.followers.pins import PinLog
@@ -86,6 +86,7 @@ def build(spec: dict[str, Any], halt: Halt) -> Consumer:
     if spec.get("plain"):
         return Consumer(spec["config"])
     roll_call.TURN_S = spec.get("turn_s", roll_call.TURN_S)  # type: ignore[misc] # no final here
+    caller.REPEAT_PIN_S = spec.get("repeat_pin_s", caller.REPEAT_PIN_S)  # type: ignore[misc]
     options = FollowOptions(
         plan_topic=spec["plan_topic"], rejoin_jitter_s=spec.get("rejoin_jitter_s", 0.2)
     )

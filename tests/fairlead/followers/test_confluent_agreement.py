@@ -67,6 +67,21 @@ def test_members_that_pin_at_once_with_different_plans_agree(group: ConfluentGro
     group.settles(version=versions[0], a=a, b=b)
 
 
+def test_pin_that_decided_is_written_again_and_again(group: ConfluentGroup) -> None:
+    """So that retention does not take it from those who read the log later; nothing changes."""
+    group.publish(1, a=[0], b=[1, 2, 3, 4, 5])
+    for name in "ab":
+        group.start(name, repeat_pin_s=0.5)
+    group.settles(version=1, a=[0], b=[1, 2, 3, 4, 5])
+    generation = group.pins()[-1].generation
+    before = len(group.pins())
+    eventually(lambda: len(group.pins()) >= before + 2, "the pin is written again")
+    repeated = group.pins()[before:]
+    assert {pin.generation for pin in repeated} == {generation}
+    assert all(pin == repeated[0] for pin in repeated)
+    group.settles(version=1, a=[0], b=[1, 2, 3, 4, 5], within_s=0.1)
+
+
 def test_group_outlives_its_log(group: ConfluentGroup) -> None:
     """The pin topic is deleted and made anew, by a member, under a settled group and a joiner."""
     group.publish(1, a=[0], b=[1, 2], c=[3, 4, 5])

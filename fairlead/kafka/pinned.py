@@ -1,0 +1,176 @@
+"""Who really owns what in groups of confluent-kafka followers, which the broker does not know.
+
+Belongs here: reading the pin topic for the planner, and laying what is pinned over what the broker
+tells. Does not: how members agree (`fairlead.followers.roll_call`), nor asking the broker
+(`gateway`).
+
+The broker assigns by `range`; the members then share out anew what it gave them, as the first pin
+of the generation says. A coordinator tells no generation, but member ids never come again: the pin
+of the present generation is the newest one that lists members who are all there, and that deals out
+exactly what range gave them now. Whoever it does not list keeps what range gave.
+"""
+
+import logging
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
+
+from assignors.partitioner import partitions_of
+from fairlead.errors import KafkaUnavailableError
+from fairlead.followers.pins import decode
+from fairlead.followers.roll_call import Pin
+from fairlead.kafka.answers import MISSING, kafka_error
+from fairlead.kafka.descriptions import STABLE, GroupDescription, Member
+from fairlead.settings import KafkaSettings
+
+log = logging.getLogger(__name__)
+
+_RANGE: Final = "range"
+_AT_ONCE: Final = 10_000
+
+
+def with_pinned_shares(
+    descriptions: Mapping[str, GroupDescription], settings: KafkaSettings
+) -> dict[str, GroupDescription]:
+    """Replace what range gave by what is pinned, in the groups that agree through the pin topic.
+
+    Where the pin topic does not exist, nothing changes. Where it cannot be read, a warning says
+    so, and the broker's view stays.
+
+    Parameters
+    ----------
+    descriptions
+        Group to what the broker tells of it.
+    settings
+        How to reach the cluster, and the name of the pin topic.
+    """
+    groups = [
+        name
+        for name, found in descriptions.items()
+        if found.protocol == _RANGE and found.state == STABLE and found.members
+    ]
+    if not groups:
+        return dict(descriptions)
+    try:
+        values = _read(groups, settings)
+    except (KafkaException, KafkaUnavailableError) as error:
+        why = kafka_error(error).str() if isinstance(error, KafkaException) else error
+        log.warning(
+            "The pin topic %s cannot be read (%s): of groups of confluent-kafka followers, what "
+            "range gave is taken for what they own",
+            settings.pin_topic,
+            why,
+        )
+        return dict(descriptions)
+    pinned = {
+        name: replace(
+            descriptions[name],
+            members=present_shares(
+                descriptions[name].members, filter(None, map(decode_pin, values[name]))
+            ),
+        )
+        for name in groups
+        if name in values
+    }
+    return {**descriptions, **pinned}
+
+
+def present_shares(members: Sequence[Member], pins: Iterable[Pin]) -> tuple[Member, ...]:
+    """Return the members of a stable group with what they really own.
+
+    Parameters
+    ----------
+    members
+        With what range gave them.
+    pins
+        Of the group, in the order of the log.
+    """
+    given = {
+        member.member_id: {(t, p) for t, numbers in member.partitions.items() for p in numbers}
+        for member in members
+    }
+    decided: Pin | None = None
+    for pin in pins:
+        if not pin.shares or not pin.shares.keys() <= given.keys():
+            continue
+        dealt = [(t, p) for share in pin.shares.values() for t, ps in share.items() for p in ps]
+        ceded = set().union(*(given[member] for member in pin.shares))
+        if len(dealt) != len(ceded) or set(dealt) != ceded:
+            continue
+        if decided is None or pin.generation > decided.generation:
+            decided = pin  # of one generation the first
+    if decided is None:
+        return tuple(members)
+    return tuple(
+        replace(member, partitions=dict(sorted(decided.shares[member.member_id].items())))
+        if member.member_id in decided.shares
+        else member
+        for member in members
+    )
+
+
+def decode_pin(value: bytes | None) -> Pin | None:
+    """Read a pin; None: the record is another one."""
+    record = decode(value)
+    return record if isinstance(record, Pin) else None
+
+
+def _read(groups: Sequence[str], settings: KafkaSettings) -> dict[str, list[bytes | None]]:
+    """Read the groups' records from the beginning of the log to its end.
+
+    Raises
+    ------
+    KafkaException
+        The broker refuses.
+    KafkaUnavailableError
+        It takes longer than a request may.
+    """
+    consumer = Consumer(
+        settings.librdkafka(
+            **{
+                "group.id": "fairlead-pins",  # required, never joined
+                "enable.auto.commit": "false",
+                "enable.partition.eof": "true",
+                "allow.auto.create.topics": "false",
+                "fetch.wait.max.ms": "50",
+            }
+        )
+    )
+    try:
+        timeout_s = settings.request_timeout_s
+        found = consumer.list_topics(settings.pin_topic, timeout=timeout_s)
+        topic = found.topics[settings.pin_topic]
+        if topic.error is not None:
+            if topic.error.code() in MISSING:
+                return {}
+            raise KafkaException(topic.error)
+        keys = [group.encode() for group in groups]
+        numbers = {int(number) for number in partitions_of(keys, len(topic.partitions))}
+        consumer.assign([TopicPartition(settings.pin_topic, n, OFFSET_BEGINNING) for n in numbers])
+        return _drain(consumer, dict(zip(keys, groups, strict=True)), numbers, timeout_s)
+    finally:
+        consumer.close()
+
+
+def _drain(
+    consumer: Consumer, groups: Mapping[bytes, str], pending: set[int], timeout_s: float
+) -> dict[str, list[bytes | None]]:
+    """Collect the records of some keys until every partition was read to its end."""
+    values: dict[str, list[bytes | None]] = {}
+    deadline = time.monotonic() + timeout_s
+    while pending:
+        if time.monotonic() > deadline:
+            raise KafkaUnavailableError(f"not read to its end within {timeout_s:.0f} s")
+        for message in consumer.consume(_AT_ONCE, 0.1):
+            if (error := message.error()) is None:
+                group = groups.get(message.key() or b"")
+                if group is not None:
+                    values.setdefault(group, []).append(message.value())
+            elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's name
+                pending.discard(message.partition())
+            elif not error.retriable():
+                raise KafkaException(error)
+    return values

@@ -1,0 +1,128 @@
+"""What the planner sees of groups whose members share out anew what range gave them."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from fairlead.followers.roll_call import Pin
+from fairlead.kafka.descriptions import STABLE, GroupDescription, Member
+from fairlead.kafka.gateway import KafkaGateway
+from fairlead.kafka.pinned import present_shares, with_pinned_shares
+from fairlead.plans.adoption import compare
+from fairlead.settings import KafkaSettings, Settings
+from tests.fairlead.followers.confluent_group import ConfluentGroup, running
+from tests.fairlead.followers.helpers import eventually, make_plan
+
+
+def members(**given: tuple[int, ...]) -> list[Member]:
+    """Return members of a topic `t` with what range gave each."""
+    return [
+        Member(name, name, "host", None, name, ("t",), {"t": numbers} if numbers else {}, None)
+        for name, numbers in given.items()
+    ]
+
+
+def pin(generation: int, **shares: tuple[int, ...]) -> Pin:
+    """Return a pin of topic `t`."""
+    return Pin(
+        generation,
+        "a",
+        ("t",),
+        {m: {"t": numbers} if numbers else {} for m, numbers in shares.items()},
+    )
+
+
+def owned(found: tuple[Member, ...]) -> Mapping[str, tuple[int, ...]]:
+    return {member.name: member.partitions.get("t", ()) for member in found}
+
+
+def test_first_pin_of_the_newest_generation_says_who_owns_what() -> None:
+    """Not a later one of the same generation, nor one of an earlier generation that came late."""
+    pins = [pin(1, a=(0, 1, 2, 3)), pin(2, a=(3,), b=(0, 1, 2)), pin(2, a=(0,), b=(1, 2, 3))]
+    found = present_shares(members(a=(0, 1), b=(2, 3)), [*pins, pin(1, a=(0, 1), b=(2, 3))])
+    assert owned(found) == {"a": (3,), "b": (0, 1, 2)}
+
+
+def test_member_that_is_not_listed_keeps_what_range_gave() -> None:
+    """Late ones and those that know no plans; nobody has dealt that out."""
+    found = present_shares(members(a=(0, 1), b=(2, 3), c=(4,)), [pin(7, a=(3,), b=(0, 1, 2))])
+    assert owned(found) == {"a": (3,), "b": (0, 1, 2), "c": (4,)}
+
+
+def test_member_without_a_share_is_seen_without_one() -> None:
+    """The plan may give nothing to whom range gave something."""
+    found = present_shares(members(a=(0, 1), b=(2,)), [pin(7, a=(), b=(0, 1, 2))])
+    assert owned(found) == {"a": (), "b": (0, 1, 2)}
+
+
+@pytest.mark.parametrize(
+    "stale",
+    [
+        pytest.param(pin(9, a=(3,), gone=(0, 1, 2)), id="lists a member that is gone"),
+        pytest.param(pin(9, a=(2,), b=(0, 1)), id="deals out less than range gave"),
+        pytest.param(pin(9, a=(3, 4), b=(0, 1, 2)), id="deals out more than range gave"),
+        pytest.param(pin(9, a=(2, 3), b=(0, 1, 2)), id="deals a partition out twice"),
+        pytest.param(Pin(9, "a", ("t",), {}), id="lists nobody"),
+    ],
+)
+def test_pin_that_does_not_fit_the_group_says_nothing(stale: Pin) -> None:
+    """It is of another generation than the group's, or somebody else's garbage."""
+    given = members(a=(0, 1), b=(2, 3))
+    assert present_shares(given, [stale]) == tuple(given)
+
+
+@pytest.mark.kafka
+def test_missing_pin_topic_changes_nothing(settings: Settings, unique_name: str) -> None:
+    """Clusters without such consumers have none."""
+    kafka = settings.kafka.model_copy(update={"pin_topic": unique_name})
+    described = GroupDescription("g", STABLE, "consumer", "range", tuple(members(a=(0,))))
+    assert with_pinned_shares({"g": described}, kafka) == {"g": described}
+
+
+def test_unreachable_pin_topic_is_told_and_changes_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The broker's view is better than none."""
+    kafka = KafkaSettings(bootstrap_servers="127.0.0.1:1", request_timeout_s=0.2)
+    described = GroupDescription("g", STABLE, "consumer", "range", tuple(members(a=(0,))))
+    assert with_pinned_shares({"g": described}, kafka) == {"g": described}
+    assert "fairlead.pins cannot be read" in caplog.text
+
+
+@pytest.fixture
+def group(settings: Settings, unique_name: str, tmp_path: Path) -> Iterator[ConfluentGroup]:
+    """Return a group without members that reads one topic of six partitions."""
+    servers = settings.kafka.bootstrap_servers
+    with running(ConfluentGroup(servers, unique_name, tmp_path)) as group:
+        yield group
+
+
+@pytest.mark.kafka
+def test_gateway_sees_what_followers_own(group: ConfluentGroup, settings: Settings) -> None:
+    """A plan that range would never make is seen as followed; also beside a plain consumer."""
+    group.publish(1, a=[0], b=[1, 2, 3, 4, 5])
+    for name in "ab":
+        group.start(name)
+    group.settles(version=1, a=[0], b=[1, 2, 3, 4, 5])
+    kafka = settings.kafka.model_copy(update={"pin_topic": group.pin_topic})
+    with KafkaGateway(kafka) as gateway:
+        live = gateway.live_group(group.name)
+        plan = make_plan(
+            {"a": {group.topic: [0]}, "b": {group.topic: [1, 2, 3, 4, 5]}},
+            partition_counts={group.topic: 6},
+        )
+        shares = {member.name: member.partitions for member in live.members}
+        assert compare(plan, shares).adherence == 1
+        table = gateway.snapshot([group.name]).members.to_pylist()
+        assert {row["member"]: len(row["partitions"]) for row in table} == {"a": 1, "b": 5}
+
+        plain = group.start("plain", plain=True)
+        eventually(lambda: bool(plain.owned), "the plain consumer has joined")
+        group.settles()
+        live = gateway.live_group(group.name)
+        truly = {name: worker.owned for name, worker in group.workers.items()}
+    assert {
+        member.name: [(t, p) for t, numbers in member.partitions.items() for p in numbers]
+        for member in live.members
+    } == truly
