@@ -42,6 +42,8 @@ def propose(connection: Connection, draft: PlanDraft) -> int:
             "expires_at": draft.expires_at,
             "document": document,
             "sha256": content_hash(document),
+            "four_eyes": draft.four_eyes,
+            "rolled_back_from": draft.rolled_back_from,
         },
     )
     moves = draft.moves.select([name for name in _MOVE_COLUMNS if name in draft.moves.column_names])

@@ -33,7 +33,10 @@ _BY_SQLSTATE: Final[dict[str, type[FairleadError]]] = {
     "FL001": PlanStateError,
     "FL002": PlanStateError,
     "FL003": TamperedPlanError,
+    "FL004": PlanStateError,
+    "FL005": ConfigurationError,
 }
+_NOT_ALLOWED: Final = "42501"
 _NOT_MIGRATED: Final = frozenset({"3F000", "42P01", "42703", "42883"})
 
 
@@ -97,7 +100,8 @@ def transaction(engine: Engine) -> Iterator[Connection]:
     StoreUnavailableError
         The database does not answer, ended the connection, or a lock was not free in time.
     ConfigurationError
-        The schema is missing or older than this version of Fairlead.
+        The schema is missing or older than this version of Fairlead, or the database's user may
+        not do this.
     PlanStateError, TamperedPlanError
         A trigger refused a change to a plan.
     """
@@ -127,6 +131,11 @@ def _in_our_words(error: Exception, cause: BaseException | None, url: URL) -> Ex
         return ConfigurationError(
             f"The database {where} is not at this version's schema ({message}): "
             "run `fairlead db upgrade`"
+        )
+    if sqlstate == _NOT_ALLOWED:
+        return ConfigurationError(
+            f"The database {where} refuses {url.username or 'this user'}: {message}. Its roles are"
+            " fairlead_planner, fairlead_approver and fairlead_reader"
         )
     if isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError):
         return StoreUnavailableError(f"Postgres at {where}: {message}")

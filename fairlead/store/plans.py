@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
-from sqlalchemy import Engine, select, text
+from sqlalchemy import ColumnElement, Engine, func, select, text
 from sqlalchemy.dialects.postgresql import insert
 
 from fairlead.errors import PlanStateError
@@ -35,7 +35,6 @@ from fairlead.store.queries import (
     last_decisions,
     lock_group,
     measured_lag,
-    record_event,
     register_groups,
 )
 from fairlead.store.records import MeasuredLag, NoPlan, PlanDraft, StoredDecision, StoredPlan
@@ -108,28 +107,30 @@ class PlanStore:
         sha256
             Of the bytes that the approver has seen.
         actor
-            Who approves; None: the database's session user.
+            Whom a service approves for; None: the database's session user, who also stands in
+            the history where it may not write events for others.
 
         Raises
         ------
         PlanStateError
-            There is no such version, or it is not proposed.
+            There is no such version, it is not proposed, or it needs another pair of eyes.
         TamperedPlanError
             The version's document has another hash.
         """
-        return self._enter("approved", group, version, actor=actor, reason=reason, sha256=sha256)
+        function = func.fairlead.approve_plan(group, version, reason, sha256, actor)
+        return self._decide(function, group, version)
 
     def reject(
         self, group: str, version: int, *, reason: str, actor: str | None = None
     ) -> StoredPlan:
         """Reject a proposed plan; raises PlanStateError where it is not proposed."""
-        return self._enter("rejected", group, version, actor=actor, reason=reason)
+        function = func.fairlead.reject_plan(group, version, reason, actor)
+        return self._decide(function, group, version)
 
-    def _enter(
-        self, state: str, group: str, version: int, *, actor: str | None, reason: str, **named: str
-    ) -> StoredPlan:
+    def _decide(self, function: ColumnElement[Any], group: str, version: int) -> StoredPlan:
+        """Call a function of the database: approvers have no other way to write."""
         with transaction(self._engine) as connection:
-            record_event(connection, group, version, state, actor=actor, reason=reason, **named)
+            connection.execute(select(function))
             return find_plans(connection, Plan.group_id == group, Plan.version == version)[0]
 
     def expire_due(self, now: datetime) -> list[tuple[str, int]]:

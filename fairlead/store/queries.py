@@ -85,6 +85,8 @@ def find_plans(connection: Connection, *conditions: ColumnElement[bool]) -> list
             publication.topic,
             publication.partition,
             publication.record_offset,
+            Plan.four_eyes,
+            Plan.rolled_back_from,
         )
         .outerjoin(approval, event(approval, "approved"))
         .outerjoin(publication, event(publication, "published"))

@@ -5,10 +5,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 from sqlalchemy import Engine, text
 
 from fairlead.errors import ConfigurationError
+from fairlead.sandbox.postgres import Postgres
 from fairlead.store import create_store_engine, migrate
 from fairlead.store.engine import transaction
 from fairlead.store.models import Base
@@ -19,19 +21,31 @@ CHECKS = """
     SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint
     WHERE connamespace = 'fairlead'::regnamespace AND contype = 'c' ORDER BY 1, 2
 """
+ROLES = ("fairlead_approver", "fairlead_planner", "fairlead_reader")
+RIGHTS = """
+    SELECT DISTINCT rolname FROM pg_shdepend JOIN pg_roles ON pg_roles.oid = refobjid
+    WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database())
+        AND rolname LIKE 'fairlead%'
+"""
 OBJECTS = """
     SELECT 'relation', relname FROM pg_class WHERE relnamespace = 'fairlead'::regnamespace
     UNION SELECT 'function', proname FROM pg_proc WHERE pronamespace = 'fairlead'::regnamespace
 """
 UNCOMMENTED = """
-    SELECT relation.relname, attribute.attname
+    SELECT 'relation', relation.oid::regclass::text || coalesce('.' || attname, '')
     FROM pg_class relation
-    JOIN pg_attribute attribute
-        ON attribute.attrelid = relation.oid AND (attnum > 0 OR attname = 'tableoid')
-    WHERE relation.relnamespace = 'fairlead'::regnamespace AND relation.relname <> 'alembic_version'
-        AND (relation.relkind = 'r' OR relation.relkind = 'v' AND attname = 'tableoid')
-        AND col_description(relation.oid, greatest(attnum, 0)) IS NULL
-        AND (attnum > 0 OR obj_description(relation.oid) IS NULL)
+    CROSS JOIN LATERAL (
+        SELECT 0 AS attnum, NULL AS attname
+        UNION ALL
+        SELECT attnum, attname FROM pg_attribute
+        WHERE attrelid = relation.oid AND attnum > 0 AND NOT attisdropped
+    ) part
+    WHERE relnamespace = 'fairlead'::regnamespace AND relkind IN ('r', 'p', 'v')
+        AND CASE attnum WHEN 0 THEN obj_description(relation.oid, 'pg_class')
+            ELSE col_description(relation.oid, attnum) END IS NULL
+    UNION ALL
+    SELECT 'function', oid::regprocedure::text FROM pg_proc
+    WHERE pronamespace = 'fairlead'::regnamespace AND obj_description(oid, 'pg_proc') IS NULL
 """
 
 
@@ -125,9 +139,43 @@ def test_alembics_table_is_in_our_schema(database: str, engine: Engine) -> None:
 
 
 def test_everything_has_a_comment(database: str, engine: Engine) -> None:
-    """Whoever meets a table, a column or a view in psql can ask what it is."""
+    """Whoever meets a table, a view, a column of them or a function in psql can ask what it is."""
     migrate.upgrade(database)
+    with transaction(engine) as connection:
+        connection.execute(text("SELECT fairlead.ensure_lag_day('2026-01-31')"))
     assert rows(engine, UNCOMMENTED) == set()
+
+
+def test_whoever_may_not_create_roles_is_told_how(tmp_path: Path) -> None:
+    """The owner of a database alone migrates it once an administrator has run what was asked."""
+    server = Postgres(tmp_path)
+    server.start()
+    try:
+        with psycopg.connect(server.url("fairlead"), autocommit=True) as administrator:
+            administrator.execute("CREATE ROLE owner LOGIN")
+            administrator.execute("CREATE DATABASE owned OWNER owner")
+            url = server.url("owned").replace("postgres@", "owner@")
+            with pytest.raises(ConfigurationError, match="owner may not create roles") as error:
+                migrate.upgrade(url)
+            _, _, statements = str(error.value).partition("let an administrator run: ")
+            administrator.execute(statements.encode())
+        migrate.upgrade(url)
+        migrate.downgrade(url, "base")
+        migrate.upgrade(url)
+        assert migrate.current(url) == migrate.head()
+    finally:
+        server.stop()
+
+
+def test_rights_go_and_roles_stay_on_a_downgrade(database: str, engine: Engine) -> None:
+    """Other databases of the cluster have the roles too; in this one they may nothing any more."""
+    migrate.upgrade(database)
+    assert rows(engine, RIGHTS) == {(role,) for role in ROLES}
+    migrate.downgrade(database, "0002")
+    assert rows(engine, RIGHTS) == set()
+    assert rows(engine, f"SELECT rolname FROM pg_roles WHERE rolname IN {ROLES}") == {
+        (role,) for role in ROLES
+    }
 
 
 def test_without_a_checkout_there_are_no_migrations(

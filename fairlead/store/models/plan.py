@@ -15,6 +15,7 @@ from sqlalchemy import (
     Index,
     Integer,
     UniqueConstraint,
+    false,
     func,
     text,
 )
@@ -56,6 +57,10 @@ class Plan(Base):
         CheckConstraint("version >= 1", name="version"),
         CheckConstraint(one_of("state", STATES), name="state"),
         CheckConstraint("sha256 = encode(sha256(document), 'hex')", name="sha256"),
+        CheckConstraint("rolled_back_from < version", name="rolled_back_from"),
+        ForeignKeyConstraint(
+            ["group_id", "rolled_back_from"], ["fairlead.plan.group_id", "fairlead.plan.version"]
+        ),
         Index(
             "plan_one_published_idx",
             "group_id",
@@ -90,6 +95,13 @@ class Plan(Base):
     expires_at: Mapped[datetime | None] = mapped_column(comment="Void from then on; null: never.")
     document: Mapped[bytes] = mapped_column(comment="The exact bytes that are published: JSON.")
     sha256: Mapped[str] = mapped_column(comment="SHA-256 of the document, in hexadecimal.")
+    four_eyes: Mapped[bool] = mapped_column(
+        server_default=false(),
+        comment="Whether the approver must not be the proposer, nor a planner.",
+    )
+    rolled_back_from: Mapped[int | None] = mapped_column(
+        Integer, comment="The version whose assignment this is again; null: it is a new one."
+    )
 
 
 class PlanEvent(Base):

@@ -1,0 +1,311 @@
+"""What each of the database's roles may do, and above all what it may not, by real logins."""
+
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from urllib.parse import urlsplit
+
+import psycopg
+import pyarrow as pa
+import pytest
+from psycopg import sql
+
+from fairlead.errors import ConfigurationError, PlanStateError
+from fairlead.store import PlanDraft, PlanStore, StoredPlan, create_store_engine
+from tests.fairlead.store.conftest import SNAPSHOT_AT, make_metrics
+
+pytestmark = pytest.mark.postgres
+
+Login = Callable[..., str]
+MakeDraft = Callable[..., PlanDraft]
+
+ROLES = ("fairlead_planner", "fairlead_approver", "fairlead_reader")
+INSERTED = {
+    "balance",
+    "candidate",
+    "consumer_group",
+    "decision",
+    "lag_snapshot",
+    "partition_lag",
+    "plan",
+    "plan_adoption",
+    "plan_event",
+    "plan_move",
+}
+READING = {"lag_days", "plan_diff", "plan_owners"}
+CALLED = {
+    "fairlead_planner": READING | {"approve_plan", "ensure_lag_day", "lock_group", "reject_plan"},
+    "fairlead_approver": READING | {"approve_plan", "reject_plan"},
+    "fairlead_reader": READING,
+    "public": set(),
+}
+RELATIONS = """
+    SELECT oid::regclass::text FROM pg_class
+    WHERE relnamespace = 'fairlead'::regnamespace AND relkind IN ('r', 'p', 'v')
+        AND NOT relispartition
+"""
+EVENT = "INSERT INTO fairlead.plan_event (group_id, version, state, reason"
+#: What is refused to whom, although a plan waits for approval.
+REFUSED = {
+    "fairlead_planner": [
+        "UPDATE fairlead.plan SET state = 'approved'",
+        "UPDATE fairlead.plan SET four_eyes = false",
+        "UPDATE fairlead.plan_event SET actor = 'kim'",
+        "UPDATE fairlead.consumer_group SET group_id = 'mine'",
+        "DELETE FROM fairlead.decision",
+        "DELETE FROM fairlead.balance",
+        "TRUNCATE fairlead.partition_lag",
+        "DROP TABLE fairlead.plan",
+        "ALTER TABLE fairlead.plan_event DISABLE TRIGGER ALL",
+        "CREATE TABLE fairlead.mine ()",
+        "CREATE TRIGGER t BEFORE INSERT ON fairlead.plan EXECUTE FUNCTION fairlead.plan_insert()",
+        "SET session_replication_role = replica",
+        "SET SESSION AUTHORIZATION postgres",
+        "SET ROLE fairlead_approver",
+        "GRANT fairlead_approver TO fairlead_planner",
+        "SELECT * FROM fairlead.prune_lag(now())",
+        "SELECT fairlead.check_four_eyes('orders', 1)",
+        f"{EVENT}, at) VALUES ('orders', 1, 'approved', 'why', '1999-01-01')",
+        f"{EVENT}, database_user) VALUES ('orders', 1, 'approved', 'why', 'kim')",
+        "INSERT INTO fairlead.plan (group_id, version, state) VALUES ('orders', 2, 'approved')",
+        "INSERT INTO fairlead.consumer_group (group_id, first_seen_at) VALUES ('a', now())",
+    ],
+    "fairlead_approver": [
+        f"{EVENT}) VALUES ('orders', 1, 'approved', 'why')",
+        f"{EVENT}) VALUES ('orders', 1, 'published', 'why')",
+        "UPDATE fairlead.plan SET state = 'approved'",
+        "INSERT INTO fairlead.plan (group_id, version) VALUES ('orders', 2)",
+        "INSERT INTO fairlead.plan_move VALUES ('orders', 1, 't', 0, 'a', 'b')",
+        "INSERT INTO fairlead.consumer_group (group_id) VALUES ('a')",
+        "SELECT fairlead.lock_group('orders')",
+        "SELECT fairlead.ensure_lag_day('2026-01-01')",
+        "SELECT * FROM fairlead.prune_lag(now())",
+        "SET ROLE fairlead_planner",
+    ],
+    "fairlead_reader": [
+        f"{EVENT}) VALUES ('orders', 1, 'approved', 'why')",
+        "SELECT fairlead.approve_plan('orders', 1, 'why')",
+        "SELECT fairlead.reject_plan('orders', 1, 'why')",
+        "SELECT fairlead.lock_group('orders')",
+        "SELECT fairlead.ensure_lag_day('2026-01-01')",
+        "SELECT * FROM fairlead.prune_lag(now())",
+        "SET ROLE fairlead_approver",
+    ],
+}
+
+
+@pytest.fixture
+def login(store_url: str) -> Iterator[Login]:
+    """Return a function that makes a login with roles, and returns its URL of the database."""
+    made: list[sql.Identifier] = []
+    with psycopg.connect(store_url, autocommit=True) as superuser:
+
+        def make(*roles: str, name: str = "person", rights: str = "") -> str:
+            name = f"{name}_{uuid.uuid4().hex[:8]}"
+            made.append(sql.Identifier(name))
+            superuser.execute(sql.SQL("CREATE ROLE {} LOGIN {}").format(made[-1], sql.SQL(rights)))
+            for role in roles:
+                superuser.execute(sql.SQL("GRANT {} TO {}").format(sql.Identifier(role), made[-1]))
+            parts = urlsplit(store_url)
+            return parts._replace(netloc=f"{name}@{parts.netloc.partition('@')[2]}").geturl()
+
+        yield make
+        for one in made:
+            superuser.execute(sql.SQL("DROP ROLE {}").format(one))
+
+
+@pytest.fixture
+def store_as() -> Iterator[Callable[[str], PlanStore]]:
+    """Return a function that opens a store by a URL."""
+    with ExitStack() as stack:
+
+        def open_store(url: str) -> PlanStore:
+            engine = create_store_engine(url)
+            stack.callback(engine.dispose)
+            return PlanStore(engine)
+
+        yield open_store
+
+
+@pytest.fixture
+def planner(login: Login, store_as: Callable[[str], PlanStore]) -> PlanStore:
+    """Return a store as a planning service has it: as a member of the planner's role."""
+    return store_as(login("fairlead_planner", name="planner"))
+
+
+def propose(store: PlanStore, draft: PlanDraft) -> StoredPlan:
+    plan = store.record_decision(draft).plan
+    assert plan is not None
+    return plan
+
+
+def user_of(url: str) -> str:
+    return urlsplit(url).netloc.partition("@")[0]
+
+
+def test_rights_are_exactly_these(store_url: str) -> None:
+    """All read everything, the planner appends, and nobody calls more than is meant for them."""
+    with psycopg.connect(store_url) as superuser:
+        relations = [name for (name,) in superuser.execute(RELATIONS)]
+        functions = superuser.execute(
+            "SELECT proname, oid FROM pg_proc WHERE pronamespace = 'fairlead'::regnamespace"
+        ).fetchall()
+
+        def held(role: str, right: str) -> set[str]:
+            query = (
+                "SELECT relation FROM unnest(%s::text[]) relation"
+                " WHERE has_table_privilege(%s, relation, %s)"
+            )
+            if right in {"SELECT", "INSERT", "UPDATE", "REFERENCES"}:
+                query = query.replace("has_table", "has_any_column")
+            found = superuser.execute(query.encode(), [relations, role, right])
+            return {name.removeprefix("fairlead.") for (name,) in found}
+
+        everything = {name.removeprefix("fairlead.") for name in relations}
+        for role in ROLES:
+            assert held(role, "SELECT") == everything
+            assert held(role, "INSERT") == (INSERTED if role == "fairlead_planner" else set())
+            for right in ("UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER"):
+                assert held(role, right) == set(), (role, right)
+        for role, called in CALLED.items():
+            assert called == {
+                name
+                for name, oid in functions
+                if superuser.execute(
+                    "SELECT has_function_privilege(%s, %s::oid, 'EXECUTE')", [role, oid]
+                ).fetchone()
+                == (True,)
+            }, role
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_what_a_role_must_not_do_is_refused(
+    planner: PlanStore, draft: MakeDraft, login: Login, role: str
+) -> None:
+    """Rewriting, deleting, forging, switching triggers off, becoming somebody else."""
+    propose(planner, draft())
+    with psycopg.connect(login(role), autocommit=True) as person:
+        answers = {}
+        for statement in REFUSED[role]:
+            try:
+                with person.transaction(force_rollback=True):
+                    person.execute(statement.encode())
+            except psycopg.Error as error:
+                answers[statement] = error.sqlstate
+        assert answers == dict.fromkeys(REFUSED[role], "42501")
+
+
+def test_a_planner_has_all_rights_that_planning_takes(planner: PlanStore, draft: MakeDraft) -> None:
+    """Lag of a new day, plans and all their life, adoption."""
+    lag = pa.table(
+        {
+            "snapshot_id": ["s1"],
+            "snapshot_at": pa.array([SNAPSHOT_AT], pa.timestamp("us", tz="UTC")),
+            "group": ["orders"],
+            "topic": ["t0"],
+            "partition": pa.array([0], pa.int32()),
+            "lag": pa.array([7], pa.int64()),
+            "status": ["OK"],
+        }
+    )
+    assert planner.record_lag(lag) == 1
+    for snapshot in ("s1", "s2"):
+        plan = propose(planner, draft(snapshot))
+        planner.approve("orders", plan.version, sha256=plan.sha256, reason="few", actor="policy")
+        with planner.publication("orders") as turn:
+            turn.mark_published(topic="fairlead.plans", partition=0, offset=plan.version)
+    planner.record_adoption(
+        "orders",
+        2,
+        observed_at=SNAPSHOT_AT,
+        snapshot_id="s2",
+        planned=3,
+        as_planned=3,
+        achieved=make_metrics(),
+    )
+    with planner.retirement("orders") as turn:
+        turn.mark_retired(reason="enough")
+    assert [(row["state"], row["decided_by"]) for row in planner.history("orders")] == [
+        ("superseded", "policy"),
+        ("retired", "policy"),
+    ]
+
+
+def test_an_approver_decides_as_themselves(
+    planner: PlanStore, draft: MakeDraft, login: Login, store_as: Callable[[str], PlanStore]
+) -> None:
+    """By the store or in SQL, whatever actor they name, whichever role they set."""
+    url = login("fairlead_approver")
+    approver = store_as(url)
+    plan = propose(planner, draft("s1"))
+    approver.approve("orders", 1, sha256=plan.sha256, reason="fine", actor="somebody")
+    propose(planner, draft("s2"))
+    with psycopg.connect(url) as person:
+        person.execute("SET ROLE fairlead_approver")
+        person.execute("SELECT fairlead.reject_plan('orders', 2, 'no', actor => 'somebody')")
+    assert [(row["state"], row["decided_by"]) for row in planner.history("orders")] == [
+        ("stale", user_of(url)),
+        ("rejected", user_of(url)),
+    ]
+
+
+def test_a_reader_is_told_what_is_refused(
+    planner: PlanStore, draft: MakeDraft, login: Login, store_as: Callable[[str], PlanStore]
+) -> None:
+    """Reading works; deciding says who may not do it, and which roles there are."""
+    plan = propose(planner, draft())
+    url = login("fairlead_reader")
+    reader = store_as(url)
+    assert reader.history("orders")[0]["state"] == "proposed"
+    with pytest.raises(ConfigurationError, match=f"refuses {user_of(url)}: .* fairlead_approver"):
+        reader.approve("orders", 1, sha256=plan.sha256, reason="fine")
+
+
+@pytest.mark.parametrize(
+    "roles", [("fairlead_planner",), ("fairlead_planner", "fairlead_approver")]
+)
+def test_four_eyes_are_not_two_planners(
+    planner: PlanStore,
+    draft: MakeDraft,
+    login: Login,
+    store_as: Callable[[str], PlanStore],
+    roles: tuple[str, ...],
+) -> None:
+    """Another planner cannot approve, not even one who is an approver as well."""
+    plan = propose(planner, draft(four_eyes=True))
+    other = store_as(login(*roles))
+    with pytest.raises(PlanStateError, match=r"version 1 needs four eyes: .* is a member of"):
+        other.approve("orders", 1, sha256=plan.sha256, reason="fine", actor="kim")
+    assert planner.get("orders", 1).state == "proposed"
+
+
+def test_four_eyes_are_not_the_proposers(
+    store: PlanStore, planner: PlanStore, draft: MakeDraft, store_url: str
+) -> None:
+    """Nobody approves what they proposed: by no way, under no name, not even as superuser."""
+    plan = propose(planner, draft(group="a", four_eyes=True))
+    with pytest.raises(PlanStateError, match="proposed it and cannot approve it"):
+        planner.approve("a", 1, sha256=plan.sha256, reason="fine", actor="kim")
+    propose(store, draft(group="b", four_eyes=True))
+    with psycopg.connect(store_url, autocommit=True) as superuser:
+        for role in ("NONE", "fairlead_approver"):
+            superuser.execute(f"SET ROLE {role}".encode())
+            with pytest.raises(psycopg.Error, match="proposed it") as error:
+                superuser.execute("SELECT fairlead.approve_plan('b', 1, 'fine')")
+            assert error.value.sqlstate == "FL004"
+        superuser.execute("RESET ROLE")
+        with pytest.raises(psycopg.Error, match="proposed it"):
+            superuser.execute(f"{EVENT}, actor) VALUES ('b', 1, 'approved', 'why', 'kim')".encode())
+
+
+def test_four_eyes_are_an_approver_and_the_proposer(
+    planner: PlanStore, draft: MakeDraft, login: Login, store_as: Callable[[str], PlanStore]
+) -> None:
+    """An approver who did not propose approves; the policy of the next plan is its own."""
+    plan = propose(planner, draft("s1", four_eyes=True))
+    assert plan.four_eyes
+    url = login("fairlead_approver")
+    assert store_as(url).approve("orders", 1, sha256=plan.sha256, reason="ok").state == "approved"
+    assert planner.history("orders")[0]["decided_by"] == user_of(url)
+    two_eyes = propose(planner, draft("s2"))
+    planner.approve("orders", 2, sha256=two_eyes.sha256, reason="few moves", actor="policy")
