@@ -8,7 +8,7 @@ import sys
 
 import typer
 
-from fairlead.cli import assign, db, sandbox
+from fairlead.cli import assign, backtest, db, sandbox
 from fairlead.errors import FairleadError
 
 app = typer.Typer(
@@ -19,6 +19,7 @@ app = typer.Typer(
 )
 app.command("assign")(assign.assign)
 app.command("partition")(assign.partition)
+app.command("backtest")(backtest.backtest)
 app.add_typer(sandbox.app, name="sandbox")
 app.add_typer(db.app, name="db")
 

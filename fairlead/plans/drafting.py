@@ -20,6 +20,7 @@ from fairlead.plans.document import MemberShare
 from fairlead.policy import Policy, policy_for
 from fairlead.store.models import METRICS
 from fairlead.store.records import NoPlan, PlanDraft
+from fairlead.tables import slices
 
 #: The candidates' row that measures what the group has now.
 OBSERVED: Final = "observed"
@@ -93,21 +94,6 @@ def decisions(
             now=now,
             changed_at=(changed_at or {}).get(group),
         )
-
-
-def slices(table: pa.Table, column: str) -> dict[str, pa.Table]:
-    """Cut a table into one slice for each value of a column; rows keep their order in each."""
-    if not table.num_rows:
-        return {}
-    order = pc.sort_indices(table, sort_keys=[(column, "ascending")])
-    table = table.take(order).combine_chunks()
-    names = table[column].to_numpy()
-    starts = np.concatenate(([0], np.flatnonzero(names[1:] != names[:-1]) + 1))
-    lengths = np.diff(np.append(starts, names.size))
-    return {
-        names[start]: table.slice(start, length)
-        for start, length in zip(starts.tolist(), lengths.tolist(), strict=True)
-    }
 
 
 def ownership(members: pa.Table) -> dict[str, dict[str, dict[str, list[int]]]]:

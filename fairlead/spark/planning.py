@@ -85,7 +85,7 @@ def _plan(group: Mapping[str, Any], roster: pa.Table, loads: pa.Table) -> Iterat
     if group["error"]:
         yield _failure(OBSERVED, group["error"])
         return
-    problem = _problem(roster, loads)
+    problem = group_problem(roster, loads)
     observed = Assignment(problem, problem.owner)
     if not problem.members:
         yield _summary(OBSERVED, observed, "The group has no members")
@@ -115,8 +115,19 @@ def _candidate(name: str, problem: Problem, options: Mapping[str, Any]) -> Itera
     yield _partitions(name, assignment)
 
 
-def _problem(roster: pa.Table, loads: pa.Table) -> Problem:
-    """Build the problem of the topics that somebody reads."""
+def group_problem(roster: pa.Table, loads: pa.Table) -> Problem:
+    """Build the problem of the topics that somebody reads.
+
+    Parameters
+    ----------
+    roster, loads
+        Of one group in one snapshot, as for `plan_group`; of the roster, the columns of members.
+
+    Raises
+    ------
+    ValueError
+        The lag of some partition is not known.
+    """
     members = {
         row["member"]: Member(
             topics=row["topics"],

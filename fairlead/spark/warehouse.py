@@ -7,6 +7,7 @@ A table is `PATH/TABLE/SNAPSHOT_ID/`. Groups are a sorted column within it, not 
 group costs milliseconds, and a snapshot can cover thousands.
 """
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -70,6 +71,10 @@ class Warehouse:
         self._require(table, snapshot_id)
         return spark.read.parquet(f"{self._path}/{table}/{snapshot_id}")
 
+    def read_all(self, spark: SparkSession, table: str, snapshot_ids: Iterable[str]) -> DataFrame:
+        """Read a table of several snapshots, one at least, of which all were written."""
+        return spark.read.parquet(*(f"{self._path}/{table}/{name}" for name in snapshot_ids))
+
     def load(self, table: str, snapshot_id: str) -> pa.Table:
         """Read a table of a snapshot into memory, without Spark.
 
@@ -105,8 +110,7 @@ class Warehouse:
         """
         oldest = f"{snapshot_at - history:%Y%m%dT%H%M%S}"
         ids = [name for name in self.snapshots() if oldest <= name < snapshot_id]
-        paths = [f"{self._path}/offsets/{name}" for name in ids]
-        return spark.read.parquet(*paths) if paths else None
+        return self.read_all(spark, "offsets", ids) if ids else None
 
     def _require(self, table: str, snapshot_id: str) -> None:
         if not self._exists(table, snapshot_id):

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 import pytest
 
 from fairlead.kafka.snapshot import GROUPS, MEMBERS
-from fairlead.plans.drafting import SnapshotTables, decisions, ownership, slices
+from fairlead.plans.drafting import SnapshotTables, decisions, ownership
 from fairlead.policy import Policy
 from fairlead.spark.planning import OBSERVED, plan_group
 from fairlead.store.records import NoPlan, PlanDraft
@@ -179,21 +179,6 @@ def test_groups_are_decided_one_by_one_in_order() -> None:
     )
     found = [(decision.group, decision.outcome) for decision in decisions(tables, [POLICY], DAY)]
     assert found == [("a-failed", "failed"), ("orders", "plan")]
-
-
-def test_slices_keep_the_order_of_rows() -> None:
-    """One slice a value, whatever the order they come in."""
-    table = pa.table({"group": ["b", "a", "b"], "value": [1, 2, 3]})
-    cut = slices(table, "group")
-    assert {group: rows["value"].to_pylist() for group, rows in cut.items()} == {
-        "a": [2],
-        "b": [1, 3],
-    }
-
-
-def test_slices_of_an_empty_table_are_none() -> None:
-    """No rows, no groups."""
-    assert slices(pa.table({"group": pa.array([], pa.string())}), "group") == {}
 
 
 def test_ownership_is_read_from_the_members() -> None:

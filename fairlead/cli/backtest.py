@@ -1,0 +1,96 @@
+"""`fairlead backtest`: which assignor would have served a group best.
+
+Belongs here: the command's arguments, and where its answer goes. Does not: replaying and
+condensing (`fairlead.backtest`).
+"""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def _moment(text: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{text!r} is no ISO 8601 date or time") from error
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _plot_file(path: Path | None) -> Path | None:
+    if path is None:
+        return None
+    from fairlead.backtest.plot import FORMATS
+
+    if path.suffix not in FORMATS:
+        raise typer.BadParameter(f"{path} ends with none of {', '.join(FORMATS)}")
+    if not path.absolute().parent.is_dir():
+        raise typer.BadParameter(f"{path.absolute().parent} is no folder")
+    return path
+
+
+def backtest(
+    group: Annotated[str, typer.Argument(help="The consumer group.")],
+    *,
+    since: Annotated[
+        datetime | None,
+        typer.Option(
+            parser=_moment,
+            metavar="TIME",
+            help="From this moment on: ISO 8601, UTC where it has no zone. Default: the first "
+            "snapshot there is.",
+        ),
+    ] = None,
+    until: Annotated[
+        datetime | None,
+        typer.Option(
+            parser=_moment, metavar="TIME", help="Before this moment. Default: the newest snapshot."
+        ),
+    ] = None,
+    assignor: Annotated[
+        list[str] | None,
+        typer.Option(help="Replay this one; can be repeated. Default: all of the group's policy."),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Write all figures as JSON, and how they evolved.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(callback=_plot_file, help="Draw them over time: a file, .svg or .png."),
+    ] = None,
+) -> None:
+    """Replay a group's stored snapshots with each assignor in charge, best first.
+
+    Loads are those of the recorded lag, as if it had been the same under each. The figures over
+    the lower bound say how far the heaviest member lay above what is possible: 1 is perfect.
+
+    Example: fairlead backtest orders --since 2026-01-05 --output orders.svg
+    """
+    from rich.console import Console
+
+    from fairlead.backtest.plot import draw
+    from fairlead.backtest.report import Report
+    from fairlead.backtest.spark import backtest as replay_all
+    from fairlead.backtest.spark import find_snapshots
+    from fairlead.policy import policy_for
+    from fairlead.settings import load_settings
+    from fairlead.spark.session import build_session
+    from fairlead.spark.warehouse import Warehouse
+
+    settings = load_settings()
+    policy = policy_for(group, settings.policies)
+    warehouse = Warehouse(settings.warehouse_path)
+    spark = build_session(settings.spark)
+    recorded = find_snapshots(spark, warehouse, group, since=since, until=until)
+    report = Report.of(group, replay_all(spark, warehouse, recorded, policy, assignor or ()))
+    if as_json:
+        typer.echo(json.dumps(report.as_dict()))
+    else:
+        Console().print(report.table())
+        for reason, count in report.skipped.items():
+            typer.echo(f"skipped {count:,} snapshots: {reason}", err=True)
+    if output is not None:
+        draw(report, output)

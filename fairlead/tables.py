@@ -1,0 +1,24 @@
+"""Arrow tables, cut the way several parts of Fairlead want them.
+
+Belongs here: what knows nothing of the columns. Does not: what tables mean (`fairlead.kafka`,
+`fairlead.spark`).
+"""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+
+def slices(table: pa.Table, column: str) -> dict[str, pa.Table]:
+    """Cut a table into one slice for each value of a column; rows keep their order in each."""
+    if not table.num_rows:
+        return {}
+    order = pc.sort_indices(table, sort_keys=[(column, "ascending")])
+    table = table.take(order).combine_chunks()
+    names = table[column].to_numpy()
+    starts = np.concatenate(([0], np.flatnonzero(names[1:] != names[:-1]) + 1))
+    lengths = np.diff(np.append(starts, names.size))
+    return {
+        names[start]: table.slice(start, length)
+        for start, length in zip(starts.tolist(), lengths.tolist(), strict=True)
+    }
