@@ -10,18 +10,19 @@ import pyarrow.compute as pc
 
 from assets.candidate_plans import candidate_plans
 from assets.presentation import ROWS, launchpad, percent, shown, table
-from assets.resources import SettingsResource, SparkResource, StoreResource
-from assets.steps import snapshots_of, step
+from assets.resources import KafkaResource, SettingsResource, SparkResource, StoreResource
+from assets.steps import OF_ONE_GROUP, snapshots_of, step
 from fairlead.plans.as_problem import Ownership, planned
 from fairlead.plans.choice import improvement
 from fairlead.plans.consumers import changes
 from fairlead.plans.drafting import SnapshotTables, decisions, ownership
 from fairlead.plans.proposal import Outcome, carry_out
+from fairlead.plans.renewal import renew
 from fairlead.policy import Policy, policy_for
 from fairlead.spark.recent import Recent
 from fairlead.spark.warehouse import Warehouse
 from fairlead.store.plans import PlanStore
-from fairlead.store.records import PlanDraft
+from fairlead.store.records import PlanDraft, StoredPlan
 
 
 @step(
@@ -35,6 +36,7 @@ from fairlead.store.records import PlanDraft
 def assignment_plan(
     context: dg.AssetExecutionContext,
     settings: SettingsResource,
+    kafka: KafkaResource,
     spark: SparkResource,
     store: StoreResource,
 ) -> dg.MaterializeResult[None]:
@@ -50,6 +52,9 @@ def assignment_plan(
             tables = _load(warehouse, recent)
             outcomes += _decide(plans, tables, _statuses(warehouse, recent), policies)
             before |= ownership(tables.members)
+        unchanged = [one.stored.group for one in outcomes if one.stored.outcome == "no change"]
+        expiring = plans.expiring(unchanged, datetime.now(UTC))
+        outcomes += _renew(context, plans, kafka, expiring, policies)
     for outcome in outcomes:
         context.log.info("Group %s: %s", outcome.decision.group, outcome.stored.reason)
     return dg.MaterializeResult(metadata=_metadata(outcomes, before))
@@ -98,6 +103,30 @@ def _decide(
             statuses=statuses.get(decision.group, set()),
             now=datetime.now(UTC),
         )
+
+
+def _renew(
+    context: dg.AssetExecutionContext,
+    plans: PlanStore,
+    kafka: KafkaResource,
+    expiring: Sequence[StoredPlan],
+    policies: Sequence[Policy],
+) -> Iterator[Outcome]:
+    """Propose again what is to stay as it is, before it expires."""
+    if not expiring:
+        return
+    with kafka.gateway() as gateway:
+        for plan in expiring:
+            policy = policy_for(plan.group, policies)
+            try:
+                renewed = renew(
+                    plans, plan, policy=policy, live=gateway.live_group, now=datetime.now(UTC)
+                )
+            except OF_ONE_GROUP as error:
+                context.log.warning("Group %s: %s", plan.group, error)
+                continue
+            if renewed is not None:
+                yield renewed
 
 
 def _metadata(outcomes: Sequence[Outcome], before: Mapping[str, Ownership]) -> dict[str, Any]:

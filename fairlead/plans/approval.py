@@ -46,8 +46,8 @@ def decide(policy: Policy, facts: PlanFacts, now: datetime) -> ApprovalDecision:
     """Weigh a plan against a policy's approval rules.
 
     The improvement asked for does not bind a plan that places partitions without an owner: their
-    lag was nobody's load before, and must be somebody's after. Under `four_eyes` the answer is
-    always a person's.
+    lag was nobody's load before, and must be somebody's after. Nor one that moves nothing. Under
+    `four_eyes` the answer is always a person's.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def _objections(approval: Approval, facts: PlanFacts, now: datetime) -> list[str
     objections = []
     if approval.max_moves is not None and facts.moved > approval.max_moves:
         objections.append(f"{_moves(facts.moved)}, the policy allows {approval.max_moves:,}")
-    if not facts.placed and facts.improvement < approval.min_improvement:
+    if facts.moved and not facts.placed and facts.improvement < approval.min_improvement:
         objections.append(
             f"{_change(facts.improvement)}, the policy asks for a fall of "
             f"{_percent(approval.min_improvement)} at least"

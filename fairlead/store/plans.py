@@ -199,6 +199,13 @@ class PlanStore:
         with transaction(self._engine) as connection:
             return measured_lag(connection, group)
 
+    def expiring(self, groups: Iterable[str], now: datetime) -> list[StoredPlan]:
+        """Return the published plans that have less than half of their time left, or none."""
+        half_spent = Plan.expires_at - now <= now - Plan.created_at
+        wanted = (Plan.state == "published", Plan.group_id.in_(list(groups)), half_spent)
+        with transaction(self._engine) as connection:
+            return find_plans(connection, *wanted)
+
     def unobserved(self, plans: Iterable[StoredPlan]) -> set[tuple[str, int]]:
         """Return (group, version) of the plans whose adoption was never recorded."""
         keys = {(plan.group, plan.version) for plan in plans}
