@@ -14,7 +14,7 @@ from pydantic import Field
 from assets.presentation import listed
 from assets.resources import KafkaResource, SettingsResource, StoreResource
 from assets.steps import RETRIES
-from fairlead.errors import GroupError, PlanStateError
+from fairlead.errors import ConfigurationError, GroupError, PlanStateError
 from fairlead.plans.retirement import retire as retire_group
 from fairlead.plans.rollback import rollback as roll_group_back
 from fairlead.policy import policy_for
@@ -140,7 +140,7 @@ def prune_history(
     kept = settings.get().history_retention
     if config.keep_days is not None:
         kept = timedelta(days=config.keep_days)
-    with store.connect() as engine:
+    with store.connect() as engine, _refusals():
         gone = prune_store(engine, datetime.now(UTC) - kept)
     context.add_output_metadata(
         {
@@ -178,8 +178,8 @@ def retire() -> None:
 
 
 @dg.job(
-    description="Drop the lag history of days beyond history_retention; plans, events and "
-    "balances are kept for good."
+    description="Drop the lag history of days beyond history_retention, as the owner of the "
+    "schema; plans, events and balances are kept for good."
 )
 def prune() -> None:
     """Prune."""
@@ -198,5 +198,5 @@ def _refusals() -> Iterator[None]:
     """End the run at once where trying again cannot help."""
     try:
         yield
-    except (PlanStateError, GroupError) as error:
+    except (ConfigurationError, PlanStateError, GroupError) as error:
         raise dg.Failure(str(error), allow_retries=False) from error

@@ -89,10 +89,10 @@ def requirements(policy: Policy) -> list[str]:
     Examples
     --------
     >>> requirements(Policy(four_eyes=True))
-    ['a person approves, as another database user than the one who proposed']
+    ['a person approves, as a database user who is no planner and did not propose it']
     """
     if policy.four_eyes:
-        return ["a person approves, as another database user than the one who proposed"]
+        return ["a person approves, as a database user who is no planner and did not propose it"]
     if not policy.approval.automatic:
         return ["a person approves"]
     rules = policy.approval

@@ -61,7 +61,7 @@ def renew(
         lag,
         policy=policy,
         why=f"renewal of version {plan.version}",
-        reason=f"renewal of version {plan.version}, which expires at {plan.expires_at:%Y-%m-%d %H:%M %Z}",
+        reason=f"renewal of version {plan.version}, which expires at {plan.expires_at}",
         now=now,
     )
     answer = weigh(draft, policy, lag.statuses if lag else frozenset(), now)

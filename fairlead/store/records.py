@@ -127,8 +127,8 @@ class StoredPlan:
     topic: str | None
     partition: int | None
     record_offset: int | None
-    four_eyes: bool = False
-    rolled_back_from: int | None = None
+    four_eyes: bool
+    rolled_back_from: int | None
 
     def verify(self) -> PlanDocument:
         """Check the bytes against the hashes, and that they are this version's; return them read.

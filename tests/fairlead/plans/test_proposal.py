@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fairlead.errors import PlanStateError
 from fairlead.plans.document import MemberShare
 from fairlead.plans.proposal import Outcome, carry_out
 from fairlead.policy import Approval, Policy
@@ -70,6 +71,26 @@ def test_approved_plan_is_left_for_publication(
     later = look(store, draft("s2", members=ANOTHER))
     assert later.stored.reason.startswith("version 1 is approved and waits for publication; ")
     assert states(store) == ["approved"]
+
+
+def test_rollback_is_left_waiting(store: PlanStore, draft: MakeDraft, publish: Step) -> None:
+    """What the planner would do instead is just what somebody goes back from."""
+    publish("s1")
+    look(store, draft("s2", rolled_back_from=1))
+    later = look(store, draft("s3", members=ANOTHER), policy=AT_NIGHT)
+    assert later.stored.reason.startswith("version 2, a rollback, waits for approval; ")
+    assert states(store) == ["published", "proposed"]
+
+
+def test_plan_under_four_eyes_is_not_approved_by_who_proposed_it(
+    store: PlanStore, draft: MakeDraft
+) -> None:
+    """The policy leaves it to a person, and the database refuses the proposer by name."""
+    plan = look(store, draft("s1", four_eyes=True), policy=Policy(four_eyes=True)).stored.plan
+    assert plan is not None
+    assert (plan.state, plan.four_eyes) == ("proposed", True)
+    with pytest.raises(PlanStateError, match=r"version 1 needs four eyes: .* proposed it"):
+        store.approve("orders", 1, sha256=plan.sha256, reason="mine", actor="somebody else")
 
 
 def test_plan_for_a_group_that_has_changed_is_replaced(

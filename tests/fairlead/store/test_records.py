@@ -49,6 +49,8 @@ def plan() -> StoredPlan:
         topic=None,
         partition=None,
         record_offset=None,
+        four_eyes=False,
+        rolled_back_from=None,
     )
 
 
