@@ -5,7 +5,7 @@ UV_VERSION := 0.13.8
 UV := .fairlead/uv/bin/uv
 BIN := .venv/bin
 
-.PHONY: install demo dev test check format bench psql lock clean
+.PHONY: install demo dev test check format bench bench-store psql lock clean
 
 install: .venv/installed
 
@@ -41,6 +41,9 @@ format: install
 
 bench: install
 	$(BIN)/python -m benchmarks
+
+bench-store: install
+	$(BIN)/python -m benchmarks.store
 
 psql: install
 	@$(BIN)/fairlead sandbox psql

@@ -29,13 +29,15 @@ def insert_lag(connection: Connection, lag: pa.Table) -> int:
         .returning(LagSnapshot.group_id, LagSnapshot.snapshot_id),
         seen,
     ).all()
-    keys = pa.table(
-        {
-            "group_id": pa.array([row.group_id for row in new], pa.string()),
-            "snapshot_id": pa.array([row.snapshot_id for row in new], pa.string()),
-        }
-    )
-    rows = lag.join(keys, keys=["group_id", "snapshot_id"], join_type="inner")
+    rows = lag
+    if len(new) < len(seen):  # rare, and joining takes a tenth of the time that storing does
+        keys = pa.table(
+            {
+                "group_id": pa.array([row.group_id for row in new], pa.string()),
+                "snapshot_id": pa.array([row.snapshot_id for row in new], pa.string()),
+            }
+        )
+        rows = lag.join(keys, keys=["group_id", "snapshot_id"], join_type="inner")
     # In one order for all, as above: a day is made by one writer at a time.
     for day in sorted(pc.unique(rows["snapshot_at"].cast(pa.date32())).to_pylist()):
         connection.execute(select(func.fairlead.ensure_lag_day(day)))
