@@ -42,7 +42,7 @@ def draw(report: Report, path: Path) -> None:
         for course in report.courses:
             look: dict[str, Any] = {"linewidth": 1.2}
             if course.assignor == OBSERVED:
-                look |= {"color": _GREY, "linestyle": ":"}
+                look |= {"color": _GREY, "linestyle": ":", "zorder": 3}
             loads.plot(course.at, course.over_bound, label=course.assignor, **look)
             moves.plot(course.at, course.moves.cumsum(), **look)
         loads.set_title(f"Group {report.group}, with each assignor in charge")
@@ -53,6 +53,7 @@ def draw(report: Report, path: Path) -> None:
         loads.legend(fontsize="small", ncols=4)
         moves.set_yscale("symlog")
         moves.yaxis.set_major_formatter("{x:g}")
+        moves.set_ylim(bottom=0)
         moves.set_ylabel("partitions moved so far")
         metadata = {"Date": None} if path.suffix == ".svg" else None
         figure.savefig(path, transparent=True, metadata=metadata)
