@@ -96,7 +96,8 @@ def test_command_ranks_assignors_on_what_was_recorded(tmp_path: Path) -> None:
     assert list(ranked) == ["sticky-lag-aware", "range", "observed"]
     assert ranked["observed"]["series"]["heaviest"] == [8, 12, 12]
     assert ranked["range"]["series"]["heaviest"] == [6, 8, 8]
-    assert (ranked["range"]["moves"], ranked["range"]["plans"]) == (1, 0)
+    # It takes over with one move; the partition that the topic grows by shifts the next one.
+    assert (ranked["range"]["moves"], ranked["range"]["plans"]) == (2, 0)
     planned = ranked["sticky-lag-aware"]
     assert (planned["series"]["heaviest"], planned["moves"]) == ([8, 6, 6], 1)
     assert plot.read_text().startswith("<?xml")
