@@ -43,7 +43,7 @@ def line_of(text: str, keys: Sequence[str | int]) -> int | None:
     -----
     TOML defines nothing twice: a key is there from the line on which the statement that sets it
     ends. So the document is read line by line, and what parses anew begins after what parsed
-    before. Quadratic, which for a settings file, once it is wrong, is milliseconds.
+    before. Quadratic: 700 lines take 0.8 s, once, when something is wrong with them.
 
     Examples
     --------
