@@ -1,6 +1,7 @@
-"""`fairlead db`: the schema of Fairlead's database.
+"""`fairlead db`: the schema of Fairlead's database, and what its history takes.
 
-Belongs here: commands over `fairlead.store.migrate`. Does not: how migrations are run.
+Belongs here: commands over `fairlead.store.migrate` and `fairlead.store.prune`. Does not: how
+migrations are run, nor what may go.
 """
 
 from datetime import UTC, datetime
@@ -9,7 +10,8 @@ from typing import Annotated
 import typer
 
 app = typer.Typer(
-    help="The schema of the database that postgres.url names (fairlead.toml, FAIRLEAD_*).",
+    help="The schema and the size of the database that postgres.url names (fairlead.toml, "
+    "FAIRLEAD_*).",
     no_args_is_help=True,
 )
 
@@ -49,19 +51,23 @@ def check() -> None:
     typer.echo("the database is what this version expects")
 
 
-@app.command()
+@app.command(
+    epilog="For example: fairlead db prune --dry-run; fairlead db prune --older-than 2026-01-31"
+)
 def prune(
     older_than: Annotated[
         datetime | None,
         typer.Option(
             formats=["%Y-%m-%d"],
-            help="Drop all days before this one (UTC): 2026-01-31. Default: history_retention ago.",
+            help="Drop all days before this one (UTC). Default: history_retention ago.",
         ),
     ] = None,
     *,
-    dry_run: Annotated[bool, typer.Option(help="Say what would go; drop nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would go; drop nothing.")
+    ] = False,
 ) -> None:
-    """Drop the lag history of old days; plans, events and balances are kept for good."""
+    """Drop the lag history of old days. Plans, events, decisions and balances stay for good."""
     from fairlead.settings import load_settings
     from fairlead.store import prune as retention
     from fairlead.store.engine import create_store_engine
@@ -70,14 +76,18 @@ def prune(
         older_than = datetime.now(UTC) - load_settings().history_retention
     older_than = older_than.replace(tzinfo=UTC)
     engine = create_store_engine(_url())
-    if dry_run:
-        days = [day for day in retention.lag_days(engine) if day.day < older_than.date()]
-    else:
-        days = retention.prune(engine, older_than)
+    try:
+        if dry_run:
+            days = [day for day in retention.lag_days(engine) if day.day < older_than.date()]
+        else:
+            days = retention.prune(engine, older_than)
+    finally:
+        engine.dispose()
     for day in days:
         typer.echo(f"{day.day}  {day.bytes / 2**20:,.1f} MiB")
-    what = "would go" if dry_run else "dropped"
-    typer.echo(f"{len(days)} days before {older_than:%Y-%m-%d} {what}")
+    size = sum(day.bytes for day in days) / 2**20
+    what = "would be dropped" if dry_run else "dropped"
+    typer.echo(f"days before {older_than:%Y-%m-%d} {what}: {len(days)}, {size:,.1f} MiB")
 
 
 def _url() -> str:

@@ -1,5 +1,8 @@
 """`fairlead db` migrates the database that the settings name."""
 
+from datetime import UTC, datetime, timedelta
+
+import psycopg
 import pytest
 from typer.testing import CliRunner
 
@@ -34,3 +37,25 @@ def test_check_finds_the_database_in_order(database: str) -> None:
     """Models, migrations and database agree after an upgrade."""
     run(database, "upgrade")
     assert run(database, "check") == (0, "the database is what this version expects")
+
+
+def test_prune_says_what_would_go_and_drops_it(database: str) -> None:
+    """By default what is older than history_retention; a dry run drops nothing."""
+    run(database, "upgrade")
+    today = datetime.now(UTC).date()
+    with psycopg.connect(database, autocommit=True) as connection:
+        for age in (1, 40, 50):
+            connection.execute("SELECT fairlead.ensure_lag_day(%s)", (today - timedelta(days=age),))
+    for arguments, said, days in (
+        (("--dry-run",), "would be dropped", (50, 40)),
+        (("--older-than", f"{today - timedelta(days=45)}"), "dropped", (50,)),
+        ((), "dropped", (40,)),
+        ((), "dropped", ()),
+    ):
+        code, output = run(database, "prune", *arguments)
+        *listed, summary = output.splitlines()
+        assert code == 0
+        assert [line.split()[0] for line in listed] == [
+            f"{today - timedelta(days=age)}" for age in days
+        ]
+        assert f" {said}: {len(days)}, " in summary

@@ -1,0 +1,109 @@
+"""What is stored survives every migration, from each revision to the newest and step by step back.
+
+A new revision is covered as soon as it exists.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+from alembic.script import ScriptDirectory
+from sqlalchemy import Engine, text
+
+from fairlead.store import create_store_engine, migrate
+from fairlead.store.engine import transaction
+
+pytestmark = pytest.mark.postgres
+
+SCRIPTS = ScriptDirectory(str(migrate.MIGRATIONS))
+REVISIONS = [script.revision for script in SCRIPTS.walk_revisions()][::-1]
+# A row in every table, in terms of the first revision.
+ROWS = """
+INSERT INTO fairlead.consumer_group (group_id) VALUES ('g');
+
+INSERT INTO fairlead.plan (group_id, version, plan_id, assignor, reason, snapshot_id, snapshot_at,
+    created_at, document, sha256)
+VALUES ('g', 1, gen_random_uuid(), 'sticky', 'why', 's0', '2026-01-31+00', '2026-01-31+00',
+    'plan', encode(sha256('plan'), 'hex'));
+
+INSERT INTO fairlead.plan_event (group_id, version, state, reason, actor)
+VALUES ('g', 1, 'approved', 'few moves', 'kim');
+
+INSERT INTO fairlead.plan_event (group_id, version, state, reason, topic, partition, record_offset)
+VALUES ('g', 1, 'published', 'sent', 'fairlead.plans', 0, 17);
+
+INSERT INTO fairlead.plan_move (group_id, version, topic, partition, member, weight)
+VALUES ('g', 1, 't', 0, 'c0', 2.5);
+
+INSERT INTO fairlead.decision (group_id, snapshot_id, snapshot_at, outcome, reason, version)
+VALUES ('g', 's0', '2026-01-31+00', 'plan', 'why', 1);
+
+INSERT INTO fairlead.candidate (group_id, snapshot_id, assignor, lag_max, gap)
+VALUES ('g', 's0', 'sticky', 12345678901234567890, 0.5);
+
+INSERT INTO fairlead.balance (group_id, measured_at, kind, version, snapshot_id, lag_max)
+VALUES ('g', '2026-01-31+00', 'observed', NULL, 's0', 3),
+    ('g', '2026-01-31+00', 'predicted', 1, 's0', 2), ('g', '2026-02-01+00', 'achieved', 1, 's1', 2);
+
+INSERT INTO fairlead.plan_adoption (group_id, version, observed_at, planned, as_planned)
+VALUES ('g', 1, '2026-02-01+00', 3, 2);
+
+INSERT INTO fairlead.lag_snapshot (group_id, snapshot_id, snapshot_at)
+SELECT 'g', 's' || n, '2026-01-31 22:30+00'::timestamptz + n * interval '1 hour'
+FROM generate_series(0, 3) n;
+
+INSERT INTO fairlead.partition_lag (group_id, snapshot_at, topic, partition, lag, arrival_rate)
+SELECT group_id, snapshot_at, 't', p, 10 * p, p / 3.0::float8
+FROM fairlead.lag_snapshot, generate_series(0, 2) p;
+"""
+DAYS = "SELECT fairlead.ensure_lag_day('2026-01-31'), fairlead.ensure_lag_day('2026-02-01')"
+COLUMNS = """
+    SELECT relname AS table, array_agg(quote_ident(attname) ORDER BY attnum) AS names
+    FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid
+    WHERE relnamespace = 'fairlead'::regnamespace AND relkind = 'r' AND attnum > 0
+        AND relname <> 'alembic_version'
+    GROUP BY relname
+"""
+
+
+@pytest.fixture
+def engine(database: str) -> Iterator[Engine]:
+    """Return an engine on an empty database."""
+    engine = create_store_engine(database)
+    yield engine
+    engine.dispose()
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_rows_survive_the_way_up_and_down(database: str, engine: Engine, revision: str) -> None:
+    """Whatever the first revision can hold is the same at the newest, and at all in between."""
+    migrate.upgrade(database, REVISIONS[0])
+    with transaction(engine) as connection:
+        columns = {row.table: row.names for row in connection.execute(text(COLUMNS))}
+    migrate.upgrade(database, revision)
+    with transaction(engine) as connection:
+        if revision != REVISIONS[0]:
+            connection.execute(text(DAYS))
+        connection.execute(text(ROWS))
+
+    def stored() -> dict[str, list[str]]:
+        with transaction(engine) as connection:
+            return {
+                table: sorted(
+                    connection.scalars(
+                        text(f"SELECT ({', '.join(names)})::text FROM fairlead.{table}")
+                    )
+                )
+                for table, names in columns.items()
+            }
+
+    before = stored()
+    assert all(before.values())
+    migrate.upgrade(database)
+    migrate.check(database)
+    assert stored() == before
+    for older in REVISIONS[-2::-1]:
+        migrate.downgrade(database, "-1")
+        assert migrate.current(database) == older
+        assert stored() == before
+    migrate.upgrade(database)
+    assert stored() == before
