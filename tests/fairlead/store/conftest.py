@@ -3,13 +3,18 @@
 Belongs here: fixtures of the store's tests.
 """
 
+import uuid
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
+import psycopg
 import pyarrow as pa
 import pytest
+from psycopg import sql
 from sqlalchemy import Engine
 
 from fairlead.plans.choice import Candidate
@@ -20,6 +25,10 @@ from fairlead.store.migrate import upgrade
 SNAPSHOT_AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 MakeDraft = Callable[..., PlanDraft]
+#: Makes a login with roles, returns its URL of the database.
+Login = Callable[..., str]
+#: Opens a store by a URL.
+StoreAs = Callable[[str], PlanStore]
 
 
 @pytest.fixture
@@ -159,3 +168,36 @@ def publish(store: PlanStore, approve: Callable[..., StoredPlan]) -> Callable[..
         return store.get(plan.group, plan.version)
 
     return publish
+
+
+@pytest.fixture
+def login(store_url: str) -> Iterator[Login]:
+    """Return a function that makes a login with roles, and returns its URL of the database."""
+    made: list[sql.Identifier] = []
+    with psycopg.connect(store_url, autocommit=True) as superuser:
+
+        def make(*roles: str, name: str = "person") -> str:
+            name = f"{name}_{uuid.uuid4().hex[:8]}"
+            made.append(sql.Identifier(name))
+            superuser.execute(sql.SQL("CREATE ROLE {} LOGIN").format(made[-1]))
+            for role in roles:
+                superuser.execute(sql.SQL("GRANT {} TO {}").format(sql.Identifier(role), made[-1]))
+            parts = urlsplit(store_url)
+            return parts._replace(netloc=f"{name}@{parts.netloc.partition('@')[2]}").geturl()
+
+        yield make
+        for one in made:
+            superuser.execute(sql.SQL("DROP ROLE {}").format(one))
+
+
+@pytest.fixture
+def store_as() -> Iterator[StoreAs]:
+    """Return a function that opens a store by a URL."""
+    with ExitStack() as stack:
+
+        def open_store(url: str) -> PlanStore:
+            engine = create_store_engine(url)
+            stack.callback(engine.dispose)
+            return PlanStore(engine)
+
+        yield open_store

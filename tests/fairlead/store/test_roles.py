@@ -1,23 +1,17 @@
 """What each of the database's roles may do, and above all what it may not, by real logins."""
 
-import uuid
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from urllib.parse import urlsplit
 
 import psycopg
 import pyarrow as pa
 import pytest
-from psycopg import sql
 
 from fairlead.errors import ConfigurationError, PlanStateError
-from fairlead.store import PlanDraft, PlanStore, StoredPlan, create_store_engine
-from tests.fairlead.store.conftest import SNAPSHOT_AT, make_metrics
+from fairlead.store import PlanDraft, PlanStore, StoredPlan
+from tests.fairlead.store.conftest import SNAPSHOT_AT, Login, MakeDraft, StoreAs, make_metrics
 
 pytestmark = pytest.mark.postgres
 
-Login = Callable[..., str]
-MakeDraft = Callable[..., PlanDraft]
 
 ROLES = ("fairlead_planner", "fairlead_approver", "fairlead_reader")
 INSERTED = {
@@ -95,40 +89,7 @@ REFUSED = {
 
 
 @pytest.fixture
-def login(store_url: str) -> Iterator[Login]:
-    """Return a function that makes a login with roles, and returns its URL of the database."""
-    made: list[sql.Identifier] = []
-    with psycopg.connect(store_url, autocommit=True) as superuser:
-
-        def make(*roles: str, name: str = "person", rights: str = "") -> str:
-            name = f"{name}_{uuid.uuid4().hex[:8]}"
-            made.append(sql.Identifier(name))
-            superuser.execute(sql.SQL("CREATE ROLE {} LOGIN {}").format(made[-1], sql.SQL(rights)))
-            for role in roles:
-                superuser.execute(sql.SQL("GRANT {} TO {}").format(sql.Identifier(role), made[-1]))
-            parts = urlsplit(store_url)
-            return parts._replace(netloc=f"{name}@{parts.netloc.partition('@')[2]}").geturl()
-
-        yield make
-        for one in made:
-            superuser.execute(sql.SQL("DROP ROLE {}").format(one))
-
-
-@pytest.fixture
-def store_as() -> Iterator[Callable[[str], PlanStore]]:
-    """Return a function that opens a store by a URL."""
-    with ExitStack() as stack:
-
-        def open_store(url: str) -> PlanStore:
-            engine = create_store_engine(url)
-            stack.callback(engine.dispose)
-            return PlanStore(engine)
-
-        yield open_store
-
-
-@pytest.fixture
-def planner(login: Login, store_as: Callable[[str], PlanStore]) -> PlanStore:
+def planner(login: Login, store_as: StoreAs) -> PlanStore:
     """Return a store as a planning service has it: as a member of the planner's role."""
     return store_as(login("fairlead_planner", name="planner"))
 
@@ -232,7 +193,7 @@ def test_a_planner_has_all_rights_that_planning_takes(planner: PlanStore, draft:
 
 
 def test_an_approver_decides_as_themselves(
-    planner: PlanStore, draft: MakeDraft, login: Login, store_as: Callable[[str], PlanStore]
+    planner: PlanStore, draft: MakeDraft, login: Login, store_as: StoreAs
 ) -> None:
     """By the store or in SQL, whatever actor they name, whichever role they set."""
     url = login("fairlead_approver")
@@ -250,7 +211,7 @@ def test_an_approver_decides_as_themselves(
 
 
 def test_a_reader_is_told_what_is_refused(
-    planner: PlanStore, draft: MakeDraft, login: Login, store_as: Callable[[str], PlanStore]
+    planner: PlanStore, draft: MakeDraft, login: Login, store_as: StoreAs
 ) -> None:
     """Reading works; deciding says who may not do it, and which roles there are."""
     plan = propose(planner, draft())
@@ -268,7 +229,7 @@ def test_four_eyes_are_not_two_planners(
     planner: PlanStore,
     draft: MakeDraft,
     login: Login,
-    store_as: Callable[[str], PlanStore],
+    store_as: StoreAs,
     roles: tuple[str, ...],
 ) -> None:
     """Another planner cannot approve, not even one who is an approver as well."""
@@ -299,7 +260,7 @@ def test_four_eyes_are_not_the_proposers(
 
 
 def test_four_eyes_are_an_approver_and_the_proposer(
-    planner: PlanStore, draft: MakeDraft, login: Login, store_as: Callable[[str], PlanStore]
+    planner: PlanStore, draft: MakeDraft, login: Login, store_as: StoreAs
 ) -> None:
     """An approver who did not propose approves; the policy of the next plan is its own."""
     plan = propose(planner, draft("s1", four_eyes=True))

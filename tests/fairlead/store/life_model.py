@@ -1,0 +1,196 @@
+"""A simple model of plans' lives, for a test to hold against the database.
+
+Belongs here: what can be done to the plans of a group, and what must come of it. Does not: doing it
+(`test_life_model`).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+#: From each state to where a step can lead.
+STEPS: Final = {
+    "proposed": {"approved", "rejected", "expired"},
+    "approved": {"published", "stale"},
+    "published": {"superseded", "retired"},
+}
+PLANNERS: Final = ("planner", "other planner")
+APPROVER: Final = "approver"
+SUPERUSER: Final = "superuser"
+OPEN: Final = ("proposed", "approved")
+
+
+@dataclass(frozen=True)
+class Operation:
+    """Something that somebody does to a group."""
+
+    who: str
+    group: str
+
+
+@dataclass(frozen=True)
+class Propose(Operation):
+    """Store the decision on a snapshot: a plan, again the assignment of a version, or none."""
+
+    snapshot: int
+    plan: bool = True
+    four_eyes: bool = False
+    brief: bool = False
+    again: int | None = None
+
+
+@dataclass(frozen=True)
+class Decide(Operation):
+    """Approve, naming the stored hash or another, or reject."""
+
+    state: str
+    version: int
+    right_hash: bool = True
+
+
+@dataclass(frozen=True)
+class Publish(Operation):
+    """Send the approved plan; or find it stale; or die after sending, before it is recorded."""
+
+    how: str
+
+
+@dataclass(frozen=True)
+class Retire(Operation):
+    """Send a tombstone; or die after sending, before it is recorded."""
+
+    how: str
+
+
+@dataclass(frozen=True)
+class Expire(Operation):
+    """End what is due."""
+
+
+@dataclass(frozen=True)
+class Step(Operation):
+    """Insert an event by hand."""
+
+    state: str
+    version: int
+
+
+@dataclass(frozen=True)
+class Tamper(Operation):
+    """Try to change by hand what is written once."""
+
+    statement: str
+
+
+@dataclass
+class Version:
+    """A plan: the states it has been in, in order."""
+
+    proposer: str
+    four_eyes: bool
+    brief: bool
+    again: int | None
+    states: list[str] = field(default_factory=lambda: ["proposed"])
+
+    @property
+    def state(self) -> str:
+        """Where it is in its life."""
+        return self.states[-1]
+
+
+@dataclass
+class Group:
+    """The versions of a group's plan, from 1, and what its snapshots came to."""
+
+    versions: list[Version] = field(default_factory=list)
+    decisions: dict[int, int | None] = field(default_factory=dict)
+
+    def apply(self, operation: Operation) -> str:
+        """Do it, and return what whoever does it must be told."""
+        if isinstance(operation, Step | Tamper):
+            if operation.who != SUPERUSER:
+                return "42501"
+        elif operation.who == APPROVER and not isinstance(operation, Decide):
+            return "ConfigurationError"
+        effects: dict[type[Operation], Callable[[Any], str]] = {
+            Propose: self._propose,
+            Decide: self._decide,
+            Publish: self._publish,
+            Retire: self._retire,
+            Expire: self._expire,
+            Step: self._step,
+            Tamper: lambda _: "FL002",
+        }
+        return effects[type(operation)](operation)
+
+    def _in(self, *states: str) -> Sequence[Version]:
+        return [plan for plan in self.versions if plan.state in states]
+
+    def _close_open(self, plans: Sequence[Version]) -> None:
+        for plan in plans:
+            plan.states.append("expired" if plan.state == "proposed" else "stale")
+
+    def _propose(self, operation: Propose) -> str:
+        if operation.snapshot in self.decisions:
+            return f"again {self.decisions[operation.snapshot]}"
+        version = None
+        if operation.plan:
+            version = len(self.versions) + 1
+            if operation.again is not None and not 1 <= operation.again < version:
+                return "IntegrityError"
+            self._close_open(self._in(*OPEN))
+            self.versions.append(
+                Version(operation.who, operation.four_eyes, operation.brief, operation.again)
+            )
+        self.decisions[operation.snapshot] = version
+        return f"stored {version}"
+
+    def _decide(self, operation: Decide) -> str:
+        if not 1 <= operation.version <= len(self.versions):
+            return "PlanStateError"
+        plan = self.versions[operation.version - 1]
+        if plan.state != "proposed":
+            return "PlanStateError"
+        if operation.state == "approved":
+            if not operation.right_hash:
+                return "TamperedPlanError"
+            if plan.four_eyes and operation.who in {plan.proposer, *PLANNERS}:
+                return "PlanStateError"
+        plan.states.append(operation.state)
+        return operation.state
+
+    def _publish(self, operation: Publish) -> str:
+        if not (approved := self._in("approved")):
+            return "nothing waits"
+        if operation.how == "sent":
+            for plan in self._in("published"):
+                plan.states.append("superseded")
+            approved[0].states.append("published")
+        elif operation.how == "stale":
+            approved[0].states.append("stale")
+        return operation.how
+
+    def _retire(self, operation: Retire) -> str:
+        if not (published := self._in("published")):
+            return "PlanStateError"
+        if operation.how == "sent":
+            self._close_open(self._in(*OPEN))
+            published[0].states.append("retired")
+        return operation.how
+
+    def _expire(self, _: Expire) -> str:
+        due = [plan for plan in self._in(*OPEN) if plan.brief]
+        ended = [self.versions.index(plan) + 1 for plan in due]
+        self._close_open(due)
+        return f"ended {ended}"
+
+    def _step(self, operation: Step) -> str:
+        if not 1 <= operation.version <= len(self.versions):
+            return "FL001"
+        plan = self.versions[operation.version - 1]
+        if operation.state not in STEPS.get(plan.state, ()):
+            return "FL001"
+        if operation.state == "published" and self._in("published"):
+            return "23505"
+        plan.states.append(operation.state)
+        return operation.state

@@ -1,0 +1,218 @@
+"""Random lives of plans, from several connections, against a simple model of what must come of it.
+
+Every operation is done by somebody with a login of their own: two planning services, an approver
+and a superuser. After each, all that the database holds of the groups is compared with the model.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
+from dataclasses import replace
+from typing import Any, Final
+
+import pytest
+from hypothesis import Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+
+from fairlead.plans.document import content_hash
+from tests.fairlead.store.conftest import Login, MakeDraft, StoreAs
+from tests.fairlead.store.life_database import Database
+from tests.fairlead.store.life_model import (
+    APPROVER,
+    PLANNERS,
+    SUPERUSER,
+    Decide,
+    Expire,
+    Group,
+    Operation,
+    Propose,
+    Publish,
+    Retire,
+    Step,
+    Tamper,
+)
+
+pytestmark = pytest.mark.postgres
+
+LIVES: Final = settings(
+    max_examples=40,
+    stateful_step_count=25,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    phases=[Phase.generate],
+)
+
+ENDS: Final = ("sent", "sent", "died")
+TAMPERING: Final = (
+    "UPDATE fairlead.plan_event SET reason = 'another' WHERE group_id = %s",
+    "DELETE FROM fairlead.plan_event WHERE group_id = %s",
+    "DELETE FROM fairlead.plan WHERE group_id = %s AND state = 'stale'",
+    "UPDATE fairlead.decision SET outcome = 'no change', version = NULL WHERE group_id = %s",
+    "DELETE FROM fairlead.plan_move WHERE group_id = %s",
+)
+
+groups = st.sampled_from(["orders", "billing"])
+planners = st.sampled_from(PLANNERS)
+everybody = st.sampled_from([*PLANNERS, *PLANNERS, APPROVER])
+#: Counted back from the newest, which most things are done to; -1 does not exist.
+versions = st.sampled_from([0, 0, 0, 0, 1, 2, -1])
+proposals = st.builds(
+    Propose,
+    planners,
+    groups,
+    snapshot=st.integers(0, 40),
+    plan=st.sampled_from([True, True, True, False]),
+    four_eyes=st.sampled_from([False, False, True]),
+    brief=st.booleans(),
+    again=st.sampled_from([None, None, None, None, 1, 2, 9]),
+)
+decisions = st.builds(
+    Decide,
+    st.sampled_from([*PLANNERS, APPROVER, APPROVER, APPROVER]),
+    groups,
+    state=st.sampled_from(["approved", "approved", "approved", "rejected"]),
+    version=versions,
+    right_hash=st.sampled_from([True, True, True, False]),
+)
+publications = st.builds(Publish, everybody, groups, how=st.sampled_from([*ENDS, "stale"]))
+#: What comes next for a group that has no plan that waits, one for approval, or for publication.
+next_steps = st.tuples(proposals, decisions, publications)
+operations = st.one_of(
+    proposals,
+    decisions,
+    publications,
+    st.builds(Retire, everybody, groups, how=st.sampled_from(ENDS)),
+    st.builds(Expire, planners, groups),
+    st.builds(
+        Step,
+        everybody.map(lambda who: APPROVER if who == APPROVER else SUPERUSER),
+        groups,
+        state=st.sampled_from(["proposed", "approved", "published", "superseded", "retired"]),
+        version=versions,
+    ),
+    st.builds(
+        Tamper,
+        st.sampled_from([*PLANNERS, APPROVER, SUPERUSER]),
+        groups,
+        statement=st.sampled_from(TAMPERING),
+    ),
+)
+
+
+class Lives(RuleBasedStateMachine):
+    """Operations one by one, and two at once, on two groups."""
+
+    database: Database
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.life = next(self.database.lives)
+        self.model = {"orders": Group(), "billing": Group()}
+        self.documents: dict[tuple[str, int], bytes] = {}
+
+    def real(self, operation: Operation) -> str:
+        """Do it in the database."""
+        return self.database.apply(operation, f"{operation.group}-{self.life}")
+
+    @rule(operation=operations)
+    def do(self, operation: Operation) -> None:
+        """Do something."""
+        operation = self.named(operation, operation.group)
+        assert self.real(operation) == self.model[operation.group].apply(operation)
+        self.expire_elsewhere(operation)
+
+    @rule(group=groups, steps=next_steps)
+    def go_on(self, group: str, steps: tuple[Propose, Decide, Publish]) -> None:
+        """Do what comes next for a group."""
+        self.do(self.next(group, *steps))
+
+    @rule(group=groups, steps=next_steps, other=operations)
+    def go_on_against(
+        self, group: str, steps: tuple[Propose, Decide, Publish], other: Operation
+    ) -> None:
+        """Do what comes next while somebody does something else."""
+        self.do_at_once(group, (self.next(group, *steps), other))
+
+    def next(
+        self, group: str, proposal: Propose, decision: Decide, publication: Publish
+    ) -> Operation:
+        """Return what comes next for a group."""
+        newest = self.model[group].versions[-1].state if self.model[group].versions else None
+        if newest == "proposed":
+            return replace(decision, group=group, version=0)
+        return replace(publication if newest == "approved" else proposal, group=group)
+
+    @rule(group=groups, pair=st.tuples(operations, operations))
+    def do_at_once(self, group: str, pair: tuple[Operation, Operation]) -> None:
+        """Do two things to one group at once: as if one had come after the other."""
+        one, other = (self.named(operation, group) for operation in pair)
+        with ThreadPoolExecutor(2) as pool:
+            told = list(pool.map(self.real, (one, other)))
+        possible = []
+        for first, second in ((one, other), (other, one)):
+            model = deepcopy(self.model[group])
+            answers = {id(first): model.apply(first), id(second): model.apply(second)}
+            if [answers[id(one)], answers[id(other)]] == told:
+                possible.append(model)
+        assert possible, (told, "in neither order")
+        self.model[group] = next(
+            (model for model in possible if self.seen(group) == expected(model)), possible[0]
+        )
+        self.expire_elsewhere(one, other)
+
+    def named(self, operation: Operation, group: str) -> Operation:
+        """Return the operation on a group, with its version counted from the first."""
+        if isinstance(operation, Decide | Step):
+            version = len(self.model[group].versions) - operation.version
+            return replace(operation, group=group, version=version)
+        return replace(operation, group=group)
+
+    def expire_elsewhere(self, *done: Operation) -> None:
+        """Let the other groups' plans expire too, where that was done: it is done to all groups."""
+        for operation in done:
+            if isinstance(operation, Expire):
+                for group in self.model.keys() - {operation.group}:
+                    self.model[group].apply(operation)
+
+    @invariant()
+    def agree(self) -> None:
+        """Versions, states, events and decisions are the model's; bytes and hashes never change."""
+        for group, model in self.model.items():
+            assert self.seen(group) == expected(model)
+
+    def seen(self, group: str) -> tuple[list[Any], dict[int, int | None]]:
+        """Return what the database holds of a group, as `expected` has it."""
+        held, decisions = self.database.held(f"{group}-{self.life}")
+        versions = []
+        for version, four_eyes, again, state, document, sha256, states, named in held:
+            assert self.documents.setdefault((group, version), document) == document
+            assert named
+            assert content_hash(document) == sha256
+            versions.append((version, four_eyes, again, state, states))
+        return versions, {int(key.removeprefix("s")): value for key, value in decisions.items()}
+
+
+def expected(model: Group) -> tuple[list[Any], dict[int, int | None]]:
+    """Return what the database must hold of a group."""
+    versions = [
+        (number, plan.four_eyes, plan.again, plan.state, plan.states)
+        for number, plan in enumerate(model.versions, 1)
+    ]
+    return versions, model.decisions
+
+
+def test_lives_are_the_models(
+    store_url: str, draft: MakeDraft, login: Login, store_as: StoreAs
+) -> None:
+    """Whatever is done, in whatever order, by whomever, also at once."""
+    urls = {who: login("fairlead_planner") for who in PLANNERS}
+    urls |= {APPROVER: login("fairlead_approver"), SUPERUSER: store_url}
+    database = Database({who: store_as(url) for who, url in urls.items()}, urls, draft)
+    try:
+        run_state_machine_as_test(
+            type("TheLives", (Lives,), {"database": database}), settings=LIVES
+        )
+    finally:
+        for connection in database.sql.values():
+            connection.close()
