@@ -39,7 +39,7 @@ def planned_shares(pipeline: Pipeline, consumers: Consumers, version: int) -> di
 def test_one_run_takes_a_group_from_lag_to_an_adopted_plan(
     pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str
 ) -> None:
-    """Version 1 is stored, approved by policy, published byte for byte and followed."""
+    """Version 1 is stored, approved, published byte for byte, followed; history has both shares."""
     consumers = start_consumers(unique_name)
     assert consumers.owned == {"one": [0, 1], "two": [2, 3]}
     pipeline.configure(APPROVED_BY_POLICY)
@@ -63,6 +63,12 @@ def test_one_run_takes_a_group_from_lag_to_an_adopted_plan(
     )
     assert dict(record.headers)["sha256"] == plan.sha256.encode()
     assert consumers.owned == planned_shares(pipeline, consumers, 1)
+    before = pipeline.sql(
+        "SELECT member, array_agg(partition ORDER BY partition) AS owned FROM fairlead.lag_history"
+        " WHERE group_id = %s GROUP BY member ORDER BY member",
+        unique_name,
+    )
+    assert before == [{"member": "one", "owned": [0, 1]}, {"member": "two", "owned": [2, 3]}]
 
 
 def test_second_run_on_the_same_state_changes_nothing(
