@@ -13,7 +13,9 @@ BEGIN
     -- Writers of a new day take turns; attaching, unlike CREATE ... PARTITION OF, lets readers and
     -- the writers of other days go on.
     PERFORM pg_advisory_xact_lock('fairlead.partition_lag'::regclass::oid::bigint);
-    IF to_regclass('fairlead.' || child) IS NOT NULL THEN
+    -- A table's rows, not to_regclass: waiting for an advisory lock leaves its cache as it was.
+    IF EXISTS (SELECT FROM pg_class
+               WHERE relname = child AND relnamespace = 'fairlead'::regnamespace) THEN
         RETURN;
     END IF;
     EXECUTE format(
@@ -49,6 +51,8 @@ SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '10s' 
 DECLARE
     gone record;
 BEGIN
+    -- Prunes take turns; writers of new days do not wait for them.
+    PERFORM pg_advisory_xact_lock('fairlead.lag_snapshot'::regclass::oid::bigint);
     FOR gone IN
         SELECT kept.day, kept.relation, kept.bytes FROM fairlead.lag_days() kept
         WHERE kept.day < (older_than AT TIME ZONE 'UTC')::date

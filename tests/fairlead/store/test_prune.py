@@ -1,5 +1,6 @@
 """Retention of lag history: whole days go, and nothing else."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
@@ -56,6 +57,28 @@ def test_days_are_divided_at_midnight_utc(store: PlanStore, engine: Engine) -> N
     assert query(engine, "SELECT DISTINCT snapshot_id FROM fairlead.lag_history") == [
         {"snapshot_id": "after"}
     ]
+
+
+def test_writers_and_prunes_at_once_go_on(store: PlanStore, engine: Engine) -> None:
+    """Four groups begin the same new days while old ones are dropped: each day once, no row lost."""
+    for number in range(1, 6):
+        store.record_lag(lag_table(f"old{number}", NOON - timedelta(days=number), "a"))
+
+    def write(group: str) -> int:
+        return sum(
+            store.record_lag(lag_table(f"s{number}", NOON + timedelta(days=number), group))
+            for number in range(5)
+        )
+
+    with ThreadPoolExecutor(6) as pool:
+        prunes = [
+            pool.submit(prune, engine, NOON - timedelta(days=5 - number)) for number in range(1, 6)
+        ]
+        assert list(pool.map(write, "abcd")) == [10] * 4
+        gone = [day.day for one in prunes for day in one.result()]
+    assert sorted(gone) == [date(2026, 1, number) for number in range(5, 10)]
+    assert [day.day for day in lag_days(engine)] == [date(2026, 1, n) for n in range(10, 15)]
+    assert query(engine, "SELECT count(*) FROM fairlead.lag_history") == [{"count": 40}]
 
 
 def test_reader_that_does_not_end_keeps_everything(three_days: PlanStore, engine: Engine) -> None:
