@@ -60,7 +60,7 @@ def test_days_are_divided_at_midnight_utc(store: PlanStore, engine: Engine) -> N
 
 
 def test_writers_and_prunes_at_once_go_on(store: PlanStore, engine: Engine) -> None:
-    """Four groups begin the same new days while old ones are dropped: each day once, no row lost."""
+    """Four groups begin the same new days while old ones are dropped: none twice, no row lost."""
     for number in range(1, 6):
         store.record_lag(lag_table(f"old{number}", NOON - timedelta(days=number), "a"))
 
