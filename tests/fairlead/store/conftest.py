@@ -76,48 +76,48 @@ def make_metrics(**given: Any) -> dict[str, Any]:
 @pytest.fixture
 def draft() -> MakeDraft:
     """Return a function that makes a draft of a snapshot: `draft(snapshot_id, **changes)`."""
+    return make_draft
 
-    def make(
-        snapshot_id: str = "s1",
-        *,
-        group: str = "orders",
-        kind: type[PlanDraft] = PlanDraft,
-        **changes: Any,
-    ) -> PlanDraft:
-        predicted = make_metrics(lag_max=110_000, gap=0.05, kept=2, moved=1)
-        values: dict[str, Any] = {
-            "group": group,
-            "snapshot_id": snapshot_id,
-            "snapshot_at": SNAPSHOT_AT,
-            "reason": "the heaviest member gets lighter",
-            "observed": make_metrics(),
-            "candidates": (
-                Candidate("sticky", predicted, outcome="balanced"),
-                Candidate("range", error="it fell over"),
-            ),
-            "assignor": "sticky",
-            "predicted": predicted,
-            "moves": pa.table(
-                {
-                    "topic": ["t0"],
-                    "partition": pa.array([1], pa.int32()),
-                    "previous_member": ["orders-1"],
-                    "member": ["orders-2"],
-                    "weight": [60_000.0],
-                    "reason": ["orders-1 is the heaviest"],
-                }
-            ),
-            "expires_at": SNAPSHOT_AT + timedelta(days=36_500),
-            "partition_counts": {"t0": 3},
-            "members": {
-                "orders-1": MemberShare(("t0",), {"t0": np.array([0], np.int32)}),
-                "orders-2": MemberShare(("t0",), {"t0": np.array([1, 2], np.int32)}),
-            },
-            "weights": {"t0": np.array([100_000.0, 60_000.0, 50_000.0])},
-        }
-        return kind(**(values | changes))
 
-    return make
+def make_draft(
+    snapshot_id: str = "s1",
+    *,
+    group: str = "orders",
+    kind: type[PlanDraft] = PlanDraft,
+    **changes: Any,
+) -> PlanDraft:
+    predicted = make_metrics(lag_max=110_000, gap=0.05, kept=2, moved=1)
+    values: dict[str, Any] = {
+        "group": group,
+        "snapshot_id": snapshot_id,
+        "snapshot_at": SNAPSHOT_AT,
+        "reason": "the heaviest member gets lighter",
+        "observed": make_metrics(),
+        "candidates": (
+            Candidate("sticky", predicted, outcome="balanced"),
+            Candidate("range", error="it fell over"),
+        ),
+        "assignor": "sticky",
+        "predicted": predicted,
+        "moves": pa.table(
+            {
+                "topic": ["t0"],
+                "partition": pa.array([1], pa.int32()),
+                "previous_member": ["orders-1"],
+                "member": ["orders-2"],
+                "weight": [60_000.0],
+                "reason": ["orders-1 is the heaviest"],
+            }
+        ),
+        "expires_at": SNAPSHOT_AT + timedelta(days=36_500),
+        "partition_counts": {"t0": 3},
+        "members": {
+            "orders-1": MemberShare(("t0",), {"t0": np.array([0], np.int32)}),
+            "orders-2": MemberShare(("t0",), {"t0": np.array([1, 2], np.int32)}),
+        },
+        "weights": {"t0": np.array([100_000.0, 60_000.0, 50_000.0])},
+    }
+    return kind(**(values | changes))
 
 
 @pytest.fixture

@@ -1,0 +1,187 @@
+"""A planning run that dies where it is told to, in a process of its own.
+
+Belongs here: the steps of a run on the store and the plan topic, without Spark, which computes
+nothing that outlives a crash; and the points between them. Does not: any expectation.
+"""
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import pyarrow as pa
+from sqlalchemy import event
+
+from fairlead.kafka.plan_topic import PlanTopic
+from fairlead.plans.document import Headers
+from fairlead.plans.proposal import carry_out
+from fairlead.plans.publication import publish
+from fairlead.plans.retirement import retire
+from fairlead.policy import Approval, Policy
+from fairlead.settings import KafkaSettings
+from fairlead.store import PlanStore, create_store_engine
+from tests.fairlead.plans.plans import as_planned
+from tests.fairlead.store.conftest import SNAPSHOT_AT, make_draft, make_metrics
+
+#: Where a run can die, in its order, and the state its plan is in then; None: there is no plan.
+PLANNING: Final = {
+    "lag uncommitted": None,
+    "lag committed": None,
+    "plan half written": None,
+    "decision uncommitted": None,
+    "decision committed": "proposed",
+    "approval uncommitted": "proposed",
+    "approval committed": "approved",
+    "before the send": "approved",
+    "after the send": "approved",
+    "publication uncommitted": "approved",
+    "publication committed": "published",
+    "adoption uncommitted": "published",
+    "adoption committed": "published",
+}
+#: The same for a retirement, which the run then ends with.
+RETIRING: Final = {
+    "before the tombstone": "published",
+    "after the tombstone": "published",
+    "retirement uncommitted": "published",
+    "retirement committed": "retired",
+}
+POLICY: Final = Policy(approval=Approval(automatic=True))
+
+Reach = Callable[[str], None]
+
+
+def survive(_: str) -> None:
+    """Die nowhere."""
+
+
+def die_at(point: str, url: str, kafka: KafkaSettings, group: str, *, retiring: bool) -> None:
+    """Run, and be killed at a point."""
+
+    def reach(here: str) -> None:
+        if here == point:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    plan(url, kafka, group, "s1", survive if retiring else reach)
+    if retiring:
+        send_back(url, kafka, group, reach)
+
+
+def plan(url: str, kafka: KafkaSettings, group: str, snapshot: str, reach: Reach) -> None:
+    """Store lag, decide, approve, publish and look who follows, as a planning run does."""
+    at = SNAPSHOT_AT + timedelta(minutes=int(snapshot.removeprefix("s")))
+    with open_store(url, reach) as (store, transaction), PlanTopic(kafka) as topic:
+        transaction.name = "lag"
+        store.record_lag(lag(group, snapshot, at))
+        transaction.name = "decision"
+        draft = make_draft(snapshot, group=group, snapshot_at=at, expires_at=None)
+        carry_out(store, draft, policy=POLICY, statuses={"OK"}, now=at)
+        transaction.name = "publication"
+        publish(store, group, live=as_planned, sender=Sender(topic, reach, "send"), now=at)
+        transaction.name = "adoption"
+        published = store.published(group)
+        assert published is not None
+        store.record_adoption(
+            group,
+            published.version,
+            observed_at=at,
+            snapshot_id=snapshot,
+            planned=3,
+            as_planned=3,
+            achieved=make_metrics(),
+        )
+
+
+def send_back(url: str, kafka: KafkaSettings, group: str, reach: Reach) -> None:
+    """Retire a group's published plan."""
+    with open_store(url, reach) as (store, transaction), PlanTopic(kafka) as topic:
+        transaction.name = "retirement"
+        retire(store, group, sender=Sender(topic, reach, "tombstone"), reason="enough")
+
+
+def lag(group: str, snapshot: str, at: datetime) -> pa.Table:
+    """Return the lag of the three partitions that the drafts plan."""
+    return pa.table(
+        {
+            "snapshot_id": [snapshot] * 3,
+            "snapshot_at": pa.array([at] * 3, pa.timestamp("us", tz="UTC")),
+            "group": [group] * 3,
+            "topic": ["t0"] * 3,
+            "partition": pa.array(range(3), pa.int32()),
+            "lag": pa.array([7, 8, 9], pa.int64()),
+            "status": ["OK"] * 3,
+        }
+    )
+
+
+class Transaction:
+    """What is being written, for the names of points.
+
+    Attributes
+    ----------
+    name
+        Of the step; an approval has a name of its own.
+    """
+
+    name = ""
+    written: str | None = None
+    committed: str | None = None
+
+
+@contextmanager
+def open_store(url: str, reach: Reach) -> Iterator[tuple[PlanStore, Transaction]]:
+    """Open a store that says where its transactions are."""
+    engine, transaction = create_store_engine(url), Transaction()
+
+    @event.listens_for(engine, "after_cursor_execute")
+    def executed(_c: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        if "approve_plan" in statement:
+            transaction.written = "approval"
+        elif statement.startswith("INSERT"):
+            transaction.written = transaction.name
+        if statement.startswith("INSERT INTO fairlead.plan "):
+            reach("plan half written")
+
+    @event.listens_for(engine, "commit")
+    def commits(_: Any) -> None:
+        if transaction.written:
+            reach(f"{transaction.written} uncommitted")
+        transaction.committed, transaction.written = transaction.written, None
+
+    @event.listens_for(engine, "checkin")
+    def is_back(*_: Any) -> None:
+        if transaction.committed:
+            reach(f"{transaction.committed} committed")
+        transaction.committed = None
+
+    try:
+        yield PlanStore(engine), transaction
+    finally:
+        engine.dispose()
+
+
+class Sender:
+    """Sends for real, and says so before and after.
+
+    Parameters
+    ----------
+    topic
+        Where.
+    reach
+        Is told.
+    what
+        Is sent.
+    """
+
+    def __init__(self, topic: PlanTopic, reach: Reach, what: str) -> None:
+        self._topic, self._reach, self._what = topic, reach, what
+        self.name = topic.name
+
+    def publish(self, group: str, value: bytes | None, headers: Headers) -> tuple[int, int]:
+        """Send."""
+        self._reach(f"before the {self._what}")
+        position = self._topic.publish(group, value, headers)
+        self._reach(f"after the {self._what}")
+        return position
