@@ -8,7 +8,8 @@ import sys
 
 import typer
 
-from fairlead.cli import assign, backtest, db, sandbox
+from fairlead.cli import assign, backtest, db, groups, plans, policy, sandbox
+from fairlead.cli.output import epilog
 from fairlead.errors import FairleadError
 
 app = typer.Typer(
@@ -20,6 +21,15 @@ app = typer.Typer(
 app.command("assign")(assign.assign)
 app.command("partition")(assign.partition)
 app.command("backtest")(backtest.backtest)
+app.command("groups", epilog=epilog("groups", "groups --json"))(groups.groups)
+app.command(
+    "lag", epilog=epilog("lag orders --limit 10", "lag orders --by-member --at 2026-01-06T09:30")
+)(groups.lag)
+app.command("history", epilog=epilog("history orders", "history orders --since 2026-01-06 --json"))(
+    groups.history
+)
+app.add_typer(plans.app, name="plans")
+app.add_typer(policy.app, name="policy")
 app.add_typer(sandbox.app, name="sandbox")
 app.add_typer(db.app, name="db")
 

@@ -40,7 +40,9 @@ _NOT_ALLOWED: Final = "42501"
 _NOT_MIGRATED: Final = frozenset({"3F000", "42P01", "42703", "42883"})
 
 
-def create_store_engine(database: PostgresSettings | str) -> Engine:
+def create_store_engine(
+    database: PostgresSettings | str, *, connect_timeout_s: int = _CONNECT_TIMEOUT_S
+) -> Engine:
     """Make the engine for Fairlead's database. It connects when first used.
 
     Parameters
@@ -49,6 +51,8 @@ def create_store_engine(database: PostgresSettings | str) -> Engine:
         The settings, or a URL as libpq and SQLAlchemy write them. The driver is psycopg 3, also
         where the URL names none: SQLAlchemy's own choice has changed between releases, and
         Dagster brings psycopg2.
+    connect_timeout_s
+        How long to wait for a connection; libpq waits 2 seconds at least.
 
     Raises
     ------
@@ -71,7 +75,7 @@ def create_store_engine(database: PostgresSettings | str) -> Engine:
         hide_parameters=True,  # plan documents do not belong in messages
         connect_args={
             "application_name": "fairlead",
-            "connect_timeout": _CONNECT_TIMEOUT_S,
+            "connect_timeout": connect_timeout_s,
             "options": " ".join(session + options),  # the URL's own come last: they win
         },
     )

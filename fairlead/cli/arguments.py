@@ -1,0 +1,123 @@
+"""What commands over the plan history take: arguments, their completion, and the database.
+
+Belongs here: what several command groups share. Does not: any query (`fairlead.store.reading`).
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+#: A shell that completes does not wait longer, nor show more.
+_COMPLETION_TIMEOUT_S: Final = 2
+_COMPLETIONS: Final = 100
+
+
+@contextmanager
+def opened_engine() -> Iterator["Engine"]:
+    """Open the database that the settings name, until the block ends.
+
+    Raises
+    ------
+    StoreUnavailableError
+        It does not answer; the message says which setting names it.
+    """
+    from fairlead.errors import StoreUnavailableError
+    from fairlead.settings import load_settings
+    from fairlead.store.engine import create_store_engine
+
+    engine = create_store_engine(load_settings().postgres)
+    try:
+        yield engine
+    except StoreUnavailableError as error:
+        raise StoreUnavailableError(
+            f"{error}. Is it running, and is postgres.url (fairlead.toml, FAIRLEAD_POSTGRES__URL) "
+            "right?"
+        ) from error
+    finally:
+        engine.dispose()
+
+
+def _completed(read: Callable[["Engine"], list[str]]) -> list[str]:
+    """Ask the database; say nothing where it does not answer: a shell is in mid-line."""
+    from sqlalchemy.exc import SQLAlchemyError
+
+    from fairlead.errors import FairleadError
+    from fairlead.settings import load_settings
+    from fairlead.store.engine import create_store_engine
+
+    try:
+        engine = create_store_engine(
+            load_settings().postgres, connect_timeout_s=_COMPLETION_TIMEOUT_S
+        )
+        try:
+            return read(engine)
+        finally:
+            engine.dispose()
+    except (FairleadError, SQLAlchemyError):
+        return []
+
+
+def complete_group(incomplete: str) -> list[str]:
+    """Return the groups whose names begin so."""
+    from fairlead.store.reading import read_group_names
+
+    return _completed(lambda engine: read_group_names(engine, incomplete, limit=_COMPLETIONS))
+
+
+def complete_version(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Return the versions of the group that is typed already, the newest first."""
+    from fairlead.store.reading import read_versions
+
+    group = ctx.params.get("group")
+    if not group:
+        return []
+    versions = _completed(
+        lambda engine: [*map(str, read_versions(engine, group, limit=_COMPLETIONS))]
+    )
+    return [version for version in versions if version.startswith(incomplete)]
+
+
+def _moment(text: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{text!r} is no ISO 8601 date or time") from error
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _said(reason: str) -> str:
+    if not reason.strip():
+        raise typer.BadParameter("say why: it stands in the history")
+    return reason
+
+
+Group = Annotated[str, typer.Argument(help="The consumer group.", autocompletion=complete_group)]
+Version = Annotated[
+    int, typer.Argument(help="Of the group's plan.", min=1, autocompletion=complete_version)
+]
+Json = Annotated[bool, typer.Option("--json", help="Write one JSON document.")]
+Reason = Annotated[
+    str, typer.Option("--reason", help="Why; stands in the history.", callback=_said)
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask: for scripts.")]
+Limit = Annotated[int, typer.Option(help="Show so many at most, the newest.", min=1)]
+Since = Annotated[
+    datetime | None,
+    typer.Option(
+        parser=_moment, metavar="TIME", help="From then on: ISO 8601, UTC where it has no zone."
+    ),
+]
+At = Annotated[
+    datetime | None,
+    typer.Option(
+        parser=_moment,
+        metavar="TIME",
+        help="As of then: the last snapshot until this moment. Default: the newest.",
+    ),
+]

@@ -1,0 +1,80 @@
+"""`fairlead groups`, `fairlead lag`, `fairlead history`: what goes on in consumer groups.
+
+Belongs here: what these commands show. Does not: their queries (`fairlead.store.reading`).
+"""
+
+from typing import Annotated
+
+import typer
+
+from fairlead.cli.arguments import At, Group, Json, Limit, Since, opened_engine
+from fairlead.cli.output import print_json, print_table
+
+_GROUPS = {
+    "group": "group",
+    "published": "published",
+    "adherence": "adherence",
+    "waiting": "waits",
+    "waiting_state": "as",
+    "outcome": "last decision",
+    "decided_at": "at (UTC)",
+    "heaviest": "heaviest member",
+    "imbalance": "x mean",
+}
+_LAG = ("topic", "partition", "member", "lag", "time_lag_s", "arrival_rate", "status")
+_LAG_BY_MEMBER = ("member", "partitions", "lag")
+_HISTORY = {
+    "at": "at (UTC)",
+    "event": "event",
+    "version": "version",
+    "actor": "actor",
+    "reason": "reason",
+}
+
+
+def groups(*, as_json: Json = False) -> None:
+    """List the groups: which plan they follow, how far, what waits, and their last balance."""
+    from fairlead.store.reading import read_groups
+
+    with opened_engine() as engine:
+        rows = read_groups(engine)
+    if as_json:
+        print_json(rows)
+    else:
+        print_table(rows, _GROUPS)
+
+
+def lag(
+    group: Group,
+    *,
+    at: At = None,
+    by_member: Annotated[
+        bool, typer.Option("--by-member", help="Add up what each member has to work off.")
+    ] = False,
+    limit: Annotated[
+        int | None, typer.Option(help="Show so many at most, those behind most.", min=1)
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Show how far behind a group is, partition by partition, as last measured."""
+    from fairlead.store.reading import read_lag, read_lag_by_member
+
+    with opened_engine() as engine:
+        rows = (read_lag_by_member if by_member else read_lag)(engine, group, at=at, limit=limit)
+    if as_json:
+        print_json(rows)
+        return
+    title = f"{rows[0]['snapshot_at']:%Y-%m-%d %H:%M:%S} UTC" if rows else "nothing was measured"
+    print_table(rows, _LAG_BY_MEMBER if by_member else _LAG, title=f"{group}, {title}")
+
+
+def history(group: Group, *, since: Since = None, limit: Limit = 50, as_json: Json = False) -> None:
+    """Show what happened to a group, the newest first, decisions to change nothing included."""
+    from fairlead.store.reading import read_history
+
+    with opened_engine() as engine:
+        rows = read_history(engine, group, since=since, limit=limit)
+    if as_json:
+        print_json(rows)
+    else:
+        print_table(rows, _HISTORY)

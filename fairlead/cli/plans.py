@@ -1,0 +1,110 @@
+"""`fairlead plans`: the versions of a group's plan, and what differs between them.
+
+Belongs here: what is shown. Does not: taking a plan further (`plan_steps`), queries
+(`fairlead.store.reading`).
+"""
+
+from typing import Annotated
+
+import typer
+
+from fairlead.cli import plan_steps
+from fairlead.cli.arguments import (
+    Group,
+    Json,
+    Limit,
+    Version,
+    complete_group,
+    complete_version,
+    opened_engine,
+)
+from fairlead.cli.output import epilog, print_json, print_table
+
+app = typer.Typer(
+    help="Plans: what was proposed, who approved it, what is followed; and their next step.",
+    no_args_is_help=True,
+)
+app.add_typer(plan_steps.app)
+
+_LIST = {
+    "group": "group",
+    "version": "version",
+    "state": "state",
+    "assignor": "assignor",
+    "proposed_at": "proposed (UTC)",
+    "decided_by": "decided by",
+    "moved": "moved",
+    "heaviest_before": "heaviest",
+    "heaviest_predicted": "predicted",
+    "heaviest_achieved": "achieved",
+    "adherence": "adherence",
+}
+_DIFF = ("topic", "partition", "member_before", "member_after")
+
+
+@app.command(
+    "list", epilog=epilog("plans list", "plans list orders", "plans list --state proposed --json")
+)
+def list_plans(
+    group: Annotated[
+        str | None,
+        typer.Argument(help="Default: all groups.", autocompletion=complete_group),
+    ] = None,
+    *,
+    state: Annotated[
+        str | None,
+        typer.Option(
+            help="proposed, approved, published, superseded, rejected, expired, stale or retired.",
+            callback=plan_steps.known_state,
+        ),
+    ] = None,
+    limit: Limit = 50,
+    as_json: Json = False,
+) -> None:
+    """List the versions, the newest first."""
+    from fairlead.store.reading import read_plans
+
+    with opened_engine() as engine:
+        rows = read_plans(engine, group, state=state, limit=limit)
+    if as_json:
+        print_json(rows)
+    else:
+        print_table(rows, _LIST)
+
+
+@app.command(epilog=epilog("plans show orders", "plans show orders 7 --json"))
+def show(
+    group: Group,
+    version: Annotated[
+        int | None,
+        typer.Argument(help="Default: the newest.", min=1, autocompletion=complete_version),
+    ] = None,
+    *,
+    as_json: Json = False,
+) -> None:
+    """Show a version: why it was made, its life, its balance, and each move with its reason."""
+    from fairlead.store.reading import read_plan
+
+    with opened_engine() as engine:
+        plan = read_plan(engine, group, version)
+    if as_json:
+        print_json(plan)
+        return
+    plan_steps.print_plan(plan)
+    columns = {"at": "at (UTC)", "state": "state", "actor": "actor", "reason": "reason"}
+    print_table(plan["events"], columns, title="Life")
+
+
+@app.command(epilog=epilog("plans diff orders 6 7", "plans diff orders 6 7 --json"))
+def diff(group: Group, before: Version, after: Version, *, as_json: Json = False) -> None:
+    """Show the partitions whose owner differs between two versions."""
+    from fairlead.store.reading import read_diff
+
+    with opened_engine() as engine:
+        rows = read_diff(engine, group, before, after)
+    if as_json:
+        print_json({"group": group, "before": before, "after": after, "partitions": rows})
+    elif rows:
+        print_table(rows, _DIFF, title=f"{group}: version {before} to {after}")
+    else:
+        typer.echo(f"{group}: versions {before} and {after} give every partition the same owner")

@@ -1,0 +1,217 @@
+"""What people ask of the history: groups, plans, their moves and differences, lag, what happened.
+
+Belongs here: queries over the views that people query, a dict a row. Does not: plans that are to be
+verified or taken further (`plans`), how rows are shown (`fairlead.cli`).
+"""
+
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import Engine, text
+
+from fairlead.errors import GroupError, PlanStateError
+from fairlead.store.engine import transaction
+
+Row = dict[str, Any]
+
+_GROUPS: Final = """
+SELECT known.group_id AS "group", published.version AS published, published.adherence,
+       waiting.version AS waiting, waiting.state AS waiting_state,
+       decided.outcome, decided.decided_at, observed.lag_max AS heaviest, observed.imbalance
+FROM fairlead.consumer_group known
+LEFT JOIN LATERAL (
+    SELECT version, adherence FROM fairlead.plan_history
+    WHERE group_id = known.group_id AND state = 'published'
+) published ON true
+LEFT JOIN LATERAL (
+    SELECT version, state FROM fairlead.plan
+    WHERE group_id = known.group_id AND state IN ('proposed', 'approved')
+) waiting ON true
+LEFT JOIN LATERAL (
+    SELECT outcome, decided_at FROM fairlead.decision WHERE group_id = known.group_id
+    ORDER BY decided_at DESC LIMIT 1
+) decided ON true
+LEFT JOIN LATERAL (
+    SELECT lag_max, imbalance FROM fairlead.balance_history
+    WHERE group_id = known.group_id AND kind = 'observed'
+    ORDER BY measured_at DESC LIMIT 1
+) observed ON true
+ORDER BY known.group_id
+"""
+_PLANS: Final = """
+SELECT group_id AS "group", version, state, assignor, rolled_back_from, proposed_at, four_eyes,
+       decided_by, decided_at, decision, published_at, moved, placed, heaviest_before,
+       heaviest_predicted, heaviest_achieved, imbalance_before, imbalance_predicted,
+       imbalance_achieved, adherence, reason, snapshot_id, sha256
+FROM fairlead.plan_history
+WHERE (CAST(:group AS text) IS NULL OR group_id = :group)
+    AND (CAST(:state AS text) IS NULL OR state = :state)
+    AND (CAST(:version AS integer) IS NULL OR version = :version)
+ORDER BY proposed_at DESC, group_id, version DESC LIMIT :limit
+"""
+_MOVES: Final = """
+SELECT topic, partition, previous_member, member, weight, reason FROM fairlead.plan_moves
+WHERE group_id = :group AND version = :version ORDER BY weight DESC NULLS LAST, topic, partition
+"""
+_EVENTS: Final = """
+SELECT state, at, actor, database_user, reason, sha256, topic, partition, record_offset
+FROM fairlead.plan_event WHERE group_id = :group AND version = :version ORDER BY at
+"""
+_DIFF: Final = """
+SELECT topic, partition, member_before, member_after
+FROM fairlead.plan_diff(:group, :before, :after) ORDER BY topic, partition
+"""
+_LAG: Final = """
+SELECT snapshot_at, topic, partition, member, begin_offset, end_offset, committed_offset, lag,
+       arrival_rate, consumption_rate, time_lag_s, status
+FROM fairlead.lag_history
+WHERE group_id = :group AND snapshot_at = (
+    SELECT max(snapshot_at) FROM fairlead.lag_snapshot
+    WHERE group_id = :group AND snapshot_at <= coalesce(CAST(:at AS timestamptz), 'infinity')
+)
+"""
+_LAG_ORDER: Final = " ORDER BY lag DESC NULLS LAST, topic, partition LIMIT :limit"
+_LAG_BY_MEMBER: Final = f"""
+SELECT snapshot_at, member, count(*) AS partitions, sum(lag) AS lag
+FROM ({_LAG}) measured GROUP BY snapshot_at, member
+ORDER BY lag DESC NULLS LAST, member LIMIT :limit
+"""  # noqa: S608 - no values: the statement above
+_HISTORY: Final = """
+SELECT * FROM (
+    SELECT decided_at AS at, outcome AS event, version, NULL AS actor, reason
+    FROM fairlead.decision WHERE group_id = :group AND outcome <> 'plan'
+    UNION ALL
+    SELECT at, state, version, actor, reason FROM fairlead.plan_event WHERE group_id = :group
+    UNION ALL
+    SELECT observed_at, 'observed', version, NULL,
+           format('%s of %s partitions as planned', as_planned, planned)
+    FROM fairlead.adoption WHERE group_id = :group
+) happened
+WHERE at >= coalesce(CAST(:since AS timestamptz), '-infinity')
+ORDER BY at DESC, version DESC LIMIT :limit
+"""
+
+
+def read_groups(engine: Engine) -> list[Row]:
+    """Return every group that anything is stored of: its plans, last decision and balance."""
+    return _rows(engine, _GROUPS)
+
+
+def read_plans(
+    engine: Engine, group: str | None = None, *, state: str | None = None, limit: int
+) -> list[Row]:
+    """Return the newest versions, of a group or of all; raises GroupError for an unknown group."""
+    if group is not None:
+        _require_group(engine, group)
+    return _rows(engine, _PLANS, group=group, state=state, version=None, limit=limit)
+
+
+def read_plan(engine: Engine, group: str, version: int | None = None) -> Row:
+    """Return a version as `plan_history` has it, with its `events` and `moves`.
+
+    Parameters
+    ----------
+    version
+        None: the newest.
+
+    Raises
+    ------
+    GroupError
+        Nothing is stored of the group.
+    PlanStateError
+        There is no such version.
+    """
+    _require_group(engine, group)
+    found = _rows(engine, _PLANS, group=group, state=None, version=version, limit=1)
+    if not found:
+        raise PlanStateError(_no_version(group, version))
+    plan = found[0]
+    key = {"group": group, "version": plan["version"]}
+    return plan | {"events": _rows(engine, _EVENTS, **key), "moves": _rows(engine, _MOVES, **key)}
+
+
+def read_diff(engine: Engine, group: str, before: int, after: int) -> list[Row]:
+    """Return the partitions whose owner differs; raises as `read_plan`."""
+    _require_group(engine, group)
+    return _rows(engine, _DIFF, group=group, before=before, after=after)
+
+
+def read_lag(
+    engine: Engine, group: str, *, at: datetime | None = None, limit: int | None = None
+) -> list[Row]:
+    """Return the lag of a group's partitions in one snapshot, the most first.
+
+    Parameters
+    ----------
+    at
+        The last snapshot until then; None: the newest.
+
+    Raises
+    ------
+    GroupError
+        Nothing is stored of the group.
+    """
+    _require_group(engine, group)
+    return _rows(engine, _LAG + _LAG_ORDER, group=group, at=at, limit=limit)
+
+
+def read_lag_by_member(
+    engine: Engine, group: str, *, at: datetime | None = None, limit: int | None = None
+) -> list[Row]:
+    """Return what each member has to work off in a snapshot; partitions without one have null."""
+    _require_group(engine, group)
+    return _rows(engine, _LAG_BY_MEMBER, group=group, at=at, limit=limit)
+
+
+def read_history(
+    engine: Engine, group: str, *, since: datetime | None = None, limit: int
+) -> list[Row]:
+    """Return what happened to a group, the newest first; raises GroupError for an unknown group.
+
+    Decisions to change nothing, every step in the life of a plan, and how far it was followed.
+    """
+    _require_group(engine, group)
+    return _rows(engine, _HISTORY, group=group, since=since, limit=limit)
+
+
+def read_group_names(engine: Engine, prefix: str = "", *, limit: int) -> list[str]:
+    """Return the names of groups that begin so; gives up after a second."""
+    statement = (
+        "SELECT group_id FROM fairlead.consumer_group WHERE starts_with(group_id, :prefix)"
+        " ORDER BY group_id LIMIT :limit"
+    )
+    with transaction(engine) as connection:
+        connection.execute(text("SET LOCAL statement_timeout = '1s'"))
+        return list(connection.scalars(text(statement), {"prefix": prefix, "limit": limit}))
+
+
+def read_versions(engine: Engine, group: str, *, limit: int) -> list[int]:
+    """Return the newest versions of a group's plan, the newest first; gives up after a second."""
+    statement = (
+        "SELECT version FROM fairlead.plan WHERE group_id = :group"
+        " ORDER BY version DESC LIMIT :limit"
+    )
+    with transaction(engine) as connection:
+        connection.execute(text("SET LOCAL statement_timeout = '1s'"))
+        return list(connection.scalars(text(statement), {"group": group, "limit": limit}))
+
+
+def _require_group(engine: Engine, group: str) -> None:
+    statement = "SELECT 1 FROM fairlead.consumer_group WHERE group_id = :group"
+    if not _rows(engine, statement, group=group):
+        raise GroupError(
+            f"group {group}: nothing is stored of it; `fairlead groups` lists what there is"
+        )
+
+
+def _no_version(group: str, version: int | None) -> str:
+    if version is None:
+        return f"group {group} has no plan yet; `fairlead history {group}` says why"
+    return (
+        f"group {group} has no version {version}; `fairlead plans list {group}` lists what there is"
+    )
+
+
+def _rows(engine: Engine, statement: str, **parameters: Any) -> list[Row]:
+    with transaction(engine) as connection:
+        return [dict(row) for row in connection.execute(text(statement), parameters).mappings()]

@@ -1,0 +1,266 @@
+"""A week in the life of two groups, the same to the byte whenever it is stored.
+
+Belongs here: what happened that week, stored by `PlanStore` and then dated. Does not: the pages
+that ask about it (`pages`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+import numpy as np
+import psycopg
+import pyarrow as pa
+
+from fairlead.plans.choice import Candidate
+from fairlead.plans.document import MemberShare, PlanDocument, content_hash
+from fairlead.store import NoPlan, PlanDraft, PlanStore, create_store_engine
+from fairlead.store.migrate import upgrade
+
+Owners = Mapping[str, Sequence[int]]
+
+MONDAY: Final = datetime(2026, 1, 5, tzinfo=UTC)
+FIRST: Final[Owners] = {"orders-1": (0, 1), "orders-2": (2, 3), "orders-3": (4, 5)}
+SECOND: Final[Owners] = {"orders-1": (0,), "orders-2": (2, 3), "orders-3": (1, 4, 5)}
+THIRD: Final[Owners] = {"orders-1": (0, 2), "orders-2": (3,), "orders-3": (1, 4, 5)}
+BILLING: Final[Owners] = {"billing-1": (0, 1), "billing-2": ()}
+BILLING_NEXT: Final[Owners] = {"billing-1": (0,), "billing-2": (1,)}
+
+
+def at(day: int, hour: int, minute: int = 0) -> datetime:
+    """Return a moment of the week; day 0 is Monday."""
+    return MONDAY + timedelta(days=day, hours=hour, minutes=minute)
+
+
+#: group, when, who owns what, records behind by partition.
+MEASURED: Final = [
+    ("orders", at(0, 8), {}, (3000, 2000, 1000, 900, 500, 400)),
+    ("orders", at(1, 6), FIRST, (4000, 2500, 1500, 1000, 700, 300)),
+    ("orders", at(1, 9), FIRST, (9000, 6000, 2500, 2000, 1000, 500)),
+    ("orders", at(1, 12), SECOND, (5000, 3500, 2500, 2000, 1000, 500)),
+    ("orders", at(1, 18), SECOND, (2000, 1500, 1800, 1200, 400, 100)),
+    ("orders", at(2, 9), SECOND, (3000, 1000, 2500, 2000, 600, 400)),
+    ("billing", at(1, 9), BILLING, (400, 350)),
+    ("billing", at(3, 9), BILLING, (8000, 500)),
+]
+
+
+def store_week(url: str) -> None:
+    """Migrate an empty database and fill it."""
+    upgrade(url)
+    engine = create_store_engine(url)
+    try:
+        store = PlanStore(engine)
+        for group, moment, owners, lags in MEASURED:
+            store.record_lag(_lag(group, moment, owners, lags))
+        _orders(store)
+        _billing(store)
+    finally:
+        engine.dispose()
+    _set_dates(url)
+
+
+def _orders(store: PlanStore) -> None:
+    store.record_decision(_draft("orders", at(0, 8), {}, FIRST, (3000, 2000, 1000, 900, 500, 400)))
+    _publish(store, 1, "policy", "approved by policy: 6 without an owner get one")
+    _adopt(store, 1, at(0, 8, 10), 6, 5000)
+    store.record_decision(
+        _draft("orders", at(1, 9), FIRST, SECOND, (9000, 6000, 2500, 2000, 1000, 500))
+    )
+    _publish(store, 2, "kim", "agreed with the team")
+    _adopt(store, 2, at(1, 9, 25), 5, 15000)
+    _adopt(store, 2, at(1, 9, 40), 6, 9000)
+    store.record_decision(
+        _no_plan("orders", at(1, 12), SECOND, (5000, 3500, 2500, 2000, 1000, 500), "cooldown")
+    )
+    store.record_decision(
+        _draft("orders", at(2, 9), SECOND, THIRD, (3000, 1000, 2500, 2000, 600, 400))
+    )
+    store.reject("orders", 3, reason="not before the release", actor="lee")
+
+
+def _billing(store: PlanStore) -> None:
+    store.record_decision(_no_plan("billing", at(1, 9), BILLING, (400, 350), "not worth a move"))
+    store.record_decision(_draft("billing", at(3, 9), BILLING, BILLING_NEXT, (8000, 500)))
+
+
+def _publish(store: PlanStore, version: int, actor: str, reason: str) -> None:
+    plan = store.get("orders", version)
+    store.approve("orders", version, sha256=plan.sha256, actor=actor, reason=reason)
+    with store.publication("orders") as turn:
+        turn.mark_published(topic="fairlead.plans", partition=0, offset=version + 40)
+
+
+def _adopt(
+    store: PlanStore, version: int, moment: datetime, as_planned: int, heaviest: int
+) -> None:
+    plan = store.get("orders", version)
+    store.record_adoption(
+        "orders",
+        version,
+        observed_at=moment,
+        snapshot_id=plan.snapshot_id,
+        planned=6,
+        as_planned=as_planned,
+        achieved=store.predicted(plan) | {"lag_max": heaviest},
+    )
+
+
+def _draft(
+    group: str, moment: datetime, before: Owners, after: Owners, lags: Sequence[int]
+) -> PlanDraft:
+    owned = {partition: name for name, share in before.items() for partition in share}
+    moves = [
+        (partition, owned.get(partition), name)
+        for name, share in after.items()
+        for partition in share
+        if owned.get(partition) != name
+    ]
+    observed, predicted = _metrics(before, lags), _metrics(after, lags)
+    moved = sum(previous is not None for _, previous, _ in moves)
+    predicted |= {"moved": moved, "placed": len(moves) - moved, "kept": len(lags) - len(moves)}
+    return PlanDraft(
+        group=group,
+        snapshot_id=f"{moment:%Y%m%dT%H%M}",
+        snapshot_at=moment,
+        reason="the heaviest member gets lighter" if before else "partitions without an owner",
+        observed=observed if before else None,
+        candidates=(
+            Candidate("sticky-lag-aware", predicted, outcome="balanced"),
+            Candidate("sticky", observed | {"kept": len(lags)}, outcome="balanced"),
+            Candidate("lag-aware", predicted | {"moved": len(lags) - 1, "kept": 1}),
+        ),
+        assignor="sticky-lag-aware",
+        predicted=predicted,
+        moves=pa.table(
+            {
+                "topic": [group] * len(moves),
+                "partition": pa.array([partition for partition, _, _ in moves], pa.int32()),
+                "previous_member": pa.array([previous for _, previous, _ in moves], pa.string()),
+                "member": [name for _, _, name in moves],
+                "weight": [float(lags[partition]) for partition, _, _ in moves],
+                "reason": [
+                    f"{previous} is the heaviest" if previous else "it has no owner"
+                    for _, previous, _ in moves
+                ],
+            }
+        ),
+        expires_at=None,
+        partition_counts={group: len(lags)},
+        members={
+            name: MemberShare((group,), {group: np.array(share, np.int32)} if share else {})
+            for name, share in after.items()
+        },
+        weights={group: np.array(lags, np.float64)},
+    )
+
+
+def _no_plan(
+    group: str, moment: datetime, owners: Owners, lags: Sequence[int], reason: str
+) -> NoPlan:
+    return NoPlan(
+        group=group,
+        snapshot_id=f"{moment:%Y%m%dT%H%M}",
+        snapshot_at=moment,
+        reason=reason,
+        observed=_metrics(owners, lags),
+    )
+
+
+def _metrics(owners: Owners, lags: Sequence[int]) -> dict[str, Any]:
+    loads = [sum(lags[partition] for partition in share) for share in owners.values()] or [0]
+    counts = [len(share) for share in owners.values()] or [0]
+    bound = max(*lags, -(-sum(lags) // len(loads)))
+    return {
+        "count_min": min(counts),
+        "count_max": max(counts),
+        "balance_score": sum(abs(a - b) for a in counts for b in counts) // 2,
+        "lag_max": max(loads),
+        "lag_mean": sum(loads) / len(loads),
+        "lag_lower_bound": bound,
+        "gap": max(loads) / bound - 1,
+        "kept": len(lags),
+        "moved": 0,
+        "placed": 0,
+    }
+
+
+def _lag(group: str, moment: datetime, owners: Owners, lags: Sequence[int]) -> pa.Table:
+    owned = {partition: name for name, share in owners.items() for partition in share}
+    count = len(lags)
+    lost = group == "billing" and moment == at(3, 9)
+    return pa.table(
+        {
+            "snapshot_id": [f"{moment:%Y%m%dT%H%M}"] * count,
+            "snapshot_at": pa.array([moment] * count, pa.timestamp("us", "UTC")),
+            "group": [group] * count,
+            "topic": [group] * count,
+            "partition": pa.array(range(count), pa.int32()),
+            "member": pa.array([owned.get(partition) for partition in range(count)], pa.string()),
+            "begin_offset": [2000 if lost else 0] * count,
+            "end_offset": [10_000] * count,
+            "committed_offset": [
+                1500 if lost and not p else 10_000 - lags[p] for p in range(count)
+            ],
+            "lag": list(lags),
+            "arrival_rate": [float(10 * (count - partition)) for partition in range(count)],
+            "consumption_rate": [float(20)] * count,
+            "time_lag_s": [lag / 20 for lag in lags],
+            "status": ["DATA_LOSS" if lost and not p else "OK" for p in range(count)],
+        }
+    )
+
+
+#: What the database's clock and session would have said: (group, version) to the times of its life.
+LIFE: Final = {
+    ("orders", 1): {
+        "proposed": at(0, 8, 1),
+        "approved": at(0, 8, 1),
+        "published": at(0, 8, 2),
+        "superseded": at(1, 9, 22),
+    },
+    ("orders", 2): {
+        "proposed": at(1, 9, 1),
+        "approved": at(1, 9, 21),
+        "published": at(1, 9, 22),
+    },
+    ("orders", 3): {"proposed": at(2, 9, 1), "rejected": at(2, 11, 30)},
+    ("billing", 1): {"proposed": at(3, 9, 1)},
+}
+
+
+def _set_dates(url: str) -> None:
+    """Put the week's own times where the database's clock, and its user, were recorded."""
+    with psycopg.connect(url) as connection:
+        connection.execute("SET session_replication_role = replica")  # else nothing may change
+        for place, ((group, version), times) in enumerate(LIFE.items(), start=1):
+            row = connection.execute(
+                "SELECT document FROM fairlead.plan WHERE group_id = %s AND version = %s",
+                (group, version),
+            ).fetchone()
+            assert row is not None
+            plan_id = UUID(int=place)
+            document = replace(
+                PlanDocument.from_bytes(bytes(row[0]), group=group),
+                plan_id=str(plan_id),
+                created_at=times["proposed"],
+            ).to_bytes()
+            sha256 = content_hash(document)
+            connection.execute(
+                "UPDATE fairlead.plan SET plan_id = %s, created_at = %s, document = %s,"
+                " sha256 = %s WHERE group_id = %s AND version = %s",
+                (plan_id, times["proposed"], document, sha256, group, version),
+            )
+            for state, moment in times.items():
+                connection.execute(
+                    "UPDATE fairlead.plan_event SET at = %s, sha256 = %s, actor ="
+                    " CASE actor WHEN session_user THEN 'planner' ELSE actor END,"
+                    " database_user = 'planner'"
+                    " WHERE group_id = %s AND version = %s AND state = %s",
+                    (moment, sha256, group, version, state),
+                )
+        connection.execute(
+            "UPDATE fairlead.decision SET decided_at = snapshot_at + interval '1 minute'"
+        )

@@ -1,0 +1,76 @@
+"""`fairlead plans`, `groups`, `lag`, `history`, `policy`: answers for programs, and exit codes."""
+
+import json
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from fairlead.cli import app
+from fairlead.cli.arguments import complete_group
+from fairlead.errors import ConfigurationError, GroupError, PlanStateError, TamperedPlanError
+from tests.docs.scenario import store_week
+
+pytestmark = pytest.mark.postgres
+
+
+@pytest.fixture
+def week(database: str) -> str:
+    """Return the URL of a database with a week of history."""
+    store_week(database)
+    return database
+
+
+def run(url: str, *arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments, env={"FAIRLEAD_POSTGRES__URL": url})
+
+
+def document(url: str, *arguments: str) -> Any:
+    result = run(url, *arguments, "--json")
+    assert result.exit_code == 0
+    return json.loads(result.stdout)
+
+
+def test_every_answer_is_one_json_document(week: str) -> None:
+    """Keys are those of the views; times carry their zone."""
+    assert [row["group"] for row in document(week, "groups")] == ["billing", "orders"]
+    assert len(document(week, "lag", "orders")) == 6
+    assert document(week, "history", "orders")[0]["at"] == "2026-01-07T11:30:00+00:00"
+    assert [row["version"] for row in document(week, "plans", "list", "orders")] == [3, 2, 1]
+    assert document(week, "plans", "show", "orders", "2")["moves"][0]["partition"] == 1
+    assert len(document(week, "plans", "diff", "orders", "1", "3")["partitions"]) == 2
+    assert document(week, "policy", "explain", "orders")["planned"]
+
+
+def test_approval_names_the_hash_that_was_looked_at(week: str) -> None:
+    """Another hash is refused; without a terminal nobody is asked; then it is approved."""
+    approve = ("plans", "approve", "billing", "1", "--reason", "agreed")
+    assert run(week, *approve).exit_code == 2
+    refused = run(week, *approve, "--yes", "--sha256", "0" * 64)
+    assert isinstance(refused.exception, TamperedPlanError)
+    assert document(week, *approve, "--yes")["state"] == "approved"
+
+
+def test_what_cannot_be_done_says_why(week: str, services: Any) -> None:
+    """Unknown groups and versions, wrong states, and a database without the schema."""
+    for arguments, error in (
+        (("plans", "show", "nonsense"), GroupError),
+        (("plans", "diff", "orders", "1", "9"), PlanStateError),
+        (("plans", "publish", "orders"), PlanStateError),
+        (("plans", "retire", "billing", "--reason", "x", "--yes"), PlanStateError),
+    ):
+        result = run(week, *arguments)
+        assert (result.exit_code, type(result.exception)) == (1, error)
+    empty = run(services.postgres_url, "groups")
+    assert isinstance(empty.exception, ConfigurationError)
+    assert run(week, "plans", "list", "--state", "nonsense").exit_code == 2
+
+
+def test_a_shell_completes_groups_and_is_silent_without_a_database(
+    week: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names that begin so; nothing, and no error, where nobody answers."""
+    monkeypatch.setenv("FAIRLEAD_POSTGRES__URL", week)
+    assert complete_group("or") == ["orders"]
+    monkeypatch.setenv("FAIRLEAD_POSTGRES__URL", "postgresql://localhost:1/nowhere")
+    assert complete_group("or") == []
