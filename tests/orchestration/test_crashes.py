@@ -1,4 +1,7 @@
-"""A planning run that is killed between any two steps, and what the next run makes of it."""
+"""The whole pipeline killed, before and after it decided, and what the next run makes of it.
+
+Kills within a step, around every transaction and send: `tests/fairlead/plans/test_crashes.py`.
+"""
 
 import os
 import signal
@@ -23,16 +26,8 @@ pytestmark = [
 ]
 
 ROOT = Path(__file__).parents[2]
-#: A kill after each: between any two assets.
-STEPS: Final = (
-    "group_offsets",
-    "partition_lag",
-    "candidate_plans",
-    "assignment_plan",
-    "published_plan",
-)
-#: Each run that is killed starts a Spark of its own: more at once would wait for each other.
-AT_ONCE: Final = 3
+#: A kill after each: nothing is decided yet, and a plan is.
+STEPS: Final = ("candidate_plans", "assignment_plan")
 CHILDREN_END_S: Final = 60
 
 
@@ -95,17 +90,17 @@ def assert_whole(pipeline: Pipeline, group: str) -> None:
 def test_run_after_a_killed_one_leaves_nothing_half_done(
     pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str, tmp_path: Path
 ) -> None:
-    """Killed after any step: no gap, no duplicate, no half plan, and the approved bytes."""
+    """Killed with and without a plan: no gap, no duplicate, no half plan, the approved bytes."""
     pipeline.configure(APPROVED_BY_POLICY)
     groups = [f"{unique_name}-{step}" for step in STEPS]
     for group in groups:
         start_consumers(group)
     homes = [tmp_path / f"dagster-{step}" for step in STEPS]
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+    with ThreadPoolExecutor(len(STEPS)) as pool:
         list(pool.map(kill_after, STEPS, groups, homes))
     left = [[row["state"] for row in pipeline.history(group)] for group in groups]
-    assert left[:3] == [[], [], []]
-    assert left[4] == ["published"]
+    assert left[0] == []
+    assert left[1] in (["approved"], ["published"])  # the next step may have begun
 
     assert pipeline.run("planning", *groups).success
 
