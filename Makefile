@@ -5,7 +5,7 @@ UV_VERSION := 0.13.8
 UV := .fairlead/uv/bin/uv
 BIN := .venv/bin
 
-.PHONY: install demo dev test check format bench bench-store psql lock clean
+.PHONY: install demo dev test check format bench bench-followers bench-store psql lock clean
 
 install: .venv/installed
 
@@ -41,6 +41,10 @@ format: install
 
 bench: install
 	$(BIN)/python -m benchmarks
+
+bench-followers: install
+	$(BIN)/python -m benchmarks.rebalance
+	$(BIN)/python -m benchmarks.drain
 
 bench-store: install
 	$(BIN)/python -m benchmarks.store

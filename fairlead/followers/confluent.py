@@ -37,7 +37,7 @@ Fetched = TypeVar("Fetched")
 PIN_TOPIC: Final = "fairlead.pins"
 #: The longest that a call to librdkafka may keep a roll call waiting.
 _SLICE_S: Final = 0.02
-_READ_S: Final = 0.005
+_READ_S: Final = 0.02
 _METADATA: Final = b"CGMDv2:"
 
 

@@ -155,7 +155,10 @@ class PinLog:
         """Wait at most `timeout_s` for the next records of the group."""
         self._producer.poll(0)
         records = []
-        for message in self._tail.consume(_ENOUGH, timeout_s):
+        # consume() would wait for its whole time-out, whatever is there.
+        first = self._tail.poll(timeout_s)
+        messages = [] if first is None else [first, *self._tail.consume(_ENOUGH, 0.002)]
+        for message in messages:
             if (error := message.error()) is not None:
                 if error.code() in _BROKEN:
                     self.broken = error.str()

@@ -258,6 +258,8 @@ class ConfluentGroup:
                 "group.id": f"{self.name}-audit",
                 "auto.offset.reset": "earliest",
                 "enable.partition.eof": True,
+                "enable.auto.commit": False,
+                "fetch.wait.max.ms": 50,
             }
         )
         number = int(partitions_of([self.name.encode()], PIN_PARTITIONS)[0])

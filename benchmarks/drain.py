@@ -1,0 +1,352 @@
+"""What plans are for: a steady, skewed load shared out in four ways: `python -m benchmarks.drain`.
+
+Belongs here: producers and consumers at fixed rates on a real broker, groups that read the same
+records at the same time under different assignors, and what each group's lag comes to. Does not:
+what following costs at a rebalance (`rebalance`).
+
+The plans are made as the pipeline makes them, without Spark: the gateway measures lag and who owns
+what, arrival rates come from one snapshot to the next, `sticky-lag-aware` plans, the plan topic
+carries the plan, and the followers rejoin when it is there.
+"""
+
+import json
+import logging
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow.compute as pc
+from confluent_kafka import Producer
+from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
+from kafka.coordinator.assignors.range import RangePartitionAssignor
+from rich.console import Console
+from rich.table import Table
+
+from assignors.problem import Member as PlannedMember
+from assignors.problem import Problem
+from assignors.registry import assign
+from benchmarks.consumers import KafkaPythonMember, wait_until
+from benchmarks.rebalance import create_topics
+from fairlead.followers.kafka_python_assignors import LagAwareAssignor
+from fairlead.kafka.gateway import KafkaGateway
+from fairlead.kafka.snapshot import GroupSnapshot
+from fairlead.plans.document import MemberShare, PlanDocument, record_headers
+from fairlead.sandbox.kafka import KafkaBroker
+from fairlead.settings import KafkaSettings
+
+RESULTS: Final = Path(__file__).with_name("drain.json")
+PLOT: Final = Path(__file__).parents[1] / "docs" / "followers.svg"
+
+TOPICS, PARTITIONS, CONSUMERS = 3, 8, 6
+CONSUMER_RATE: Final = 60.0
+"""Records a second that one consumer can process."""
+LOAD: Final = 0.85
+"""Arrivals over what all consumers can process."""
+SKEW: Final = 0.6
+"""Exponent of the Zipf distribution of arrivals over partitions."""
+SECONDS: Final = 120.0
+RESTARTS: Final = (30.0, 75.0)
+"""When one consumer of every group is restarted: the other assignors act at rebalances alone."""
+LOOK_S: Final = 3.0
+PLAN_S: Final = 15.0
+HORIZON_S: Final = 30.0
+GROUPS: Final[dict[str, dict[str, Any]]] = {
+    "range": {
+        "follow": False,
+        "partition_assignment_strategy": (RangePartitionAssignor,),
+    },
+    "cooperative-sticky": {
+        "follow": False,
+        "partition_assignment_strategy": (CooperativeStickyAssignor,),
+    },
+    "lag-aware, direct": {"follow": False, "direct": True},
+    "plans": {"follow": True, "plan_topic": "drain-plans", "rejoin_jitter_s": 0.5},
+}
+
+
+@dataclass
+class Course:
+    """One group over time.
+
+    Parameters
+    ----------
+    name
+        Who assigns.
+    at_s, heaviest, total, consumed
+        One value a look: seconds since the beginning; lag of the heaviest consumer and of all;
+        records consumed so far.
+    plans
+        Plans published.
+    """
+
+    name: str
+    at_s: list[float] = field(default_factory=list)
+    heaviest: list[int] = field(default_factory=list)
+    total: list[int] = field(default_factory=list)
+    consumed: list[int] = field(default_factory=list)
+    plans: int = 0
+
+
+class Group:
+    """The consumers of one group."""
+
+    def __init__(self, servers: str, name: str, topics: list[str]) -> None:
+        self.course = Course(name)
+        self.group_id = name.replace(", ", "-")
+        self._servers = servers
+        self._topics = topics
+        self._members: dict[int, KafkaPythonMember] = {}
+
+    def start(self, number: int) -> None:
+        """Start a consumer."""
+        config: dict[str, Any] = {
+            "bootstrap_servers": self._servers,
+            "group_id": self.group_id,
+            "client_id": f"c{number}",
+            "auto_offset_reset": "earliest",
+            "auto_commit_interval_ms": 500,
+            "heartbeat_interval_ms": 500,
+            "max_poll_records": 15,
+            **GROUPS[self.course.name],
+        }
+        if config.pop("direct", False):
+            connection = {"bootstrap_servers": self._servers}
+            assignor = LagAwareAssignor(self.group_id, connection)
+            config["partition_assignment_strategy"] = (assignor,)
+        self._members[number] = KafkaPythonMember(
+            self._topics, work=lambda records: time.sleep(records / CONSUMER_RATE), **config
+        )
+        self._members[number].__enter__()
+
+    def restart(self, number: int) -> None:
+        """Restart a consumer, as a rolling deployment does."""
+        self._members.pop(number).__exit__(None, None, None)
+        self.start(number)
+
+    def covered(self) -> bool:
+        """Whether every partition has its consumer."""
+        return sum(len(member.owned) for member in self._members.values()) == TOPICS * PARTITIONS
+
+    def stop(self) -> None:
+        """Stop them all."""
+        while self._members:
+            self._members.popitem()[1].__exit__(None, None, None)
+
+    def note(self, snapshot: GroupSnapshot, since: float) -> None:
+        """Note where the group stands."""
+        offsets, owners = standing(snapshot, self.group_id)
+        lag = offsets["end"] - offsets["committed"]
+        by_member = np.bincount(owners[owners >= 0], weights=lag[owners >= 0], minlength=1)
+        self.course.at_s.append(round(time.monotonic() - since, 1))
+        self.course.heaviest.append(int(by_member.max()))
+        self.course.total.append(int(lag.sum()))
+        self.course.consumed.append(int(offsets["committed"].sum()))
+
+
+def standing(
+    snapshot: GroupSnapshot, group: str
+) -> tuple[dict[str, npt.NDArray[np.int64]], npt.NDArray[np.int64]]:
+    """Return the offsets of a group's partitions, all of one order, and each one's member."""
+    table = snapshot.offsets.filter(pc.equal(snapshot.offsets["group"], group))
+    members = snapshot.members.filter(pc.equal(snapshot.members["group"], group)).to_pylist()
+    owner = {
+        (one["topic"], one["partition"]): number
+        for number, member in enumerate(members)
+        for one in member["partitions"]
+    }
+    keys = zip(table["topic"].to_pylist(), table["partition"].to_pylist(), strict=True)
+    offsets = {
+        name: np.nan_to_num(table[f"{name}_offset"].to_numpy(zero_copy_only=False)).astype(np.int64)
+        for name in ("end", "committed")
+    }
+    return offsets, np.array([owner.get(key, -1) for key in keys], np.int64)
+
+
+class Planner:
+    """Plans for one group, again and again."""
+
+    def __init__(self, servers: str, group: Group, plan_topic: str) -> None:
+        self._group = group
+        self._plan_topic = plan_topic
+        self._producer = Producer({"bootstrap.servers": servers})
+        self._before: tuple[float, dict[str, npt.NDArray[np.int64]]] | None = None
+
+    def plan(self, snapshot: GroupSnapshot) -> None:
+        """Publish a plan from what was measured, where it changes something."""
+        name = self._group.group_id
+        offsets, _ = standing(snapshot, name)
+        at, before = time.monotonic(), self._before
+        self._before = at, offsets
+        if before is None or len(before[1]["end"]) != len(offsets["end"]):
+            return
+        rates = (offsets["end"] - before[1]["end"]) / (at - before[0])
+        lags = np.maximum(offsets["end"] - offsets["committed"], 0)
+        topics = sorted(set(snapshot.offsets["topic"].to_pylist()))
+        members = snapshot.members.filter(pc.equal(snapshot.members["group"], name)).to_pylist()
+        problem = Problem.of(
+            dict.fromkeys(topics, PARTITIONS),
+            {member["member"]: as_planned(member) for member in members},
+            {t: lags[n * PARTITIONS : (n + 1) * PARTITIONS] for n, t in enumerate(topics)},
+            arrival_rates={
+                t: rates[n * PARTITIONS : (n + 1) * PARTITIONS] for n, t in enumerate(topics)
+            },
+        )
+        assignment = assign("sticky-lag-aware", problem, horizon=HORIZON_S)
+        if len(members) < CONSUMERS or np.array_equal(assignment.owner, problem.owner):
+            return
+        self._group.course.plans += 1
+        self._publish(name, self._group.course.plans, assignment.by_member(), topics)
+
+    def _publish(
+        self, group: str, version: int, shares: dict[str, dict[str, list[int]]], topics: list[str]
+    ) -> None:
+        now = datetime.now(UTC)
+        plan = PlanDocument(
+            group,
+            version,
+            f"plan-{version}",
+            "sticky-lag-aware",
+            now,
+            now,
+            None,
+            dict.fromkeys(topics, PARTITIONS),
+            {
+                member: MemberShare(
+                    tuple(topics), {t: np.array(ps, np.int32) for t, ps in share.items() if ps}
+                )
+                for member, share in shares.items()
+            },
+        )
+        value = plan.to_bytes()
+        self._producer.produce(self._plan_topic, value, key=group, headers=[*record_headers(value)])
+        self._producer.flush(10)
+
+
+def as_planned(member: dict[str, Any]) -> PlannedMember:
+    """Return a member of a snapshot as problems have them."""
+    owned: dict[str, list[int]] = {}
+    for one in member["partitions"]:
+        owned.setdefault(one["topic"], []).append(one["partition"])
+    return PlannedMember(member["topics"], owned=owned)
+
+
+@contextmanager
+def arrivals(servers: str, topics: list[str]) -> Iterator[None]:
+    """Produce at a steady rate, some partitions more than others."""
+    weights = 1.0 / np.arange(1, TOPICS * PARTITIONS + 1) ** SKEW
+    np.random.default_rng(5).shuffle(weights)
+    rates = weights / weights.sum() * LOAD * CONSUMERS * CONSUMER_RATE
+    stopping = threading.Event()
+
+    def produce() -> None:
+        producer = Producer({"bootstrap.servers": servers, "linger.ms": 5})
+        sent = np.zeros(len(rates), np.int64)
+        began = time.monotonic()
+        while not stopping.wait(0.05):
+            due = (rates * (time.monotonic() - began)).astype(np.int64)
+            for index in np.flatnonzero(due > sent):
+                topic, partition = topics[index // PARTITIONS], int(index % PARTITIONS)
+                for _ in range(int(due[index] - sent[index])):
+                    producer.produce(topic, b"record", partition=partition)
+            sent = due
+            producer.poll(0)
+        producer.flush(10)
+
+    thread = threading.Thread(target=produce)
+    thread.start()
+    try:
+        yield
+    finally:
+        stopping.set()
+        thread.join()
+
+
+def measure(servers: str) -> list[Course]:
+    """Run all groups at once on the same records."""
+    topics = [f"drain-{number}" for number in range(TOPICS)]
+    plan_topic = GROUPS["plans"]["plan_topic"]
+    create_topics(servers, {**dict.fromkeys(topics, PARTITIONS), plan_topic: 1})
+    groups = [Group(servers, name, topics) for name in GROUPS]
+    planner = Planner(servers, groups[-1], plan_topic)
+    with ExitStack() as stack:
+        for group in groups:
+            stack.callback(group.stop)
+            for number in range(CONSUMERS):
+                group.start(number)
+        for group in groups:
+            wait_until(group.covered, f"{group.course.name} settles")
+        stack.enter_context(arrivals(servers, topics))
+        gateway = stack.enter_context(KafkaGateway(KafkaSettings(bootstrap_servers=servers)))
+        began, restarts, plan_at = time.monotonic(), list(RESTARTS), PLAN_S
+        while (elapsed := time.monotonic() - began) < SECONDS:
+            if restarts and elapsed >= restarts[0]:
+                restarts.pop(0)
+                for group in groups:
+                    group.restart(0)
+            snapshot = gateway.snapshot([group.group_id for group in groups])
+            for group in groups:
+                group.note(snapshot, began)
+            if elapsed >= plan_at:
+                planner.plan(snapshot)
+                plan_at += PLAN_S
+            time.sleep(max(0.0, began + elapsed + LOOK_S - time.monotonic()))
+    return [group.course for group in groups]
+
+
+def draw(courses: list[Course]) -> None:
+    """Draw the heaviest consumer's lag over time."""
+    import matplotlib as mpl  # noqa: PLC0415 - slow to import, and only needed here
+    from matplotlib.figure import Figure  # noqa: PLC0415 - the same
+
+    grey = "#808080"  # between black and white: readable on light pages and on dark ones
+    colours = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
+    settings: Any = dict.fromkeys(colours, grey) | {"legend.framealpha": 0.0}
+    with mpl.rc_context(settings | {"svg.hashsalt": "fairlead"}):
+        figure = Figure(figsize=(9, 4.5), layout="constrained")
+        axis = figure.subplots()
+        for course in courses:
+            seconds = [heaviest / CONSUMER_RATE for heaviest in course.heaviest]
+            axis.plot(course.at_s, seconds, label=course.name)
+        for at_s in RESTARTS:
+            axis.axvline(at_s, color=grey, linewidth=0.8, linestyle=":")
+        axis.set_xlabel("seconds; dotted: a consumer of each group is restarted")
+        axis.set_ylabel("heaviest consumer's lag, seconds of work")
+        axis.legend()
+        figure.savefig(PLOT, transparent=True, metadata={"Date": None})
+
+
+def main() -> None:
+    """Measure, print the table, keep the figures and draw the plot."""
+    logging.disable(logging.WARNING)  # clients that meet a topic on its first second
+    with tempfile.TemporaryDirectory() as folder:
+        broker = KafkaBroker(Path(folder))
+        broker.start()
+        try:
+            courses = measure(broker.bootstrap_servers)
+        finally:
+            broker.stop()
+    RESULTS.write_text(json.dumps([asdict(course) for course in courses]) + "\n")
+    draw(courses)
+    table = Table(title="The second half of a steady, skewed load", title_justify="left")
+    for heading in ("assigned by", "consumed / arrived", "heaviest lag, s", "total lag, s"):
+        table.add_column(heading, justify="left" if heading == "assigned by" else "right")
+    for course in courses:
+        half = len(course.at_s) // 2
+        consumed = course.consumed[-1] - course.consumed[half]
+        arrived = consumed + course.total[-1] - course.total[half]
+        heaviest = float(np.mean(course.heaviest[half:])) / CONSUMER_RATE
+        total = float(np.mean(course.total[half:])) / (CONSUMERS * CONSUMER_RATE)
+        table.add_row(course.name, f"{consumed / arrived:.2f}", f"{heaviest:.1f}", f"{total:.1f}")
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()
