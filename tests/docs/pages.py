@@ -36,7 +36,8 @@ _EXAMPLE: Final = re.compile(
 def rewritten(page: str, url: str) -> str:
     """Return a page with the output of all its examples, run on an empty database."""
     store_week(url)
-    with psycopg.connect(url, autocommit=True, options="-c timezone=UTC") as connection:
+    options = "-c timezone=UTC -c role=fairlead_reader"  # queries need no other right than to read
+    with psycopg.connect(url, autocommit=True, options=options) as connection:
 
         def run(example: re.Match[str]) -> str:
             query, command = example["query"], example["command"]

@@ -191,6 +191,8 @@ def _lag(group: str, moment: datetime, owners: Owners, lags: Sequence[int]) -> p
     owned = {partition: name for name, share in owners.items() for partition in share}
     count = len(lags)
     lost = group == "billing" and moment == at(3, 9)
+    stalled = group == "orders" and moment == at(1, 9)
+    status = ["DATA_LOSS" if lost else "STALL" if stalled else "OK", *["OK"] * (count - 1)]
     return pa.table(
         {
             "snapshot_id": [f"{moment:%Y%m%dT%H%M}"] * count,
@@ -208,7 +210,7 @@ def _lag(group: str, moment: datetime, owners: Owners, lags: Sequence[int]) -> p
             "arrival_rate": [float(10 * (count - partition)) for partition in range(count)],
             "consumption_rate": [float(20)] * count,
             "time_lag_s": [lag / 20 for lag in lags],
-            "status": ["DATA_LOSS" if lost and not p else "OK" for p in range(count)],
+            "status": status,
         }
     )
 
