@@ -43,6 +43,7 @@ def approve(
 
     with opened_engine() as engine:
         shown = read_plan(engine, group, version)
+        _require_proposed(shown, "approved")
         print_plan(shown, stderr=as_json)
         _ask(f"Approve version {version} of {group}, {shown['sha256'][:12]}?", yes=yes)
         plan = PlanStore(engine).approve(
@@ -65,7 +66,9 @@ def reject(
     from fairlead.store.reading import read_plan
 
     with opened_engine() as engine:
-        print_plan(read_plan(engine, group, version), stderr=as_json)
+        shown = read_plan(engine, group, version)
+        _require_proposed(shown, "rejected")
+        print_plan(shown, stderr=as_json)
         _ask(f"Reject version {version} of {group}?", yes=yes)
         plan = PlanStore(engine).reject(group, version, reason=reason)
     _say(
@@ -226,6 +229,17 @@ def known_state(state: str | None) -> str | None:
     if state not in STATES:
         raise typer.BadParameter(f"{state!r} is none of {', '.join(STATES)}")
     return state
+
+
+def _require_proposed(plan: Mapping[str, Any], becomes: str) -> None:
+    """Spare people a question whose answer the database would refuse."""
+    from fairlead.errors import PlanStateError
+
+    if plan["state"] != "proposed":
+        raise PlanStateError(
+            f"group {plan['group']}: version {plan['version']} is {plan['state']}: it cannot "
+            f"become {becomes}"
+        )
 
 
 def _ask(question: str, *, yes: bool) -> None:

@@ -4,11 +4,12 @@ Belongs here: showing the explanation. Does not: finding it (`fairlead.plans.exp
 """
 
 from dataclasses import asdict
+from typing import Any
 
 import typer
 
 from fairlead.cli.arguments import Group, Json
-from fairlead.cli.output import epilog, print_json, print_table
+from fairlead.cli.output import as_text, epilog, print_json, print_table
 
 app = typer.Typer(help="The policies of fairlead.toml.", no_args_is_help=True)
 
@@ -32,7 +33,14 @@ def explain(group: Group, *, as_json: Json = False) -> None:
             [asdict(match) for match in found.matches],
             {"place": "[[policies]]", "pattern": "groups", "literals": "literal characters"},
         )
-    print_table([asdict(value) for value in found.values], ("key", "value", "source"))
+    print_table(
+        [asdict(one) | {"value": _shown(one.value)} for one in found.values],
+        ("key", "value", "source"),
+    )
     typer.echo("Until a plan is published:")
     for condition in found.approval:
         typer.echo(f"  {condition}")
+
+
+def _shown(value: Any) -> str:
+    return ", ".join(map(as_text, value)) if isinstance(value, list | tuple) else as_text(value)
