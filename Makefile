@@ -41,6 +41,7 @@ format: install
 
 bench: install
 	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks.store
 
 bench-followers: install
 	$(BIN)/python -m benchmarks.rebalance

@@ -33,9 +33,9 @@ from fairlead.sandbox.kafka import KafkaBroker
 
 RESULTS = Path(__file__).with_name("rebalance.json")
 PARTITIONS_EACH = 4
-#: A third of the clients' own default. The others hear of a join by their next heartbeat, which is
-#: most of the time that a rebalance takes.
-HEARTBEAT_S = 1.0
+#: Between two heartbeats, for each member of the group, as all of them beat in one process. The
+#: others hear of a join by their next heartbeat, so short ones show what the rest takes.
+HEARTBEAT_S = 0.005
 GOALS: dict[Client, float] = {"kafka-python": 1.3, "aiokafka": 1.3, "confluent-kafka": 2.0}
 
 
@@ -61,9 +61,10 @@ class Cost:
 
 
 def measure(
-    servers: str, client: Client, members: int, *, rounds: int, heartbeat_s: float = HEARTBEAT_S
+    servers: str, client: Client, members: int, *, rounds: int, heartbeat_s: float | None = None
 ) -> Cost:
     """Let the last member join and leave again and again, without plans and with them in turns."""
+    heartbeat_s = heartbeat_s or members * HEARTBEAT_S
     with ExitStack() as stack:
         plain, following = (
             stack.enter_context(group(servers, client, members, heartbeat_s, follow=follow))
@@ -176,7 +177,7 @@ def main() -> None:
             for client in CLIENTS:
                 for members in sizes:
                     console.log(f"{client}, {members} members")
-                    costs.append(measure(broker.bootstrap_servers, client, members, rounds=9))
+                    costs.append(measure(broker.bootstrap_servers, client, members, rounds=11))
         finally:
             broker.stop()
     RESULTS.write_text(json.dumps([asdict(cost) for cost in costs], indent=1) + "\n")

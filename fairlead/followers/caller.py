@@ -71,7 +71,7 @@ class Caller:
         self._hears = False
         self._call: RollCall | None = None
         self._announced_to: PinLog | None = None
-        self._active = self._decided = self._slow_logged = False
+        self._active = self._decided = self._slow_logged = self._counted = False
         self._began_at = 0.0
         self._left_out = 0
         self._rejoin_at: float | None = None
@@ -163,7 +163,7 @@ class Caller:
         state = self._reader.state
         me = Here(generation, member, self._client_id, topics, given, state.offset)
         self._call = call = RollCall(me, self._counts)
-        self._announced_to = None
+        self._announced_to, self._counted = None, False
         pins = self._listener.log
         if not self._hears or pins is None:
             return
@@ -172,7 +172,6 @@ class Caller:
         if call.pin is None:
             self._announced_to = pins
             pins.append(me)
-            call.expect(self._count_partitions(pins, topics))
 
     def is_for(self, generation: int, member: str) -> bool:
         """Whether the present roll call is that of this generation and member."""
@@ -253,6 +252,10 @@ class Caller:
             )
         due_at = call.pin_due_at()
         if pins is None or due_at is None or now < due_at:
+            return
+        if not self._counted:  # whose turn it is asks for all, and looks again
+            self._counted = True
+            call.expect(self._count_partitions(pins, call.me.topics))
             return
         if not self._reader.caught_up and waited_s < self._options.read_timeout_s:
             return
