@@ -18,6 +18,8 @@ from assignors.problem import Float64, Int32, Int64
 
 # A step has to bring both members closer to the target than the heaviest is by this share.
 _WORTH = 1e-3
+# And by this share of its load: below it a gain may be rounding alone, and steps go in circles.
+_ROUNDING = 1e-9
 # Receivers looked at together, the lightest first.
 _AT_ONCE = 4
 
@@ -126,7 +128,7 @@ def _best_step(ledger: Ledger, shares: _Shares, giver: int, target: float) -> St
     if not shares.of(giver).size:
         return None
     load = float(ledger.loads[giver])
-    highest = load - _WORTH * (load - target)
+    highest = load - max(_WORTH * (load - target), _ROUNDING * load)
     receivers = np.flatnonzero(ledger.neighbours(giver) & (ledger.loads < highest))
     receivers = receivers[np.argsort(ledger.loads[receivers], kind="stable")]
     for start in range(0, receivers.size, _AT_ONCE):

@@ -231,3 +231,16 @@ def test_reaches_the_bound_and_survives_jitter(seed: int) -> None:
     second = plan(later)
     assert heaviest_lag(later, second.owner) <= 1.05 * lag_lower_bound(later)
     assert measure(later, second).moved < 0.005 * problem.partition_total
+
+
+def test_lags_beyond_what_floats_tell_apart_are_planned() -> None:
+    """Where gains are rounding alone, planning ends, instead of going in circles."""
+    huge = 2**63 - 1
+    problem = Problem.of(
+        {"t0": 5, "t2": 3, "t3": 2},
+        {"m0": Member(["t0", "t2", "t3"]), "m1": Member(["t0", "t2", "t3"])},
+        {"t0": [huge, 5, 0, 0, 20], "t2": [huge, 0, 100], "t3": [1_000_000, 5]},
+    )
+    plan = assign("sticky-lag-aware", problem, band=0.0)
+    assert not violations(problem, plan)
+    assert measure(problem, plan).lag_max < 1.1 * huge
