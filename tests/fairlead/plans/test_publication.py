@@ -1,7 +1,7 @@
 """Publication, on a real store and a real topic: the approved bytes or nothing."""
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import psycopg
 import pytest
@@ -113,13 +113,14 @@ def test_plan_whose_group_has_changed_is_stale(
 
 def test_expired_plan_is_stale(store: PlanStore, topic: PlanTopic, approve: Approve) -> None:
     """A plan that waited too long is not sent, although its group is as planned."""
-    approve(expires_at=SNAPSHOT_AT + timedelta(hours=1))
+    due = datetime.now(UTC) + timedelta(hours=1)
+    approve(expires_at=due)
     refused = publish(
         store,
         "orders",
         live=as_planned,
         sender=topic,
-        now=SNAPSHOT_AT + timedelta(hours=1),
+        now=due,
     )
     assert refused is not None
     assert refused.reason == "it has expired"

@@ -6,7 +6,7 @@ not: what must come of it.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any, Final
 
@@ -29,7 +29,8 @@ from tests.fairlead.store.life_model import (
     Tamper,
 )
 
-LATER: Final = SNAPSHOT_AT + timedelta(days=1)
+NOW: Final = datetime.now(UTC)
+LATER: Final = NOW + timedelta(days=1)
 HELD: Final = """
     SELECT version, four_eyes, rolled_back_from, plan.state, document, plan.sha256,
            array_agg(event.state ORDER BY event.at), bool_and(event.sha256 = plan.sha256)
@@ -85,7 +86,9 @@ class Database:
             group=group,
             four_eyes=operation.four_eyes,
             rolled_back_from=operation.again,
-            expires_at=SNAPSHOT_AT + timedelta(hours=1) if operation.brief else None,
+            expires_at=None
+            if operation.expires_in is None
+            else NOW + timedelta(hours=operation.expires_in),
         )
         nothing = NoPlan(
             group=group, snapshot_id=draft.snapshot_id, snapshot_at=SNAPSHOT_AT, reason="even"

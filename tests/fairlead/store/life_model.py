@@ -30,12 +30,15 @@ class Operation:
 
 @dataclass(frozen=True)
 class Propose(Operation):
-    """Store the decision on a snapshot: a plan, again the assignment of a version, or none."""
+    """Store the decision on a snapshot: a plan, again the assignment of a version, or none.
+
+    `expires_in` is in hours, and negative where the plan is void already.
+    """
 
     snapshot: int
     plan: bool = True
     four_eyes: bool = False
-    brief: bool = False
+    expires_in: int | None = None
     again: int | None = None
 
 
@@ -88,7 +91,7 @@ class Version:
 
     proposer: str
     four_eyes: bool
-    brief: bool
+    expires_in: int | None
     again: int | None
     states: list[str] = field(default_factory=lambda: ["proposed"])
 
@@ -96,6 +99,11 @@ class Version:
     def state(self) -> str:
         """Where it is in its life."""
         return self.states[-1]
+
+    @property
+    def void(self) -> bool:
+        """Whether nobody may approve it any more."""
+        return self.expires_in is not None and self.expires_in < 0
 
 
 @dataclass
@@ -140,7 +148,7 @@ class Group:
                 return "IntegrityError"
             self._close_open(self._in(*OPEN))
             self.versions.append(
-                Version(operation.who, operation.four_eyes, operation.brief, operation.again)
+                Version(operation.who, operation.four_eyes, operation.expires_in, operation.again)
             )
         self.decisions[operation.snapshot] = version
         return f"stored {version}"
@@ -154,6 +162,8 @@ class Group:
         if operation.state == "approved":
             if not operation.right_hash:
                 return "TamperedPlanError"
+            if plan.void:
+                return "PlanStateError"
             if plan.four_eyes and operation.who in {plan.proposer, *PLANNERS}:
                 return "PlanStateError"
         plan.states.append(operation.state)
@@ -179,7 +189,7 @@ class Group:
         return operation.how
 
     def _expire(self, _: Expire) -> str:
-        due = [plan for plan in self._in(*OPEN) if plan.brief]
+        due = [plan for plan in self._in(*OPEN) if plan.expires_in is not None]
         ended = [self.versions.index(plan) + 1 for plan in due]
         self._close_open(due)
         return f"ended {ended}"
@@ -189,6 +199,8 @@ class Group:
             return "FL001"
         plan = self.versions[operation.version - 1]
         if operation.state not in STEPS.get(plan.state, ()):
+            return "FL001"
+        if operation.state == "approved" and plan.void:
             return "FL001"
         if operation.state == "published" and self._in("published"):
             return "23505"

@@ -1,6 +1,7 @@
 """The database itself holds the life of a plan, whoever writes and with whatever tool."""
 
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 
 import psycopg
 import pytest
@@ -228,6 +229,29 @@ def test_due_plans_expire(store: PlanStore, propose: Plans, approve: Plans) -> N
         "stale",
     ]
     assert store.expire_due(due.expires_at) == []
+
+
+def test_what_expired_is_not_approved(store: PlanStore, propose: Plans) -> None:
+    """Before anybody ends it, it can be rejected and no more: publication would refuse it."""
+    now = datetime.now(UTC)
+    plan = propose("s1", expires_at=now - timedelta(seconds=1))
+    with pytest.raises(PlanStateError, match=r"version 1 expired at .*: it cannot become approved"):
+        store.approve("orders", 1, sha256=plan.sha256, reason="late")
+    assert store.reject("orders", 1, reason="late").state == "rejected"
+    plan = propose("s2", expires_at=now + timedelta(hours=1))
+    assert store.approve("orders", 2, sha256=plan.sha256, reason="ok").state == "approved"
+
+
+@pytest.mark.parametrize("reason", [None, "", " "])
+def test_a_step_takes_a_reason(
+    by_hand: psycopg.Connection, propose: Plans, reason: str | None
+) -> None:
+    """Who asks later is told why: a decision that says nothing is none."""
+    propose()
+    for function in ("approve_plan", "reject_plan"):
+        with pytest.raises(psycopg.Error, match="without a reason") as error:
+            by_hand.execute(f"SELECT fairlead.{function}('orders', 1, %s)".encode(), [reason])
+        assert error.value.sqlstate == "FL001"
 
 
 def test_an_approval_waits_for_a_proposal_under_way(

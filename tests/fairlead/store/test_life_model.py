@@ -64,7 +64,7 @@ proposals = st.builds(
     snapshot=st.integers(0, 40),
     plan=st.sampled_from([True, True, True, False]),
     four_eyes=st.sampled_from([False, False, True]),
-    brief=st.booleans(),
+    expires_in=st.sampled_from([None, None, 1, 1, -1]),
     again=st.sampled_from([None, None, None, None, 1, 2, 9]),
 )
 decisions = st.builds(

@@ -156,6 +156,33 @@ def test_what_a_role_must_not_do_is_refused(
         assert answers == dict.fromkeys(REFUSED[role], "42501")
 
 
+def test_no_other_function_stands_in_for_what_guards_plans(
+    planner: PlanStore, draft: MakeDraft, store_url: str, login: Login
+) -> None:
+    """Whoever may make functions elsewhere, and searches there first, makes no gap in versions."""
+    propose(planner, draft())
+    url = login("fairlead_planner")
+    with psycopg.connect(store_url) as superuser:
+        superuser.execute(f"GRANT CREATE ON SCHEMA public TO {user_of(url)}".encode())
+    with psycopg.connect(url) as person:
+        person.execute("SET search_path = public, pg_catalog")
+        person.execute(
+            "CREATE AGGREGATE public.max(integer)"
+            " (SFUNC = int4larger, STYPE = integer, INITCOND = '41')"
+        )
+        with pytest.raises(psycopg.Error, match="the next is version 2") as error:
+            person.execute(
+                "INSERT INTO fairlead.plan (group_id, version, plan_id, assignor, reason,"
+                " snapshot_id, snapshot_at, created_at, document, sha256)"
+                " VALUES ('orders', 42, gen_random_uuid(), 'a', 'why', 's', now(), now(), '',"
+                " encode(sha256(''), 'hex'))"
+            )
+        assert error.value.sqlstate == "FL001"
+        person.rollback()
+    with psycopg.connect(store_url) as superuser:
+        superuser.execute(f"REVOKE CREATE ON SCHEMA public FROM {user_of(url)}".encode())
+
+
 def test_a_planner_has_all_rights_that_planning_takes(planner: PlanStore, draft: MakeDraft) -> None:
     """Lag of a new day, plans and all their life, adoption."""
     lag = pa.table(
