@@ -48,7 +48,7 @@ def assignment_plan(
     with store.open() as plans:
         for expired_group, version in plans.expire_due(datetime.now(UTC)):
             context.log.info("Group %s: version %d has expired", expired_group, version)
-        for recent in snapshots_of(context.partition_keys, warehouse, "candidate_partitions"):
+        for recent in snapshots_of(context.partition_keys, warehouse, "candidates"):
             tables = _load(warehouse, recent)
             outcomes += _decide(plans, tables, _statuses(warehouse, recent), policies)
             before |= ownership(tables.members)
@@ -74,7 +74,6 @@ def _load(warehouse: Warehouse, recent: Recent) -> SnapshotTables:
         groups=load("groups"),
         members=load("members"),
         candidates=load("candidates"),
-        candidate_partitions=load("candidate_partitions"),
     )
 
 

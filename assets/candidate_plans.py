@@ -43,7 +43,7 @@ def candidate_plans(
 def _compute(
     spark: SparkResource, warehouse: Warehouse, recent: Recent, policies: dict[str, Any]
 ) -> None:
-    """Plan a whole snapshot, once, and keep both tables."""
+    """Plan a whole snapshot and keep the table."""
     session, snapshot_id = spark.session(), recent.snapshot_id
     candidates = plan_candidates(
         warehouse.read(session, "lag", snapshot_id),
@@ -51,11 +51,7 @@ def _compute(
         warehouse.read(session, "groups", snapshot_id),
         policies,
     )
-    try:
-        warehouse.write("candidates", snapshot_id, candidates.summary)
-        warehouse.write("candidate_partitions", snapshot_id, candidates.partitions)
-    finally:
-        candidates.release()
+    warehouse.write("candidates", snapshot_id, candidates)
 
 
 def _summary(candidates: pa.Table) -> dict[str, Any]:

@@ -4,7 +4,11 @@ Belongs here: what knows nothing of the columns. Does not: what tables mean (`fa
 `fairlead.spark`).
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -22,3 +26,15 @@ def slices(table: pa.Table, column: str) -> dict[str, pa.Table]:
         names[start]: table.slice(start, length)
         for start, length in zip(starts.tolist(), lengths.tolist(), strict=True)
     }
+
+
+def named(numbers: npt.NDArray[Any], names: Sequence[str]) -> pa.Array:
+    """Return the names of numbers, indices into `names`; null for negative numbers.
+
+    Examples
+    --------
+    >>> named(np.array([1, -1, 0]), ["a", "b"]).to_pylist()
+    ['b', None, 'a']
+    """
+    indices = pa.array(numbers.astype(np.int32), mask=numbers < 0)
+    return pa.DictionaryArray.from_arrays(indices, pa.array(names, pa.string())).cast(pa.string())

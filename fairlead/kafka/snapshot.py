@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from fairlead.kafka.descriptions import GroupDescription, Member
 from fairlead.kafka.offsets import CommittedOffsets, LogOffsets
+from fairlead.tables import named
 
 _TIME: Final = pa.timestamp("us", tz="UTC")
 
@@ -217,7 +218,7 @@ def _offsets_table(
         "begin_offset": _nullable(begin),
         "end_offset": _nullable(end),
         "committed_offset": _nullable(_joined([block.committed for block in blocks], np.int64)),
-        "error": _named(error, log.error_texts),
+        "error": named(error, log.error_texts),
     }
     return pa.table(columns, schema=OFFSETS)
 
@@ -227,13 +228,7 @@ def _joined(arrays: Sequence[npt.NDArray[Any]], kind: type[np.generic]) -> npt.N
 
 
 def _repeated(names: Sequence[str], lengths: Sequence[int]) -> pa.Array:
-    return _named(np.repeat(np.arange(len(names), dtype=np.int32), lengths), names)
-
-
-def _named(numbers: npt.NDArray[np.int32], names: Sequence[str]) -> pa.Array:
-    """Return the names of numbers; null for negative numbers."""
-    indices = pa.array(numbers.astype(np.int32), mask=numbers < 0)
-    return pa.DictionaryArray.from_arrays(indices, pa.array(names, pa.string())).cast(pa.string())
+    return named(np.repeat(np.arange(len(names), dtype=np.int32), lengths), names)
 
 
 def _nullable(values: npt.NDArray[np.int64]) -> pa.Array:

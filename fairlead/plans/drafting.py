@@ -13,19 +13,20 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from assignors.moves import MOVED, PLACED
 from fairlead.plans.choice import Candidate, choose, cool_down
 from fairlead.plans.document import MemberShare
 from fairlead.policy import Policy, policy_for
 from fairlead.store.models import METRICS
 from fairlead.store.records import NoPlan, PlanDraft
-from fairlead.tables import slices
+from fairlead.tables import named, slices
 
 #: The candidates' row that measures what the group has now.
 OBSERVED: Final = "observed"
 
-_MOVE_COLUMNS: Final = ["topic", "partition", "previous_member", "member", "weight", "reason"]
+#: Of the table of candidates: what is said of each, without the arrays of its assignment.
+_SUMMARY: Final = ["assignor", "error", "outcome", *METRICS]
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class SnapshotTables:
     ----------
     snapshot_id, snapshot_at
         The snapshot; time-zone-aware.
-    groups, members, candidates, candidate_partitions
+    groups, members, candidates
         Tables with a column `group`, as `fairlead.kafka` and `fairlead.spark` write them.
     """
 
@@ -45,7 +46,6 @@ class SnapshotTables:
     groups: pa.Table
     members: pa.Table
     candidates: pa.Table
-    candidate_partitions: pa.Table
 
 
 def decisions(
@@ -72,9 +72,9 @@ def decisions(
     PlanDraft where the policy's candidate is worth it, else NoPlan with the reason. A group that
     could not be read or planned is a NoPlan with the outcome `failed`.
     """
-    members = slices(tables.members, "group")
+    subscriptions = tables.members.select(["group", "member", "topics"])
+    members = slices(subscriptions, "group")
     candidates = slices(tables.candidates, "group")
-    partitions = slices(tables.candidate_partitions, "group")
     for row in tables.groups.sort_by("group").select(["group", "error"]).to_pylist():
         group = row["group"]
         common = {
@@ -88,9 +88,8 @@ def decisions(
         yield _decide(
             common,
             policy_for(group, policies),
-            candidates.get(group, tables.candidates.slice(0, 0)).to_pylist(),
-            members=members.get(group, tables.members.slice(0, 0)),
-            partitions=partitions.get(group, tables.candidate_partitions.slice(0, 0)),
+            candidates.get(group, tables.candidates.slice(0, 0)),
+            members=members.get(group, subscriptions.slice(0, 0)),
             now=now,
             changed_at=(changed_at or {}).get(group),
         )
@@ -109,14 +108,15 @@ def ownership(members: pa.Table) -> dict[str, dict[str, dict[str, list[int]]]]:
 def _decide(
     common: Mapping[str, Any],
     policy: Policy,
-    rows: list[dict[str, Any]],
+    rows: pa.Table,
     *,
     members: pa.Table,
-    partitions: pa.Table,
     now: datetime,
     changed_at: datetime | None,
 ) -> PlanDraft | NoPlan:
-    candidates = {row["assignor"]: _candidate(row) for row in rows}
+    summaries = rows.select(_SUMMARY).to_pylist()
+    candidates = {row["assignor"]: _candidate(row) for row in summaries}
+    places = {row["assignor"]: place for place, row in enumerate(summaries)}
     observed = candidates.pop(OBSERVED, None)
     offered = tuple(candidates.values())
     if observed is not None and observed.metrics is None:
@@ -127,18 +127,19 @@ def _decide(
     known = {**common, "observed": measured, "candidates": offered, "reason": choice.reason}
     if choice.outcome != "plan" or choice.candidate is None:
         return NoPlan(**known, outcome=choice.outcome)
-    chosen = partitions.filter(pc.equal(partitions["assignor"], choice.candidate.assignor))
-    chosen = chosen.sort_by([("topic", "ascending"), ("partition", "ascending")]).combine_chunks()
-    weights = _by_topic(chosen["topic"], chosen["weight"].to_numpy().astype(np.float64))
+    layout = _Layout.of(rows, places[OBSERVED])
+    place = places[choice.candidate.assignor]
+    owner = _values(rows["owner"], place)
+    reasons = {one["index"]: one["reason"] for one in rows["reasons"][place].as_py()}
     return PlanDraft(
         **known,
         assignor=choice.candidate.assignor,
         predicted=choice.candidate.metrics or {},
-        moves=_moves(chosen),
+        moves=layout.moves(owner, reasons),
         expires_at=None if policy.expires_after is None else now + policy.expires_after,
-        partition_counts={topic: values.size for topic, values in weights.items()},
-        members=_shares(members, chosen),
-        weights=weights,
+        partition_counts=dict(zip(layout.topics, layout.counts.tolist(), strict=True)),
+        members=layout.shares(owner, members),
+        weights=dict(zip(layout.topics, layout.cut(layout.weights), strict=True)),
         four_eyes=policy.four_eyes,
     )
 
@@ -152,30 +153,101 @@ def _candidate(row: Mapping[str, Any]) -> Candidate:
     )
 
 
-def _moves(chosen: pa.Table) -> pa.Table:
-    """Return the rows whose owner changes."""
-    before, after = (pc.fill_null(chosen[name], "") for name in ("previous_member", "member"))
-    return chosen.filter(pc.not_equal(before, after)).select(_MOVE_COLUMNS)
+@dataclass(frozen=True, eq=False)
+class _Layout:
+    """How the arrays of a group's candidates are laid out: P partitions, T topics, M members.
 
+    Parameters
+    ----------
+    topics, members
+        T and M names.
+    counts, starts
+        Partitions of each topic, and where they start in the arrays; int64 of shape (T,).
+    weights
+        float64 of shape (P,).
+    owner
+        As observed: int32 of shape (P,), -1 for nobody.
+    """
 
-def _shares(members: pa.Table, chosen: pa.Table) -> dict[str, MemberShare]:
-    """Return every member's share; one that gets nothing has an empty one."""
-    owned = slices(chosen.filter(pc.is_valid(chosen["member"])), "member")
-    nothing = chosen.slice(0, 0)
-    shares = {}
-    for row in members.select(["member", "topics"]).to_pylist():
-        share = owned.get(row["member"], nothing)
-        shares[row["member"]] = MemberShare(
-            topics=tuple(sorted(row["topics"])),
-            partitions=_by_topic(share["topic"], share["partition"].to_numpy().astype(np.int32)),
+    topics: list[str]
+    members: list[str]
+    counts: npt.NDArray[np.int64]
+    starts: npt.NDArray[np.int64]
+    weights: npt.NDArray[np.float64]
+    owner: npt.NDArray[np.int32]
+
+    @classmethod
+    def of(cls, rows: pa.Table, place: int) -> "_Layout":
+        """Read the row `observed` of a group."""
+        counts = _values(rows["partition_counts"], place)
+        return cls(
+            topics=rows["topics"][place].as_py(),
+            members=rows["members"][place].as_py(),
+            counts=counts,
+            starts=np.cumsum(counts) - counts,
+            weights=_values(rows["weights"], place).astype(np.float64),
+            owner=_values(rows["owner"], place),
         )
-    return shares
+
+    def cut(self, values: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+        """Cut values of shape (P,) into one array a topic."""
+        return np.split(values, self.starts[1:])
+
+    def moves(self, owner: npt.NDArray[np.int32], reasons: Mapping[int, str]) -> pa.Table:
+        """Return the partitions whose owner is another one now, as `PlanDraft.moves`."""
+        changed = np.flatnonzero(owner != self.owner)
+        before, after = self.owner[changed], owner[changed]
+        topic_of = self._topic_of(changed)
+        texts = [PLACED, MOVED]
+        why = np.where(before < 0, 0, 1)
+        for index, reason in reasons.items():
+            place = int(np.searchsorted(changed, index))
+            if place < changed.size and changed[place] == index:
+                why[place] = len(texts)
+                texts.append(reason)
+        return pa.table(
+            {
+                "topic": named(topic_of, self.topics),
+                "partition": pa.array((changed - self.starts[topic_of]).astype(np.int32)),
+                "previous_member": named(before, self.members),
+                "member": named(after, self.members),
+                "weight": pa.array(self.weights[changed]),
+                "reason": named(why, texts),
+            }
+        )
+
+    def shares(
+        self, owner: npt.NDArray[np.int32], subscriptions: pa.Table
+    ) -> dict[str, MemberShare]:
+        """Return every member's share; one that gets nothing has an empty one."""
+        order = np.argsort(owner, kind="stable")
+        ends = np.searchsorted(owner[order], np.arange(len(self.members) + 1))
+        owned = dict(zip(self.members, np.split(order, ends)[1:-1], strict=True))
+        return {
+            row["member"]: MemberShare(
+                topics=tuple(sorted(row["topics"])),
+                partitions=self._by_topic(owned[row["member"]]),
+            )
+            for row in subscriptions.to_pylist()
+        }
+
+    def _by_topic(self, places: npt.NDArray[np.int64]) -> dict[str, npt.NDArray[np.int32]]:
+        topic_of = self._topic_of(places)
+        numbers = (places - self.starts[topic_of]).astype(np.int32)
+        first = np.flatnonzero(np.diff(topic_of, prepend=-1))
+        return {
+            self.topics[topic]: share
+            for topic, share in zip(
+                topic_of[first].tolist(), np.split(numbers, first)[1:], strict=True
+            )
+        }
+
+    def _topic_of(self, places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        # The last of the topics that start there: the others have no partitions.
+        return np.searchsorted(self.starts, places, side="right") - 1
 
 
-def _by_topic(topics: pa.ChunkedArray, values: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:
-    """Cut values into one array a topic; equal topics stand together."""
-    if not values.size:
-        return {}
-    names = topics.to_numpy()
-    starts = np.concatenate(([0], np.flatnonzero(names[1:] != names[:-1]) + 1))
-    return dict(zip(names[starts].tolist(), np.split(values, starts[1:]), strict=True))
+def _values(column: pa.ChunkedArray, row: int) -> npt.NDArray[Any]:
+    """Return the values of a list without making Python objects of them."""
+    values: npt.NDArray[Any] = column[row].values.to_numpy(zero_copy_only=False)
+    return values

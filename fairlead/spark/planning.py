@@ -5,7 +5,7 @@ out. Does not: Spark (`candidates`), any rule of assignment (`assignors`).
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any, Final
 
@@ -16,7 +16,6 @@ import pyarrow.compute as pc
 
 from assignors.assignment import Assignment
 from assignors.metrics import Metrics, measure
-from assignors.moves import MOVED, PLACED
 from assignors.problem import InvalidProblemError, Member, Problem
 from assignors.registry import assign
 from assignors.verifier import violations
@@ -33,20 +32,26 @@ _SUMMARY: Final = {
     },
     "outcome": pa.string(),
 }
-_PARTITIONS: Final = {
-    "topic": pa.string(),
-    "partition": pa.int32(),
-    "previous_member": pa.string(),
-    "member": pa.string(),
-    "weight": pa.float64(),
-    "reason": pa.string(),
+_LAYOUT: Final = {
+    "topics": pa.list_(pa.string()),
+    "partition_counts": pa.list_(pa.int64()),
+    "members": pa.list_(pa.string()),
+    "weights": pa.list_(pa.int64()),
+}
+_ASSIGNMENT: Final = {
+    "owner": pa.list_(pa.int32()),
+    "reasons": pa.list_(pa.struct({"index": pa.int32(), "reason": pa.string()})),
 }
 SUMMARY: Final = pa.schema(_KEY | _SUMMARY)
-"""One row a candidate."""
-PARTITIONS: Final = pa.schema(_KEY | _PARTITIONS)
-"""One row a partition in each candidate."""
-PLANNED: Final = pa.schema(_KEY | _SUMMARY | _PARTITIONS)
-"""Both kinds of rows in one table: `partition` is null in summaries."""
+"""What is said of a candidate: the columns without arrays."""
+CANDIDATES: Final = pa.schema(_KEY | _SUMMARY | _LAYOUT | _ASSIGNMENT)
+"""One row a candidate, and one for the observed assignment, with assignments as flat arrays.
+
+The row `observed` lays the group out: `topics` and their `partition_counts`, whose partitions stand
+one behind the other in every array; `members`; `weights`, the lag of each partition in records.
+`owner` has one index into `members` a partition, -1 for nobody. `reasons` are the assignor's own,
+by the partition's place in the arrays. All are null where there is nothing to assign.
+"""
 
 
 def plan_group(roster: pa.Table, loads: pa.Table) -> pa.Table:
@@ -63,17 +68,17 @@ def plan_group(roster: pa.Table, loads: pa.Table) -> pa.Table:
 
     Returns
     -------
-    Rows of the schema `PLANNED`. What is wrong with the group is the error of its only row,
+    Rows of the schema `CANDIDATES`. What is wrong with the group is the error of its only row,
     `observed`; what is wrong with one assignor is the error of that assignor's row.
     """
     if not roster.num_rows:  # partitions of a group that the snapshot does not list
-        return PLANNED.empty_table()
+        return CANDIDATES.empty_table()
     group = roster.slice(0, 1).to_pylist()[0]
     try:
         tables = list(_plan(group, roster, loads))
     except Exception as error:  # noqa: BLE001 - one group's data must not fail the others' job
         tables = [_failure(OBSERVED, f"The group cannot be planned: {error!r}")]
-    rows = pa.concat_tables([PLANNED.empty_table(), *tables], promote_options="default")
+    rows = pa.concat_tables([CANDIDATES.empty_table(), *tables], promote_options="default")
     for column, name in enumerate(("snapshot_id", "group")):
         values = pa.repeat(pa.scalar(group[name], pa.string()), rows.num_rows)
         rows = rows.set_column(column, name, values)
@@ -88,12 +93,12 @@ def _plan(group: Mapping[str, Any], roster: pa.Table, loads: pa.Table) -> Iterat
     problem = group_problem(roster, loads)
     observed = Assignment(problem, problem.owner)
     if not problem.members:
-        yield _summary(OBSERVED, observed, "The group has no members")
+        yield _summary(observed, "The group has no members")
         return
     if not problem.partition_total:
-        yield _summary(OBSERVED, observed, "No member reads a topic that has partitions")
+        yield _summary(observed, "No member reads a topic that has partitions")
         return
-    yield _summary(OBSERVED, observed, None)
+    yield _candidate_row(observed, OBSERVED, _laid_out(problem))
     options = json.loads(group["options"])
     for name in group["assignors"]:
         yield from _candidate(name, problem, options.get(name, {}))
@@ -111,8 +116,7 @@ def _candidate(name: str, problem: Problem, options: Mapping[str, Any]) -> Itera
     if broken := violations(problem, assignment):
         yield _failure(name, f"The assignment is invalid: {'; '.join(broken)}")
         return
-    yield _summary(name, assignment, assignment.outcome)
-    yield _partitions(name, assignment)
+    yield _candidate_row(assignment, name, {})
 
 
 def group_problem(roster: pa.Table, loads: pa.Table) -> Problem:
@@ -177,43 +181,43 @@ def _owned(partitions: list[dict[str, Any]]) -> dict[str, list[int]]:
     return owned
 
 
-def _summary(name: str, assignment: Assignment, outcome: str | None) -> pa.Table:
-    figures = measure(assignment.problem, assignment).as_dict()
-    return _table(_SUMMARY, [{"assignor": name, **figures, "outcome": outcome}])
+def _summary(observed: Assignment, outcome: str) -> pa.Table:
+    return _table({"assignor": OBSERVED, **_figures(observed), "outcome": outcome})
 
 
 def _failure(name: str, error: str) -> pa.Table:
-    return _table(_SUMMARY, [{"assignor": name, "error": error}])
+    return _table({"assignor": name, "error": error})
 
 
-def _table(columns: Mapping[str, pa.DataType], rows: list[dict[str, Any]]) -> pa.Table:
-    return pa.Table.from_pylist(rows, pa.schema({"assignor": pa.string(), **columns}))
-
-
-def _partitions(name: str, assignment: Assignment) -> pa.Table:
-    problem = assignment.problem
-    changed = (assignment.owner != problem.owner) & (assignment.owner >= 0)
-    texts = [PLACED, MOVED]
-    reason = np.where(changed, np.where(problem.owner < 0, 0, 1), -1).astype(np.int32)
-    for index, text in assignment.reasons.items():
-        if changed[index]:
-            reason[index] = len(texts)
-            texts.append(text)
-    numbers = np.arange(problem.partition_total) - problem.topic_offsets[problem.topic_of]
-    return pa.table(
+def _candidate_row(assignment: Assignment, name: str, layout: Mapping[str, Any]) -> pa.Table:
+    reasons = [{"index": index, "reason": why} for index, why in assignment.reasons.items()]
+    return _table(
         {
-            "assignor": pa.repeat(pa.scalar(name), problem.partition_total),
-            "topic": _named(problem.topic_of, problem.topics),
-            "partition": pa.array(numbers.astype(np.int32)),
-            "previous_member": _named(problem.owner, problem.members),
-            "member": _named(assignment.owner, problem.members),
-            "weight": pa.array(problem.weights.astype(np.float64)),
-            "reason": _named(reason, texts),
+            "assignor": name,
+            **_figures(assignment),
+            "outcome": assignment.outcome,
+            **layout,
+            "owner": assignment.owner,
+            "reasons": reasons,
         }
     )
 
 
-def _named(numbers: npt.NDArray[np.int32], names: Sequence[str]) -> pa.Array:
-    """Return the names of numbers; null for negative numbers."""
-    indices = pa.array(numbers, mask=numbers < 0)
-    return pa.DictionaryArray.from_arrays(indices, pa.array(names, pa.string())).cast(pa.string())
+def _laid_out(problem: Problem) -> dict[str, Any]:
+    return {
+        "topics": problem.topics,
+        "partition_counts": problem.partition_counts,
+        "members": problem.members,
+        "weights": problem.weights,
+    }
+
+
+def _figures(assignment: Assignment) -> dict[str, Any]:
+    return measure(assignment.problem, assignment).as_dict()
+
+
+def _table(row: Mapping[str, Any]) -> pa.Table:
+    """Return one row; arrays go in whole, not value by value."""
+    return pa.table(
+        {name: pa.array([value], CANDIDATES.field(name).type) for name, value in row.items()}
+    )

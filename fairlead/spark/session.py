@@ -17,6 +17,8 @@ _DEFAULTS: Final = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     # Times as Parquet and Arrow both know them, with their zone; Spark's default is a legacy.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # Groups stay in the tasks they were dealt out to (`candidates`).
+    "spark.sql.requireAllClusterKeysForCoPartition": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -25,8 +27,8 @@ _LOCAL_DEFAULTS: Final = {
     "spark.log.level": "ERROR",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
-    # A task a core: with 200, Spark's default, small groups would wait for empty tasks.
-    "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),
+    # A few tasks a core, so that cores end together; Spark's default, 200, is for clusters.
+    "spark.sql.shuffle.partitions": str(4 * (os.cpu_count() or 1)),
 }
 
 

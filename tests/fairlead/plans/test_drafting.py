@@ -7,13 +7,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from assignors.moves import MOVED, PLACED
 from fairlead.kafka.snapshot import GROUPS, MEMBERS
 from fairlead.plans.drafting import SnapshotTables, decisions, ownership
 from fairlead.policy import Policy
-from fairlead.spark.planning import OBSERVED, plan_group
+from fairlead.spark.planning import CANDIDATES, OBSERVED, plan_group
 from fairlead.store.records import NoPlan, PlanDraft
 from tests.fairlead.plans.plans import DAY
 
+FLAGSHIP = "sticky-lag-aware"
 POLICY = Policy(assignors=("lag-aware", "range"))
 SNAPSHOT = {"snapshot_id": "s1", "group": "orders"}
 
@@ -56,15 +58,12 @@ def snapshot(
             "arrival_rate": pa.nulls(len(lags), pa.float64()),
         }
     )
-    rows = plan_group(roster, loads)
-    summary = pc.is_null(rows["partition"])
     return SnapshotTables(
         "s1",
         DAY,
         groups=pa.Table.from_pylist([group], GROUPS),
         members=pa.Table.from_pylist(members, MEMBERS),
-        candidates=rows.filter(summary),
-        candidate_partitions=rows.filter(pc.invert(summary)),
+        candidates=plan_group(roster, loads),
     )
 
 
@@ -89,9 +88,62 @@ def test_draft_holds_the_chosen_candidate_and_what_it_changes() -> None:
     assert draft.weights["t"].tolist() == [100.0, 60.0, 50.0]
     (move,) = draft.moves.to_pylist()
     assert (move["partition"], move["previous_member"], move["member"]) == (1, "a", "b")
+    assert (move["weight"], move["reason"]) == (60.0, MOVED)
     assert draft.observed is not None
     assert (draft.observed["lag_max"], draft.predicted["lag_max"]) == (160, 110)
     assert {candidate.assignor for candidate in draft.candidates} == set(POLICY.assignors)
+
+
+def test_reasons_of_an_assignor_stand_beside_its_moves() -> None:
+    """What the assignor says of a partition comes before what can be told of any."""
+    draft = decide(
+        snapshot([member("a", [0, 1]), member("b", [])], [100, 60, 50], assignors=(FLAGSHIP,)),
+        Policy(assignors=(FLAGSHIP,)),
+    )
+    assert isinstance(draft, PlanDraft)
+    reasons = {row["partition"]: row["reason"] for row in draft.moves.to_pylist()}
+    assert reasons.keys() == {1, 2}
+    assert reasons[2].startswith("had no owner")
+    assert not {MOVED, PLACED} & set(reasons.values())
+
+
+def test_shares_of_several_topics_are_cut_where_topics_end() -> None:
+    """Empty topics between others take no place in the arrays."""
+    layout = {
+        "assignor": OBSERVED,
+        "topics": ["a", "b", "c"],
+        "partition_counts": [2, 0, 2],
+        "members": ["x", "y"],
+        "weights": [1, 2, 3, 4],
+        "owner": [0, 0, 1, -1],
+        "lag_max": 7,
+    }
+    chosen = {"assignor": "range", "owner": [1, 0, 1, 0], "reasons": [], "lag_max": 6} | {
+        "moved": 1,
+        "placed": 1,
+    }
+    tables = SnapshotTables(
+        "s1",
+        DAY,
+        groups=pa.Table.from_pylist([SNAPSHOT], GROUPS),
+        members=pa.Table.from_pylist([member(name, [], ("a", "b", "c")) for name in "xy"], MEMBERS),
+        candidates=pa.Table.from_pylist([SNAPSHOT | layout, SNAPSHOT | chosen], CANDIDATES),
+    )
+    draft = decide(tables)
+    assert isinstance(draft, PlanDraft)
+    assert {
+        name: {topic: numbers.tolist() for topic, numbers in share.partitions.items()}
+        for name, share in draft.members.items()
+    } == {"x": {"a": [1], "c": [1]}, "y": {"a": [0], "c": [0]}}
+    assert {topic: weights.tolist() for topic, weights in draft.weights.items()} == {
+        "a": [1.0, 2.0],
+        "b": [],
+        "c": [3.0, 4.0],
+    }
+    assert [(row["topic"], row["partition"], row["reason"]) for row in draft.moves.to_pylist()] == [
+        ("a", 0, MOVED),
+        ("c", 1, PLACED),
+    ]
 
 
 def test_member_without_a_partition_is_in_the_plan() -> None:
@@ -155,11 +207,7 @@ def test_missing_lag_of_a_partition_has_failed_the_group() -> None:
     broken = tables.candidates.filter(pc.equal(tables.candidates["assignor"], OBSERVED))
     index = broken.schema.get_field_index("error")
     broken = broken.set_column(index, "error", pa.array(["topic t: the lag is not known"]))
-    decision = decide(
-        SnapshotTables(
-            "s1", DAY, tables.groups, tables.members, broken, tables.candidate_partitions[:0]
-        )
-    )
+    decision = decide(SnapshotTables("s1", DAY, tables.groups, tables.members, broken))
     assert (decision.outcome, decision.reason) == ("failed", "topic t: the lag is not known")
 
 
@@ -175,7 +223,6 @@ def test_groups_are_decided_one_by_one_in_order() -> None:
         groups=pa.concat_tables([one.groups, failed]),
         members=one.members,
         candidates=one.candidates,
-        candidate_partitions=one.candidate_partitions,
     )
     found = [(decision.group, decision.outcome) for decision in decisions(tables, [POLICY], DAY)]
     assert found == [("a-failed", "failed"), ("orders", "plan")]

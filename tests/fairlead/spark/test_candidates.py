@@ -6,11 +6,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
 
 from fairlead.kafka.snapshot import GROUPS, MEMBERS
 from fairlead.policy import Policy
 from fairlead.spark.candidates import candidate_plans
-from fairlead.spark.planning import PARTITIONS, SUMMARY
+from fairlead.spark.planning import CANDIDATES
 
 pytestmark = pytest.mark.spark
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -56,12 +57,9 @@ def test_each_group_is_planned_by_its_policy_and_fails_alone(
         ("good-1", "empty", "holes", "bad"), Policy(assignors=("lag-aware", "roundrobin"))
     ) | {"good-2": Policy(assignors=("range",))}
     candidates = candidate_plans(*tables, policies)
-    summary = [row.asDict() for row in candidates.summary.collect()]
-    partitions = [row.asDict() for row in candidates.partitions.collect()]
-    candidates.release()
+    assert candidates.columns == CANDIDATES.names
+    summary = [row.asDict() for row in candidates.collect()]
 
-    assert candidates.summary.columns == SUMMARY.names
-    assert candidates.partitions.columns == PARTITIONS.names
     assert {row["snapshot_id"] for row in summary} == {"s"}
     assert sorted((row["group"], row["assignor"]) for row in summary) == [
         ("bad", "observed"),
@@ -78,8 +76,30 @@ def test_each_group_is_planned_by_its_policy_and_fails_alone(
     assert errors["bad"] == "why"
     placed = {(row["group"], row["assignor"]): row["placed"] for row in summary}
     assert placed["good-2", "range"] == 3
-    assert sorted({(row["group"], row["assignor"]) for row in partitions}) == [
+    assert sorted((row["group"], row["assignor"]) for row in summary if row["owner"]) == [
         ("good-1", "lag-aware"),
+        ("good-1", "observed"),
         ("good-1", "roundrobin"),
+        ("good-2", "observed"),
         ("good-2", "range"),
     ]
+
+
+def test_groups_stay_in_the_tasks_they_were_dealt_out_to(
+    tables: tuple[DataFrame, DataFrame, DataFrame],
+) -> None:
+    """Nothing shuffles them anew: there are as many as were dealt, the giant's is the last."""
+    policies = dict.fromkeys(("good-1", "good-2", "empty", "holes", "bad"), Policy())
+    lag, members, groups = tables
+    big = lag.where("group = 'good-1'").selectExpr("*", "explode(sequence(0, 9)) AS tens")
+    grown = big.selectExpr(
+        "group", "topic", "(partition + 3 * tens) AS partition", "lag", "arrival_rate"
+    )
+    candidates = candidate_plans(
+        lag.where("group != 'good-1'").unionByName(grown), members, groups, policies
+    )
+    by_task = candidates.withColumn("task", sf.spark_partition_id()).select("task", "group")
+    found = {row["group"]: row["task"] for row in by_task.distinct().collect()}
+    assert found.pop("good-1") == 2
+    assert sorted(found) == ["bad", "empty", "good-2", "holes"]
+    assert set(found.values()) == {0, 1}

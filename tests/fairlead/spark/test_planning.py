@@ -7,8 +7,7 @@ import pytest
 
 from assignors import registry
 from assignors.assignment import Assignment
-from assignors.moves import MOVED, PLACED
-from fairlead.spark.planning import OBSERVED, PLANNED, plan_group
+from fairlead.spark.planning import CANDIDATES, OBSERVED, plan_group
 
 MEMBER: dict[str, Any] = {
     "snapshot_id": "s",
@@ -68,14 +67,13 @@ def loads(**lags: list[int]) -> pa.Table:
     return pa.Table.from_pylist(rows[::-1], LOADS)
 
 
-def planned(roster: pa.Table, loads: pa.Table) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return assignor to its summary, and the partition rows."""
+def planned(roster: pa.Table, loads: pa.Table) -> dict[str, dict[str, Any]]:
+    """Return assignor to its row."""
     table = plan_group(roster, loads)
-    assert table.schema == PLANNED
+    assert table.schema == CANDIDATES
     rows = table.to_pylist()
     assert {(row["snapshot_id"], row["group"]) for row in rows} <= {("s", "g")}
-    summaries = {row["assignor"]: row for row in rows if row["partition"] is None}
-    return summaries, [row for row in rows if row["partition"] is not None]
+    return {row["assignor"]: row for row in rows}
 
 
 ONE_OWNS_ALL = {"a": (["t"], [("t", 0), ("t", 1)]), "b": (["t"], [])}
@@ -83,34 +81,28 @@ ONE_OWNS_ALL = {"a": (["t"], [("t", 0), ("t", 1)]), "b": (["t"], [])}
 
 def test_every_assignor_is_measured_beside_the_observed_assignment() -> None:
     """The example of KAFKA-5337: what is now, and what each assignor would make of it."""
-    summaries, partitions = planned(roster(ONE_OWNS_ALL), loads(t=[100, 60, 50]))
+    found = planned(roster(ONE_OWNS_ALL), loads(t=[100, 60, 50]))
 
-    assert list(summaries) == [OBSERVED, "lag-aware", "range"]
-    assert [row["lag_max"] for row in summaries.values()] == [160, 110, 160]
-    aware = [row for row in partitions if row["assignor"] == "lag-aware"]
-    assert [
-        (row["partition"], row["previous_member"], row["member"], row["weight"], row["reason"])
-        for row in aware
-    ] == [
-        (0, "a", "a", 100.0, None),
-        (1, "a", "b", 60.0, MOVED),
-        (2, None, "b", 50.0, PLACED),
-    ]
-    assert len(partitions) == 6
+    assert list(found) == [OBSERVED, "lag-aware", "range"]
+    assert [row["lag_max"] for row in found.values()] == [160, 110, 160]
+    assert [row["owner"] for row in found.values()] == [[0, 0, -1], [0, 1, 1], [0, 0, 1]]
+    layout = ("topics", "partition_counts", "members", "weights")
+    assert [found[OBSERVED][name] for name in layout] == [["t"], [3], ["a", "b"], [100, 60, 50]]
+    assert [found["range"][name] for name in layout] == [None] * 4
 
 
 def test_only_what_members_read_is_planned() -> None:
     """Topics with commits but without subscribers do not enter the problem."""
-    _, partitions = planned(roster({"a": (["t"], [])}), loads(t=[1], left=[5, 5]))
-    assert {row["topic"] for row in partitions} == {"t"}
+    found = planned(roster({"a": (["t"], [])}), loads(t=[1], left=[5, 5]))
+    assert found[OBSERVED]["topics"] == ["t"]
 
 
 def test_claims_on_what_is_gone_are_dropped() -> None:
     """A member that still owns a deleted topic or a vanished partition can be planned."""
     members = {"a": (["t", "gone"], [("t", 0), ("t", 9), ("gone", 0)])}
-    summaries, partitions = planned(roster(members), loads(t=[1]))
-    assert summaries["range"]["kept"] == 1
-    assert [row["previous_member"] for row in partitions] == ["a", "a"]
+    found = planned(roster(members), loads(t=[1]))
+    assert found["range"]["kept"] == 1
+    assert found[OBSERVED]["owner"] == [0]
 
 
 @pytest.mark.parametrize(
@@ -123,33 +115,34 @@ def test_claims_on_what_is_gone_are_dropped() -> None:
 )
 def test_nothing_to_plan_is_an_outcome(members: dict[str, Any], outcome: str) -> None:
     """Without members or partitions there are no candidates, and that is no error."""
-    summaries, partitions = planned(roster(members), loads(t=[1]))
-    assert list(summaries) == [OBSERVED]
-    assert (summaries[OBSERVED]["outcome"], summaries[OBSERVED]["error"]) == (outcome, None)
-    assert summaries[OBSERVED]["lag_max"] == 0
-    assert partitions == []
+    found = planned(roster(members), loads(t=[1]))
+    assert list(found) == [OBSERVED]
+    assert (found[OBSERVED]["outcome"], found[OBSERVED]["error"]) == (outcome, None)
+    assert found[OBSERVED]["lag_max"] == 0
+    assert found[OBSERVED]["owner"] is None
 
 
 def test_a_group_with_an_error_is_not_planned() -> None:
     """What the snapshot says is passed on, without figures."""
-    summaries, partitions = planned(roster(ONE_OWNS_ALL, error="rebalancing"), loads(t=[1]))
-    assert [(row["error"], row["lag_max"]) for row in summaries.values()] == [("rebalancing", None)]
-    assert partitions == []
+    found = planned(roster(ONE_OWNS_ALL, error="rebalancing"), loads(t=[1]))
+    assert [(row["error"], row["lag_max"], row["owner"]) for row in found.values()] == [
+        ("rebalancing", None, None)
+    ]
 
 
 def test_a_missing_partition_is_an_error() -> None:
     """Where the lag of a partition is unknown, its topic is not planned as if it were shorter."""
-    summaries, _ = planned(roster(ONE_OWNS_ALL), loads(t=[1, 2, 3]).slice(0, 2))
-    assert "topic t: the lag of some partition is not known" in summaries[OBSERVED]["error"]
+    found = planned(roster(ONE_OWNS_ALL), loads(t=[1, 2, 3]).slice(0, 2))
+    assert "topic t: the lag of some partition is not known" in found[OBSERVED]["error"]
 
 
 def test_an_unknown_assignor_or_option_fails_alone() -> None:
     """A policy's mistake is an error of that candidate; the others are there."""
     more = {"assignors": ["nonsense", "lag-aware", "range"], "options": '{"range": {"x": 1}}'}
-    summaries, partitions = planned(roster(ONE_OWNS_ALL, **more), loads(t=[1, 2]))
-    assert "'nonsense'" in summaries["nonsense"]["error"]
-    assert "options.x" in summaries["range"]["error"]
-    assert {row["assignor"] for row in partitions} == {"lag-aware"}
+    found = planned(roster(ONE_OWNS_ALL, **more), loads(t=[1, 2]))
+    assert "'nonsense'" in found["nonsense"]["error"]
+    assert "options.x" in found["range"]["error"]
+    assert [name for name, row in found.items() if row["owner"]] == [OBSERVED, "lag-aware"]
 
 
 def test_an_assignor_that_raises_or_errs_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,10 +158,10 @@ def test_an_assignor_that_raises_or_errs_fails_alone(monkeypatch: pytest.MonkeyP
         registry, "ASSIGNORS", {**registry.ASSIGNORS, "broken": broken, "careless": careless}
     )
     more = {"assignors": ["broken", "careless", "range"]}
-    summaries, partitions = planned(roster(ONE_OWNS_ALL, **more), loads(t=[1, 2, 3]))
-    assert "RuntimeError('broken by t')" in summaries["broken"]["error"]
-    assert "have no owner: t-2" in summaries["careless"]["error"]
-    assert {row["assignor"] for row in partitions} == {"range"}
+    found = planned(roster(ONE_OWNS_ALL, **more), loads(t=[1, 2, 3]))
+    assert "RuntimeError('broken by t')" in found["broken"]["error"]
+    assert "have no owner: t-2" in found["careless"]["error"]
+    assert [name for name, row in found.items() if row["owner"]] == [OBSERVED, "range"]
 
 
 def test_an_assignors_own_reasons_and_outcome_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,9 +173,12 @@ def test_an_assignors_own_reasons_and_outcome_are_kept(monkeypatch: pytest.Monke
         return Assignment(problem, owner, outcome="done", reasons={0: "because", 1: "not moved"})
 
     monkeypatch.setattr(registry, "ASSIGNORS", {"talkative": talkative})
-    summaries, partitions = planned(roster(ONE_OWNS_ALL, assignors=["talkative"]), loads(t=[1, 2]))
-    assert summaries["talkative"]["outcome"] == "done"
-    assert [row["reason"] for row in partitions] == ["because", None]
+    found = planned(roster(ONE_OWNS_ALL, assignors=["talkative"]), loads(t=[1, 2]))
+    assert found["talkative"]["outcome"] == "done"
+    assert found["talkative"]["reasons"] == [
+        {"index": 0, "reason": "because"},
+        {"index": 1, "reason": "not moved"},
+    ]
 
 
 def test_assignors_know_the_arrival_rates(monkeypatch: pytest.MonkeyPatch) -> None:
