@@ -18,9 +18,11 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_show_locals=False,  # a local may hold a secret
 )
-app.command("assign")(assign.assign)
-app.command("partition")(assign.partition)
-app.command("backtest")(backtest.backtest)
+app.command("assign", epilog=epilog("assign < problems.jsonl"))(assign.assign)
+app.command("partition", epilog=epilog("partition < keys.jsonl"))(assign.partition)
+app.command("backtest", epilog=epilog("backtest orders --since 2026-01-05 --output orders.svg"))(
+    backtest.backtest
+)
 app.command("groups", epilog=epilog("groups", "groups --json"))(groups.groups)
 app.command(
     "lag", epilog=epilog("lag orders --limit 10", "lag orders --by-member --at 2026-01-06T09:30")
@@ -34,7 +36,7 @@ app.add_typer(sandbox.app, name="sandbox")
 app.add_typer(db.app, name="db")
 
 
-@app.command()
+@app.command(epilog=epilog("demo"))
 def demo() -> None:
     """Run the whole job on embedded services: skewed lag, a plan, its adoption, two drains."""
     from rich.console import Console
@@ -45,7 +47,7 @@ def demo() -> None:
     run_demo(load_settings().state_dir.absolute(), Console())
 
 
-@app.command()
+@app.command(epilog=epilog("dev"))
 def dev() -> None:
     """Start embedded services, a demo cluster under load, and the Dagster UI; Ctrl-C ends all."""
     from rich.console import Console

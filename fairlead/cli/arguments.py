@@ -13,6 +13,8 @@ import typer
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
+#: Postgres's largest integer.
+_LAST_VERSION: Final = 2**31 - 1
 #: A shell that completes does not wait longer, nor show more.
 _COMPLETION_TIMEOUT_S: Final = 2
 _COMPLETIONS: Final = 100
@@ -83,7 +85,15 @@ def complete_version(ctx: typer.Context, incomplete: str) -> list[str]:
     return [version for version in versions if version.startswith(incomplete)]
 
 
-def _moment(text: str) -> datetime:
+def complete_state(incomplete: str) -> list[str]:
+    """Return the states of a plan whose names begin so."""
+    from fairlead.store.models import STATES
+
+    return [state for state in STATES if state.startswith(incomplete)]
+
+
+def parse_moment(text: str) -> datetime:
+    """Read a moment that was typed: UTC where it has no zone."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
@@ -99,7 +109,16 @@ def _said(reason: str) -> str:
 
 Group = Annotated[str, typer.Argument(help="The consumer group.", autocompletion=complete_group)]
 Version = Annotated[
-    int, typer.Argument(help="Of the group's plan.", min=1, autocompletion=complete_version)
+    int,
+    typer.Argument(
+        help="Of the group's plan.", min=1, max=_LAST_VERSION, autocompletion=complete_version
+    ),
+]
+NewestVersion = Annotated[
+    int | None,
+    typer.Argument(
+        help="Default: the newest.", min=1, max=_LAST_VERSION, autocompletion=complete_version
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Write one JSON document.")]
 Reason = Annotated[
@@ -110,13 +129,15 @@ Limit = Annotated[int, typer.Option(help="Show so many at most, the newest.", mi
 Since = Annotated[
     datetime | None,
     typer.Option(
-        parser=_moment, metavar="TIME", help="From then on: ISO 8601, UTC where it has no zone."
+        parser=parse_moment,
+        metavar="TIME",
+        help="From then on: ISO 8601, UTC where it has no zone.",
     ),
 ]
 At = Annotated[
     datetime | None,
     typer.Option(
-        parser=_moment,
+        parser=parse_moment,
         metavar="TIME",
         help="As of then: the last snapshot until this moment. Default: the newest.",
     ),

@@ -4,20 +4,14 @@ Belongs here: the command's arguments, and where its answer goes. Does not: repl
 condensing (`fairlead.backtest`).
 """
 
-import json
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-
-def _moment(text: str) -> datetime:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise typer.BadParameter(f"{text!r} is no ISO 8601 date or time") from error
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+from fairlead.cli.arguments import Group, parse_moment
+from fairlead.cli.output import print_json, print_rich
 
 
 def _plot_file(path: Path | None) -> Path | None:
@@ -33,12 +27,12 @@ def _plot_file(path: Path | None) -> Path | None:
 
 
 def backtest(
-    group: Annotated[str, typer.Argument(help="The consumer group.")],
+    group: Group,
     *,
     since: Annotated[
         datetime | None,
         typer.Option(
-            parser=_moment,
+            parser=parse_moment,
             metavar="TIME",
             help="From this moment on: ISO 8601, UTC where it has no zone. Default: the first "
             "snapshot there is.",
@@ -47,7 +41,9 @@ def backtest(
     until: Annotated[
         datetime | None,
         typer.Option(
-            parser=_moment, metavar="TIME", help="Before this moment. Default: the newest snapshot."
+            parser=parse_moment,
+            metavar="TIME",
+            help="Before this moment. Default: the newest snapshot.",
         ),
     ] = None,
     assignor: Annotated[
@@ -66,11 +62,7 @@ def backtest(
 
     Loads are those of the recorded lag, as if it had been the same under each. The figures over
     the lower bound say how far the heaviest member lay above what is possible: 1 is perfect.
-
-    Example: fairlead backtest orders --since 2026-01-05 --output orders.svg
     """
-    from rich.console import Console
-
     from fairlead.backtest.plot import draw
     from fairlead.backtest.report import Report
     from fairlead.backtest.spark import backtest as replay_all
@@ -87,9 +79,9 @@ def backtest(
     recorded = find_snapshots(spark, warehouse, group, since=since, until=until)
     report = Report.of(group, replay_all(spark, warehouse, recorded, policy, assignor or ()))
     if as_json:
-        typer.echo(json.dumps(report.as_dict()))
+        print_json(report.as_dict())
     else:
-        Console().print(report.table())
+        print_rich(report.table())
         for reason, count in report.skipped.items():
             typer.echo(f"skipped {count:,} snapshots: {reason}", err=True)
     if output is not None:

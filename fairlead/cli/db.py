@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from fairlead.cli.output import epilog
+
 app = typer.Typer(
     help="The schema and the size of the database that postgres.url names (fairlead.toml, "
     "FAIRLEAD_*).",
@@ -16,7 +18,7 @@ app = typer.Typer(
 )
 
 
-@app.command()
+@app.command(epilog=epilog("db upgrade"))
 def upgrade(
     revision: Annotated[str, typer.Argument(help="Where to go: the newest by default.")] = "head",
 ) -> None:
@@ -30,7 +32,7 @@ def upgrade(
     typer.echo(f"{after}, as before" if after == before else f"{before or 'empty'} -> {after}")
 
 
-@app.command()
+@app.command(epilog=epilog("db current"))
 def current() -> None:
     """Print the revision the database is at; the exit code is 1 where it is not the newest."""
     from fairlead.store import migrate
@@ -42,7 +44,7 @@ def current() -> None:
     typer.echo(revision)
 
 
-@app.command()
+@app.command(epilog=epilog("db check"))
 def check() -> None:
     """Check that the database, the migrations and the code agree; the exit code is 1 if not."""
     from fairlead.store import migrate
@@ -51,9 +53,7 @@ def check() -> None:
     typer.echo("the database is what this version expects")
 
 
-@app.command(
-    epilog="For example: fairlead db prune --dry-run; fairlead db prune --older-than 2026-01-31"
-)
+@app.command(epilog=epilog("db prune --dry-run", "db prune --older-than 2026-01-31"))
 def prune(
     older_than: Annotated[
         datetime | None,

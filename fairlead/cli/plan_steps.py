@@ -7,12 +7,15 @@ steps themselves (`fairlead.store`, `fairlead.plans`).
 import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fairlead.cli.arguments import Group, Json, Reason, Version, Yes, opened_engine
 from fairlead.cli.output import as_text, epilog, print_json, print_table
+
+if TYPE_CHECKING:
+    from fairlead.settings import KafkaSettings
 
 app = typer.Typer()
 
@@ -85,11 +88,10 @@ def publish(group: Group, *, as_json: Json = False) -> None:
     from fairlead.kafka.gateway import KafkaGateway
     from fairlead.kafka.plan_topic import PlanTopic
     from fairlead.plans.publication import publish as publish_plan
-    from fairlead.settings import load_settings
     from fairlead.store import PlanStore
     from fairlead.store.reading import read_plans
 
-    kafka = load_settings().kafka
+    kafka = _kafka()
     key = kafka.signing_key
     with opened_engine() as engine:
         if not read_plans(engine, group, state="approved", limit=1):
@@ -143,7 +145,7 @@ def rollback(
     with opened_engine() as engine:
         print_plan(read_plan(engine, group, version), stderr=as_json)
         _ask(f"Propose what version {version} of {group} gave again?", yes=yes)
-        with KafkaGateway(settings.kafka) as gateway:
+        with KafkaGateway(_kafka()) as gateway:
             done = roll_back(
                 PlanStore(engine),
                 group,
@@ -174,11 +176,10 @@ def retire(group: Group, *, reason: Reason, yes: Yes = False, as_json: Json = Fa
     from fairlead.errors import PlanStateError
     from fairlead.kafka.plan_topic import PlanTopic
     from fairlead.plans.retirement import retire as retire_plan
-    from fairlead.settings import load_settings
     from fairlead.store import PlanStore
     from fairlead.store.reading import read_plans
 
-    kafka = load_settings().kafka
+    kafka = _kafka()
     with opened_engine() as engine:
         published = read_plans(engine, group, state="published", limit=1)
         if not published:
@@ -240,6 +241,17 @@ def _require_proposed(plan: Mapping[str, Any], becomes: str) -> None:
             f"group {plan['group']}: version {plan['version']} is {plan['state']}: it cannot "
             f"become {becomes}"
         )
+
+
+def _kafka() -> "KafkaSettings":
+    """Return how to reach Kafka, without librdkafka's own log: an error of ours is one line."""
+    from pydantic import SecretStr
+
+    from fairlead.settings import load_settings
+
+    kafka = load_settings().kafka
+    quiet = {"log_level": SecretStr("2"), **kafka.properties}
+    return kafka.model_copy(update={"properties": quiet})
 
 
 def _ask(question: str, *, yes: bool) -> None:

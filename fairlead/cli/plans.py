@@ -13,9 +13,10 @@ from fairlead.cli.arguments import (
     Group,
     Json,
     Limit,
+    NewestVersion,
     Version,
     complete_group,
-    complete_version,
+    complete_state,
     opened_engine,
 )
 from fairlead.cli.output import epilog, print_json, print_table
@@ -56,6 +57,7 @@ def list_plans(
         typer.Option(
             help="proposed, approved, published, superseded, rejected, expired, stale or retired.",
             callback=plan_steps.known_state,
+            autocompletion=complete_state,
         ),
     ] = None,
     limit: Limit = 50,
@@ -75,10 +77,7 @@ def list_plans(
 @app.command(epilog=epilog("plans show orders", "plans show orders 7 --json"))
 def show(
     group: Group,
-    version: Annotated[
-        int | None,
-        typer.Argument(help="Default: the newest.", min=1, autocompletion=complete_version),
-    ] = None,
+    version: NewestVersion = None,
     *,
     as_json: Json = False,
 ) -> None:

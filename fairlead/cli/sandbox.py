@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fairlead.cli.output import epilog
+
 if TYPE_CHECKING:
     from fairlead.sandbox import Sandbox
 
@@ -19,7 +21,7 @@ app = typer.Typer(
 )
 
 
-@app.command()
+@app.command(epilog=epilog("sandbox up"))
 def up() -> None:
     """Start Kafka and Postgres, and leave them running until `fairlead sandbox down`."""
     services = _sandbox().start()
@@ -27,13 +29,13 @@ def up() -> None:
         typer.echo(f"export {name}='{value}'")
 
 
-@app.command()
+@app.command(epilog=epilog("sandbox down"))
 def down() -> None:
     """Stop Kafka and Postgres, whoever started them. Their data stay."""
     _sandbox().stop()
 
 
-@app.command()
+@app.command(epilog=epilog("sandbox status"))
 def status() -> None:
     """Show where Kafka and Postgres are reached; the exit code is 1 when they do not run."""
     services = _sandbox().running()
@@ -44,7 +46,10 @@ def status() -> None:
     typer.echo(f"Postgres  {services.postgres_url}")
 
 
-@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+@app.command(
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+    epilog=epilog("sandbox psql", "sandbox psql -- -c 'SELECT * FROM plan_history'"),
+)
 def psql(
     arguments: Annotated[list[str] | None, typer.Argument(help="Passed on to psql.")] = None,
 ) -> None:

@@ -162,7 +162,7 @@ class PlanTopic:
             producer.flush(self._timeout_s + GRACE_S)
             return delivered.result(0)
         except KafkaException as error:
-            raise self._failure(error, f"refuses the plan of group {group}") from error
+            raise self._failure(error, f"did not take the record of group {group}") from error
         except TimeoutError as error:
             raise KafkaUnavailableError(
                 f"Topic {self.name} did not acknowledge the plan of group {group} in time"

@@ -34,12 +34,15 @@ def upgrade(url: str, revision: str = "head") -> None:
     Raises
     ------
     ConfigurationError
-        This is no checkout of Fairlead, so that there are no migrations.
+        This is no checkout of Fairlead, so that there are no migrations; or none of this name.
     StoreUnavailableError
         The database does not answer.
     """
-    with store_errors(create_store_engine(url).url):
-        command.upgrade(_config(url), revision)
+    try:
+        with store_errors(create_store_engine(url).url):
+            command.upgrade(_config(url), revision)
+    except CommandError as error:
+        raise ConfigurationError(str(error)) from error
 
 
 def downgrade(url: str, revision: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.cli import app
+from fairlead.cli import app, plan_steps
 
 FAIRLEAD = Path(sys.executable).with_name("fairlead")
 COMMANDS = ["assign", "partition", "sandbox", "db", "demo", "dev"]
@@ -55,6 +55,19 @@ def test_every_command_explains_itself() -> None:
     assert silent == []
 
 
+def test_every_command_shows_examples() -> None:
+    """Help ends with what to type, and what the exit codes mean."""
+    groups = {group.name: group.typer_instance for group in app.registered_groups}
+    without = [
+        command.name or str(command.callback)
+        for typer_app in (app, plan_steps.app, *groups.values())
+        if typer_app is not None
+        for command in typer_app.registered_commands
+        if not (command.epilog or "").startswith("Examples:")
+    ]
+    assert without == []
+
+
 def test_unknown_command_is_a_usage_error(tmp_path: Path) -> None:
     """Exit code 2, as Click has it."""
     result = fairlead("nonsense", directory=tmp_path)
@@ -72,8 +85,13 @@ def test_unknown_command_is_a_usage_error(tmp_path: Path) -> None:
             {"FAIRLEAD_POSTGRES__URL": "mysql://root:secret@localhost/x"},
             "postgres.url is a mysql URL",
         ),
+        (
+            ["plans", "list"],
+            {"FAIRLEAD_POSTGRES__URL": "postgresql://kim:secret@localhost:1/x"},
+            "Is it running, and is postgres.url",
+        ),
     ],
-    ids=["unknown setting", "missing file", "wrong database"],
+    ids=["unknown setting", "missing file", "wrong database", "no database"],
 )
 def test_error_of_ours_is_one_line_and_exit_code_1(
     tmp_path: Path, arguments: list[str], settings: dict[str, str], message: str

@@ -1,6 +1,10 @@
 """`fairlead plans`, `groups`, `lag`, `history`, `policy`: answers for programs, and exit codes."""
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +14,8 @@ from fairlead.cli import app
 from fairlead.cli.arguments import complete_group
 from fairlead.errors import ConfigurationError, GroupError, PlanStateError, TamperedPlanError
 from tests.docs.scenario import store_week
+
+FAIRLEAD = Path(sys.executable).with_name("fairlead")
 
 pytestmark = pytest.mark.postgres
 
@@ -64,6 +70,61 @@ def test_what_cannot_be_done_says_why(week: str, services: Any) -> None:
     empty = run(services.postgres_url, "groups")
     assert isinstance(empty.exception, ConfigurationError)
     assert run(week, "plans", "list", "--state", "nonsense").exit_code == 2
+    assert run(week, "plans", "show", "orders", f"{2**31}").exit_code == 2
+
+
+def test_without_kafka_the_answer_is_one_line(week: str) -> None:
+    """The Kafka client's own log, a line an attempt to connect, does not bury it."""
+    surroundings = {
+        "FAIRLEAD_POSTGRES__URL": week,
+        "FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS": "localhost:1",
+        "FAIRLEAD_KAFKA__REQUEST_TIMEOUT_S": "1",
+    }
+    for step, said in (
+        (["rollback", "orders", "1"], "Kafka does not answer"),
+        (["retire", "orders"], "Topic fairlead.plans did not take the record of group orders"),
+    ):
+        done = subprocess.run(
+            [FAIRLEAD, "plans", *step, "--reason", "x", "--yes"],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, **surroundings},
+            timeout=60,
+        )
+        assert done.returncode == 1
+        (line,) = done.stderr.splitlines()
+        assert line.startswith(f"fairlead: {said}")
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("fairlead lag o", ["orders"]),
+        ("fairlead plans diff orders 1 ", ["3", "2", "1"]),
+        ("fairlead plans list --state s", ["superseded", "stale"]),
+    ],
+)
+def test_a_shell_offers_groups_versions_and_states(
+    week: str, typed: str, offered: list[str]
+) -> None:
+    """As bash asks the installed command, whatever stands before."""
+    words = typed.split(" ")
+    asked = {
+        "FAIRLEAD_POSTGRES__URL": week,
+        "_FAIRLEAD_COMPLETE": "complete_bash",
+        "COMP_WORDS": typed,
+        "COMP_CWORD": str(len(words) - 1),
+    }
+    done = subprocess.run(
+        [FAIRLEAD],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, **asked},
+        timeout=60,
+    )
+    assert (done.stdout.split(), done.stderr) == (offered, "")
 
 
 def test_a_shell_completes_groups_and_is_silent_without_a_database(
