@@ -16,7 +16,7 @@ from fairlead.plans.as_problem import Ownership, planned
 from fairlead.plans.choice import improvement
 from fairlead.plans.consumers import changes
 from fairlead.plans.drafting import SnapshotTables, decisions, ownership
-from fairlead.plans.proposal import Outcome, carry_out
+from fairlead.plans.proposal import Look, Outcome, carry_out
 from fairlead.plans.renewal import renew
 from fairlead.policy import Policy, policy_for
 from fairlead.spark.recent import Recent
@@ -44,20 +44,21 @@ def assignment_plan(
     policies = settings.get().policies
     warehouse = spark.warehouse()
     outcomes: list[Outcome] = []
-    before: dict[str, Ownership] = {}
+    members: list[pa.Table] = []
     with store.open() as plans:
         for expired_group, version in plans.expire_due(datetime.now(UTC)):
             context.log.info("Group %s: version %d has expired", expired_group, version)
         for recent in snapshots_of(context.partition_keys, warehouse, "candidates"):
             tables = _load(warehouse, recent)
             outcomes += _decide(plans, tables, _statuses(warehouse, recent), policies)
-            before |= ownership(tables.members)
+            members.append(tables.members)
         unchanged = [one.stored.group for one in outcomes if one.stored.outcome == "no change"]
         expiring = plans.expiring(unchanged, datetime.now(UTC))
         outcomes += _renew(context, plans, kafka, expiring, policies)
-    for outcome in outcomes:
+    ordered = sorted(outcomes, key=_heaviest_before, reverse=True)
+    for outcome in ordered[:ROWS]:
         context.log.info("Group %s: %s", outcome.decision.group, outcome.stored.reason)
-    return dg.MaterializeResult(metadata=_metadata(outcomes, before))
+    return dg.MaterializeResult(metadata=_metadata(ordered, pa.concat_tables(members)))
 
 
 def _load(warehouse: Warehouse, recent: Recent) -> SnapshotTables:
@@ -91,17 +92,19 @@ def _decide(
     tables: SnapshotTables,
     statuses: Mapping[str, set[str]],
     policies: Sequence[Policy],
-) -> Iterator[Outcome]:
+) -> list[Outcome]:
     """Store a decision for each group of a snapshot."""
     changed_at = plans.last_changes(tables.groups["group"].to_pylist())
-    for decision in decisions(tables, policies, datetime.now(UTC), changed_at):
-        yield carry_out(
-            plans,
+    now = datetime.now(UTC)
+    looks = [
+        Look(
             decision,
-            policy=policy_for(decision.group, policies),
-            statuses=statuses.get(decision.group, set()),
-            now=datetime.now(UTC),
+            policy_for(decision.group, policies),
+            statuses.get(decision.group, frozenset()),
         )
+        for decision in decisions(tables, policies, now, changed_at)
+    ]
+    return carry_out(plans, looks, now)
 
 
 def _renew(
@@ -128,8 +131,7 @@ def _renew(
                 yield renewed
 
 
-def _metadata(outcomes: Sequence[Outcome], before: Mapping[str, Ownership]) -> dict[str, Any]:
-    ordered = sorted(outcomes, key=_heaviest_before, reverse=True)
+def _metadata(ordered: Sequence[Outcome], members: pa.Table) -> dict[str, Any]:
     proposed = [outcome for outcome in ordered if isinstance(outcome.decision, PlanDraft)]
     metadata: dict[str, Any] = {
         "groups": shown(len(ordered)),
@@ -150,7 +152,9 @@ def _metadata(outcomes: Sequence[Outcome], before: Mapping[str, Ownership]) -> d
         ),
     }
     if proposed:
-        metadata |= _first_plan(proposed[0], before.get(proposed[0].decision.group, {}))
+        group = proposed[0].decision.group
+        owned = ownership(members.filter(pc.equal(members["group"], group)))
+        metadata |= _first_plan(proposed[0], owned.get(group, {}))
     return metadata
 
 

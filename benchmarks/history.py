@@ -46,7 +46,7 @@ FILL = (
                 'plan', encode(sha256('plan'), 'hex')
             FROM generate_series(1, {GROUPS}) g;
             INSERT INTO fairlead.plan_event (group_id, version, state, reason)
-            SELECT 'g' || g, v, 'expired', '' FROM generate_series(1, {GROUPS}) g;
+            SELECT 'g' || g, v, 'expired', 'never approved' FROM generate_series(1, {GROUPS}) g;
         END LOOP;
     END $$
     """,

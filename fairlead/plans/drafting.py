@@ -85,14 +85,20 @@ def decisions(
         if row["error"]:
             yield NoPlan(**common, outcome="failed", reason=row["error"])
             continue
-        yield _decide(
-            common,
-            policy_for(group, policies),
-            candidates.get(group, tables.candidates.slice(0, 0)),
-            members=members.get(group, subscriptions.slice(0, 0)),
-            now=now,
-            changed_at=(changed_at or {}).get(group),
-        )
+        decision: PlanDraft | NoPlan
+        try:
+            decision = _decide(
+                common,
+                policy_for(group, policies),
+                candidates.get(group, tables.candidates.slice(0, 0)),
+                members=members.get(group, subscriptions.slice(0, 0)),
+                now=now,
+                changed_at=(changed_at or {}).get(group),
+            )
+        except Exception as error:  # noqa: BLE001 - one group's data must not fail the others
+            why = f"the group cannot be decided on: {error!r}"
+            decision = NoPlan(**common, outcome="failed", reason=why)
+        yield decision
 
 
 def ownership(members: pa.Table) -> dict[str, dict[str, dict[str, list[int]]]]:

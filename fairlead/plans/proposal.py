@@ -5,7 +5,7 @@ left waiting instead. Does not: the approval's rules (`approval`), a person's ap
 (`PlanStore.approve`, SQL).
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -20,7 +20,31 @@ from fairlead.store.plans import PlanStore
 from fairlead.store.records import NoPlan, PlanDraft, StoredDecision, StoredPlan
 
 APPROVER: Final = "policy"
+#: Decisions in a transaction: few enough that nobody waits long for a group's lock.
+AT_ONCE: Final = 500
 _NOTHING: Final = ApprovalDecision(approved=False, reason="")
+
+#: What is to be stored, and the policy's answer to it.
+Weighed = tuple[PlanDraft | NoPlan, ApprovalDecision]
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a look at a group has come to, before anything is stored.
+
+    Parameters
+    ----------
+    decision
+        On a snapshot.
+    policy
+        The group's.
+    statuses
+        Those that the group's partitions have in the snapshot.
+    """
+
+    decision: PlanDraft | NoPlan
+    policy: Policy
+    statuses: Collection[str]
 
 
 @dataclass(frozen=True)
@@ -42,43 +66,43 @@ class Outcome:
     approval: ApprovalDecision
 
 
-def carry_out(
-    store: PlanStore,
-    decision: PlanDraft | NoPlan,
-    *,
-    policy: Policy,
-    statuses: Collection[str],
-    now: datetime,
-) -> Outcome:
-    """Store a decision, and approve its plan where the policy allows.
+def carry_out(store: PlanStore, looks: Sequence[Look], now: datetime) -> list[Outcome]:
+    """Store decisions, and approve plans where the policies allow; `AT_ONCE` in a transaction.
 
-    While the group still is what a version that waits was made for, that version is left alone,
-    and the decision is 'no change', where it is approved, is a rollback, or gives the very same
-    that would wait as well: people need not read anew what they have read.
+    While a group still is what a version that waits was made for, that version is left alone, and
+    the decision is 'no change', where it is approved, is a rollback, or gives the very same that
+    would wait as well: people need not read anew what they have read.
 
     Parameters
     ----------
     store
         The plan store.
-    decision
-        On a snapshot.
-    policy
-        The group's.
-    statuses
-        Those that the group's partitions have in the snapshot.
+    looks
+        At groups, at each once.
     now
         What the allowed hours are held against.
     """
-    if not isinstance(decision, PlanDraft):
-        return Outcome(decision, store.record_decision(decision), _NOTHING)
-    answer = weigh(decision, policy, statuses, now)
-    waiting = store.waiting(decision.group)
-    if waiting is not None and waiting.snapshot_id != decision.snapshot_id:  # no repeated step
-        reason = _left_alone(waiting, decision, answer)
+    outcomes: list[Outcome] = []
+    for first in range(0, len(looks), AT_ONCE):
+        some = looks[first : first + AT_ONCE]
+        drafts = [look.decision for look in some if isinstance(look.decision, PlanDraft)]
+        waiting = store.waiting(draft.group for draft in drafts)
+        weighed = [_weighed(look, waiting.get(look.decision.group), now) for look in some]
+        outcomes += propose(store, weighed)
+    return outcomes
+
+
+def _weighed(look: Look, waiting: StoredPlan | None, now: datetime) -> Weighed:
+    """Return what is to be stored of a look beside the version that waits, and the answer."""
+    draft = look.decision
+    if not isinstance(draft, PlanDraft):
+        return draft, _NOTHING
+    answer = weigh(draft, look.policy, look.statuses, now)
+    if waiting is not None and waiting.snapshot_id != draft.snapshot_id:  # no repeated step
+        reason = _left_alone(waiting, draft, answer)
         if reason:
-            declined = _declined(decision, reason)
-            return Outcome(declined, store.record_decision(declined), _NOTHING)
-    return propose(store, decision, answer)
+            return _declined(draft, reason), _NOTHING
+    return draft, answer
 
 
 def weigh(
@@ -94,18 +118,24 @@ def weigh(
     return decide(policy, facts, now)
 
 
-def propose(store: PlanStore, draft: PlanDraft, answer: ApprovalDecision) -> Outcome:
-    """Store a draft as the next version, approved if that is the policy's answer.
+def propose(store: PlanStore, weighed: Sequence[Weighed]) -> list[Outcome]:
+    """Store decisions, drafts as next versions, approved if that is the policy's answer.
 
     A version that is past approval already, because a step is repeated, keeps its state.
     """
-    stored = store.record_decision(draft)
-    plan = stored.plan
-    if plan is not None and answer.approved and plan.state == "proposed":
-        store.approve(
-            plan.group, plan.version, sha256=plan.sha256, actor=APPROVER, reason=answer.reason
-        )
-    return Outcome(draft, stored, answer)
+    stored = store.record_decisions([decision for decision, _ in weighed])
+    approved = [
+        (one.plan, answer.reason)
+        for one, (_, answer) in zip(stored, weighed, strict=True)
+        if one.plan is not None and answer.approved and one.plan.state == "proposed"
+    ]
+    if approved:
+        plans, reasons = zip(*approved, strict=True)
+        store.approve_all(plans, reasons, APPROVER)
+    return [
+        Outcome(decision, one, answer)
+        for one, (decision, answer) in zip(stored, weighed, strict=True)
+    ]
 
 
 def _left_alone(waiting: StoredPlan, draft: PlanDraft, answer: ApprovalDecision) -> str:

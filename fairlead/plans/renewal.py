@@ -52,7 +52,7 @@ def renew(
     """
     document = plan.verify()
     present = live(plan.group)
-    if store.waiting(plan.group) is not None or differences_from(document, present):
+    if store.waiting([plan.group]) or differences_from(document, present):
         return None
     lag = store.newest_lag(plan.group)
     draft = draft_again(
@@ -65,4 +65,4 @@ def renew(
         now=now,
     )
     answer = weigh(draft, policy, lag.statuses if lag else frozenset(), now)
-    return propose(store, draft, answer)
+    return propose(store, [(draft, answer)])[0]

@@ -93,6 +93,6 @@ def rollback(
     )
     draft = replace(draft, rolled_back_from=version)
     approval = weigh(draft, policy, lag.statuses if lag else frozenset(), now)
-    stored = propose(store, draft, approval).stored.plan
+    stored = propose(store, [(draft, approval)])[0].stored.plan
     assert stored is not None  # noqa: S101 - a draft is stored as a plan
     return RolledBack(store.get(group, stored.version), approval)

@@ -1,15 +1,16 @@
-"""Decisions: what one look at a group came to, in the rows of five tables.
+"""Decisions: what looks at groups came to, in the rows of five tables.
 
-Belongs here: what belongs together when a decision is stored. Does not: its transaction and the
-group's lock (`plans`).
+Belongs here: what belongs together when decisions are stored, many at once. Does not: their
+transaction and the groups' locks (`plans`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final
 from uuid import uuid4
 
-from sqlalchemy import Connection, func, select
+import pyarrow as pa
+from sqlalchemy import Connection, func, select, tuple_
 from sqlalchemy.dialects.postgresql import insert
 
 from fairlead.plans.document import content_hash
@@ -18,99 +19,133 @@ from fairlead.store.models import METRICS, Balance, CandidatePlan, Decision, Pla
 from fairlead.store.queries import close_open_plans, find_plans
 from fairlead.store.records import NoPlan, PlanDraft, StoredDecision
 
-_MOVE_COLUMNS: Final = ("topic", "partition", "previous_member", "member", "weight", "reason")
+_MOVES: Final = pa.schema(
+    {
+        "topic": pa.string(),
+        "partition": pa.int32(),
+        "previous_member": pa.string(),
+        "member": pa.string(),
+        "weight": pa.float64(),
+        "reason": pa.string(),
+    }
+)
 
 
-def propose(connection: Connection, draft: PlanDraft) -> int:
-    """Store a draft as the next version. The group is locked."""
-    versions = select(func.coalesce(func.max(Plan.version), 0) + 1, func.now())
-    version, created_at = connection.execute(versions.where(Plan.group_id == draft.group)).one()
-    close_open_plans(connection, draft.group, f"version {version} was proposed")
-    plan_id = uuid4()
-    document = draft.document(version, plan_id, created_at).to_bytes()
-    connection.execute(
-        insert(Plan),
-        {
-            "group_id": draft.group,
-            "version": version,
-            "plan_id": plan_id,
-            "assignor": draft.assignor,
-            "reason": draft.reason,
-            "snapshot_id": draft.snapshot_id,
-            "snapshot_at": draft.snapshot_at,
-            "created_at": created_at,
-            "expires_at": draft.expires_at,
-            "document": document,
-            "sha256": content_hash(document),
-            "four_eyes": draft.four_eyes,
-            "rolled_back_from": draft.rolled_back_from,
-        },
+def propose(connection: Connection, drafts: Sequence[PlanDraft]) -> dict[str, int]:
+    """Store drafts, of one group each, as next versions. The groups are locked.
+
+    Returns
+    -------
+    Group to version.
+    """
+    if not drafts:
+        return {}
+    last = select(Plan.group_id, func.max(Plan.version)).group_by(Plan.group_id)
+    taken = dict(
+        connection.execute(last.where(Plan.group_id.in_([one.group for one in drafts]))).all()
     )
-    moves = draft.moves.select([name for name in _MOVE_COLUMNS if name in draft.moves.column_names])
-    copy_rows(
+    versions = {draft.group: taken.get(draft.group, 0) + 1 for draft in drafts}
+    close_open_plans(
         connection,
-        PlanMove.__table__,
-        with_constants(moves, {"group_id": draft.group, "version": version}),
+        {group: f"version {version} was proposed" for group, version in versions.items()},
     )
-    return int(version)
-
-
-def insert_decision(connection: Connection, decision: NoPlan, version: int | None) -> None:
-    """Store a decision, its candidates, and the balances observed and predicted."""
-    key: dict[str, Any] = {"group_id": decision.group, "snapshot_id": decision.snapshot_id}
-    connection.execute(
-        insert(Decision),
-        key
-        | {
-            "snapshot_at": decision.snapshot_at,
-            "outcome": decision.outcome,
-            "reason": decision.reason,
-            "version": version,
-        },
-    )
-    if decision.candidates:
-        connection.execute(
-            insert(CandidatePlan),
-            [
-                key
-                | {"assignor": one.assignor, "outcome": one.outcome, "error": one.error}
-                | metric_columns(one.metrics)
-                for one in decision.candidates
-            ],
+    created_at = connection.execute(select(func.now())).scalar_one()
+    rows = []
+    for draft in drafts:
+        plan_id, version = uuid4(), versions[draft.group]
+        document = draft.document(version, plan_id, created_at).to_bytes()
+        rows.append(
+            {
+                "group_id": draft.group,
+                "version": version,
+                "plan_id": plan_id,
+                "assignor": draft.assignor,
+                "reason": draft.reason,
+                "snapshot_id": draft.snapshot_id,
+                "snapshot_at": draft.snapshot_at,
+                "created_at": created_at,
+                "expires_at": draft.expires_at,
+                "document": document,
+                "sha256": content_hash(document),
+                "four_eyes": draft.four_eyes,
+                "rolled_back_from": draft.rolled_back_from,
+            }
         )
-    key["measured_at"] = decision.snapshot_at
-    balances = []
-    if decision.observed is not None:
-        balances.append(
-            key | {"kind": "observed", "version": None} | metric_columns(decision.observed)
-        )
-    if isinstance(decision, PlanDraft):
-        predicted = metric_columns(decision.predicted)
-        balances.append(key | {"kind": "predicted", "version": version} | predicted)
-    if balances:
-        connection.execute(insert(Balance), balances)
+    connection.execute(insert(Plan), rows)
+    moves = pa.concat_tables([_moves(draft, versions[draft.group]) for draft in drafts])
+    copy_rows(connection, PlanMove.__table__, moves)
+    return versions
 
 
-def stored_decision(
-    connection: Connection, decision: NoPlan, *, created: bool
-) -> StoredDecision | None:
-    """Return the decision stored for the same snapshot; None: there is none."""
-    row = connection.execute(
-        select(Decision.outcome, Decision.reason, Decision.version).where(
-            Decision.group_id == decision.group, Decision.snapshot_id == decision.snapshot_id
+def insert_decisions(
+    connection: Connection, decisions: Sequence[NoPlan], versions: Mapping[str, int]
+) -> None:
+    """Store decisions, their candidates, and the balances observed and predicted.
+
+    Parameters
+    ----------
+    versions
+        Group to the version that its decision, a draft, has become.
+    """
+    rows: list[dict[str, Any]] = []
+    candidates: list[dict[str, Any]] = []
+    balances: list[dict[str, Any]] = []
+    for decision in decisions:
+        key = {"group_id": decision.group, "snapshot_id": decision.snapshot_id}
+        version = versions.get(decision.group)
+        rows.append(
+            key
+            | {
+                "snapshot_at": decision.snapshot_at,
+                "outcome": decision.outcome,
+                "reason": decision.reason,
+                "version": version,
+            }
         )
-    ).one_or_none()
-    if row is None:
-        return None
-    plans = find_plans(connection, Plan.group_id == decision.group, Plan.version == row.version)
-    return StoredDecision(
-        group=decision.group,
-        snapshot_id=decision.snapshot_id,
-        outcome=row.outcome,
-        reason=row.reason,
-        plan=plans[0] if plans else None,
-        created=created,
-    )
+        candidates += [
+            key
+            | {"assignor": one.assignor, "outcome": one.outcome, "error": one.error}
+            | metric_columns(one.metrics)
+            for one in decision.candidates
+        ]
+        key["measured_at"] = decision.snapshot_at.isoformat()
+        if decision.observed is not None:
+            observed = metric_columns(decision.observed)
+            balances.append(key | {"kind": "observed", "version": None} | observed)
+        if isinstance(decision, PlanDraft):
+            predicted = metric_columns(decision.predicted)
+            balances.append(key | {"kind": "predicted", "version": version} | predicted)
+    connection.execute(insert(Decision), rows)
+    for table, measured in ((CandidatePlan.__table__, candidates), (Balance.__table__, balances)):
+        if measured:
+            copy_rows(connection, table, _as_text(measured))
+
+
+def stored_decisions(
+    connection: Connection, decisions: Sequence[NoPlan], *, created: bool
+) -> dict[str, StoredDecision]:
+    """Return what is stored for the same snapshots, by group; of others nothing is."""
+    snapshot_of = {decision.group: decision.snapshot_id for decision in decisions}
+    rows = connection.execute(
+        select(Decision.group_id, Decision.outcome, Decision.reason, Decision.version).where(
+            Decision.group_id.in_(list(snapshot_of)),
+            tuple_(Decision.group_id, Decision.snapshot_id).in_(list(snapshot_of.items())),
+        )
+    ).all()
+    versions = [(row.group_id, row.version) for row in rows if row.version is not None]
+    plans = find_plans(connection, tuple_(Plan.group_id, Plan.version).in_(versions))
+    plan_of = {plan.group: plan for plan in plans}
+    return {
+        row.group_id: StoredDecision(
+            group=row.group_id,
+            snapshot_id=snapshot_of[row.group_id],
+            outcome=row.outcome,
+            reason=row.reason,
+            plan=plan_of.get(row.group_id),
+            created=created,
+        )
+        for row in rows
+    }
 
 
 def plain_number(value: Any) -> Any:
@@ -123,3 +158,28 @@ def plain_number(value: Any) -> Any:
 def metric_columns(metrics: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the columns of `MeasuredBalance`; None: nothing was measured."""
     return {name: None if metrics is None else metrics[name] for name in METRICS}
+
+
+def _moves(draft: PlanDraft, version: int) -> pa.Table:
+    """Return a draft's moves as rows of their table; columns that it lacks are null."""
+    nothing = pa.nulls(draft.moves.num_rows)
+    moves = pa.table(
+        {
+            name: draft.moves[name] if name in draft.moves.column_names else nothing
+            for name in _MOVES.names
+        },
+        schema=_MOVES,
+    )
+    return with_constants(moves, {"group_id": draft.group, "version": version})
+
+
+def _as_text(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """Return rows for COPY: numbers as text, which has room for integers of any size."""
+    return pa.table(
+        {
+            name: pa.array(
+                [None if row[name] is None else str(row[name]) for row in rows], pa.string()
+            )
+            for name in rows[0]
+        }
+    )

@@ -8,22 +8,22 @@ Every method is one transaction and idempotent where a crashed run would call it
 those of `fairlead.store.engine.transaction`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
-from sqlalchemy import ColumnElement, Engine, func, select, text
+from sqlalchemy import ColumnElement, Engine, bindparam, func, select, text
 from sqlalchemy.dialects.postgresql import insert
 
 from fairlead.errors import PlanStateError
 from fairlead.store.decisions import (
-    insert_decision,
+    insert_decisions,
     metric_columns,
     plain_number,
     propose,
-    stored_decision,
+    stored_decisions,
 )
 from fairlead.store.engine import transaction
 from fairlead.store.lag import insert_lag
@@ -33,7 +33,7 @@ from fairlead.store.queries import (
     find_plans,
     last_changes,
     last_decisions,
-    lock_group,
+    lock_groups,
     measured_lag,
     register_groups,
 )
@@ -71,31 +71,34 @@ class PlanStore:
             return insert_lag(connection, lag)
 
     def record_decision(self, decision: PlanDraft | NoPlan) -> StoredDecision:
-        """Store what a look at a group came to; a draft becomes the group's next version.
+        """Store what a look at a group came to; see `record_decisions`."""
+        return self.record_decisions([decision])[0]
 
-        The decision, the plan with its moves, every candidate and both balances are one
-        transaction, under the group's lock. A proposed plan that a new one replaces expires; an
-        approved one that was not published yet becomes stale.
+    def record_decisions(self, decisions: Sequence[PlanDraft | NoPlan]) -> list[StoredDecision]:
+        """Store what looks at groups, at each once, came to; drafts become their next versions.
+
+        The decisions, the plans with their moves, all candidates and balances are one transaction,
+        under the groups' locks. A proposed plan that a new one replaces expires; an approved one
+        that was not published yet becomes stale.
 
         Returns
         -------
-        StoredDecision
-            Where the snapshot had been decided on already, what was stored then: a run that is
-            repeated proposes nothing twice.
+        Of each, in their order, a StoredDecision: where the snapshot had been decided on already,
+        what was stored then. A run that is repeated proposes nothing twice.
         """
+        groups = [decision.group for decision in decisions]
+        if len(set(groups)) < len(groups):
+            raise ValueError("record_decisions takes one decision a group")
         with transaction(self._engine) as connection:
-            register_groups(connection, [decision.group])
-            lock_group(connection, decision.group)
-            stored = stored_decision(connection, decision, created=False)
-            if stored is not None:
-                return stored
-            version = None
-            if isinstance(decision, PlanDraft):
-                version = propose(connection, decision)
-            insert_decision(connection, decision, version)
-            stored = stored_decision(connection, decision, created=True)
-        assert stored is not None  # noqa: S101 - inserted above, in the same transaction
-        return stored
+            register_groups(connection, groups)
+            lock_groups(connection, groups)
+            stored = stored_decisions(connection, decisions, created=False)
+            new = [decision for decision in decisions if decision.group not in stored]
+            if new:
+                drafts = [decision for decision in new if isinstance(decision, PlanDraft)]
+                insert_decisions(connection, new, propose(connection, drafts))
+                stored |= stored_decisions(connection, new, created=True)
+        return [stored[group] for group in groups]
 
     def approve(
         self, group: str, version: int, *, sha256: str, reason: str, actor: str | None = None
@@ -120,6 +123,29 @@ class PlanStore:
         function = func.fairlead.approve_plan(group, version, reason, sha256, actor)
         return self._decide(function, group, version)
 
+    def approve_all(self, plans: Sequence[StoredPlan], reasons: Sequence[str], actor: str) -> None:
+        """Approve plans in one transaction, all or none; see `approve`.
+
+        Parameters
+        ----------
+        plans
+            As they were seen: their hashes are what is approved.
+        reasons
+            Of each.
+        actor
+            Whom a service approves for.
+        """
+        names = ("group", "version", "why", "sha256", "actor")
+        function = func.fairlead.approve_plan(*map(bindparam, names))
+        with transaction(self._engine) as connection:
+            connection.execute(
+                select(function),
+                [
+                    dict(zip(names, (one.group, one.version, why, one.sha256, actor), strict=True))
+                    for one, why in zip(plans, reasons, strict=True)
+                ],
+            )
+
     def reject(
         self, group: str, version: int, *, reason: str, actor: str | None = None
     ) -> StoredPlan:
@@ -143,16 +169,12 @@ class PlanStore:
         due = (Plan.state.in_(("proposed", "approved")), Plan.expires_at <= now)
         with transaction(self._engine) as connection:
             groups = connection.scalars(select(Plan.group_id).where(*due).distinct()).all()
-        ended = []
+        ended: list[tuple[str, int]] = []
         for group in sorted(groups):
             with transaction(self._engine) as connection:
-                lock_group(connection, group)
-                ended += [
-                    (group, version)
-                    for version in close_open_plans(
-                        connection, group, f"it expired before {now.isoformat()}", *due
-                    )
-                ]
+                lock_groups(connection, [group])
+                why = f"it expired before {now.isoformat()}"
+                ended += close_open_plans(connection, {group: why}, *due)
         return ended
 
     def get(self, group: str, version: int) -> StoredPlan:
@@ -169,10 +191,9 @@ class PlanStore:
             plans = find_plans(connection, Plan.group_id == group, Plan.state == "published")
         return plans[0] if plans else None
 
-    def waiting(self, group: str) -> StoredPlan | None:
-        """Return the plan of a group that waits: for approval, or approved, for publication."""
-        plans = self.in_state("proposed", "approved", groups=[group])
-        return plans[0] if plans else None
+    def waiting(self, groups: Iterable[str]) -> dict[str, StoredPlan]:
+        """Return groups' plans that wait: for approval, or approved, for publication; by group."""
+        return {plan.group: plan for plan in self.in_state("proposed", "approved", groups=groups)}
 
     def approved_unpublished(self, groups: Iterable[str] | None = None) -> list[StoredPlan]:
         """Return the plans that wait for publication: of these groups, or of all."""
@@ -243,7 +264,7 @@ class PlanStore:
         plan is then still approved, and the next publisher sends the same bytes again.
         """
         with transaction(self._engine) as connection:
-            lock_group(connection, group)
+            lock_groups(connection, [group])
             approved = find_plans(connection, Plan.group_id == group, Plan.state == "approved")
             yield Publication(connection, group, approved[0] if approved else None)
 
@@ -260,7 +281,7 @@ class PlanStore:
             The group has no published plan.
         """
         with transaction(self._engine) as connection:
-            lock_group(connection, group)
+            lock_groups(connection, [group])
             published = find_plans(connection, Plan.group_id == group, Plan.state == "published")
             if not published:
                 raise PlanStateError(f"group {group} has no published plan to retire")

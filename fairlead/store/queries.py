@@ -4,12 +4,23 @@ Belongs here: registering and locking a group, taking a plan to its next state, 
 when things last happened. Does not: opening or ending transactions (`plans`).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, and_, func, select, text, true
+from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
+    Connection,
+    Text,
+    and_,
+    func,
+    literal,
+    select,
+    text,
+    true,
+)
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import aliased
 
@@ -18,14 +29,15 @@ from fairlead.store.records import MeasuredLag, StoredPlan
 
 
 def register_groups(connection: Connection, groups: Iterable[str]) -> None:
-    """Make sure that the groups have rows."""
-    rows = [{"group_id": group} for group in dict.fromkeys(groups)]
+    """Make sure that the groups have rows; in one order for all, or writers block each other."""
+    rows = [{"group_id": group} for group in sorted(set(groups))]
     connection.execute(insert(ConsumerGroup).on_conflict_do_nothing(), rows)
 
 
-def lock_group(connection: Connection, group: str) -> None:
-    """Lock a group until the transaction ends; see the database's function of this name."""
-    connection.execute(select(func.fairlead.lock_group(group)))
+def lock_groups(connection: Connection, groups: Iterable[str]) -> None:
+    """Lock groups, in ascending order, until the transaction ends; see `fairlead.lock_group`."""
+    ascending = literal(sorted(set(groups)), ARRAY(Text))
+    connection.execute(select(func.fairlead.lock_group(func.unnest(ascending).column_valued())))
 
 
 def record_event(
@@ -44,18 +56,34 @@ def record_event(
 
 
 def close_open_plans(
-    connection: Connection, group: str, reason: str, *conditions: ColumnElement[bool]
-) -> list[int]:
-    """End a group's plans that were not published yet; the group is locked. Return versions."""
+    connection: Connection, reasons: Mapping[str, str], *conditions: ColumnElement[bool]
+) -> list[tuple[str, int]]:
+    """End groups' plans that were not published yet; the groups are locked.
+
+    Parameters
+    ----------
+    reasons
+        Group to why.
+    conditions
+        Which of their plans.
+
+    Returns
+    -------
+    Group and version of each, ascending.
+    """
     open_plans = connection.execute(
-        select(Plan.version, Plan.state).where(
-            Plan.group_id == group, Plan.state.in_(("proposed", "approved")), *conditions
+        select(Plan.group_id, Plan.version, Plan.state)
+        .where(
+            Plan.group_id.in_(list(reasons)),
+            Plan.state.in_(("proposed", "approved")),
+            *conditions,
         )
+        .order_by(Plan.group_id)
     ).all()
-    for version, state in open_plans:
+    for group, version, state in open_plans:
         ended = "expired" if state == "proposed" else "stale"
-        record_event(connection, group, version, ended, reason=reason)
-    return [version for version, _ in open_plans]
+        record_event(connection, group, version, ended, reason=reasons[group])
+    return [(row.group_id, row.version) for row in open_plans]
 
 
 def find_plans(connection: Connection, *conditions: ColumnElement[bool]) -> list[StoredPlan]:

@@ -84,5 +84,5 @@ class Retirement:
     def mark_retired(self, *, reason: str, actor: str | None = None) -> None:
         """Record that the tombstone is sent. Plans that wait end too: none is to follow it."""
         group, version = self.plan.group, self.plan.version
-        close_open_plans(self._connection, group, f"version {version} was retired")
+        close_open_plans(self._connection, {group: f"version {version} was retired"})
         record_event(self._connection, group, version, "retired", actor=actor, reason=reason)

@@ -16,7 +16,7 @@ from sqlalchemy import event
 
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.plans.document import Headers
-from fairlead.plans.proposal import carry_out
+from fairlead.plans.proposal import Look, carry_out
 from fairlead.plans.publication import publish
 from fairlead.plans.retirement import retire
 from fairlead.policy import Approval, Policy
@@ -77,7 +77,7 @@ def plan(url: str, kafka: KafkaSettings, group: str, snapshot: str, reach: Reach
         store.record_lag(lag(group, snapshot, at))
         transaction.name = "decision"
         draft = make_draft(snapshot, group=group, snapshot_at=at, expires_at=None)
-        carry_out(store, draft, policy=POLICY, statuses={"OK"}, now=at)
+        carry_out(store, [Look(draft, POLICY, {"OK"})], at)
         transaction.name = "publication"
         publish(store, group, live=as_planned, sender=Sender(topic, reach, "send"), now=at)
         transaction.name = "adoption"

@@ -9,7 +9,7 @@ import pytest
 
 from fairlead.errors import PlanStateError
 from fairlead.plans.document import MemberShare
-from fairlead.plans.proposal import Outcome, carry_out
+from fairlead.plans.proposal import AT_ONCE, Look, Outcome, carry_out
 from fairlead.policy import Approval, Policy
 from fairlead.store import NoPlan, PlanStore, StoredPlan
 from tests.fairlead.store.conftest import SNAPSHOT_AT, MakeDraft
@@ -28,8 +28,10 @@ GROWN = {"orders-3": MemberShare(("t0",), {}), **ANOTHER}
 
 
 def look(store: PlanStore, decision: NoPlan, **changes: Any) -> Outcome:
-    values: dict[str, Any] = {"policy": Policy(), "statuses": {"OK"}, "now": SNAPSHOT_AT}
-    return carry_out(store, decision, **(values | changes))
+    now = changes.pop("now", SNAPSHOT_AT)
+    values: dict[str, Any] = {"policy": Policy(), "statuses": {"OK"}} | changes
+    (outcome,) = carry_out(store, [Look(decision, **values)], now)
+    return outcome
 
 
 def states(store: PlanStore) -> list[str]:
@@ -108,3 +110,26 @@ def test_repeated_step_finishes_what_it_began(store: PlanStore, draft: MakeDraft
     look(store, draft("s1"), policy=AT_NIGHT)
     look(store, draft("s1"), policy=AT_NIGHT)
     assert states(store) == ["approved"]
+
+
+def test_fleet_is_carried_out_in_several_transactions(store: PlanStore, draft: MakeDraft) -> None:
+    """Every group has its decision, in the order of the looks, and drafts that may are approved."""
+    groups = [f"group-{number:04}" for number in range(AT_ONCE + 4)]
+    looks = [
+        Look(
+            draft("s1", group=group)
+            if number % 2
+            else NoPlan(group=group, snapshot_id="s1", snapshot_at=SNAPSHOT_AT, reason="good"),
+            AT_NIGHT,
+            {"OK"},
+        )
+        for number, group in enumerate(groups)
+    ]
+    outcomes = carry_out(store, looks, SNAPSHOT_AT)
+    assert [outcome.stored.group for outcome in outcomes] == groups
+    assert [outcome.stored.outcome for outcome in outcomes[-3:]] == ["plan", "no change", "plan"]
+    approved = store.in_state("approved")
+    assert [plan.group for plan in approved] == groups[1::2]
+    assert [plan.version for plan in approved] == [1] * len(approved)
+    again = carry_out(store, looks, SNAPSHOT_AT)
+    assert not any(outcome.stored.created for outcome in again)

@@ -39,7 +39,7 @@ DO $$ BEGIN
             encode(sha256('plan'), 'hex')
         FROM fairlead.consumer_group;
         INSERT INTO fairlead.plan_event (group_id, version, state, reason)
-        SELECT group_id, v, 'expired', '' FROM fairlead.consumer_group;
+        SELECT group_id, v, 'expired', 'never approved' FROM fairlead.consumer_group;
     END LOOP;
 END $$;
 

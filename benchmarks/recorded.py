@@ -1,0 +1,126 @@
+"""Recorded snapshots of made-up fleets: what the planner is measured on without a cluster.
+
+Belongs here: groups of any number and size, with skewed lag, as the tables of a snapshot. Does not:
+measuring (`fleet`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import numpy as np
+import pyarrow as pa
+
+from fairlead.kafka.snapshot import GROUPS, MEMBERS, OFFSETS, GroupSnapshot, new_snapshot_id
+
+COHORT = "fleet"
+IN_TOPIC = 50
+
+
+@dataclass(frozen=True)
+class Size:
+    """Groups alike: so many, of so many partitions and members each."""
+
+    groups: int
+    partitions: int
+    members: int
+
+
+def snapshot(sizes: Sequence[Size], *, at: datetime | None = None, seed: int = 1) -> GroupSnapshot:
+    """Make the snapshot of a fleet, all of one cohort.
+
+    A group reads topics of its own, of `IN_TOPIC` partitions at most, which its members own in
+    turns. The lag of its partitions is Zipf's, shuffled; every third group is level.
+
+    Parameters
+    ----------
+    sizes
+        Of the groups.
+    at
+        When it was taken; None: now.
+    seed
+        Decides the lags.
+    """
+    at = at or datetime.now(UTC)
+    snapshot_id = new_snapshot_id(at)
+    rng = np.random.default_rng(seed)
+    groups = [
+        (f"group-{place}-{number:05}", size)
+        for place, size in enumerate(sizes)
+        for number in range(size.groups)
+    ]
+    offsets = [
+        _offsets(name, size, level=number % 3 == 0, rng=rng)
+        for number, (name, size) in enumerate(groups)
+    ]
+    members = [row for name, size in groups for row in _members(name, size)]
+    key = {"snapshot_id": snapshot_id, "snapshot_at": at}
+    return GroupSnapshot(
+        snapshot_id=snapshot_id,
+        snapshot_at=at,
+        spread_s=0.0,
+        offsets=_keyed(pa.concat_tables(offsets), key, OFFSETS),
+        members=_keyed(pa.Table.from_pylist(members), key, MEMBERS),
+        groups=_keyed(pa.Table.from_pylist([_group(name) for name, _ in groups]), key, GROUPS),
+    )
+
+
+def _offsets(name: str, size: Size, *, level: bool, rng: np.random.Generator) -> pa.Table:
+    numbers = np.arange(size.partitions)
+    zipf = 1_000_000 / (1 + rng.permutation(size.partitions))
+    lag = np.full(size.partitions, 1_000) if level else zipf.astype(np.int64)
+    topics = pa.DictionaryArray.from_arrays(
+        pa.array((numbers // IN_TOPIC).astype(np.int32)),
+        [f"{name}-{topic}" for topic in range(-(-size.partitions // IN_TOPIC))],
+    )
+    return pa.table(
+        {
+            "group": pa.repeat(name, size.partitions),
+            "topic": topics.cast(pa.string()),
+            "partition": pa.array((numbers % IN_TOPIC).astype(np.int32)),
+            "begin_offset": pa.repeat(0, size.partitions),
+            "end_offset": 5_000_000 + lag,
+            "committed_offset": pa.repeat(5_000_000, size.partitions),
+        }
+    )
+
+
+def _members(name: str, size: Size) -> list[dict[str, object]]:
+    topics = [f"{name}-{topic}" for topic in range(-(-size.partitions // IN_TOPIC))]
+    return [
+        {
+            "group": name,
+            "member_id": f"id-{member}",
+            "client_id": f"{name}-{member}",
+            "host": "/127.0.0.1",
+            "member": f"{name}-{member:04}",
+            "topics": topics,
+            "partitions": [
+                {"topic": topics[number // IN_TOPIC], "partition": number % IN_TOPIC}
+                for number in range(member, size.partitions, size.members)
+            ],
+        }
+        for member in range(size.members)
+    ]
+
+
+def _group(name: str) -> dict[str, str]:
+    return {
+        "group": name,
+        "cohort": COHORT,
+        "state": "Stable",
+        "protocol_type": "consumer",
+        "protocol": "range",
+    }
+
+
+def _keyed(rows: pa.Table, key: dict[str, object], schema: pa.Schema) -> pa.Table:
+    """Give the rows a schema's columns: the key's values, and null for what is missing."""
+    columns = []
+    for field in schema:
+        if field.name in rows.column_names:
+            columns.append(rows[field.name].cast(field.type))
+        else:
+            value = pa.scalar(key.get(field.name), field.type)
+            columns.append(pa.repeat(value, rows.num_rows))
+    return pa.table(columns, schema=schema)
