@@ -6,6 +6,7 @@ plan for which group (`policy`). A nested name takes two underscores:
 """
 
 import os
+import re
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -170,7 +171,7 @@ def load_settings(**overrides: Any) -> Settings:
         problems = "; ".join(_problem(path, problem) for problem in error.errors())
         raise ConfigurationError(problems) from None
     except SettingsError as error:  # JSON in a variable that does not parse
-        raise ConfigurationError(f"Settings (FAIRLEAD_*): {error}") from None
+        raise ConfigurationError(_not_json(str(error))) from None
     except (OSError, ValueError) as error:  # TOML that cannot be read or does not parse
         raise ConfigurationError(f"{path}: {error}") from None
 
@@ -185,10 +186,19 @@ def _problem(path: Path, problem: ErrorDetails) -> str:
     return f"{_where(path, keys)}: {'.'.join(map(str, keys))}: {what}"
 
 
+def _not_json(message: str) -> str:
+    """Name the variables that set what pydantic says it cannot parse."""
+    field = re.search(r'field "(\w+)"', message)
+    names = _variables_below([field[1]]) if field else []
+    return f"{', '.join(names) or 'FAIRLEAD_*'}: no JSON as this setting takes it"
+
+
 def _where(path: Path, keys: Sequence[str | int]) -> str:
     """Return the variable or the line of the file that sets a key; an argument has neither."""
     line = line_of(path.read_text(), keys) if path.is_file() else None
-    return _variable(keys) or (f"{path}:{line}" if line else "Settings")
+    if (variable := _variable(keys)) is None and line:
+        return f"{path}:{line}"
+    return variable or ", ".join(_variables_below(keys)) or "Settings"
 
 
 def _variable(keys: Sequence[str | int]) -> str | None:
@@ -196,6 +206,12 @@ def _variable(keys: Sequence[str | int]) -> str | None:
     names = [f"FAIRLEAD_{'__'.join(map(str, keys[:end]))}" for end in range(1, len(keys) + 1)]
     given = {name.upper(): name for name in os.environ}
     return next((given[name.upper()] for name in names if name.upper() in given), None)
+
+
+def _variables_below(keys: Sequence[str | int]) -> list[str]:
+    """Return the variables that set a key or something below it."""
+    name = f"FAIRLEAD_{'__'.join(map(str, keys))}".upper()
+    return sorted(given for given in os.environ if f"{given.upper()}__".startswith(f"{name}__"))
 
 
 def _config_path() -> Path:
