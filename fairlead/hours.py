@@ -1,7 +1,7 @@
-"""Hours of the day, by the clock of a time zone: when something may happen.
+"""Hours of the week, by the clock of a time zone: when something may happen.
 
-Belongs here: reading "22:00-06:00" and time zones, and whether a moment lies within. Does not: what
-may happen then (`fairlead.policy`).
+Belongs here: reading "Mon-Fri 22:00-06:00" and time zones, and whether a moment lies within. Does
+not: what may happen then (`fairlead.policy`).
 """
 
 import re
@@ -10,28 +10,33 @@ from datetime import datetime
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-_HOURS = re.compile(r"(\d\d):(\d\d)-(\d\d):(\d\d)", re.ASCII)
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_A_DAY = "|".join(_DAYS)
+_HOURS = re.compile(rf"(?:({_A_DAY})(?:-({_A_DAY}))? )?(\d\d):(\d\d)-(\d\d):(\d\d)", re.ASCII)
 _DAY = 24 * 60
 
 
 class Hours(NamedTuple):
-    """A stretch of the day in minutes after midnight: from `start`, up to and without `end`.
+    """A stretch of some days in minutes after midnight: from `start`, up to and without `end`.
 
-    Where `end` lies before `start` the stretch goes over midnight.
+    Where `end` lies before `start` the stretch goes over midnight, into the day after. Days are
+    those on which it begins, 0 is Monday.
     """
 
     start: int
     end: int
+    days: frozenset[int]
 
-    def contain(self, minute: int) -> bool:
-        """Whether a minute of the day lies within."""
+    def contain(self, day: int, minute: int) -> bool:
+        """Whether a minute of a day of the week lies within."""
         if self.start < self.end:
-            return self.start <= minute < self.end
-        return minute >= self.start or minute < self.end
+            return day in self.days and self.start <= minute < self.end
+        began = day if minute >= self.start else (day - 1) % 7
+        return began in self.days and (minute >= self.start or minute < self.end)
 
 
 def parse_hours(text: str) -> Hours:
-    """Read a stretch of the day.
+    """Read a stretch of every day, or of some days of the week.
 
     Raises
     ------
@@ -40,19 +45,26 @@ def parse_hours(text: str) -> Hours:
 
     Examples
     --------
-    >>> parse_hours("22:00-06:00")
-    Hours(start=1320, end=360)
+    >>> parse_hours("Fri-Sun 22:00-06:00")
+    Hours(start=1320, end=360, days=frozenset({4, 5, 6}))
     """
     found = _HOURS.fullmatch(text)
     if not found:
-        raise ValueError(f"{text!r} are no hours such as '22:00-06:00'")
-    hour, minute, end_hour, end_minute = map(int, found.groups())
-    hours = Hours(60 * hour + minute, 60 * end_hour + end_minute)
+        raise ValueError(f"{text!r} are no hours such as '22:00-06:00' or 'Mon-Fri 12:00-13:00'")
+    hour, minute, end_hour, end_minute = map(int, found.groups()[2:])
+    hours = Hours(60 * hour + minute, 60 * end_hour + end_minute, _days(found[1], found[2]))
     if minute > 59 or end_minute > 59 or hours.start >= _DAY or hours.end > _DAY:  # noqa: PLR2004
         raise ValueError(f"{text!r}: a day has the times 00:00 to 24:00")
     if hours.start == hours.end:
         raise ValueError(f"{text!r} has no length; the whole day is '00:00-24:00'")
     return hours
+
+
+def _days(first: str | None, last: str | None) -> frozenset[int]:
+    if first is None:
+        return frozenset(range(7))
+    start, end = _DAYS.index(first), _DAYS.index(last or first)
+    return frozenset((start + day) % 7 for day in range((end - start) % 7 + 1))
 
 
 def time_zone(name: str) -> ZoneInfo:
@@ -70,7 +82,7 @@ def time_zone(name: str) -> ZoneInfo:
 
 
 def within(hours: Iterable[str], zone: str, now: datetime) -> bool:
-    """Whether a moment lies within some stretch of the day, by the clock of a time zone.
+    """Whether a moment lies within some stretch, by the clock of a time zone.
 
     Examples
     --------
@@ -80,4 +92,5 @@ def within(hours: Iterable[str], zone: str, now: datetime) -> bool:
     (True, False)
     """
     clock = now.astimezone(time_zone(zone))
-    return any(parse_hours(text).contain(60 * clock.hour + clock.minute) for text in hours)
+    minute = 60 * clock.hour + clock.minute
+    return any(parse_hours(text).contain(clock.weekday(), minute) for text in hours)

@@ -67,7 +67,8 @@ class Approval(_Rule):
         default=("STOP", "DATA_LOSS"), description="No partition of the group has one of these."
     )
     hours: tuple[Annotated[str, AfterValidator(_checked_hours)], ...] = Field(
-        default=(), description='When: ["22:00-06:00"], by the clock of `time_zone`; none: always.'
+        default=(),
+        description='When: ["Mon-Fri 22:00-06:00"], by the clock of `time_zone`; none: always.',
     )
     time_zone: Annotated[str, AfterValidator(_checked_zone)] = Field(
         default="UTC", description="An IANA time zone, such as Europe/Berlin."
