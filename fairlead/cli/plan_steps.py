@@ -214,6 +214,8 @@ def print_plan(plan: Mapping[str, Any], *, stderr: bool = False) -> None:
         f"  heaviest {before or 'unknown'} records, predicted {after}",
         f"  sha256   {plan['sha256']}",
     ]
+    if plan["expires_at"]:
+        lines.append(f"  expires  {as_text(plan['expires_at'])} (UTC)")
     if plan["four_eyes"]:
         lines.append("  needs    four eyes: who approves did not propose it, and is no planner")
     typer.echo("\n".join(lines), err=stderr)

@@ -42,7 +42,8 @@ _PLANS: Final = """
 SELECT group_id AS "group", version, state, assignor, rolled_back_from, proposed_at, four_eyes,
        decided_by, decided_at, decision, published_at, moved, placed, heaviest_before,
        heaviest_predicted, heaviest_achieved, imbalance_before, imbalance_predicted,
-       imbalance_achieved, adherence, reason, snapshot_id, sha256
+       imbalance_achieved, adherence, reason, snapshot_id, sha256,
+       expires_at
 FROM fairlead.plan_history
 WHERE (CAST(:group AS text) IS NULL OR group_id = :group)
     AND (CAST(:state AS text) IS NULL OR state = :state)

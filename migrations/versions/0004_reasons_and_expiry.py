@@ -16,12 +16,18 @@ SQL = Path(__file__).parents[1] / "sql"
 
 
 def upgrade() -> None:
-    """Replace what guards a plan's life."""
-    op.execute((SQL / "0004_life.sql").read_text())
+    """Replace what guards a plan's life, and show when plans expire."""
+    for name in ("life", "views"):
+        op.execute((SQL / f"0004_{name}.sql").read_text())
 
 
 def downgrade() -> None:
-    """Make it what the third revision has."""
+    """Make functions and the view what the third revision has."""
+    op.execute((SQL / "0003_views.sql").read_text())  # begins by dropping the view
+    op.execute(
+        "GRANT SELECT ON fairlead.plan_history"
+        " TO fairlead_planner, fairlead_approver, fairlead_reader"
+    )
     for name in ("plan_insert", "plan_propose", "plan_update"):
         op.execute(f"ALTER FUNCTION fairlead.{name} RESET search_path")
     _, apply, rest = (

@@ -240,6 +240,7 @@ def test_what_expired_is_not_approved(store: PlanStore, propose: Plans) -> None:
     assert store.reject("orders", 1, reason="late").state == "rejected"
     plan = propose("s2", expires_at=now + timedelta(hours=1))
     assert store.approve("orders", 2, sha256=plan.sha256, reason="ok").state == "approved"
+    assert store.history("orders")[1]["expires_at"] == plan.expires_at
 
 
 @pytest.mark.parametrize("reason", [None, "", " "])
