@@ -35,7 +35,9 @@ def run() -> None:
     try:
         with engine.begin() as connection:
             connection.execute(text(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"))
-            connection.execute(text(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}"))
+            # Who was given the schema may have no right to create any, not even if it exists.
+            if connection.scalar(text(f"SELECT to_regnamespace('{SCHEMA}')")) is None:
+                connection.execute(text(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}"))
             context.configure(
                 connection=connection,
                 target_metadata=Base.metadata,

@@ -163,6 +163,12 @@ def test_whoever_may_not_create_roles_is_told_how(tmp_path: Path) -> None:
         migrate.downgrade(url, "base")
         migrate.upgrade(url)
         assert migrate.current(url) == migrate.head()
+        # Less still: a schema in somebody else's database, where the roles exist already.
+        with psycopg.connect(server.url("fairlead"), autocommit=True) as administrator:
+            administrator.execute("CREATE SCHEMA fairlead AUTHORIZATION owner")
+            administrator.execute("CREATE ROLE reader LOGIN IN ROLE fairlead_reader")
+        migrate.upgrade(server.url("fairlead").replace("postgres@", "owner@"))
+        migrate.check(server.url("fairlead").replace("postgres@", "reader@"))
     finally:
         server.stop()
 
