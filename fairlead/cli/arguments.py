@@ -101,13 +101,26 @@ def parse_moment(text: str) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
+def known_text(name: str | None) -> str | None:
+    """Refuse a name whose bytes are no UTF-8: neither Kafka nor Postgres could be asked for it."""
+    try:
+        (name or "").encode()
+    except UnicodeEncodeError as error:
+        raise typer.BadParameter("is no UTF-8 text") from error
+    return name
+
+
 def _said(reason: str) -> str:
     if not reason.strip():
         raise typer.BadParameter("say why: it stands in the history")
+    known_text(reason)
     return reason
 
 
-Group = Annotated[str, typer.Argument(help="The consumer group.", autocompletion=complete_group)]
+Group = Annotated[
+    str,
+    typer.Argument(help="The consumer group.", autocompletion=complete_group, callback=known_text),
+]
 Version = Annotated[
     int,
     typer.Argument(

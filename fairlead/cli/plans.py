@@ -17,6 +17,7 @@ from fairlead.cli.arguments import (
     Version,
     complete_group,
     complete_state,
+    known_text,
     opened_engine,
 )
 from fairlead.cli.output import epilog, print_json, print_table
@@ -49,7 +50,9 @@ _DIFF = ("topic", "partition", "member_before", "member_after")
 def list_plans(
     group: Annotated[
         str | None,
-        typer.Argument(help="Default: all groups.", autocompletion=complete_group),
+        typer.Argument(
+            help="Default: all groups.", autocompletion=complete_group, callback=known_text
+        ),
     ] = None,
     *,
     state: Annotated[

@@ -71,6 +71,7 @@ def test_what_cannot_be_done_says_why(week: str, services: Any) -> None:
     assert isinstance(empty.exception, ConfigurationError)
     assert run(week, "plans", "list", "--state", "nonsense").exit_code == 2
     assert run(week, "plans", "show", "orders", f"{2**31}").exit_code == 2
+    assert run(week, "plans", "list", "\udcff").exit_code == 2
 
 
 def test_without_kafka_the_answer_is_one_line(week: str) -> None:
