@@ -4,13 +4,15 @@ from typing import Any
 
 import dagster as dg
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from assets.partition_lag import partition_lag
-from assets.presentation import listed, table
+from assets.presentation import ROWS, listed, table
 from assets.resources import SettingsResource, SparkResource
 from assets.steps import snapshots_of, step
 from fairlead.policy import policy_for
 from fairlead.spark.candidates import candidate_plans as plan_candidates
+from fairlead.spark.planning import SUMMARY
 from fairlead.spark.recent import Recent
 from fairlead.spark.warehouse import Warehouse
 
@@ -32,11 +34,11 @@ def candidate_plans(
     for recent in snapshots_of(context.partition_keys, warehouse, "lag"):
         groups = warehouse.load("groups", recent.snapshot_id)["group"].to_pylist()
         _compute(spark, warehouse, recent, {group: policy_for(group, policies) for group in groups})
-        computed.append(warehouse.load("candidates", recent.snapshot_id))
+        computed.append(warehouse.load("candidates", recent.snapshot_id).select(SUMMARY.names))
     candidates = pa.concat_tables(computed)
-    for row in candidates.to_pylist():
-        if row["error"]:
-            context.log.warning("Group %s: %s: %s", row["group"], row["assignor"], row["error"])
+    failed = candidates.filter(pc.is_valid(candidates["error"]))
+    for row in failed.slice(0, ROWS).to_pylist():
+        context.log.warning("Group %s: %s: %s", row["group"], row["assignor"], row["error"])
     return dg.MaterializeResult(metadata=_summary(candidates))
 
 

@@ -25,6 +25,7 @@ from fairlead.errors import FairleadError
 from fairlead.plans.as_problem import assignment_of, planned, problem_of
 from fairlead.store.records import StoredPlan
 
+_PARTITION: Final = ["group", "topic", "partition"]
 #: Figures that depend on nothing but the document; the others need what was owned before.
 RECOMPUTED: Final = ("count_min", "count_max", "balance_score", "lag_max", "lag_lower_bound")
 
@@ -61,11 +62,17 @@ def every_partition_has_one_lag(
     for recent in snapshots_of(_cohorts(context), warehouse, "lag"):
         offsets = warehouse.load("offsets", recent.snapshot_id)
         lag = warehouse.load("lag", recent.snapshot_id)
-        readable = _partitions(offsets.filter(pc.is_null(offsets["error"])))
-        measured = _partitions(lag)
-        problems += [f"{key} has no lag" for key in readable.keys() - measured.keys()]
-        problems += [f"{key} has {times} lags" for key, times in measured.items() if times > 1]
-        problems += [f"{key}: negative" for key in _partitions(lag.filter(pc.less(lag["lag"], 0)))]
+        readable = offsets.filter(pc.is_null(offsets["error"])).select(_PARTITION)
+        measured = lag.group_by(_PARTITION).aggregate([([], "count_all")])
+        missing = readable.join(measured, _PARTITION, join_type="left anti")
+        repeated = measured.filter(pc.greater(measured["count_all"], 1))
+        negative = lag.filter(pc.less(lag["lag"], 0))
+        problems += [f"{name} has no lag" for name in _names(missing)]
+        problems += [
+            f"{name} has {times} lags"
+            for name, times in zip(_names(repeated), repeated["count_all"].to_pylist(), strict=True)
+        ]
+        problems += [f"{name}: negative" for name in _names(negative)]
     return _result(problems)
 
 
@@ -105,13 +112,15 @@ def stored_metrics_agree(
     """Measure the stored documents again."""
     problems = []
     with store.open() as plans:
-        for plan in _plans(context, settings, plans.in_state("proposed", "approved")):
+        open_plans = _plans(context, settings, plans.in_state("proposed", "approved"))
+        predicted = plans.predicted(open_plans)
+        for plan in open_plans:
             try:
                 document = plan.verify()
             except FairleadError as error:
                 problems.append(f"{plan.group} version {plan.version}: {error}")
                 continue
-            stored = plans.predicted(plan)
+            stored = predicted[plan.group, plan.version]
             problem = problem_of(document, planned(document))
             measured = measure(problem, assignment_of(problem, planned(document))).as_dict()
             problems += [
@@ -148,12 +157,11 @@ def _plans(
     return of_cohorts(_cohorts(context), settings, plans)
 
 
-def _partitions(rows: pa.Table) -> dict[str, int]:
-    counted = rows.group_by(["group", "topic", "partition"]).aggregate([([], "count_all")])
-    return {
-        f"{row['group']}: {row['topic']}-{row['partition']}": row["count_all"]
-        for row in counted.to_pylist()
-    }
+def _names(partitions: pa.Table) -> list[str]:
+    return [
+        f"{row['group']}: {row['topic']}-{row['partition']}"
+        for row in partitions.select(_PARTITION).to_pylist()
+    ]
 
 
 def _result(

@@ -2,6 +2,7 @@
 
 import dagster as dg
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from assets.group_offsets import group_offsets
 from assets.presentation import ROWS, listed, table
@@ -55,14 +56,15 @@ def partition_lag(
 
 def _summary(lag: pa.Table) -> dict[str, dg.MetadataValue | int | str]:
     by_status = lag.group_by("status").aggregate([([], "count_all")]).to_pylist()
-    heaviest = lag.sort_by([("lag", "descending"), ("topic", "ascending")]).slice(0, ROWS)
+    first = pc.select_k_unstable(lag, ROWS, [("lag", "descending"), ("topic", "ascending")])
+    total = pc.sum(lag["lag"].cast(pa.decimal128(38))).as_py() or 0  # more than int64 has room for
     return {
-        "total lag (records)": f"{sum(lag['lag'].to_pylist()):,}",
+        "total lag (records)": f"{total:,}",
         "partitions": lag.num_rows,
-        "partitions with lag": sum(value > 0 for value in lag["lag"].to_pylist()),
+        "partitions with lag": pc.sum(pc.greater(lag["lag"], 0)).as_py() or 0,
         "status": listed(f"{row['count_all']:,} {row['status']}" for row in by_status),
         "heaviest partitions": table(
-            heaviest.to_pylist(),
+            lag.take(first).to_pylist(),
             {
                 "group": "Consumer group",
                 "topic": "Topic",

@@ -1,14 +1,12 @@
 """`published_plan`: what is approved goes to the plan topic, and nothing else."""
 
-from datetime import UTC, datetime
-
 import dagster as dg
 
 from assets.assignment_plan import assignment_plan
-from assets.presentation import table
+from assets.presentation import ROWS, table
 from assets.resources import KafkaResource, SettingsResource, StoreResource
-from assets.steps import OF_ONE_GROUP, of_cohorts, step
-from fairlead.plans.publication import Published, publish
+from assets.steps import of_cohorts, step
+from fairlead.plans.publication import publish_all
 
 
 @step(
@@ -26,30 +24,26 @@ def published_plan(
 ) -> dg.MaterializeResult[None]:
     """Publish the approved plans of the run's groups."""
     key = settings.get().kafka.signing_key
-    results: list[Published] = []
     with store.open() as plans, kafka.gateway() as gateway, kafka.plan_topic() as topic:
         waiting = of_cohorts(context.partition_keys, settings, plans.approved_unpublished())
         if waiting:
             topic.ensure()
-        for plan in waiting:
-            try:
-                published = publish(
-                    plans,
-                    plan.group,
-                    live=gateway.live_group,
-                    sender=topic,
-                    now=datetime.now(UTC),
-                    signing_key=key.get_secret_value().encode() if key else None,
-                )
-            except OF_ONE_GROUP as error:
-                context.log.warning("Group %s: %s", plan.group, error)
-                published = Published(plan.group, plan.version, None, str(error))
-            if published:
-                results.append(published)
+        results = list(
+            publish_all(
+                plans,
+                waiting,
+                live=gateway.live_groups,
+                sender=topic,
+                signing_key=key.get_secret_value().encode() if key else None,
+            )
+        )
+    refused = [one for one in results if one.position is None]
+    for one in refused[:ROWS]:
+        context.log.warning("Group %s: %s", one.group, one.reason)
     return dg.MaterializeResult(
         metadata={
-            "published": sum(one.position is not None for one in results),
-            "refused": sum(one.position is None for one in results),
+            "published": len(results) - len(refused),
+            "refused": len(refused),
             "plans": table(
                 [
                     {
@@ -58,7 +52,7 @@ def published_plan(
                         "outcome": "published" if one.position else "refused",
                         "where or why not": one.reason,
                     }
-                    for one in results
+                    for one in sorted(results, key=lambda one: one.position is not None)
                 ],
                 {
                     "group": "Consumer group",

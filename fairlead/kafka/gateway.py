@@ -5,7 +5,7 @@ answers (`descriptions`, `offsets`), the tables they fill (`snapshot`), plans (`
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from types import TracebackType
@@ -198,16 +198,32 @@ class KafkaGateway:
         KafkaUnavailableError
             Brokers do not answer in time.
         """
+        live = self.live_groups([group])[group]
+        if isinstance(live, GroupError):
+            raise live
+        return live
+
+    def live_groups(self, groups: Iterable[str]) -> dict[str, LiveGroup | GroupError]:
+        """Read who is in groups now, as `live_group`; what is wrong with one is its value.
+
+        Raises
+        ------
+        KafkaUnavailableError
+            Brokers do not answer in time.
+        """
         observed_at = datetime.now(UTC)
-        found = self._describe([group])[group]
-        if found.error:
-            raise GroupError(f"Group {group}: {found.error}")
-        topics = {topic for member in found.members for topic in member.topics}
+        descriptions = self._describe(sorted(set(groups)))
+        topics = {
+            topic
+            for found in descriptions.values()
+            for member in found.members
+            for topic in member.topics
+        }
         counts, hidden = partition_counts(self._open_admin(), topics, self._timeout_s)
-        if hidden:
-            topic, error = min(hidden.items())
-            raise GroupError(f"Group {group}: topic {topic} cannot be read: {error}")
-        return LiveGroup(group, found.state, found.protocol, found.members, counts, observed_at)
+        return {
+            group: _live(group, found, counts, hidden, observed_at)
+            for group, found in descriptions.items()
+        }
 
     def _describe(self, groups: Sequence[str]) -> dict[str, GroupDescription]:
         """Describe groups; those in a rebalance are asked again until they settle."""
@@ -297,3 +313,21 @@ def _unsettled(found: GroupDescription) -> bool:
     """Whether a group may well be described in a moment."""
     moving = any(name in (found.error or "") for name in _COORDINATOR_MOVING)
     return moving or found.state in REBALANCING
+
+
+def _live(
+    group: str,
+    found: GroupDescription,
+    counts: Mapping[str, int],
+    hidden: Mapping[str, str],
+    observed_at: datetime,
+) -> LiveGroup | GroupError:
+    """Return what is known of a group, with the partition counts of what it reads, or why not."""
+    if found.error:
+        return GroupError(f"Group {group}: {found.error}")
+    topics = {topic for member in found.members for topic in member.topics}
+    if unreadable := sorted(topics & hidden.keys()):
+        topic = unreadable[0]
+        return GroupError(f"Group {group}: topic {topic} cannot be read: {hidden[topic]}")
+    own = {topic: counts[topic] for topic in sorted(topics & counts.keys())}
+    return LiveGroup(group, found.state, found.protocol, found.members, own, observed_at)

@@ -1,14 +1,23 @@
 """Adoption: what the consumers own, held against the published plan.
 
-Belongs here: adherence and the balance achieved, as numbers. Does not: reading the live assignment
-(`fairlead.kafka`), storing the result (`fairlead.store`).
+Belongs here: adherence and the balance achieved, as numbers, and how long to look for them. Does
+not: reading live assignments (`fairlead.kafka`), storing the result (`fairlead.store`).
 """
 
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
 
 from assignors.metrics import Metrics, measure
+from fairlead.errors import GroupError, InvalidPlanError, TamperedPlanError
+from fairlead.kafka.gateway import LiveGroup
 from fairlead.plans.as_problem import Ownership, assignment_of, planned, problem_of
 from fairlead.plans.document import PlanDocument
+from fairlead.store.records import StoredPlan
+
+LOOK_AGAIN_S: Final = 1.0
 
 
 @dataclass(frozen=True)
@@ -66,3 +75,84 @@ def compare(plan: PlanDocument, owned: Ownership) -> Adoption:
         as_planned=int(((wanted >= 0) & (wanted == live.owner)).sum()),
         achieved=measure(problem, live),
     )
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What was seen of a group that has a published plan.
+
+    Parameters
+    ----------
+    plan
+        The plan.
+    at
+        When the live assignment was read; None: it was not.
+    adoption
+        How far it follows the plan; None: it could not be read.
+    error
+        Why not.
+    """
+
+    plan: StoredPlan
+    at: datetime | None = None
+    adoption: Adoption | None = None
+    error: str = ""
+
+
+def observe(
+    plans: Sequence[StoredPlan],
+    live: Callable[[Iterable[str]], Mapping[str, LiveGroup | GroupError]],
+    *,
+    patiently: Collection[str],
+    until: float,
+) -> list[Observed]:
+    """Look at groups that have a published plan; at some until they follow it.
+
+    Parameters
+    ----------
+    plans
+        Published, one a group.
+    live
+        Describes groups as they are now.
+    patiently
+        Groups that are looked at again, every `LOOK_AGAIN_S`, while they do not follow their plan
+        to the letter.
+    until
+        When patience ends, by `time.monotonic()`.
+
+    Returns
+    -------
+    What was seen last of each group, in the order of the plans.
+    """
+    seen: dict[str, Observed] = {}
+    documents: dict[str, PlanDocument] = {}
+    for plan in plans:
+        try:
+            documents[plan.group] = plan.verify()
+        except (InvalidPlanError, TamperedPlanError) as error:
+            seen[plan.group] = Observed(plan, error=str(error))
+    pending = [plan for plan in plans if plan.group in documents]
+    while pending:
+        found = live(plan.group for plan in pending)
+        for plan in pending:
+            seen[plan.group] = _seen(plan, documents[plan.group], found[plan.group])
+        pending = [
+            plan for plan in pending if plan.group in patiently and not _settled(seen[plan.group])
+        ]
+        if time.monotonic() >= until:
+            break
+        if pending:
+            time.sleep(LOOK_AGAIN_S)
+    return [seen[plan.group] for plan in plans]
+
+
+def _seen(plan: StoredPlan, document: PlanDocument, live: LiveGroup | GroupError) -> Observed:
+    if isinstance(live, GroupError):
+        return Observed(plan, error=str(live))
+    owned = {member.name: member.partitions for member in live.members}
+    return Observed(plan, live.observed_at, compare(document, owned))
+
+
+def _settled(seen: Observed) -> bool:
+    """Whether looking again would tell nothing new."""
+    return seen.adoption is None or seen.adoption.adherence == 1

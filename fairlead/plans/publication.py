@@ -4,18 +4,23 @@ Belongs here: what is verified before sending, and the order of sending and reco
 Kafka's producer (`fairlead.kafka.plan_topic`), the plan's states (`fairlead.store`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Protocol
+from datetime import UTC, datetime
+from functools import partial
+from typing import Final, Protocol
 
 from assignors.verifier import violations
-from fairlead.errors import InvalidPlanError
+from fairlead.errors import GroupError, InvalidPlanError, TamperedPlanError
 from fairlead.kafka.gateway import LiveGroup
 from fairlead.plans.as_problem import assignment_of, planned, problem_of
 from fairlead.plans.basis import differences_from
 from fairlead.plans.document import Headers, PlanDocument, record_headers
 from fairlead.store.plans import PlanStore
+from fairlead.store.records import StoredPlan
+
+#: Groups described at once: few enough that none has changed much when its turn comes.
+AT_ONCE: Final = 100
 
 
 class Sender(Protocol):
@@ -40,7 +45,7 @@ class Published:
     group, version
         The plan.
     position
-        Partition and offset in the plan topic; None: it was refused as stale.
+        Partition and offset in the plan topic; None: it was refused as stale, or not sent.
     reason
         Why it was refused, or where it is.
     """
@@ -49,6 +54,59 @@ class Published:
     version: int
     position: tuple[int, int] | None
     reason: str
+
+
+def publish_all(
+    store: PlanStore,
+    waiting: Sequence[StoredPlan],
+    *,
+    live: Callable[[Iterable[str]], Mapping[str, LiveGroup | GroupError]],
+    sender: Sender,
+    signing_key: bytes | None = None,
+) -> Iterator[Published]:
+    """Publish the approved plans of groups; `AT_ONCE` groups are described together just before.
+
+    What is wrong with one group is why its plan is not published, and concerns no other.
+
+    Parameters
+    ----------
+    waiting
+        Approved plans, one a group: `publish` looks again at what waits when its turn comes.
+    live
+        Describes groups as they are now.
+    store, sender, signing_key
+        As for `publish`.
+
+    Raises
+    ------
+    KafkaUnavailableError
+        Kafka does not answer; what is not published yet stays approved.
+    """
+    for first in range(0, len(waiting), AT_ONCE):
+        some = waiting[first : first + AT_ONCE]
+        found = live(plan.group for plan in some)
+        for plan in some:
+            try:
+                published = publish(
+                    store,
+                    plan.group,
+                    live=partial(_present, found),
+                    sender=sender,
+                    now=datetime.now(UTC),
+                    signing_key=signing_key,
+                )
+            except (GroupError, InvalidPlanError, TamperedPlanError) as error:
+                yield Published(plan.group, plan.version, None, str(error))
+            else:
+                if published is not None:
+                    yield published
+
+
+def _present(found: Mapping[str, LiveGroup | GroupError], group: str) -> LiveGroup:
+    live = found[group]
+    if isinstance(live, GroupError):
+        raise live
+    return live
 
 
 def publish(

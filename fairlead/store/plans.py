@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
-from sqlalchemy import ColumnElement, Engine, bindparam, func, select, text
+from sqlalchemy import ColumnElement, Engine, bindparam, func, select, text, tuple_
 from sqlalchemy.dialects.postgresql import insert
 
 from fairlead.errors import PlanStateError
@@ -237,16 +237,20 @@ class PlanStore:
             ).all()
         return keys - {(row.group_id, row.version) for row in seen}
 
-    def predicted(self, plan: StoredPlan) -> dict[str, Any]:
-        """Return the metrics that were stored with a plan as its prediction."""
+    def predicted(self, plans: Iterable[StoredPlan]) -> dict[tuple[str, int], dict[str, Any]]:
+        """Return the metrics that were stored with plans as their prediction, by group, version."""
+        keys = [(plan.group, plan.version) for plan in plans]
         predicted = select(Balance).where(
-            Balance.group_id == plan.group,
-            Balance.version == plan.version,
+            Balance.group_id.in_([group for group, _ in keys]),
+            tuple_(Balance.group_id, Balance.version).in_(keys),
             Balance.kind == "predicted",
         )
         with transaction(self._engine) as connection:
-            row = connection.execute(predicted).mappings().one()
-        return {name: plain_number(row[name]) for name in METRICS}
+            rows = connection.execute(predicted).mappings().all()
+        return {
+            (row["group_id"], row["version"]): {name: plain_number(row[name]) for name in METRICS}
+            for row in rows
+        }
 
     def history(self, group: str) -> list[dict[str, Any]]:
         """Return the view `plan_history` of a group, a dict a version, oldest first."""

@@ -104,7 +104,7 @@ def _adopt(
         snapshot_id=plan.snapshot_id,
         planned=6,
         as_planned=as_planned,
-        achieved=store.predicted(plan) | {"lag_max": heaviest},
+        achieved=store.predicted([plan])[plan.group, plan.version] | {"lag_max": heaviest},
     )
 
 

@@ -71,7 +71,7 @@ def assert_whole(pipeline: Pipeline, group: str) -> None:
         plan = pipeline.store.get(group, version)
         shares = [share.partitions for share in plan.verify().members.values()]
         assert sum(numbers.size for share in shares for numbers in share.values()) == 4
-        assert pipeline.store.predicted(plan)["lag_max"] > 0
+        assert pipeline.store.predicted([plan])[plan.group, plan.version]["lag_max"] > 0
     *older, newest = states.values()
     assert newest == "published"
     assert set(older) <= {"stale", "superseded"}

@@ -183,7 +183,8 @@ def test_balance_history_tells_the_kinds_apart(
 
 def test_a_prediction_comes_back_as_it_was_stored(store: PlanStore, propose: Plans) -> None:
     """Whole numbers are whole again, whatever the column's type."""
-    predicted = store.predicted(propose())
+    plan = propose()
+    predicted = store.predicted([plan])[plan.group, plan.version]
     assert (predicted["lag_max"], predicted["lag_mean"], predicted["gap"]) == (
         110_000,
         105_000.0,
