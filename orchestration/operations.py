@@ -28,7 +28,7 @@ class GroupConfig(dg.Config):
     """Which group, and why."""
 
     group: str = Field(description="The consumer group.")
-    reason: str = Field(description="Why; stands in the plan's history.")
+    reason: str = Field(pattern=r"\S", description="Why; stands in the plan's history.")
 
 
 class VersionConfig(GroupConfig):

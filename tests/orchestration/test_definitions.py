@@ -12,6 +12,7 @@ import pytest
 
 from assets.partitions import COHORT
 from orchestration.definitions import build_defs
+from orchestration.operations import GroupConfig
 
 ROOT = Path(__file__).parents[2]
 
@@ -123,6 +124,14 @@ def test_what_a_person_does_is_a_job() -> None:
         fields = getattr(schema.config_type, "fields", {})
         found[job.name] = {name for name, field in fields.items() if field.is_required}
     assert found == OPERATIONS
+
+
+@pytest.mark.parametrize("reason", ["", " "])
+def test_a_person_says_why(reason: str) -> None:
+    """Before anything is sent: it stands in the history for good."""
+    assert GroupConfig(group="orders", reason="CHG-1234").reason == "CHG-1234"
+    with pytest.raises(ValueError, match="reason"):
+        GroupConfig(group="orders", reason=reason)
 
 
 def test_schedules_and_sensors() -> None:
