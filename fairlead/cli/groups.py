@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from fairlead.cli.arguments import At, Group, Json, Limit, Since, opened_engine
-from fairlead.cli.output import print_json, print_table
+from fairlead.cli.output import as_text, print_json, print_table
 
 _GROUPS = {
     "group": "group",
@@ -64,8 +64,11 @@ def lag(
     if as_json:
         print_json(rows)
         return
-    title = f"{rows[0]['snapshot_at']:%Y-%m-%d %H:%M:%S} UTC" if rows else "nothing was measured"
-    print_table(rows, _LAG_BY_MEMBER if by_member else _LAG, title=f"{group}, {title}")
+    if not rows:
+        typer.echo(f"{group}: nothing was measured until then")
+        return
+    title = f"{group}, {as_text(rows[0]['snapshot_at'])} UTC"
+    print_table(rows, _LAG_BY_MEMBER if by_member else _LAG, title=title)
 
 
 def history(group: Group, *, since: Since = None, limit: Limit = 50, as_json: Json = False) -> None:

@@ -6,7 +6,7 @@ Belongs here: what every answer has in common. Does not: which columns a command
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any, Final
 from uuid import UUID
@@ -77,7 +77,7 @@ def _cell(value: Any) -> Any:
 
 
 def as_text(value: Any) -> str:
-    """Return a value as people read it.
+    """Return a value as people read it; moments in UTC, whatever zone the session is in.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def as_text(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, datetime):
-        return f"{value:%Y-%m-%d %H:%M:%S}"
+        return f"{value.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float | Decimal):
@@ -98,7 +98,9 @@ def as_text(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, datetime | date):
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat()
+    if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)

@@ -11,7 +11,10 @@ import pytest
 from fairlead.cli import app, plan_steps
 
 FAIRLEAD = Path(sys.executable).with_name("fairlead")
-COMMANDS = ["assign", "partition", "sandbox", "db", "demo", "dev"]
+COMMANDS = [
+    *("assign", "partition", "backtest", "groups", "lag", "history"),
+    *("plans", "policy", "sandbox", "db", "demo", "dev"),
+]
 
 
 def fairlead(

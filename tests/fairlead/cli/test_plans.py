@@ -48,6 +48,15 @@ def test_every_answer_is_one_json_document(week: str) -> None:
     assert document(week, "policy", "explain", "orders")["planned"]
 
 
+def test_people_read_utc_whatever_the_zone_of_the_session(week: str) -> None:
+    """A URL may set another one; what is asked of a time before anything was measured, is told."""
+    tokyo = f"{week}&options=-c%20timezone%3DAsia/Tokyo"
+    for command in (["plans", "list"], ["lag", "orders"], ["history", "orders", "--json"]):
+        assert run(tokyo, *command).stdout == run(week, *command).stdout
+    early = run(week, "lag", "orders", "--at", "2020-01-01")
+    assert (early.exit_code, early.stdout) == (0, "orders: nothing was measured until then\n")
+
+
 def test_approval_names_the_hash_that_was_looked_at(week: str) -> None:
     """Another hash is refused; without a terminal nobody is asked; then it is approved."""
     approve = ("plans", "approve", "billing", "1", "--reason", "agreed")
