@@ -116,7 +116,8 @@ class PlanStore:
         Raises
         ------
         PlanStateError
-            There is no such version, it is not proposed, or it needs another pair of eyes.
+            There is no such version, it is not proposed, it has expired, no reason is given, or it
+            needs another pair of eyes.
         TamperedPlanError
             The version's document has another hash.
         """
