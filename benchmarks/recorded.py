@@ -14,7 +14,7 @@ import pyarrow as pa
 from fairlead.kafka.snapshot import GROUPS, MEMBERS, OFFSETS, GroupSnapshot, new_snapshot_id
 
 COHORT = "fleet"
-IN_TOPIC = 50
+IN_TOPIC, TOPICS_AT_MOST = 50, 100
 
 
 @dataclass(frozen=True)
@@ -25,12 +25,23 @@ class Size:
     partitions: int
     members: int
 
+    @property
+    def in_topic(self) -> int:
+        """Partitions of a topic, all but the last one."""
+        return max(IN_TOPIC, -(-self.partitions // TOPICS_AT_MOST))
+
+    @property
+    def topics(self) -> int:
+        """How many topics a group reads."""
+        return -(-self.partitions // self.in_topic)
+
 
 def snapshot(sizes: Sequence[Size], *, at: datetime | None = None, seed: int = 1) -> GroupSnapshot:
     """Make the snapshot of a fleet, all of one cohort.
 
-    A group reads topics of its own, of `IN_TOPIC` partitions at most, which its members own in
-    turns. The lag of its partitions is Zipf's, shuffled; every third group is level.
+    A group reads topics of its own, of `IN_TOPIC` partitions, or of more where these would be more
+    than `TOPICS_AT_MOST` topics. Its members own them in turns. The lag of its partitions is
+    Zipf's, shuffled; every third group is level.
 
     Parameters
     ----------
@@ -70,14 +81,14 @@ def _offsets(name: str, size: Size, *, level: bool, rng: np.random.Generator) ->
     zipf = 1_000_000 / (1 + rng.permutation(size.partitions))
     lag = np.full(size.partitions, 1_000) if level else zipf.astype(np.int64)
     topics = pa.DictionaryArray.from_arrays(
-        pa.array((numbers // IN_TOPIC).astype(np.int32)),
-        [f"{name}-{topic}" for topic in range(-(-size.partitions // IN_TOPIC))],
+        pa.array((numbers // size.in_topic).astype(np.int32)),
+        [f"{name}-{topic}" for topic in range(size.topics)],
     )
     return pa.table(
         {
             "group": pa.repeat(name, size.partitions),
             "topic": topics.cast(pa.string()),
-            "partition": pa.array((numbers % IN_TOPIC).astype(np.int32)),
+            "partition": pa.array((numbers % size.in_topic).astype(np.int32)),
             "begin_offset": pa.repeat(0, size.partitions),
             "end_offset": 5_000_000 + lag,
             "committed_offset": pa.repeat(5_000_000, size.partitions),
@@ -86,7 +97,7 @@ def _offsets(name: str, size: Size, *, level: bool, rng: np.random.Generator) ->
 
 
 def _members(name: str, size: Size) -> list[dict[str, object]]:
-    topics = [f"{name}-{topic}" for topic in range(-(-size.partitions // IN_TOPIC))]
+    topics = [f"{name}-{topic}" for topic in range(size.topics)]
     return [
         {
             "group": name,
@@ -96,7 +107,7 @@ def _members(name: str, size: Size) -> list[dict[str, object]]:
             "member": f"{name}-{member:04}",
             "topics": topics,
             "partitions": [
-                {"topic": topics[number // IN_TOPIC], "partition": number % IN_TOPIC}
+                {"topic": topics[number // size.in_topic], "partition": number % size.in_topic}
                 for number in range(member, size.partitions, size.members)
             ],
         }

@@ -1,0 +1,346 @@
+"""Planning a fleet from recorded snapshots, and where the time goes: `python -m benchmarks.fleet`.
+
+Belongs here: the planning run at several sizes, through Dagster, on one core and two, and with a
+giant among small groups, each in a process of its own; beside what its steps cannot beat. Does not:
+the snapshots (`recorded`), fetching from a broker (`fleet_fetch`).
+"""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+import dagster as dg
+import pandas as pd
+import psutil
+from pyspark.sql import DataFrame, SparkSession
+from rich.console import Console
+from rich.table import Table
+from sqlalchemy import func, select
+
+from assets.partitions import COHORT as COHORTS
+from benchmarks import recorded
+from benchmarks.recorded import COHORT, Size
+from benchmarks.store import copying, seconds
+from fairlead.sandbox.postgres import Postgres
+from fairlead.settings import load_settings
+from fairlead.spark.candidates import candidate_plans
+from fairlead.spark.lag import partition_lag
+from fairlead.spark.session import build_session
+from fairlead.spark.warehouse import Warehouse
+from fairlead.store.engine import create_store_engine, transaction
+from fairlead.store.migrate import upgrade
+from orchestration.definitions import build_defs
+
+RESULTS: Final = Path(__file__).with_name("fleet.json")
+EACH, MEMBERS = 100, 10
+SMALL, LARGE = 1_000, 10_000  # groups of the two fleets
+GIANT: Final = Size(groups=1, partitions=1_000_000, members=1_000)
+GIB: Final = 2**30
+GOALS: Final = ("12 at most", "1.6 at least", "1.5 at most", "0.1 at most")
+CONFIG: Final = """
+[[policies]]
+groups = "*"
+cohort = "fleet"
+assignors = ["sticky-lag-aware", "lag-aware", "sticky", "fair", "roundrobin", "range"]
+approval = {automatic = true}
+"""
+DAGSTER: Final = """
+telemetry: {enabled: false}
+storage:
+  postgres:
+    postgres_url: "%s"
+"""
+
+
+def main() -> None:
+    """Measure everything, print, and write fleet.json."""
+    console = Console(width=110)
+    results: dict[str, Any] = {
+        "machine": {"cpus": os.cpu_count(), "python": platform.python_version()},
+        "each group": {"partitions": EACH, "members": MEMBERS, "assignors": 6},
+    }
+    for name, arguments in {
+        "small fleet": ["run", "--groups", str(SMALL)],
+        "large fleet": ["run", "--groups", str(LARGE)],
+        "floors": ["floors", "--groups", str(LARGE)],
+        "one core": ["candidates", "--groups", str(LARGE), "--cores", "1"],
+        "two cores": ["candidates", "--groups", str(LARGE), "--cores", "2"],
+        "small ones alone": ["candidates", "--groups", str(SMALL)],
+        "small ones beside a giant": ["candidates", "--groups", str(SMALL), "--giant"],
+    }.items():
+        console.log(name)
+        results[name] = in_a_process_of_its_own(arguments)
+    small, large = results["small fleet"], results["large fleet"]
+    results["ratios"] = {
+        "growth, 100,000 to 1,000,000 partitions": large["run_s"] / small["run_s"],
+        "two cores over one, Spark step": results["one core"]["small_s"]
+        / results["two cores"]["small_s"],
+        "small ones beside a giant over alone": results["small ones beside a giant"]["small_s"]
+        / results["small ones alone"]["small_s"],
+        "Dagster's share of the run": large["dagster_s"] / large["run_s"],
+    }
+    results = rounded(results)
+    RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+    print_tables(console, results)
+
+
+def in_a_process_of_its_own(arguments: list[str]) -> Any:
+    """Measure one thing, with a JVM and a Postgres of its own; Spark's start is left out."""
+    with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        answer = Path(folder) / "answer.json"
+        command = [sys.executable, "-m", "benchmarks.fleet", "--answer", str(answer), *arguments]
+        subprocess.run(command, check=True)
+        return json.loads(answer.read_text())
+
+
+def measure() -> None:
+    """Measure what the command line says, in this process."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--answer", type=Path, required=True)
+    parser.add_argument("what", choices=["run", "floors", "candidates"])
+    parser.add_argument("--groups", type=int, required=True)
+    parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument("--giant", action="store_true")
+    arguments = parser.parse_args()
+    sizes = [Size(arguments.groups, EACH, MEMBERS), *([GIANT] if arguments.giant else [])]
+    with surroundings(arguments.cores) as (warehouse, url):
+        build_session(load_settings().spark).range(1).count()
+        if arguments.what == "run":
+            answer = planning_run(warehouse, sizes, url)
+        elif arguments.what == "floors":
+            answer = floors(warehouse, sizes, url)
+        else:
+            answer = candidates_alone(warehouse, sizes)
+    arguments.answer.write_text(json.dumps(answer))
+
+
+@contextmanager
+def surroundings(cores: int) -> Iterator[tuple[Warehouse, str]]:
+    """Start a Postgres, point the settings at it, and give Dagster a home on it."""
+    with TemporaryDirectory(ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        (folder / "fairlead.toml").write_text(CONFIG)
+        server = Postgres(folder / "postgres")
+        server.start()
+        try:
+            url = server.url("fairlead")
+            upgrade(url)
+            (folder / "dagster.yaml").write_text(DAGSTER % server.url("dagster", driver="psycopg2"))
+            os.environ |= {
+                "FAIRLEAD_CONFIG": str(folder / "fairlead.toml"),
+                "FAIRLEAD_WAREHOUSE": str(folder / "warehouse"),
+                "FAIRLEAD_POSTGRES__URL": url,
+                "FAIRLEAD_SPARK__MASTER": f"local[{cores}]",
+                "FAIRLEAD_SPARK__PROPERTIES": json.dumps(
+                    {
+                        "spark.ui.enabled": "true",
+                        "spark.ui.port": "0",
+                        "spark.sql.shuffle.partitions": "8",
+                    }
+                ),
+                "DAGSTER_HOME": str(folder),
+            }
+            yield Warehouse(str(folder / "warehouse")), url
+        finally:
+            server.stop()
+
+
+def planning_run(warehouse: Warehouse, sizes: list[Size], url: str) -> dict[str, Any]:
+    """Run the planning assets, from the snapshot on, through Dagster on Postgres."""
+    del url
+    warehouse.write_snapshot(recorded.snapshot(sizes))
+    job = dg.define_asset_job(
+        "recorded",
+        selection=dg.AssetSelection.assets("partition_lag", "candidate_plans", "assignment_plan"),
+    )
+    definition = build_defs(jobs=[job]).resolve_job_def("recorded")
+    with dg.DagsterInstance.get() as instance, watched_memory() as peak:
+        instance.add_dynamic_partitions(COHORTS, [COHORT])
+        began = time.perf_counter()
+        result = definition.execute_in_process(instance=instance, partition_key=COHORT)
+        run_s = time.perf_counter() - began
+        steps = work_of_steps(instance, result.run_id)
+    planned = result.asset_materializations_for_node("assignment_plan")[0].metadata
+    return {
+        "run_s": run_s,
+        "steps_s": steps,
+        "dagster_s": run_s - sum(steps.values()),
+        "plans": planned["plans"].value,
+        "failed": planned["failed"].value,
+        "peak_bytes": peak(),
+    }
+
+
+def work_of_steps(instance: dg.DagsterInstance, run_id: str) -> dict[str, float]:
+    """Return the seconds that each step's own function took: from its start to its first result."""
+    began: dict[str, float] = {}
+    ended: dict[str, float] = {}
+    for record in instance.all_logs(run_id):
+        event = record.dagster_event
+        if event is None or event.step_key is None:
+            continue
+        if event.event_type == dg.DagsterEventType.STEP_START:
+            began[event.step_key] = record.timestamp
+        elif event.event_type == dg.DagsterEventType.STEP_OUTPUT:
+            ended.setdefault(event.step_key, record.timestamp)
+    return {step: ended[step] - start for step, start in began.items()}
+
+
+def candidates_alone(warehouse: Warehouse, sizes: list[Size]) -> dict[str, float]:
+    """Time the Spark step that plans; `small_s`: until the last of the small groups is planned."""
+    snapshot, names = with_lag(warehouse, sizes)
+    spark, policy = build_session(load_settings().spark), load_settings().policies[0]
+    began = time.time()
+    warehouse.write(
+        "candidates",
+        snapshot,
+        candidate_plans(
+            warehouse.read(spark, "lag", snapshot),
+            warehouse.read(spark, "members", snapshot),
+            warehouse.read(spark, "groups", snapshot),
+            dict.fromkeys(names, policy),
+        ),
+    )
+    all_s = time.time() - began
+    ends = sorted(task_ends(spark))
+    small = ends[:-1] if GIANT in sizes else ends  # the giant's task is the last by far
+    return {"small_s": small[-1] - began, "all_s": all_s}
+
+
+def with_lag(warehouse: Warehouse, sizes: list[Size]) -> tuple[str, list[str]]:
+    """Write a snapshot and its lag; return its id and its groups."""
+    snapshot = recorded.snapshot(sizes)
+    warehouse.write_snapshot(snapshot)
+    spark = build_session(load_settings().spark)
+    lag = partition_lag(
+        warehouse.read(spark, "offsets", snapshot.snapshot_id),
+        {},
+        members=warehouse.read(spark, "members", snapshot.snapshot_id),
+    )
+    warehouse.write("lag", snapshot.snapshot_id, lag)
+    return snapshot.snapshot_id, snapshot.groups["group"].to_pylist()
+
+
+def task_ends(spark: SparkSession) -> Iterator[float]:
+    """Yield when the tasks of the newest stage ended, in seconds since the epoch."""
+    context = spark.sparkContext
+    stages = f"{context.uiWebUrl}/api/v1/applications/{context.applicationId}/stages"
+    newest = max(asked(stages), key=lambda stage: stage["stageId"])
+    for task in asked(f"{stages}/{newest['stageId']}/0/taskList?length=10000"):
+        launched = datetime.fromisoformat(task["launchTime"].replace("GMT", "Z"))
+        yield launched.timestamp() + task["duration"] / 1000
+
+
+def asked(url: str) -> Any:
+    """Ask Spark's own interface."""
+    with urllib.request.urlopen(url) as answer:  # noqa: S310 - this process's own session
+        return json.load(answer)
+
+
+def floors(warehouse: Warehouse, sizes: list[Size], url: str) -> dict[str, float]:
+    """Time what the steps cannot beat, on the same rows."""
+    snapshot, _ = with_lag(warehouse, sizes)
+    spark = build_session(load_settings().spark)
+    lag = warehouse.read(spark, "lag", snapshot)
+
+    def nothing(rows: pd.DataFrame) -> pd.DataFrame:
+        return rows.head(0)
+
+    empty = lag.groupBy("group").applyInPandas(nothing, lag.schema)
+    rows = warehouse.load("lag", snapshot).rename_columns({"group": "group_id"})
+    day = rows["snapshot_at"][0].as_py().date()
+    store = create_store_engine(url)
+    with transaction(store) as connection:
+        connection.execute(select(func.fairlead.ensure_lag_day(day)))
+    store.dispose()
+    file = Path(load_settings().warehouse_path) / "lag.csv"
+    copy = copying(rows.drop_columns("snapshot_id"), "fairlead.partition_lag", url, file)
+    return {
+        "reading the Parquet of lag": seconds(lambda: discard(lag)),
+        "an empty applyInPandas": seconds(lambda: discard(empty)),
+        "psql copying lag": seconds(copy),
+    }
+
+
+def discard(rows: DataFrame) -> None:
+    """Compute rows and write them nowhere."""
+    rows.write.format("noop").mode("overwrite").save()
+
+
+@contextmanager
+def watched_memory() -> Iterator[Callable[[], int]]:
+    """Sample the memory of this process and all it has started; the result tells the peak."""
+    seen, done = [0], threading.Event()
+    postgres = [one for one in psutil.process_iter(["name"]) if one.info["name"] == "postgres"]
+
+    def watch() -> None:
+        me = psutil.Process()
+        while not done.wait(0.5):
+            seen.append(sum(map(own_bytes, [me, *me.children(recursive=True), *postgres])))
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield lambda: max(seen)
+    finally:
+        done.set()
+        watcher.join()
+
+
+def own_bytes(process: psutil.Process) -> int:
+    """Return what a process alone has in memory; 0 where it has ended."""
+    try:
+        return int(process.memory_full_info().uss)
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
+        return 0
+
+
+def rounded(value: Any) -> Any:
+    """Round every float to milliseconds, or thousandths."""
+    if isinstance(value, dict):
+        return {name: rounded(one) for name, one in value.items()}
+    return round(value, 3) if isinstance(value, float) else value
+
+
+def print_tables(console: Console, results: dict[str, Any]) -> None:
+    """Print what was measured."""
+    steps = Table(title="Planning recorded fleets through Dagster, seconds", title_justify="left")
+    for heading in ("step", f"{SMALL:,} groups", f"{LARGE:,} groups"):
+        steps.add_column(heading, justify="left" if heading == "step" else "right")
+    small, large = results["small fleet"], results["large fleet"]
+    for name in small["steps_s"]:
+        steps.add_row(name, f"{small['steps_s'][name]:.1f}", f"{large['steps_s'][name]:.1f}")
+    steps.add_row("Dagster's own", f"{small['dagster_s']:.1f}", f"{large['dagster_s']:.1f}")
+    steps.add_row("the whole run (goal: 120)", f"{small['run_s']:.1f}", f"{large['run_s']:.1f}")
+    gibibytes = [f"{one['peak_bytes'] / GIB:.1f}" for one in (small, large)]
+    steps.add_row("peak memory, GiB (goal: 8)", *gibibytes)
+    console.print(steps)
+    beside = Table(title=f"What cannot be beaten, {LARGE:,} groups", title_justify="left")
+    beside.add_column("what")
+    beside.add_column("seconds", justify="right")
+    for name, taken in results["floors"].items():
+        beside.add_row(name, f"{taken:.1f}")
+    console.print(beside)
+    ratios = Table(title="Ratios", title_justify="left")
+    for heading in ("what", "ratio", "goal"):
+        ratios.add_column(heading, justify="left" if heading == "what" else "right")
+    for (name, ratio), goal in zip(results["ratios"].items(), GOALS, strict=True):
+        ratios.add_row(name, f"{ratio:.2f}", goal)
+    console.print(ratios)
+
+
+if __name__ == "__main__":
+    measure() if "--answer" in sys.argv else main()

@@ -1,0 +1,51 @@
+"""Lag and candidates of a fleet on whatever Spark the settings name, in a process of its own.
+
+Belongs here: what `test_cluster` starts; it writes down where the work was done. Does not: any
+expectation.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from fairlead.policy import Policy
+from fairlead.settings import load_settings
+from fairlead.spark.candidates import candidate_plans
+from fairlead.spark.lag import partition_lag
+from fairlead.spark.session import build_session
+from fairlead.spark.warehouse import Warehouse
+
+
+def plan(warehouse: Warehouse, snapshot_id: str) -> DataFrame:
+    """Measure and plan a snapshot; return the candidates as they are in the warehouse."""
+    spark = build_session(load_settings().spark)
+    members = warehouse.read(spark, "members", snapshot_id)
+    offsets = warehouse.read(spark, "offsets", snapshot_id)
+    warehouse.write("lag", snapshot_id, partition_lag(offsets, {}, members=members))
+    groups = warehouse.load("groups", snapshot_id)["group"].to_pylist()
+    candidates = candidate_plans(
+        warehouse.read(spark, "lag", snapshot_id),
+        members,
+        warehouse.read(spark, "groups", snapshot_id),
+        dict.fromkeys(groups, Policy(assignors=("sticky-lag-aware", "range"))),
+    )
+    warehouse.write("candidates", snapshot_id, candidates)
+    return warehouse.read(spark, "candidates", snapshot_id)
+
+
+def where(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Say which executor's worker a task runs in: its parent process."""
+    for _ in batches:
+        pass
+    yield pa.RecordBatch.from_pydict({"executor": pa.array([os.getppid()], pa.int64())})
+
+
+if __name__ == "__main__":
+    planned = plan(Warehouse(load_settings().warehouse_path), sys.argv[1])
+    executors = planned.repartition(8).mapInArrow(where, "executor long").distinct().collect()
+    Path(sys.argv[2]).write_text(json.dumps([row["executor"] for row in executors]))
