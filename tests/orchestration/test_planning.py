@@ -157,19 +157,26 @@ def test_policy_gathers_groups_in_one_named_cohort(
     assert [pipeline.only_version(name).state for name in names] == ["published"] * 2
 
 
-def test_broken_group_does_not_hold_up_the_good_one_beside_it(
+def test_broken_group_does_not_hold_up_the_fleet_and_is_tried_again(
     pipeline: Pipeline,
     start_consumers: StartConsumers,
     join_raw: Callable[[str, bytes], None],
     unique_name: str,
 ) -> None:
-    """A group whose members speak nonsense is reported by a warning; the other one is planned."""
+    """A group whose members speak nonsense is reported by a warning; the others are planned."""
     good, broken = f"{unique_name}-a", f"{unique_name}-b"
     start_consumers(good)
     join_raw(broken, b"\x00\x01\x00")
-    pipeline.configure(APPROVED_BY_POLICY)
+    pipeline.configure(
+        f"""
+        [[policies]]
+        groups = "{unique_name}-*"
+        cohort = "fleet"
+        approval = {{automatic = true, forbidden_statuses = []}}
+        """
+    )
 
-    result = pipeline.run("planning", good, broken)
+    result = pipeline.run("planning", "fleet")
 
     assert result.success
     assert pipeline.only_version(good).state == "published"
@@ -178,6 +185,11 @@ def test_broken_group_does_not_hold_up_the_good_one_beside_it(
     assert failed_checks(result) == {"every_group_was_read": [f"{broken}: {reason}"]}
     severities = {one.check_name: one.severity for one in result.get_asset_check_evaluations()}
     assert severities["every_group_was_read"] is dg.AssetCheckSeverity.WARN
+    assert metadata(result, "assignment_plan")["failed"] == 1
+
+    pipeline.run("planning", "fleet")
+    assert [outcome for outcome, _, _ in pipeline.decisions(broken)] == ["failed", "failed"]
+    assert [outcome for outcome, _, _ in pipeline.decisions(good)] == ["plan", "no change"]
 
 
 def test_group_that_vanished_is_reported_and_not_planned(
