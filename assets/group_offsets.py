@@ -31,7 +31,7 @@ def group_offsets(
                 f"The cluster has no consumer group in {listed(context.partition_keys)}",
                 allow_retries=False,
             )
-        snapshot = gateway.snapshot(sorted(groups), cohorts=groups)
+        snapshot = gateway.snapshot(sorted(groups), cohorts=groups, progress=context.log.info)
     warehouse = spark.warehouse()
     warehouse.write_snapshot(snapshot)
     warehouse.prune(snapshot.snapshot_at - current.warehouse_retention)

@@ -305,7 +305,8 @@ def join(servers: str, leaving: ExitStack) -> None:
             consumer.subscribe([name(number)], on_assign=Consumer.pause)
             consumers.append(consumer)
     deadline = time.monotonic() + DEADLINE_S
-    while sum(len(consumer.assignment()) for consumer in consumers) < LIVE * PARTITIONS_EACH:
+    share = PARTITIONS_EACH // MEMBERS
+    while any(len(consumer.assignment()) != share for consumer in consumers):
         if time.monotonic() > deadline:
             sys.exit("the groups do not settle")
         for consumer in consumers:

@@ -3,6 +3,7 @@
 Belongs here: which errors are worth a retry, and rounds of retries. Does not: what is asked.
 """
 
+from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -18,11 +19,14 @@ from tenacity import (
 )
 
 from fairlead.errors import KafkaUnavailableError
+from fairlead.kafka.progress import Told
 
 Key = TypeVar("Key", bound=Hashable)
 Answer = TypeVar("Answer")
 
 ATTEMPTS: Final = 5
+BATCHES_IN_FLIGHT: Final = 4
+"""Enough for brokers to work on one while another is on its way."""
 GRACE_S: Final = 5.0
 """What a future may take beyond the request's own timeout before it is given up."""
 
@@ -85,8 +89,9 @@ def ask_each(
     keys: Sequence[Key],
     ask: Callable[[Sequence[Key]], Mapping[Key, "Future[Answer]"]],
     *,
-    at_once: int,
+    batch: int,
     timeout_s: float,
+    told: Told = lambda _done, _total: None,
 ) -> Answers[Key, Answer]:
     """Ask about every key; ask again about those with transient errors.
 
@@ -96,10 +101,13 @@ def ask_each(
         What to ask about.
     ask
         Starts the requests for some keys and returns one future each.
-    at_once
-        Keys that are asked about at the same time: what bounds the load on brokers and memory.
+    batch
+        Keys that `ask` is given. `BATCHES_IN_FLIGHT` of them are asked about at the same time:
+        what bounds the load on brokers and memory.
     timeout_s
         The time one request may take. No retry starts later than this after the first.
+    told
+        Called with how many keys were asked about, and how many there are, after each batch.
 
     Raises
     ------
@@ -110,8 +118,16 @@ def ask_each(
     pending = list(keys)
 
     def ask_pending() -> bool:
-        for start in range(0, len(pending), at_once):
-            _collect(ask(pending[start : start + at_once]), answers, timeout_s)
+        asked: deque[Mapping[Key, Future[Answer]]] = deque()
+        left = len(pending)
+        for start in range(0, len(pending), batch):
+            asked.append(ask(pending[start : start + batch]))
+            if len(asked) == BATCHES_IN_FLIGHT:
+                left -= _collect(asked.popleft(), answers, timeout_s)
+                told(len(keys) - left, len(keys))
+        while asked:
+            left -= _collect(asked.popleft(), answers, timeout_s)
+            told(len(keys) - left, len(keys))
         pending[:] = [key for key in pending if _code(answers, key) in TRANSIENT]
         return bool(pending)
 
@@ -145,7 +161,8 @@ def kafka_error(error: KafkaException) -> KafkaError:
 
 def _collect(
     futures: "Mapping[Key, Future[Answer]]", answers: Answers[Key, Answer], timeout_s: float
-) -> None:
+) -> int:
+    """Wait for answers; return how many there are, errors among them."""
     for key, future in futures.items():
         try:
             answers.values[key] = future.result(timeout_s + GRACE_S)
@@ -154,6 +171,7 @@ def _collect(
             answers.errors[key] = kafka_error(error)
         except TimeoutError:
             answers.errors[key] = KafkaError(KafkaError._TIMED_OUT)  # noqa: SLF001 - as above
+    return len(futures)
 
 
 def _code(answers: Answers[Key, Answer], key: Key) -> int | None:

@@ -33,6 +33,7 @@ from fairlead.kafka.offsets import (
     read_committed,
 )
 from fairlead.kafka.pinned import with_pinned_shares
+from fairlead.kafka.progress import Tell, phase
 from fairlead.kafka.security import kafka_python_settings
 from fairlead.kafka.snapshot import GroupSnapshot, build_snapshot, new_snapshot_id
 from fairlead.settings import KafkaSettings
@@ -135,6 +136,7 @@ class KafkaGateway:
         *,
         cohorts: Mapping[str, str] | None = None,
         snapshot_id: str | None = None,
+        progress: Tell = lambda _: None,
     ) -> GroupSnapshot:
         """Take a snapshot of groups: members, then committed, begin and end offsets.
 
@@ -151,6 +153,8 @@ class KafkaGateway:
             Group to cohort; a group that is missing is a cohort of its own.
         snapshot_id
             Sorts by time; None: a new one.
+        progress
+            Called with a line for the user at the end of each phase, and every few seconds.
 
         Raises
         ------
@@ -158,10 +162,10 @@ class KafkaGateway:
             Brokers do not answer in time.
         """
         admin = self._open_admin()
-        descriptions = self._describe(sorted(set(groups)))
+        descriptions = self._describe(sorted(set(groups)), progress)
         started = time.monotonic()
         # Also of groups that cannot be planned: their lag is worth knowing.
-        commits = committed_offsets(admin, sorted(descriptions), self._timeout_s)
+        commits = committed_offsets(admin, sorted(descriptions), self._timeout_s, progress)
         for name, error in commits.errors.items():
             why = descriptions[name].error or f"Its commits cannot be read: {error.str()}"
             descriptions[name] = replace(descriptions[name], error=why)
@@ -176,8 +180,9 @@ class KafkaGateway:
                 for topic in member.topics
             },
             self._timeout_s,
+            progress,
         )
-        log, ends_at = log_offsets(admin, counts, hidden, self._timeout_s)
+        log, ends_at = log_offsets(admin, counts, hidden, self._timeout_s, progress)
         return build_snapshot(
             snapshot_id=snapshot_id or new_snapshot_id(ends_at),
             snapshot_at=ends_at,
@@ -225,14 +230,18 @@ class KafkaGateway:
             for group, found in descriptions.items()
         }
 
-    def _describe(self, groups: Sequence[str]) -> dict[str, GroupDescription]:
+    def _describe(
+        self, groups: Sequence[str], progress: Tell = lambda _: None
+    ) -> dict[str, GroupDescription]:
         """Describe groups; those in a rebalance are asked again until they settle."""
         found: dict[str, GroupDescription] = {}
         pending = list(groups)
+        told = phase(progress, "Described {:,} of {:,} groups")
 
         def describe_pending() -> bool:
             for start in range(0, len(pending), GROUPS_PER_DESCRIPTION):
                 found.update(self._describe_each(pending[start : start + GROUPS_PER_DESCRIPTION]))
+                told(len(found), len(groups))
             pending[:] = [group for group in pending if _unsettled(found[group])]
             return bool(pending)
 
@@ -245,16 +254,12 @@ class KafkaGateway:
         return with_pinned_shares(found, self._settings)
 
     def _describe_each(self, groups: Sequence[str]) -> dict[str, GroupDescription]:
-        """Describe some groups; when one spoils the answer for all, each by itself."""
+        """Describe some groups; when one spoils the answer for all, fewer at a time."""
         try:
             raw = self._ask_members(lambda admin: admin.describe_groups(list(groups)))
         except (BrokerResponseError, ValueError) as error:
-            if len(groups) > 1:
-                return {
-                    group: found
-                    for one in groups
-                    for group, found in self._describe_each([one]).items()
-                }
+            if half := len(groups) // 2:
+                return self._describe_each(groups[:half]) | self._describe_each(groups[half:])
             why = f"The group cannot be described: {error}"
             return {groups[0]: GroupDescription(groups[0], "", "", "", error=why)}
         if any(entry["error"] and "NotCoordinator" in entry["error"] for entry in raw.values()):

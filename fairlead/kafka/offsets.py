@@ -21,10 +21,12 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo, OffsetSpec, TopicDescription
 
 from fairlead.kafka.answers import MISSING, Answers, ask_each
+from fairlead.kafka.progress import Tell, Told, phase
 
-GROUPS_AT_ONCE: Final = 64
-TOPICS_AT_ONCE: Final = 500
-PARTITIONS_AT_ONCE: Final = 10_000
+GROUPS_A_BATCH: Final = 16
+TOPICS_A_BATCH: Final = 100
+PARTITIONS_A_BATCH: Final = 500
+"""Few: librdkafka's time for a batch grows with its square."""
 
 CommittedOffsets = Mapping[str, tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]]
 """Topic to partition numbers and their committed offsets, both of shape (K,)."""
@@ -67,7 +69,7 @@ class LogOffsets:
 
 
 def committed_offsets(
-    admin: AdminClient, groups: Sequence[str], timeout_s: float
+    admin: AdminClient, groups: Sequence[str], timeout_s: float, tell: Tell = lambda _: None
 ) -> Answers[str, ConsumerGroupTopicPartitions]:
     """Ask for everything the groups have committed."""
 
@@ -80,7 +82,8 @@ def committed_offsets(
             for group in some
         }
 
-    return ask_each(groups, ask, at_once=GROUPS_AT_ONCE, timeout_s=timeout_s)
+    told = phase(tell, "Read the commits of {:,} of {:,} groups")
+    return ask_each(groups, ask, batch=GROUPS_A_BATCH, timeout_s=timeout_s, told=told)
 
 
 def read_committed(answer: ConsumerGroupTopicPartitions) -> CommittedOffsets:
@@ -98,7 +101,7 @@ def read_committed(answer: ConsumerGroupTopicPartitions) -> CommittedOffsets:
 
 
 def partition_counts(
-    admin: AdminClient, topics: Collection[str], timeout_s: float
+    admin: AdminClient, topics: Collection[str], timeout_s: float, tell: Tell = lambda _: None
 ) -> tuple[dict[str, int], dict[str, str]]:
     """Count the partitions of topics.
 
@@ -110,7 +113,8 @@ def partition_counts(
     def ask(some: Sequence[str]) -> dict[str, "Future[TopicDescription]"]:
         return admin.describe_topics(TopicCollection(list(some)), request_timeout=timeout_s)
 
-    answers = ask_each(sorted(topics), ask, at_once=TOPICS_AT_ONCE, timeout_s=timeout_s)
+    told = phase(tell, "Counted the partitions of {:,} of {:,} topics")
+    answers = ask_each(sorted(topics), ask, batch=TOPICS_A_BATCH, timeout_s=timeout_s, told=told)
     hidden = {
         topic: error.str() for topic, error in answers.errors.items() if error.code() not in MISSING
     }
@@ -118,7 +122,11 @@ def partition_counts(
 
 
 def log_offsets(
-    admin: AdminClient, counts: Mapping[str, int], hidden: Mapping[str, str], timeout_s: float
+    admin: AdminClient,
+    counts: Mapping[str, int],
+    hidden: Mapping[str, str],
+    timeout_s: float,
+    tell: Tell = lambda _: None,
 ) -> tuple[LogOffsets, datetime]:
     """Ask where partitions begin, then where they end.
 
@@ -137,9 +145,11 @@ def log_offsets(
     topics = sorted(counts)
     firsts = np.concatenate(([0], np.cumsum([counts[topic] for topic in topics], dtype=np.int64)))
     partitions = [TopicPartition(topic, p) for topic in topics for p in range(counts[topic])]
-    begin, begin_errors = _list_offsets(admin, partitions, OffsetSpec.earliest(), timeout_s)
+    told = phase(tell, "Read where {:,} of {:,} partitions begin")
+    begin, begin_errors = _list_offsets(admin, partitions, OffsetSpec.earliest(), timeout_s, told)
     ends_at = datetime.now(UTC)
-    end, end_errors = _list_offsets(admin, partitions, OffsetSpec.latest(), timeout_s)
+    told = phase(tell, "Read where {:,} of {:,} partitions end")
+    end, end_errors = _list_offsets(admin, partitions, OffsetSpec.latest(), timeout_s, told)
     texts = {LogOffsets.GONE_TEXT: LogOffsets.GONE}
     error = np.full(len(partitions), -1, dtype=np.int32)
     unreadable = dict(hidden)
@@ -162,7 +172,11 @@ def log_offsets(
 
 
 def _list_offsets(
-    admin: AdminClient, partitions: Sequence[TopicPartition], spec: OffsetSpec, timeout_s: float
+    admin: AdminClient,
+    partitions: Sequence[TopicPartition],
+    spec: OffsetSpec,
+    timeout_s: float,
+    told: Told,
 ) -> tuple[npt.NDArray[np.int64], dict[int, str]]:
     def ask(some: Sequence[int]) -> dict[int, "Future[ListOffsetsResultInfo]"]:
         futures = admin.list_offsets(
@@ -173,7 +187,8 @@ def _list_offsets(
         )
         return {index: futures[partitions[index]] for index in some}
 
-    answers = ask_each(range(len(partitions)), ask, at_once=PARTITIONS_AT_ONCE, timeout_s=timeout_s)
+    every = range(len(partitions))
+    answers = ask_each(every, ask, batch=PARTITIONS_A_BATCH, timeout_s=timeout_s, told=told)
     offsets = np.full(len(partitions), -1, dtype=np.int64)
     for index, answer in answers.values.items():
         offsets[index] = answer.offset  # type: ignore[attr-defined] # the stubs leave it out

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from confluent_kafka import KafkaError
 from confluent_kafka.admin import AdminClient, NewPartitions
 
 from fairlead.errors import ConfigurationError, GroupError, KafkaUnavailableError
@@ -222,6 +223,81 @@ def test_undecodable_metadata_concerns_one_group(
     assert bad is not None
     assert good is None
     assert snapshot.members["member"].to_pylist() == ["a"]
+
+
+def test_broken_groups_among_many_concern_no_other(
+    gateway: KafkaGateway,
+    kafka_topic: Fixture,
+    commit: Fixture,
+    join_raw: Fixture,
+    unique_name: str,
+) -> None:
+    """What breaks the answer for all, or is of no use by itself, ends up in the rows of its own.
+
+    One member's metadata keeps kafka-python from reading the answer on all groups that were asked
+    about together; another's can be told to be no consumer protocol; one group does not exist.
+    """
+    topic = kafka_topic()
+    good = [f"{unique_name}-{number:02}" for number in range(12)]
+    for group in good:
+        commit(group, {(topic, 0): 0})
+    bad = [f"{good[2]}-spoils", f"{good[7]}-other", f"{good[9]}-absent"]
+    join_raw(bad[0], b"\x00\x00\x7f\xff")
+    join_raw(bad[1], b"\x00\x01\x00")
+
+    snapshot = gateway.snapshot([*good, *bad])
+
+    errors = dict(
+        zip(snapshot.groups["group"].to_pylist(), errors_of(snapshot.groups), strict=True)
+    )
+    assert {group for group, error in errors.items() if error} == set(bad)
+    assert snapshot.offsets["group"].to_pylist() == good
+
+
+def test_unreadable_commits_concern_one_group(
+    gateway: KafkaGateway,
+    kafka_topic: Fixture,
+    commit: Fixture,
+    unique_name: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A group whose commits cannot be read has that error, no rows, and costs no other its own."""
+    topic = kafka_topic()
+    for name in ("a", "b"):
+        commit(f"{unique_name}-{name}", {(topic, 0): 0})
+
+    def refuse_one(*arguments: Any) -> Any:
+        answers = committed_offsets(*arguments)
+        del answers.values[f"{unique_name}-a"]
+        answers.errors[f"{unique_name}-a"] = KafkaError(KafkaError.GROUP_AUTHORIZATION_FAILED)
+        return answers
+
+    monkeypatch.setattr("fairlead.kafka.gateway.committed_offsets", refuse_one)
+    snapshot = gateway.snapshot([f"{unique_name}-a", f"{unique_name}-b"])
+
+    refused, fine = errors_of(snapshot.groups)
+    assert refused is not None
+    assert refused.startswith("Its commits cannot be read")
+    assert fine is None
+    assert snapshot.offsets["group"].to_pylist() == [f"{unique_name}-b"]
+
+
+def test_a_snapshot_tells_how_far_it_is(
+    gateway: KafkaGateway, kafka_topic: Fixture, commit: Fixture, unique_name: str
+) -> None:
+    """Each phase is told at its end, with what it counted."""
+    commit(unique_name, {(kafka_topic(partitions=3), 0): 0})
+    told: list[str] = []
+
+    gateway.snapshot([unique_name], progress=told.append)
+
+    assert told == [
+        "Described 1 of 1 groups",
+        "Read the commits of 1 of 1 groups",
+        "Counted the partitions of 1 of 1 topics",
+        "Read where 3 of 3 partitions begin",
+        "Read where 3 of 3 partitions end",
+    ]
 
 
 def test_a_member_without_a_subscription_reads_nothing(

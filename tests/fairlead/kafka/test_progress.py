@@ -1,0 +1,18 @@
+"""When progress is told."""
+
+import pytest
+
+from fairlead.kafka import progress
+
+
+def test_long_phases_are_told_before_their_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every few seconds a line, however often something is done, and the end once."""
+    now = 0.0
+    monkeypatch.setattr("fairlead.kafka.progress.time.monotonic", lambda: now)
+    lines: list[str] = []
+    told = progress.phase(lines.append, "Described {:,} of {:,} groups")
+    for now in (1.0, progress.EVERY_S, progress.EVERY_S + 1):
+        told(int(now), 10)
+    told(10, 10)
+    told(10, 10)
+    assert lines == ["Described 5 of 10 groups", "Described 10 of 10 groups"]
