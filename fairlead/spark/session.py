@@ -6,6 +6,7 @@ from `SparkSettings.properties` and win.
 
 import os
 import sys
+from collections.abc import Mapping
 from typing import Final
 
 from pyspark.sql import SparkSession
@@ -40,7 +41,8 @@ def build_session(settings: SparkSettings, app_name: str = "fairlead") -> SparkS
     Parameters
     ----------
     settings
-        Where Spark runs and with which properties.
+        Where Spark runs and with which properties: `local[*]`, a cluster's master (`spark://`,
+        `k8s://`, `yarn`), or a Spark Connect server (`sc://`).
     app_name
         What Spark's own pages call the application.
     """
@@ -49,11 +51,21 @@ def build_session(settings: SparkSettings, app_name: str = "fairlead") -> SparkS
         return running
     # Workers would take whichever python3 comes first on PATH.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if settings.master.startswith("sc://"):
+        # The server's own properties were decided when it started; a session's are spark.sql.*.
+        of_session = {name: value for name, value in _DEFAULTS.items() if ".sql." in name}
+        return _built(SparkSession.builder.remote(settings.master), of_session, settings)
     properties = dict(_DEFAULTS)
     if settings.master.startswith("local"):
         properties |= _LOCAL_DEFAULTS
         os.environ.setdefault("SPARK_LOCAL_IP", _LOCAL_DEFAULTS["spark.driver.host"])
     builder = SparkSession.builder.master(settings.master).appName(app_name)
-    for name, value in (properties | settings.properties).items():
+    return _built(builder, properties, settings)
+
+
+def _built(
+    builder: SparkSession.Builder, properties: Mapping[str, str], settings: SparkSettings
+) -> SparkSession:
+    for name, value in {**properties, **settings.properties}.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()

@@ -1,4 +1,4 @@
-"""A standalone Spark master with two workers: executors are other processes."""
+"""Spark elsewhere: a standalone master with two workers, and a Spark Connect server."""
 
 import json
 import os
@@ -20,17 +20,16 @@ from tests.fairlead.spark.on_cluster import plan
 
 pytestmark = pytest.mark.spark
 SPARK_HOME = Path(pyspark.__file__).parent
+ANY_PORT = ("--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
 LOOPBACK = {"SPARK_HOME": str(SPARK_HOME), "SPARK_LOCAL_IP": "127.0.0.1"}
 
 
 @contextmanager
-def daemon(kind: str, log: Path, *arguments: str) -> Iterator[None]:
+def daemon(log: Path, *command: str) -> Iterator[None]:
     """Run a Spark daemon of the PySpark package."""
-    command = [str(SPARK_HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{kind}"]
-    common = ("--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [*command, *common, *arguments],
+            [str(SPARK_HOME / "bin" / "spark-class"), *command],
             env=os.environ | LOOPBACK,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -50,51 +49,86 @@ def master(tmp_path: Path) -> Iterator[str]:
         return re.findall(what, (tmp_path / name).read_text())
 
     with ExitStack() as daemons:
-        daemons.enter_context(daemon("master.Master", tmp_path / "master"))
+        deploy = "org.apache.spark.deploy"
+        daemons.enter_context(daemon(tmp_path / "master", f"{deploy}.master.Master", *ANY_PORT))
         address = r"Starting Spark master at (spark://\S+)"
         eventually(lambda: bool(said("master", address)), "the master listens")
         (url,) = said("master", address)
         for worker in ("worker-1", "worker-2"):
             arguments = ("--cores", "1", "--memory", "1g", "--work-dir", str(tmp_path / worker))
-            log = tmp_path / f"{worker}.log"
-            daemons.enter_context(daemon("worker.Worker", log, *arguments, url))
+            command = (f"{deploy}.worker.Worker", *ANY_PORT, *arguments, url)
+            daemons.enter_context(daemon(tmp_path / f"{worker}.log", *command))
         registered = "Registering worker"
         eventually(lambda: len(said("master", registered)) == 2, "both workers register")
         yield url
 
 
+@pytest.fixture
+def connect_server(tmp_path: Path) -> Iterator[str]:
+    """Start a Spark Connect server with two cores; return its address for clients."""
+    log = tmp_path / "connect"
+    command = (
+        "org.apache.spark.deploy.SparkSubmit",
+        *("--master", "local[2]", "--conf", "spark.ui.enabled=false"),
+        *("--conf", "spark.connect.grpc.binding.port=0"),
+        *("--class", "org.apache.spark.sql.connect.service.SparkConnectServer"),
+        "spark-internal",
+    )
+    with daemon(log, *command):
+        found: list[str] = []
+
+        def listens() -> bool:
+            found[:] = re.findall(r"Spark Connect server started at: \S+?:(\d+)", log.read_text())
+            return bool(found)
+
+        eventually(listens, "the Spark Connect server listens")
+        yield f"sc://127.0.0.1:{found[0]}"
+
+
 @pytest.mark.usefixtures("spark")
 def test_fleet_is_planned_on_a_cluster_as_in_this_process(master: str, tmp_path: Path) -> None:
     """Settings alone move the work to two executors, and what comes out is the same."""
-    warehouse = Warehouse(str(tmp_path / "warehouse"))
-    fleet = snapshot([Size(groups=12, partitions=20, members=3), Size(1, 2_000, 10)])
-    warehouse.write_snapshot(fleet)
     properties = {
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.executor.memory": "512m",
         "spark.sql.shuffle.partitions": "4",
     }
-    answer = tmp_path / "answer.json"
+    assert len(planned_elsewhere(master, properties, tmp_path)) == 2
+
+
+@pytest.mark.usefixtures("spark")
+def test_fleet_is_planned_through_spark_connect(connect_server: str, tmp_path: Path) -> None:
+    """The planner holds no JVM then; what comes out is the same."""
+    properties = {"spark.sql.shuffle.partitions": "4"}
+    assert planned_elsewhere(connect_server, properties, tmp_path)
+
+
+def planned_elsewhere(master: str, properties: dict[str, str], folder: Path) -> list[int]:
+    """Plan a fleet there and here, compare; return which processes there had Python workers."""
+    warehouse = Warehouse(str(folder / "warehouse"))
+    fleet = snapshot([Size(groups=12, partitions=20, members=3), Size(1, 2_000, 10)])
+    warehouse.write_snapshot(fleet)
+    answer = folder / "answer.json"
     module = "tests.fairlead.spark.on_cluster"
     subprocess.run(
         [sys.executable, "-m", module, fleet.snapshot_id, str(answer)],
         env=os.environ
         | LOOPBACK
         | {
-            "FAIRLEAD_WAREHOUSE": str(tmp_path / "warehouse"),
+            "FAIRLEAD_WAREHOUSE": str(folder / "warehouse"),
             "FAIRLEAD_SPARK__MASTER": master,
             "FAIRLEAD_SPARK__PROPERTIES": json.dumps(properties),
         },
         check=True,
     )
-    assert len(json.loads(answer.read_text())) == 2
-
-    on_cluster = warehouse.load("candidates", fleet.snapshot_id)
+    there = warehouse.load("candidates", fleet.snapshot_id)
     plan(warehouse, fleet.snapshot_id)
     here = warehouse.load("candidates", fleet.snapshot_id)
     order = [("group", "ascending"), ("assignor", "ascending")]
     columns = [*SUMMARY.names, "owner"]
-    assert on_cluster.sort_by(order).select(columns) == here.sort_by(order).select(columns)
+    assert there.sort_by(order).select(columns) == here.sort_by(order).select(columns)
     assert here.num_rows == 13 * 3
     assert not any(here["error"].to_pylist())
+    processes: list[int] = json.loads(answer.read_text())
+    return processes
