@@ -1,5 +1,6 @@
 """`assignment_plan`: the policy's choice becomes the group's next version, or 'no change'."""
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -22,7 +23,7 @@ from fairlead.policy import Policy, policy_for
 from fairlead.spark.recent import Recent
 from fairlead.spark.warehouse import Warehouse
 from fairlead.store.plans import PlanStore
-from fairlead.store.records import PlanDraft, StoredPlan
+from fairlead.store.records import PlanDraft, StoredDecision, StoredPlan
 
 
 @step(
@@ -55,7 +56,7 @@ def assignment_plan(
         unchanged = [one.stored.group for one in outcomes if one.stored.outcome == "no change"]
         expiring = plans.expiring(unchanged, datetime.now(UTC))
         outcomes += _renew(context, plans, kafka, expiring, policies)
-    ordered = sorted(outcomes, key=_heaviest_before, reverse=True)
+    ordered = sorted(outcomes, key=_worst_first)
     for outcome in ordered[:ROWS]:
         context.log.info("Group %s: %s", outcome.decision.group, outcome.stored.reason)
     return dg.MaterializeResult(metadata=_metadata(ordered, pa.concat_tables(members)))
@@ -141,13 +142,14 @@ def _metadata(ordered: Sequence[Outcome], members: pa.Table) -> dict[str, Any]:
         "by group": table(
             [_row(outcome) for outcome in ordered],
             {
-                "group": "Consumer group, the one with the heaviest member first",
+                "group": "Consumer group: failures, then the one with the heaviest member, first",
                 "outcome": "A plan's version, or why there is none",
                 "heaviest before": "Records of the heaviest member, as observed",
                 "heaviest after": "The same, predicted",
                 "moved": "Partitions taken from a present owner",
                 "reason": "Why",
                 "approval": "What the policy says of publishing it unasked",
+                "review": "Shows all of it",
             },
         ),
     }
@@ -219,13 +221,22 @@ def _row(outcome: Outcome) -> dict[str, Any]:
         "moved": predicted["moved"] if predicted else 0,
         "reason": stored.reason,
         "approval": outcome.approval.reason,
+        "review": _review(stored),
     }
+
+
+def _review(stored: StoredDecision) -> str:
+    group = shlex.quote(stored.group)
+    if stored.plan is None:
+        return f"fairlead history {group}"
+    return f"fairlead plans show {group} {stored.plan.version}"
 
 
 def _lag(metrics: Any) -> str:
     return "" if metrics is None or metrics["lag_max"] is None else f"{metrics['lag_max']:,}"
 
 
-def _heaviest_before(outcome: Outcome) -> float:
+def _worst_first(outcome: Outcome) -> tuple[bool, float]:
     observed = outcome.decision.observed
-    return float(observed["lag_max"] or 0) if observed else -1.0
+    heaviest = float(observed["lag_max"] or 0) if observed else 0.0
+    return outcome.stored.outcome != "failed", -heaviest
