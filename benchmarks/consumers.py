@@ -145,6 +145,7 @@ class ConfluentMember(Member):
         settings = {name.replace("_", "."): value for name, value in config.items()}
         self._consumer = PlanConsumer(settings, options=options) if follow else Consumer(settings)
         self._topics = list(topics)
+        self._consumer.list_topics(timeout=60)  # so that both kinds are connected when they join
 
     def _join(self) -> None:
         # A follower listens to the pin topic first; it joins when this returns, like the plain one.

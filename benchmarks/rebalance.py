@@ -95,7 +95,11 @@ def group(
 
     rng = random.Random(name)
     with ExitStack() as stack:
-        others = [stack.enter_context(member(number)) for number in range(members - 1)]
+        others = []
+        for number in range(members - 1):
+            others.append(stack.enter_context(member(number)))
+            # Consumers of different processes do not beat in step; followers take longer to start.
+            time.sleep(heartbeat_s / members)
         wait_until(lambda: settled(others, everything), "the group settles")
 
         def join() -> float:
@@ -127,6 +131,9 @@ def config(
     if follow:
         found["plan_topic"] = f"{name}-plans"
     if client == "confluent-kafka":
+        # librdkafka looks whether a heartbeat is due when a timer of its wakes it: twice a second
+        # but for this one.
+        found["auto_commit_interval_ms"] = found["heartbeat_interval_ms"]
         return found | {"partition_assignment_strategy": "range"}
     plain = {"kafka-python": KafkaPythonRange, "aiokafka": AiokafkaRange}[client]
     return found | (

@@ -169,6 +169,11 @@ class Caller:
             return
         for record in self._records:
             call.hear(record, self._began_at)
+        # The call has heard this generation's; of earlier ones nobody will ask.
+        self._records = deque(
+            (record for record in self._records if record.generation > generation),
+            maxlen=_REMEMBERED,
+        )
         if call.pin is None:
             self._announced_to = pins
             pins.append(me)
@@ -256,7 +261,9 @@ class Caller:
         if not self._counted:  # whose turn it is asks for all, and looks again
             self._counted = True
             call.expect(self._count_partitions(pins, call.me.topics))
-            return
+            due_at = call.pin_due_at()
+            if due_at is None or time.monotonic() < due_at:
+                return
         if not self._reader.caught_up and waited_s < self._options.read_timeout_s:
             return
         state = self._reader.state

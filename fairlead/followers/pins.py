@@ -100,6 +100,9 @@ class PinLog:
                 "allow.auto.create.topics": False,
                 "fetch.wait.max.ms": 100,
                 "fetch.error.backoff.ms": 50,
+                # While many members announce themselves, fetch what they said together.
+                "queued.min.messages": 1,
+                "fetch.queue.backoff.ms": 5,
                 "reconnect.backoff.max.ms": 1000,
             }
         )
