@@ -5,7 +5,7 @@ UV_VERSION := 0.13.8
 UV := .fairlead/uv/bin/uv
 BIN := .venv/bin
 
-.PHONY: install demo dev test check format bench bench-followers bench-store psql lock clean
+.PHONY: install demo dev test check format bench bench-fleet bench-followers bench-store psql lock clean
 
 install: .venv/installed
 
@@ -46,6 +46,10 @@ bench: install
 bench-followers: install
 	$(BIN)/python -m benchmarks.rebalance
 	$(BIN)/python -m benchmarks.drain
+
+bench-fleet: install
+	$(BIN)/python -m benchmarks.fleet_fetch
+	$(BIN)/python -m benchmarks.fleet
 
 bench-store: install
 	$(BIN)/python -m benchmarks.store

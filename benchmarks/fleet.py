@@ -114,6 +114,8 @@ def measure() -> None:
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--giant", action="store_true")
     arguments = parser.parse_args()
+    # Or the JVM and Python's workers of one Spark core would share two of the machine.
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: arguments.cores])
     sizes = [Size(arguments.groups, EACH, MEMBERS), *([GIANT] if arguments.giant else [])]
     with surroundings(arguments.cores) as (warehouse, url):
         build_session(load_settings().spark).range(1).count()

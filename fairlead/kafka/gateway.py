@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
-from confluent_kafka import KafkaException
+from confluent_kafka import Consumer, KafkaException
 from confluent_kafka.admin import AdminClient
 from kafka.admin import KafkaAdminClient
 from kafka.errors import BrokerResponseError, KafkaError
@@ -94,6 +94,7 @@ class KafkaGateway:
         self._timeout_s = settings.request_timeout_s
         self._member_settings = kafka_python_settings(settings.librdkafka())
         self._admin: AdminClient | None = None
+        self._reader: Consumer | None = None
         self._member_admin: KafkaAdminClient | None = None
 
     def __enter__(self) -> Self:
@@ -110,6 +111,9 @@ class KafkaGateway:
         traceback: TracebackType | None,
     ) -> None:
         self._admin = None
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
         self._close_member_admin()
 
     def list_groups(self) -> list[str]:
@@ -182,7 +186,9 @@ class KafkaGateway:
             self._timeout_s,
             progress,
         )
-        log, ends_at = log_offsets(admin, counts, hidden, self._timeout_s, progress)
+        log, ends_at = log_offsets(
+            admin, self._open_reader(), counts, hidden, self._timeout_s, tell=progress
+        )
         return build_snapshot(
             snapshot_id=snapshot_id or new_snapshot_id(ends_at),
             snapshot_at=ends_at,
@@ -288,6 +294,16 @@ class KafkaGateway:
         if self._admin is None:
             raise RuntimeError("KafkaGateway is a context manager: enter it first")
         return self._admin
+
+    def _open_reader(self) -> Consumer:
+        """Return a consumer that is asked for offsets; it never joins its group."""
+        if self._reader is None:
+            self._reader = Consumer(
+                self._settings.librdkafka(
+                    **{"group.id": "fairlead", "isolation.level": "read_uncommitted"}
+                )
+            )
+        return self._reader
 
     def _open_member_admin(self) -> KafkaAdminClient:
         if self._member_admin is None:

@@ -171,9 +171,9 @@ def test_a_topic_deleted_before_its_offsets_are_read_has_an_error(
     gone = kafka_topic(partitions=2)
     commit(unique_name, {(gone, 0): 0})
 
-    def delete_then_ask(*arguments: Any) -> Any:
+    def delete_then_ask(*arguments: Any, **options: Any) -> Any:
         admin.delete_topics([gone])[gone].result(30)
-        return log_offsets(*arguments)
+        return log_offsets(*arguments, **options)
 
     monkeypatch.setattr("fairlead.kafka.gateway.log_offsets", delete_then_ask)
     snapshot = gateway.snapshot([unique_name])
