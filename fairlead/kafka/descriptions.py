@@ -15,6 +15,8 @@ from fairlead.followers.members import GroupMember, member_names
 STABLE: Final = "Stable"
 REBALANCING: Final = frozenset({"PreparingRebalance", "CompletingRebalance"})
 CONSUMER_PROTOCOL: Final = "consumer"
+NUL: Final = "\0"
+"""The one character that Kafka takes in ids and Postgres does not."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ def read_description(group: str, raw: Mapping[str, Any]) -> GroupDescription:
         try:
             members = _read_members(raw["members"])
         except GroupError as unreadable:
-            error = str(unreadable)
+            error = str(unreadable).replace(NUL, r"\0")
     return GroupDescription(group, state, protocol_type, raw["protocol_data"], members, error)
 
 
@@ -121,6 +123,11 @@ def _read_members(raw_members: list[dict[str, Any]]) -> tuple[Member, ...]:
     if shared:
         raise GroupError(
             f"Several members are called {shared[0]}: give each its own group.instance.id"
+        )
+    if unusable := [name for name in names.values() if NUL in name]:
+        raise GroupError(
+            f"The name of member {unusable[0]} has a NUL character, which Postgres does not take: "
+            "give it another client.id or group.instance.id"
         )
     members = [
         Member(

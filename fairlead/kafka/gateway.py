@@ -21,6 +21,7 @@ from fairlead.errors import ConfigurationError, GroupError, KafkaUnavailableErro
 from fairlead.kafka.answers import GRACE_S, backoff, kafka_error
 from fairlead.kafka.descriptions import (
     CONSUMER_PROTOCOL,
+    NUL,
     REBALANCING,
     GroupDescription,
     Member,
@@ -119,8 +120,9 @@ class KafkaGateway:
     def list_groups(self) -> list[str]:
         """List the consumer groups of the cluster, empty ones included, ascending.
 
-        Groups of other protocols (Connect, share groups) and offsets committed without a group
-        are not among them. Groups under KIP-848 are: a snapshot says why they cannot be planned.
+        Groups of other protocols (Connect, share groups), offsets committed without a group, and
+        ids with a NUL character, which Postgres does not take, are not among them. Groups under
+        KIP-848 are: a snapshot says why they cannot be planned.
 
         Raises
         ------
@@ -131,7 +133,9 @@ class KafkaGateway:
         return sorted(
             group["group_id"]
             for group in listed
-            if group["protocol_type"] == CONSUMER_PROTOCOL and group.get("group_type") != "share"
+            if group["protocol_type"] == CONSUMER_PROTOCOL
+            and group.get("group_type") != "share"
+            and NUL not in group["group_id"]
         )
 
     def snapshot(

@@ -1,0 +1,47 @@
+"""Reading what coordinators tell of groups, where no client of ours would make them say it."""
+
+from typing import Any
+
+import pytest
+
+from fairlead.kafka.descriptions import NUL, read_description
+
+
+def member(client_id: str, **more: Any) -> dict[str, Any]:
+    """Return a member as kafka-python describes it."""
+    return {
+        "member_id": f"{client_id}-1",
+        "client_id": client_id,
+        "client_host": "/127.0.0.1",
+        "member_metadata": {"topics": ["t"]},
+        "member_assignment": None,
+    } | more
+
+
+def group(*members: dict[str, Any]) -> dict[str, Any]:
+    """Return a group as kafka-python describes it."""
+    return {
+        "error": None,
+        "group_state": "Stable",
+        "protocol_type": "consumer",
+        "protocol_data": "range",
+        "members": list(members),
+    }
+
+
+def test_member_that_can_be_stored_is_read() -> None:
+    """What the others of these tests differ from."""
+    found = read_description("g", group(member("a")))
+    assert (found.error, [one.name for one in found.members]) == (None, ["a"])
+
+
+@pytest.mark.parametrize(
+    "broken", [member(f"a{NUL}b"), member(f"a{NUL}b", member_metadata=b"nonsense")]
+)
+def test_nul_fails_the_group_alone_and_is_not_in_the_error(broken: dict[str, Any]) -> None:
+    """Postgres takes no NUL: one such name would fail the lag of a whole fleet."""
+    found = read_description("g", group(member("a"), broken))
+    assert found.members == ()
+    assert found.error is not None
+    assert r"a\0b" in found.error
+    assert NUL not in found.error
