@@ -104,7 +104,7 @@ def test_large_plans_are_taken_and_too_large_ones_refused(topic: PlanTopic) -> N
     record = topic.read("orders")
     assert record is not None
     assert record.value == large
-    with pytest.raises(ConfigurationError, match=r"plan of group orders.*size"):
+    with pytest.raises(ConfigurationError, match=r"record of group orders.*size"):
         topic.publish("orders", bytes(LARGEST_PLAN_BYTES + 1), [])
 
 
