@@ -1,4 +1,7 @@
-"""The schedule: every cohort that is due by its policy's cadence, in as few runs as possible."""
+"""The schedule: every cohort that is due by its policy's cadence, in as few runs as possible.
+
+Another rhythm: `build_defs(schedules=[build_planning_schedule("*/5 * * * *")])`.
+"""
 
 from collections.abc import Sequence
 
@@ -12,13 +15,20 @@ from orchestration.runs import known_cohorts, run_requests, under_way
 EVERY_QUARTER_OF_AN_HOUR = "*/15 * * * *"
 
 
-@dg.schedule(
-    job=planning,
-    cron_schedule=EVERY_QUARTER_OF_AN_HOUR,
-    description="Plans the cohorts that are due: all of them, in a single run, but for those whose "
-    "policy has a cadence and that were planned within it.",
-)
-def planning_schedule(
+def build_planning_schedule(
+    cron_schedule: str = EVERY_QUARTER_OF_AN_HOUR,
+) -> dg.ScheduleDefinition:
+    """Return the schedule, in a rhythm of cron's."""
+    return dg.schedule(
+        job=planning,
+        cron_schedule=cron_schedule,
+        name="planning_schedule",
+        description="Plans the cohorts that are due: all of them, in a single run, but for those "
+        "whose policy has a cadence and that were planned within it.",
+    )(_due_cohorts)
+
+
+def _due_cohorts(
     context: dg.ScheduleEvaluationContext, settings: SettingsResource, store: StoreResource
 ) -> Sequence[dg.RunRequest] | dg.SkipReason:
     """Ask for one run over all cohorts that are due."""
@@ -36,3 +46,6 @@ def planning_schedule(
     if not chosen:
         return dg.SkipReason("Every cohort was planned within its policy's cadence.")
     return run_requests(chosen, cohorts)
+
+
+planning_schedule = build_planning_schedule()
