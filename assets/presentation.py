@@ -3,18 +3,16 @@
 Belongs here: library results to Dagster metadata. Does not: computing them.
 """
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
-from urllib.parse import quote
 
 import dagster as dg
+
+from fairlead.links import launchpad_url
 
 #: A table in the UI is for reading; the rest is in Postgres.
 ROWS: Final = 50
 DECIMALS: Final = 3
-#: The code location's name in workspace.yaml.
-LOCATION: Final = "fairlead"
 
 
 def table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> dg.TableMetadataValue:
@@ -74,24 +72,10 @@ def launchpad(text: str, job: str, op: str, **config: str | int) -> dg.MarkdownM
 
     Examples
     --------
-    >>> from urllib.parse import unquote
-    >>> link = launchpad("Reject it", "reject", "reject_plan", group="orders", version=7)
-    >>> path, _, config = unquote(link.md_str).partition("?config=")
-    >>> path
+    >>> launchpad("Reject it", "reject", "reject_plan", group="orders").md_str.split("?")[0]
     '[Reject it](/locations/fairlead/jobs/reject/playground/setup'
-    >>> print(config)
-    ops:
-      reject_plan:
-        config:
-          group: "orders"
-          version: 7
-          reason:  # why
-    )
     """
-    lines = [f"      {name}: {json.dumps(value)}" for name, value in config.items()]
-    yaml = "\n".join(["ops:", f"  {op}:", "    config:", *lines, "      reason:  # why", ""])
-    path = f"/locations/{LOCATION}/jobs/{job}/playground/setup"
-    return dg.MetadataValue.md(f"[{text}]({path}?config={quote(yaml)})")
+    return dg.MetadataValue.md(f"[{text}]({launchpad_url('', job, op, **config)})")
 
 
 def _cell(value: Any) -> str | int | float | bool | None:

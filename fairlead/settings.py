@@ -1,7 +1,7 @@
 """Settings: `FAIRLEAD_*` environment variables over `fairlead.toml` over defaults.
 
-Belongs here: how to reach Kafka, Postgres and Spark, and where state is kept. Does not: what to
-plan for which group (`policy`). A nested name takes two underscores:
+Belongs here: how to reach Kafka, Postgres, Spark and the pages, and where state is kept. Does not:
+what to plan for which group (`policy`). A nested name takes two underscores:
 `FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS`.
 """
 
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -96,6 +97,23 @@ class SparkSettings(_Section):
     )
 
 
+def _without_slash(url: str) -> str:
+    return url.rstrip("/")
+
+
+#: Where something is reached by a browser; paths are appended.
+WebAddress = Annotated[str, Field(pattern="^https?://[^/]"), AfterValidator(_without_slash)]
+
+
+class WebSettings(_Section):
+    """Where people's browsers reach what Fairlead links to; None: no links to it."""
+
+    url: WebAddress | None = Field(default=None, description="Where `fairlead serve` is reached.")
+    dagster_url: WebAddress | None = Field(
+        default=None, description="Where the Dagster UI is reached."
+    )
+
+
 class Settings(BaseSettings):
     """Everything Fairlead is told about its surroundings."""
 
@@ -125,6 +143,7 @@ class Settings(BaseSettings):
     kafka: KafkaSettings = KafkaSettings()
     postgres: PostgresSettings = PostgresSettings()
     spark: SparkSettings = SparkSettings()
+    web: WebSettings = WebSettings()
     discovery: Discovery = Discovery()
     policies: tuple[Policy, ...] = ()
 

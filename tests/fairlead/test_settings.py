@@ -46,6 +46,15 @@ def test_arguments_win_over_variables(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert load_settings(state_dir=tmp_path).state_dir == tmp_path
 
 
+def test_web_addresses_are_addresses(config: Path) -> None:
+    """What links are made of has a scheme, and no slash at its end, so that paths append to it."""
+    config.write_text('[web]\nurl = "https://plans.example/"\n')
+    assert load_settings().web.url == "https://plans.example"
+    config.write_text('[web]\ndagster_url = "javascript:alert(1)"\n')
+    with pytest.raises(ConfigurationError, match=r"fairlead\.toml:2: web\.dagster_url: .*https"):
+        load_settings()
+
+
 def test_policies_are_read_in_order(config: Path) -> None:
     """An array of tables becomes policies, durations and approvals included."""
     config.write_text(

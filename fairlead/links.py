@@ -1,0 +1,76 @@
+"""Links between what people look at: the review of a plan, the launchpad of a Dagster job.
+
+Belongs here: how addresses are put together. Does not: who serves them (`web`, Dagster), or how a
+page or a plan's metadata words them.
+"""
+
+import json
+import re
+from typing import Final
+from urllib.parse import quote, urlencode
+
+from fairlead.settings import WebSettings
+
+#: The code location's name in workspace.yaml.
+LOCATION: Final = "fairlead"
+
+
+def review_url(web: WebSettings, group: str, version: int) -> str | None:
+    """Return the address of a plan's review, or None where no setting says who serves it.
+
+    Examples
+    --------
+    >>> review_url(WebSettings(url="https://plans.example/"), "orders & more", 7)
+    'https://plans.example/review?group=orders%20%26%20more&version=7'
+    >>> review_url(WebSettings(), "orders", 7)
+    """
+    if web.url is None:
+        return None
+    return f"{web.url}/review?{urlencode({'group': group, 'version': version}, quote_via=quote)}"
+
+
+def launchpad_url(base: str, job: str, op: str, **config: str | int) -> str:
+    """Return the address of a job's launchpad, filled in but for the reason it asks for.
+
+    Parameters
+    ----------
+    base
+        Where the Dagster UI is reached. "": the path alone, as a link inside the UI wants it.
+    job, op
+        The job, and the one op of it that takes configuration.
+    config
+        The op's configuration, without the reason: no run starts before a person has given one.
+
+    Examples
+    --------
+    >>> from urllib.parse import unquote
+    >>> url = launchpad_url("", "reject", "reject_plan", group="orders", version=7)
+    >>> path, _, config = unquote(url).partition("?config=")
+    >>> path
+    '/locations/fairlead/jobs/reject/playground/setup'
+    >>> print(config)
+    ops:
+      reject_plan:
+        config:
+          group: "orders"
+          version: 7
+          reason:  # why
+    """
+    lines = [f"      {name}: {_yaml(value)}" for name, value in config.items()]
+    yaml = "\n".join(["ops:", f"  {op}:", "    config:", *lines, "      reason:  # why", ""])
+    path = f"/locations/{LOCATION}/jobs/{job}/playground/setup"
+    return f"{base.rstrip('/')}{path}?config={quote(yaml, safe='')}"
+
+
+def _yaml(value: str | int) -> str:
+    r"""Write a value so that YAML reads it back, whatever characters it has.
+
+    JSON's way of writing what is beyond 16 bits, as two halves, is not YAML's.
+
+    Examples
+    --------
+    >>> print(_yaml("caf\u00e9 \U0001f680"))
+    "caf\U000000e9 \U0001f680"
+    """
+    text = json.dumps(value, ensure_ascii=False)
+    return re.sub(r"[^ -~]", lambda found: f"\\U{ord(found[0]):08x}", text)
