@@ -30,6 +30,7 @@ from fairlead.store.records import PlanDraft, StoredDecision, StoredPlan
     deps=[candidate_plans],
     group_name="decide",
     kinds={"postgres"},
+    changed="plans",
     description="Chooses between the candidates by policy, stores the next version of each group's "
     "plan or 'no change' with the reason, with balance history, in one transaction; approves what "
     "the policy allows.",

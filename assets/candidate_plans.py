@@ -21,6 +21,7 @@ from fairlead.spark.warehouse import Warehouse
     deps=[partition_lag],
     group_name="decide",
     kinds={"spark", "parquet"},
+    changed="nothing",
     description="Runs every assignor of each group's policy on the same lag, one group a Spark "
     "task, with metrics, verification and a reason for each move.",
 )

@@ -12,6 +12,7 @@ import dagster as dg
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from assets.about import written_here
 from assets.assignment_plan import assignment_plan
 from assets.group_offsets import group_offsets
 from assets.partition_lag import partition_lag
@@ -33,6 +34,7 @@ RECOMPUTED: Final = ("count_min", "count_max", "balance_score", "lag_max", "lag_
 @dg.asset_check(
     asset=group_offsets,
     description="Every group of the snapshot could be read; the others are planned all the same.",
+    metadata=written_here(),
 )
 def every_group_was_read(
     context: dg.AssetCheckExecutionContext, spark: SparkResource
@@ -52,6 +54,7 @@ def every_group_was_read(
     asset=partition_lag,
     blocking=True,
     description="Every partition that could be read has exactly one lag, and none is negative.",
+    metadata=written_here(),
 )
 def every_partition_has_one_lag(
     context: dg.AssetCheckExecutionContext, spark: SparkResource
@@ -81,6 +84,7 @@ def every_partition_has_one_lag(
     blocking=True,
     description="In every plan that is open or published, each partition of a subscribed topic has "
     "exactly one subscribed owner, and the stored bytes agree with their hash.",
+    metadata=written_here(),
 )
 def every_partition_has_one_owner(
     context: dg.AssetCheckExecutionContext, settings: SettingsResource, store: StoreResource
@@ -105,6 +109,7 @@ def every_partition_has_one_owner(
     blocking=True,
     description="The balance stored with every open plan is what its document gives when measured "
     "again.",
+    metadata=written_here(),
 )
 def stored_metrics_agree(
     context: dg.AssetCheckExecutionContext, settings: SettingsResource, store: StoreResource

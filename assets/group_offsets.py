@@ -11,6 +11,7 @@ from fairlead.cohorts import groups_in
 @step(
     group_name="observe",
     kinds={"kafka", "parquet"},
+    changed="nothing",
     description="Begin, committed and end offsets of each group's partitions, and its members: "
     "names, subscriptions, current partitions.",
 )

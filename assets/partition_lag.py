@@ -16,6 +16,7 @@ from fairlead.spark.lag import partition_lag as measure_lag
     deps=[group_offsets],
     group_name="observe",
     kinds={"spark", "postgres"},
+    changed="history",
     description="Lag of each partition by the rule of KAFKA-5337, its owner, arrival and "
     "consumption rates, time lag and status, computed in Spark; history in Postgres "
     "(fairlead.lag_history).",

@@ -28,6 +28,7 @@ class AdoptionConfig(dg.Config):
     deps=[published_plan],
     group_name="act",
     kinds={"kafka", "postgres"},
+    changed="history",
     description="Reads each group's live assignment, compares it with its published plan, and "
     "records adherence and the balance achieved beside the predicted one.",
 )

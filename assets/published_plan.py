@@ -13,6 +13,7 @@ from fairlead.plans.publication import publish_all
     deps=[assignment_plan],
     group_name="act",
     kinds={"kafka"},
+    changed="consumers",
     description="Sends the approved bytes of each group's plan to the compacted plan topic, after "
     "verifying hash, approval, expiry and basis again. Publishes nothing that is not approved.",
 )

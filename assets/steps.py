@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import dagster as dg
 
+from assets.about import OWNERS, Changed, changes
 from assets.partitions import cohort
 from assets.presentation import listed
 from assets.resources import SettingsResource
@@ -16,8 +17,6 @@ from fairlead.errors import GroupError, InvalidPlanError, TamperedPlanError
 from fairlead.spark.recent import Recent, newest
 from fairlead.spark.warehouse import Warehouse
 from fairlead.store.records import StoredPlan
-
-OWNERS: Final = ["team:fairlead"]
 
 #: Errors that concern one group: the others are published and looked at all the same.
 OF_ONE_GROUP: Final = (GroupError, InvalidPlanError, TamperedPlanError)
@@ -32,10 +31,14 @@ def step(
     *,
     group_name: str,
     kinds: set[str],
+    changed: Changed,
     description: str,
     deps: Sequence[dg.AssetsDefinition] = (),
 ) -> Callable[[Callable[..., Any]], dg.AssetsDefinition]:
-    """Make a function a step of the pipeline: partitioned by cohort, several of them in one run."""
+    """Make a function a step of the pipeline: partitioned by cohort, several of them in one run.
+
+    `changed` says what a run of it changes.
+    """
     return dg.asset(
         partitions_def=cohort,
         backfill_policy=dg.BackfillPolicy.single_run(),
@@ -43,6 +46,7 @@ def step(
         owners=OWNERS,
         group_name=group_name,
         kinds=kinds,
+        tags=changes(changed),
         description=description,
         deps=deps,
     )

@@ -21,14 +21,16 @@ from orchestration.sensors import approved_plans, group_discovery
 def build_defs(**overrides: Any) -> dg.Definitions:
     """Return the definitions, any argument of `dagster.Definitions` replaced by an override."""
     arguments: dict[str, Any] = {
-        "assets": [
-            group_offsets,
-            partition_lag,
-            candidate_plans,
-            assignment_plan,
-            published_plan,
-            plan_adoption,
-        ],
+        "assets": dg.with_source_code_references(
+            [
+                group_offsets,
+                partition_lag,
+                candidate_plans,
+                assignment_plan,
+                published_plan,
+                plan_adoption,
+            ]
+        ),
         "asset_checks": CHECKS,
         "jobs": [planning, publication, adoption, *OPERATIONS],
         "schedules": [planning_schedule],

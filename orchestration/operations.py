@@ -3,15 +3,16 @@
 Belongs here: configurations and who asks. Does not: any rule (`fairlead.plans`, the database).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 import dagster as dg
 from pydantic import Field
 
-from assets.presentation import listed
+from assets.about import OWNERS, changes, written_here
+from assets.presentation import launchpad, listed
 from assets.resources import KafkaResource, SettingsResource, StoreResource
 from assets.steps import RETRIES
 from fairlead.errors import ConfigurationError, GroupError, PlanStateError
@@ -19,9 +20,16 @@ from fairlead.plans.retirement import retire as retire_group
 from fairlead.plans.rollback import rollback as roll_group_back
 from fairlead.policy import policy_for
 from fairlead.store.prune import prune as prune_store
+from fairlead.store.records import StoredPlan
+from orchestration.sensors import LOOK_EVERY_S
 
 #: The run's tag that says who started it, where the UI or a proxy in front of it knows.
 ACTOR_TAG: Final = "fairlead/actor"
+
+SENSOR_PUBLISHES: Final = (
+    f"the sensor approved_plans publishes it within {LOOK_EVERY_S} s, if the group still is what "
+    "the plan was made for; the asset plan_adoption then shows who follows it"
+)
 
 
 class GroupConfig(dg.Config):
@@ -68,7 +76,7 @@ def approve_plan(
             reason=config.reason,
             actor=_actor(context),
         )
-    context.add_output_metadata({"state": "approved", "sha256": plan.sha256})
+    _say(context, {"state": "approved", "sha256": plan.sha256}, SENSOR_PUBLISHES)
 
 
 @dg.op(retry_policy=RETRIES)
@@ -78,7 +86,12 @@ def reject_plan(
     """Reject a version that waits."""
     with store.open() as plans, _refusals():
         plans.reject(config.group, config.version, reason=config.reason, actor=_actor(context))
-    context.add_output_metadata({"state": "rejected"})
+    _say(
+        context,
+        {"state": "rejected"},
+        "nothing is published: the consumers keep what they have, and the next planning run looks "
+        "at the group again",
+    )
 
 
 @dg.op(retry_policy=RETRIES)
@@ -101,13 +114,18 @@ def rollback_plan(
             now=datetime.now(UTC),
             actor=_actor(context),
         )
-    context.add_output_metadata(
+    _say(
+        context,
         {
             "version": done.plan.version,
             "state": done.plan.state,
             "approval": done.approval.reason,
             "sha256": done.plan.sha256,
-        }
+            **({} if done.approval.approved else {"to approve it": _approval(done.plan)}),
+        },
+        SENSOR_PUBLISHES
+        if done.approval.approved
+        else f"version {done.plan.version} waits for a person: launch the job approve for it",
     )
 
 
@@ -124,8 +142,11 @@ def retire_plan(
             plans, config.group, sender=topic, reason=config.reason, actor=_actor(context)
         )
     partition, offset = retired.position
-    context.add_output_metadata(
-        {"version": retired.version, "partition": partition, "offset": offset}
+    _say(
+        context,
+        {"version": retired.version, "partition": partition, "offset": offset},
+        "the consumers read the tombstone and rebalance to their fallback; the next planning run "
+        "may propose a new plan",
     )
 
 
@@ -150,13 +171,24 @@ def prune_history(
     )
 
 
-@dg.job(description="Approve a plan that waits; it is published within the minute.")
+@dg.job(
+    description="Approve a plan that waits: the sensor approved_plans publishes it within "
+    f"{LOOK_EVERY_S} s.",
+    owners=OWNERS,
+    tags=changes("plans"),
+    metadata=written_here(),
+)
 def approve() -> None:
     """Approve."""
     approve_plan()
 
 
-@dg.job(description="Reject a plan that waits.")
+@dg.job(
+    description="Reject a plan that waits: the consumers keep what they have.",
+    owners=OWNERS,
+    tags=changes("plans"),
+    metadata=written_here(),
+)
 def reject() -> None:
     """Reject."""
     reject_plan()
@@ -164,14 +196,22 @@ def reject() -> None:
 
 @dg.job(
     description="Go back to an old version: its assignment becomes a new version, which is "
-    "approved as any other."
+    "approved as any other.",
+    owners=OWNERS,
+    tags=changes("plans"),
+    metadata=written_here(),
 )
 def rollback() -> None:
     """Roll back."""
     rollback_plan()
 
 
-@dg.job(description="Take a published plan back: a tombstone sends the group to its fallback.")
+@dg.job(
+    description="Take a published plan back: a tombstone sends the group to its fallback.",
+    owners=OWNERS,
+    tags=changes("consumers"),
+    metadata=written_here(),
+)
 def retire() -> None:
     """Retire."""
     retire_plan()
@@ -179,7 +219,10 @@ def retire() -> None:
 
 @dg.job(
     description="Drop the lag history of days beyond history_retention, as the owner of the "
-    "schema; plans, events and balances are kept for good."
+    "schema; plans, events and balances are kept for good.",
+    owners=OWNERS,
+    tags=changes("history"),
+    metadata=written_here(),
 )
 def prune() -> None:
     """Prune."""
@@ -187,6 +230,23 @@ def prune() -> None:
 
 
 OPERATIONS: Final = [approve, reject, rollback, retire, prune]
+
+
+def _say(context: dg.OpExecutionContext, done: Mapping[str, Any], following: str) -> None:
+    """Show in the run and in its log what was done and what happens next."""
+    context.log.info("What happens next: %s", following)
+    context.add_output_metadata({**done, "what happens next": following})
+
+
+def _approval(plan: StoredPlan) -> dg.MarkdownMetadataValue:
+    return launchpad(
+        "Open the launchpad of the job approve",
+        "approve",
+        "approve_plan",
+        group=plan.group,
+        version=plan.version,
+        sha256=plan.sha256,
+    )
 
 
 def _actor(context: dg.OpExecutionContext) -> str | None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import dagster as dg
 
+from assets.about import OWNERS, changes, written_here
 from assets.resources import SettingsResource, StoreResource
 from fairlead.cohorts import cadence_of, due
 from orchestration.jobs import planning
@@ -25,6 +26,9 @@ def build_planning_schedule(
         name="planning_schedule",
         description="Plans the cohorts that are due: all of them, in a single run, but for those "
         "whose policy has a cadence and that were planned within it.",
+        owners=OWNERS,
+        tags=changes("consumers"),
+        metadata=written_here(),
     )(_due_cohorts)
 
 

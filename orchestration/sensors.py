@@ -7,6 +7,7 @@ from typing import Final
 
 import dagster as dg
 
+from assets.about import OWNERS, changes, written_here
 from assets.partitions import COHORT, cohort
 from assets.resources import KafkaResource, SettingsResource, StoreResource
 from fairlead.cohorts import cohort_of, discover
@@ -14,6 +15,8 @@ from fairlead.store.records import StoredPlan
 from orchestration.jobs import publication
 from orchestration.runs import known_cohorts, run_requests, under_way
 
+#: How soon an approval is seen.
+LOOK_EVERY_S: Final = 30
 #: A plan that is approved but refused, because its group cannot be described say, is tried again
 #: after so many seconds, not at every tick.
 TRY_AGAIN_S: Final = 600
@@ -25,6 +28,9 @@ TRY_AGAIN_S: Final = 600
     description="Adds a partition for each new cohort of consumer groups and removes those whose "
     "groups are gone. Nothing is removed while a run is under way: runs read their range anew at "
     "each step.",
+    owners=OWNERS,
+    tags=changes("partitions"),
+    metadata=written_here(),
 )
 def group_discovery(
     context: dg.SensorEvaluationContext, kafka: KafkaResource, settings: SettingsResource
@@ -51,9 +57,12 @@ def group_discovery(
 
 @dg.sensor(
     job=publication,
-    minimum_interval_seconds=30,
+    minimum_interval_seconds=LOOK_EVERY_S,
     default_status=dg.DefaultSensorStatus.RUNNING,
     description="Starts publication of plans that were approved after their planning run ended.",
+    owners=OWNERS,
+    tags=changes("consumers"),
+    metadata=written_here(),
 )
 def approved_plans(
     context: dg.SensorEvaluationContext, store: StoreResource, settings: SettingsResource

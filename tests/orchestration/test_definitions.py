@@ -6,10 +6,12 @@ import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any, get_args
 
 import dagster as dg
 import pytest
 
+from assets.about import CHANGES, Changed
 from assets.partitions import COHORT
 from orchestration.definitions import build_defs
 from orchestration.operations import GroupConfig
@@ -156,17 +158,45 @@ def test_schedules_and_sensors() -> None:
     }
 
 
-def test_everything_is_described() -> None:
-    """Whoever opens the UI can read what each thing is for."""
+def test_everything_says_what_it_is() -> None:
+    """Whoever opens the UI reads what each thing is for, whose it is, and what it changes."""
+    incomplete = {name: sorted(missing) for name, missing in lacking() if missing}
+    assert incomplete == {}
+
+
+def lacking() -> Iterator[tuple[str, set[str]]]:
+    """Yield every definition with what it does not say of itself but could."""
     graph = repository().asset_graph
-    described = {
-        key.to_user_string(): graph.get(key).description for key in graph.get_all_asset_keys()
-    }
-    described |= {key.name: graph.get_check_spec(key).description for key in graph.asset_check_keys}
-    described |= {job.name: job.description for job in jobs()}
-    described |= {one.name: one.description for one in repository().schedule_defs}
-    described |= {one.name: one.description for one in repository().sensor_defs}
-    assert [name for name, description in described.items() if not description] == []
+    described = {"description", "metadata"}
+    owned = described | {"owners", "tags"}
+    for key in graph.get_all_asset_keys():
+        yield key.to_user_string(), unsaid(graph.get(key), owned | {"group_name", "kinds"})
+    for check in graph.asset_check_keys:
+        yield check.name, unsaid(graph.get_check_spec(check), described)
+    automation: list[Any] = [*repository().schedule_defs, *repository().sensor_defs]
+    for one in [*jobs(), *automation]:
+        yield one.name, unsaid(one, owned)
+    for job in (job for job in jobs() if job.name in OPERATIONS):
+        (node,) = job.nodes
+        yield node.name, unsaid(node.definition, {"description"})
+    for name, resource in repository().get_top_level_resources().items():
+        yield name, unsaid(resource, {"description"})
+
+
+def unsaid(definition: Any, wanted: set[str]) -> set[str]:
+    """Return what a definition lacks: attributes, the tag for what it changes, its source."""
+    missing = {name for name in wanted if not getattr(definition, name)}
+    if "tags" in wanted and definition.tags.get(CHANGES) not in get_args(Changed):
+        missing.add(CHANGES)
+    if "metadata" in wanted:
+        source = definition.metadata.get("dagster/code_references")
+        places = source.code_references if source else []
+        missing |= {
+            f"{place.file_path}:{place.line_number}"
+            for place in places
+            if ROOT not in Path(place.file_path).parents
+        } or (set() if places else {"code references"})
+    return missing
 
 
 def test_overrides_replace_arguments() -> None:
