@@ -6,15 +6,13 @@ Belongs here: the drawing. Does not: the figures (`report`).
 from pathlib import Path
 from typing import Any, Final
 
-import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from fairlead.backtest.replay import OBSERVED
 from fairlead.backtest.report import Report
+from fairlead.plots.style import GREY, drawing
 
 FORMATS: Final = (".svg", ".png")
-_GREY: Final = "#808080"
-"""Readable on light pages and on dark ones."""
 
 
 def draw(report: Report, path: Path) -> None:
@@ -25,24 +23,13 @@ def draw(report: Report, path: Path) -> None:
     path
         Of the file to write; one of `FORMATS`. Equal reports give equal SVG files.
     """
-    with mpl.rc_context(
-        {
-            "text.color": _GREY,
-            "axes.labelcolor": _GREY,
-            "axes.edgecolor": _GREY,
-            "xtick.color": _GREY,
-            "ytick.color": _GREY,
-            "legend.framealpha": 0.0,
-            "date.converter": "concise",
-            "svg.hashsalt": "fairlead",
-        }
-    ):
+    with drawing():
         figure = Figure(figsize=(10, 7), layout="constrained")
         loads, moves = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
         for course in report.courses:
             look: dict[str, Any] = {"linewidth": 1.2}
             if course.assignor == OBSERVED:
-                look |= {"color": _GREY, "linestyle": ":", "zorder": 3}
+                look |= {"color": GREY, "linestyle": ":", "zorder": 3}
             loads.plot(course.at, course.over_bound, label=course.assignor, **look)
             moves.plot(course.at, course.moves.cumsum(), **look)
         loads.set_title(f"Group {report.group}, with each assignor in charge")
@@ -56,4 +43,4 @@ def draw(report: Report, path: Path) -> None:
         moves.set_ylim(bottom=0)
         moves.set_ylabel("partitions moved so far")
         metadata = {"Date": None} if path.suffix == ".svg" else None
-        figure.savefig(path, transparent=True, metadata=metadata)
+        figure.savefig(path, metadata=metadata)

@@ -1,0 +1,10 @@
+"""Plots for people: SVG that reads on light pages and on dark ones, about 670 pixels wide.
+
+Belongs here: drawing figures that others computed. Does not: computing them, nor where a plot is
+shown (the Dagster UI, the review page, files). Equal input gives equal SVG.
+"""
+
+from fairlead.plots.charts import consumers, frontier, lag_history
+from fairlead.plots.inline import as_markdown, sparkline
+
+__all__ = ["as_markdown", "consumers", "frontier", "lag_history", "sparkline"]

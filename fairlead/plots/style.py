@@ -1,0 +1,101 @@
+"""What the plots share: colours, matplotlib's settings, names cut short, axes in records.
+
+Belongs here: the look. Does not: what a plot shows (`charts`).
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import StringIO
+from threading import Lock
+from typing import Any, Final
+from warnings import catch_warnings, filterwarnings
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter, MaxNLocator
+
+GREY: Final = "#808080"
+"""Readable on light pages and on dark ones; so are the colours below."""
+AFTER: Final = "#3d85e0"
+BEFORE: Final = "#9d9d9d"
+BOUND: Final = "#e08e0b"
+
+_WIDTH: Final = 7.0
+_NAME: Final = 32
+
+_STYLE: Final[Any] = {  # typed by matplotlib as literals of all its settings
+    "text.color": GREY,
+    "axes.labelcolor": GREY,
+    "axes.edgecolor": GREY,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": "medium",
+    "xtick.color": GREY,
+    "ytick.color": GREY,
+    "grid.color": GREY,
+    "grid.alpha": 0.25,
+    "legend.framealpha": 0.0,
+    "legend.fontsize": "small",
+    "savefig.transparent": True,
+    "date.converter": "concise",
+    "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial", "sans-serif"],
+    "text.parse_math": False,  # names may hold dollar signs
+    "svg.fonttype": "none",
+    "svg.hashsalt": "fairlead",
+}
+_MATPLOTLIB: Final = Lock()
+
+
+@contextmanager
+def drawing() -> Iterator[None]:
+    """Have matplotlib draw in the house style.
+
+    One thread at a time: matplotlib's settings are the process's, and web servers have threads.
+    """
+    with _MATPLOTLIB, mpl.rc_context(_STYLE), catch_warnings():
+        # Text stays text: the reader's fonts have the glyphs that matplotlib's own lacks.
+        filterwarnings("ignore", message=r"Glyph .* missing from font")
+        yield
+
+
+def canvas(height: float) -> tuple[Figure, Axes]:
+    """Return a figure of the pages' width, and its axes; height in inches."""
+    figure = Figure(figsize=(_WIDTH, height), layout="constrained")
+    return figure, figure.subplots()
+
+
+def nothing(figure: Figure, axes: Axes, why: str) -> str:
+    """Return a low plot that says why there is none."""
+    axes.set_axis_off()
+    axes.text(0.5, 0.5, why, ha="center", va="center", transform=axes.transAxes)
+    figure.set_figheight(1.0)
+    return svg_text(figure)
+
+
+def svg_text(figure: Figure) -> str:
+    """Return a figure as SVG, without the time and program that drew it."""
+    text = StringIO()
+    metadata = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+    figure.savefig(text, format="svg", metadata=metadata)
+    return text.getvalue()
+
+
+def legend(figure: Figure, axes: Axes) -> None:
+    """Put the legend below the axes, where it hides nothing."""
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3)
+
+
+def records(axis: Any) -> None:
+    """Mark an axis of records: whole numbers, in thousands and millions."""
+    axis.set_major_locator(MaxNLocator(nbins=6, integer=True, min_n_ticks=1))
+    axis.set_major_formatter(EngFormatter())
+
+
+def shortened(text: str, length: int = _NAME) -> str:
+    """Shorten a name in its middle, for its ends tell names apart; drop what XML cannot hold."""
+    text = "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
+    if len(text) <= length:
+        return text
+    return f"{text[: length // 2 - 1]}…{text[-length // 2 :]}"
