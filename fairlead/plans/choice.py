@@ -29,12 +29,16 @@ class Candidate:
         What the assignor says of its result, if anything.
     error
         Why it failed; None where it did not.
+    frontier
+        What fewer moves would have bought: (moves, load of the heaviest member in records),
+        ascending by moves; empty where the assignor has none.
     """
 
     assignor: str
     metrics: Mapping[str, Any] | None = None
     outcome: str | None = None
     error: str | None = None
+    frontier: tuple[tuple[int, float], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from fairlead.tables import named, slices
 OBSERVED: Final = "observed"
 
 #: Of the table of candidates: what is said of each, without the arrays of its assignment.
-_SUMMARY: Final = ["assignor", "error", "outcome", *METRICS]
+_SUMMARY: Final = ["assignor", "error", "outcome", *METRICS, "frontier"]
 
 
 @dataclass(frozen=True)
@@ -156,6 +156,7 @@ def _candidate(row: Mapping[str, Any]) -> Candidate:
         metrics=None if row["error"] else {name: row[name] for name in METRICS},
         outcome=row["outcome"],
         error=row["error"],
+        frontier=tuple((one["moves"], one["lag_max"]) for one in row["frontier"] or ()),
     )
 
 

@@ -41,6 +41,7 @@ _LAYOUT: Final = {
 _ASSIGNMENT: Final = {
     "owner": pa.list_(pa.int32()),
     "reasons": pa.list_(pa.struct({"index": pa.int32(), "reason": pa.string()})),
+    "frontier": pa.list_(pa.struct({"moves": pa.int32(), "lag_max": pa.float64()})),
 }
 SUMMARY: Final = pa.schema(_KEY | _SUMMARY)
 """What is said of a candidate: the columns without arrays."""
@@ -50,8 +51,13 @@ CANDIDATES: Final = pa.schema(_KEY | _SUMMARY | _LAYOUT | _ASSIGNMENT)
 The row `observed` lays the group out: `topics` and their `partition_counts`, whose partitions stand
 one behind the other in every array; `members`; `weights`, the lag of each partition in records.
 `owner` has one index into `members` a partition, -1 for nobody. `reasons` are the assignor's own,
-by the partition's place in the arrays. All are null where there is nothing to assign.
+by the partition's place in the arrays. `frontier` is what fewer moves would have bought, at most
+`FRONTIER` points of it with both ends: moves spent, and the heaviest member's load then, in records
+by the assignor's own options (arrivals over its horizon are part of it). All are null where there
+is nothing to assign, `frontier` also where an assignor has none.
 """
+FRONTIER: Final = 100
+"""A plot shows no more, and a fleet's groups are stored with each snapshot."""
 
 
 def plan_group(roster: pa.Table, loads: pa.Table) -> pa.Table:
@@ -199,8 +205,17 @@ def _candidate_row(assignment: Assignment, name: str, layout: Mapping[str, Any])
             **layout,
             "owner": assignment.owner,
             "reasons": reasons,
+            "frontier": _frontier(assignment),
         }
     )
+
+
+def _frontier(assignment: Assignment) -> list[dict[str, Any]] | None:
+    points = assignment.frontier
+    if not points:
+        return None
+    kept = np.linspace(0, len(points) - 1, min(len(points), FRONTIER)).round().astype(np.int64)
+    return [{"moves": points[i].moves, "lag_max": points[i].heaviest} for i in kept.tolist()]
 
 
 def _laid_out(problem: Problem) -> dict[str, Any]:

@@ -4,6 +4,7 @@ Belongs here: what belongs together when decisions are stored, many at once. Doe
 transaction and the groups' locks (`plans`).
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final
@@ -104,7 +105,12 @@ def insert_decisions(
         )
         candidates += [
             key
-            | {"assignor": one.assignor, "outcome": one.outcome, "error": one.error}
+            | {
+                "assignor": one.assignor,
+                "outcome": one.outcome,
+                "error": one.error,
+                "frontier": json.dumps(one.frontier) if one.frontier else None,
+            }
             | metric_columns(one.metrics)
             for one in decision.candidates
         ]

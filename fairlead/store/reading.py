@@ -10,7 +10,10 @@ from typing import Any, Final
 from sqlalchemy import Engine, text
 
 from fairlead.errors import GroupError, PlanStateError
+from fairlead.plans.choice import Candidate
+from fairlead.store.decisions import plain_number
 from fairlead.store.engine import transaction
+from fairlead.store.models import METRICS
 
 Row = dict[str, Any]
 
@@ -57,6 +60,10 @@ WHERE group_id = :group AND version = :version ORDER BY weight DESC NULLS LAST, 
 _EVENTS: Final = """
 SELECT state, at, actor, database_user, reason, sha256, topic, partition, record_offset
 FROM fairlead.plan_event WHERE group_id = :group AND version = :version ORDER BY at
+"""
+_CANDIDATES: Final = """
+SELECT * FROM fairlead.candidate WHERE group_id = :group AND snapshot_id = :snapshot
+ORDER BY lag_max, moved, assignor
 """
 _DIFF: Final = """
 SELECT topic, partition, member_before, member_after
@@ -129,6 +136,23 @@ def read_plan(engine: Engine, group: str, version: int | None = None) -> Row:
     plan = found[0]
     key = {"group": group, "version": plan["version"]}
     return plan | {"events": _rows(engine, _EVENTS, **key), "moves": _rows(engine, _MOVES, **key)}
+
+
+def read_candidates(engine: Engine, group: str, snapshot: str) -> list[Candidate]:
+    """Return what each assignor would have done with a snapshot, the lightest first.
+
+    Of a plan that no assignor made, a rollback or a renewal, there are none.
+    """
+    return [
+        Candidate(
+            row["assignor"],
+            None if row["error"] else {name: plain_number(row[name]) for name in METRICS},
+            row["outcome"],
+            row["error"],
+            tuple((moves, heaviest) for moves, heaviest in row["frontier"] or ()),
+        )
+        for row in _rows(engine, _CANDIDATES, group=group, snapshot=snapshot)
+    ]
 
 
 def read_diff(engine: Engine, group: str, before: int, after: int) -> list[Row]:

@@ -19,6 +19,7 @@ from sqlalchemy import (
     func,
     text,
 )
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from fairlead.store.models.base import Base, MeasuredBalance, one_of
@@ -214,3 +215,7 @@ class CandidatePlan(MeasuredBalance, Base):
     assignor: Mapped[str] = mapped_column(primary_key=True, comment="The assignor's name.")
     outcome: Mapped[str | None] = mapped_column(comment="What the assignor says of its result.")
     error: Mapped[str | None] = mapped_column(comment="Why it gave no assignment.")
+    frontier: Mapped[list[list[float]] | None] = mapped_column(
+        JSONB,
+        comment="What fewer moves would have bought: [moves, load of the heaviest member], ...",
+    )

@@ -105,6 +105,7 @@ def test_reasons_of_an_assignor_stand_beside_its_moves() -> None:
     assert reasons.keys() == {1, 2}
     assert reasons[2].startswith("had no owner")
     assert not {MOVED, PLACED} & set(reasons.values())
+    assert [candidate.frontier for candidate in draft.candidates] == [((0, 160.0), (1, 110.0))]
 
 
 def test_shares_of_several_topics_are_cut_where_topics_end() -> None:

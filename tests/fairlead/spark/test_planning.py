@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from assignors import registry
-from assignors.assignment import Assignment
-from fairlead.spark.planning import CANDIDATES, OBSERVED, plan_group
+from assignors.assignment import Assignment, Spent
+from fairlead.spark.planning import CANDIDATES, FRONTIER, OBSERVED, plan_group
 
 MEMBER: dict[str, Any] = {
     "snapshot_id": "s",
@@ -179,6 +179,24 @@ def test_an_assignors_own_reasons_and_outcome_are_kept(monkeypatch: pytest.Monke
         {"index": 0, "reason": "because"},
         {"index": 1, "reason": "not moved"},
     ]
+
+
+def test_a_long_frontier_keeps_its_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What fewer moves would have bought is cut down to what a plot shows; most have none."""
+
+    def patient(problem: Any) -> Assignment:
+        path = tuple(Spent(moves, 1000.0 - moves) for moves in range(999))
+        return Assignment(problem, problem.owner * 0, frontier=path)
+
+    monkeypatch.setattr(registry, "ASSIGNORS", {**registry.ASSIGNORS, "patient": patient})
+    found = planned(roster(ONE_OWNS_ALL, assignors=["patient", "range"]), loads(t=[1, 2]))
+    frontier = found["patient"]["frontier"]
+    assert len(frontier) == FRONTIER
+    assert [frontier[place] for place in (0, -1)] == [
+        {"moves": 0, "lag_max": 1000.0},
+        {"moves": 998, "lag_max": 2.0},
+    ]
+    assert found["range"]["frontier"] is None
 
 
 def test_assignors_know_the_arrival_rates(monkeypatch: pytest.MonkeyPatch) -> None:

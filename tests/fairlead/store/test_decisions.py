@@ -17,6 +17,7 @@ from fairlead.errors import StoreUnavailableError
 from fairlead.plans.document import PlanDocument
 from fairlead.store import NoPlan, PlanDraft, PlanStore, StoredPlan, create_store_engine
 from fairlead.store.engine import transaction
+from fairlead.store.reading import read_candidates
 
 pytestmark = pytest.mark.postgres
 
@@ -74,6 +75,15 @@ def test_everything_about_a_draft_is_stored(
     assert rows(engine, "SELECT state, reason, actor = session_user FROM fairlead.plan_event") == [
         ("proposed", "the heaviest member gets lighter", True)
     ]
+
+
+def test_candidates_are_read_back_as_they_were(
+    engine: Engine, store: PlanStore, draft: MakeDraft
+) -> None:
+    """Metrics, what the assignor says, and the frontier; those that failed come last."""
+    decision = draft()
+    store.record_decision(decision)
+    assert read_candidates(engine, "orders", "s1") == list(decision.candidates)
 
 
 def test_no_change_is_a_row_with_its_reason(
