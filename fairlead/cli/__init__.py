@@ -8,7 +8,7 @@ import sys
 
 import typer
 
-from fairlead.cli import assign, backtest, db, groups, plans, policy, sandbox
+from fairlead.cli import assign, backtest, db, groups, plans, policy, sandbox, serve
 from fairlead.cli.output import epilog
 from fairlead.errors import FairleadError
 
@@ -30,6 +30,7 @@ app.command(
 app.command("history", epilog=epilog("history orders", "history orders --since 2026-01-06 --json"))(
     groups.history
 )
+app.command("serve", epilog=epilog("serve", "serve --host 0.0.0.0 --port 9464"))(serve.serve)
 app.add_typer(plans.app, name="plans")
 app.add_typer(policy.app, name="policy")
 app.add_typer(sandbox.app, name="sandbox")

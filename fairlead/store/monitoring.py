@@ -1,0 +1,169 @@
+"""What is measured of every group at once, for monitoring: a row or a few for each of them.
+
+Belongs here: queries that stay cheap at ten thousand groups, since they are asked every few
+seconds; a reader may ask all of them. Does not: names of metrics (`fairlead.web.metrics`), what
+people ask of one group (`reading`).
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from sqlalchemy import Connection, Engine, RowMapping, text
+
+from fairlead.store.engine import transaction
+
+Rows = Sequence[RowMapping]
+
+#: Groups that were not seen for so long are gone: a weekly cadence, and a day's grace.
+SEEN_WITHIN: Final = timedelta(days=8)
+#: A decision is dated when its transaction begins; by then every such transaction has ended.
+_SETTLED: Final = timedelta(minutes=15)
+#: Shorter than the ten seconds after which Prometheus gives a scrape up.
+_STATEMENT_TIMEOUT: Final = "5s"
+
+# Each looks at indexes once a group; LATERAL keeps the database from reading whole histories.
+_LAG: Final = """
+SELECT known.group_id, newest.snapshot_at,
+       measured.status, measured.total, measured.partitions, measured.lag
+FROM fairlead.consumer_group known
+CROSS JOIN LATERAL (
+    SELECT snapshot_at FROM fairlead.lag_snapshot
+    WHERE lag_snapshot.group_id = known.group_id ORDER BY snapshot_at DESC LIMIT 1
+) newest
+CROSS JOIN LATERAL (
+    SELECT status, grouping(status) = 1 AS total, count(*) AS partitions, sum(lag) AS lag
+    FROM fairlead.partition_lag
+    WHERE partition_lag.group_id = known.group_id
+        AND partition_lag.snapshot_at = newest.snapshot_at
+    GROUP BY GROUPING SETS ((), (status))
+) measured
+WHERE newest.snapshot_at >= :gone_before
+"""
+_BALANCE: Final = """
+SELECT known.group_id, observed.lag_max, observed.imbalance
+FROM fairlead.consumer_group known
+CROSS JOIN LATERAL (
+    SELECT measured_at, lag_max, imbalance FROM fairlead.balance_history
+    WHERE balance_history.group_id = known.group_id AND kind = 'observed'
+    ORDER BY measured_at DESC LIMIT 1
+) observed
+WHERE observed.measured_at >= :gone_before
+"""
+_PLANS: Final = """
+SELECT group_id, version, state, proposed_at, expires_at, heaviest_predicted, adherence
+FROM fairlead.plan_history WHERE state IN ('published', 'proposed', 'approved')
+"""
+_DECISIONS: Final = """
+SELECT known.group_id, decided.decided_at, planned.created_at
+FROM fairlead.consumer_group known
+CROSS JOIN LATERAL (
+    SELECT decided_at FROM fairlead.decision
+    WHERE decision.group_id = known.group_id ORDER BY decided_at DESC LIMIT 1
+) decided
+LEFT JOIN LATERAL (
+    SELECT created_at FROM fairlead.plan
+    WHERE plan.group_id = known.group_id ORDER BY version DESC LIMIT 1
+) planned ON true
+"""
+_COUNTS: Final = """
+SELECT known.group_id, counted.outcome, counted.decisions, counted.settled
+FROM fairlead.consumer_group known
+CROSS JOIN LATERAL (
+    SELECT outcome, count(*) AS decisions,
+           count(*) FILTER (WHERE decided_at <= :settled_until) AS settled
+    FROM fairlead.decision
+    WHERE decision.group_id = known.group_id AND decided_at > :counted_until
+    GROUP BY outcome
+) counted
+"""
+
+
+@dataclass
+class DecisionCounts:
+    """How many decisions came to what, since the first reading.
+
+    Decisions are kept for good, so that counting all of them would take longer every day: those of
+    the last minutes, some of which may not be visible yet, are counted anew by each reading, and
+    older ones once.
+
+    Parameters
+    ----------
+    counted_until
+        Decisions until then are not counted again; None: those from the first reading on are.
+    """
+
+    counted_until: datetime | None = None
+    _settled: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def read(self, connection: Connection) -> Counter[tuple[str, str]]:
+        """Return the decisions on each group, by outcome. One reading at a time."""
+        now: datetime = connection.execute(text("SELECT now()")).scalar_one()
+        since = self.counted_until or now
+        until = max(since, now - _SETTLED)
+        found = _rows(connection, _COUNTS, counted_until=since, settled_until=until)
+        recent = Counter({(row["group_id"], row["outcome"]): row["decisions"] for row in found})
+        counts = self._settled + recent
+        self._settled.update({(row["group_id"], row["outcome"]): row["settled"] for row in found})
+        self.counted_until = until
+        return counts
+
+
+@dataclass(frozen=True)
+class Readings:
+    """What is known at one moment of all groups that were seen lately.
+
+    Parameters
+    ----------
+    lag
+        `group_id`, `snapshot_at`, and `lag` in records.
+    statuses
+        `group_id`, `status`, `partitions`: a row a status.
+    balance
+        `group_id`, `lag_max` in records, `imbalance`: as last observed.
+    plans
+        `group_id`, `version`, `state`, `proposed_at`, `expires_at`, `heaviest_predicted` in
+        records, `adherence`: the plans that are published or may be yet.
+    decisions
+        `group_id`, `decided_at`, and when the newest plan was `created_at`.
+    counts
+        (group, outcome) to decisions.
+    last_decided_at
+        When any group was decided on, however long ago; None: never.
+    """
+
+    lag: Rows
+    statuses: Rows
+    balance: Rows
+    plans: Rows
+    decisions: Rows
+    counts: Counter[tuple[str, str]]
+    last_decided_at: datetime | None
+
+
+def read_all_groups(engine: Engine, counts: DecisionCounts) -> Readings:
+    """Read what is known of all groups, at one moment; raises as `transaction`."""
+    repeatable = engine.execution_options(isolation_level="REPEATABLE READ")
+    with transaction(repeatable) as connection:
+        connection.execute(text("SET TRANSACTION READ ONLY"))
+        connection.execute(text(f"SET LOCAL statement_timeout = '{_STATEMENT_TIMEOUT}'"))
+        gone_before = connection.execute(text("SELECT now()")).scalar_one() - SEEN_WITHIN
+        lag = _rows(connection, _LAG, gone_before=gone_before)
+        ever = _rows(connection, _DECISIONS)
+        decisions = [row for row in ever if row["decided_at"] >= gone_before]
+        seen = {row["group_id"] for row in (*lag, *decisions)}
+        return Readings(
+            lag=[row for row in lag if row["total"]],
+            statuses=[row for row in lag if not row["total"]],
+            balance=_rows(connection, _BALANCE, gone_before=gone_before),
+            plans=[row for row in _rows(connection, _PLANS) if row["group_id"] in seen],
+            decisions=decisions,
+            counts=counts.read(connection),
+            last_decided_at=max((row["decided_at"] for row in ever), default=None),
+        )
+
+
+def _rows(connection: Connection, statement: str, **parameters: Any) -> Rows:
+    return connection.execute(text(statement), parameters).mappings().all()

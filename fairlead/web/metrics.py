@@ -1,0 +1,223 @@
+"""Metrics of every group, as Prometheus and OpenMetrics name them.
+
+Belongs here: names, units and help of the metrics. Does not: how the figures are read
+(`fairlead.store.monitoring`), nor formats, which are prometheus_client's.
+
+Labels are of a group, never of a partition or a member: ten thousand groups make some 150,000
+series. What is of a partition is asked in SQL.
+"""
+
+import logging
+import threading
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from importlib.metadata import version
+from operator import attrgetter
+from typing import Any, Final
+
+from prometheus_client import CollectorRegistry, Metric, ProcessCollector
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily
+from prometheus_client.registry import Collector
+from sqlalchemy import Engine
+from sqlalchemy.exc import SQLAlchemyError
+
+from fairlead.errors import FairleadError
+from fairlead.store.monitoring import DecisionCounts, Readings, read_all_groups
+
+_log = logging.getLogger(__name__)
+
+#: What a decision comes to. Each is counted from 0, so that the first failure is an increase too.
+OUTCOMES: Final = ("plan", "no change", "failed")
+
+
+@dataclass(frozen=True)
+class Gauge:
+    """A gauge of groups: a column of one of the `Readings`; where it is null, there is no sample.
+
+    Parameters
+    ----------
+    name
+        With its unit at the end, as both formats want it.
+    unit
+        records, ratio, seconds, or "" for a plain number.
+    documentation
+        What the scrape says of it.
+    rows, column
+        Which of the `Readings`, and which column is the value.
+    labels
+        Label names; `group` is the column `group_id`, others are columns.
+    """
+
+    name: str
+    unit: str
+    documentation: str
+    rows: str
+    column: str
+    labels: tuple[str, ...] = ("group",)
+
+
+GAUGES: Final = (
+    Gauge(
+        "fairlead_group_lag_records",
+        "records",
+        "Records the group is behind in its newest snapshot.",
+        *("lag", "lag"),
+    ),
+    Gauge(
+        "fairlead_group_last_snapshot_timestamp_seconds",
+        "seconds",
+        "When the newest snapshot of the group was taken.",
+        *("lag", "snapshot_at"),
+    ),
+    Gauge(
+        "fairlead_group_partitions",
+        "",
+        "Partitions by status in the newest snapshot; a status that none has is missing.",
+        *("statuses", "partitions"),
+        labels=("group", "status"),
+    ),
+    Gauge(
+        "fairlead_group_heaviest_member_records",
+        "records",
+        "Records the heaviest member has to work off, as last observed.",
+        *("balance", "lag_max"),
+    ),
+    Gauge(
+        "fairlead_group_imbalance_ratio",
+        "ratio",
+        "Heaviest member over the mean of all members, as last observed; 1 is even.",
+        *("balance", "imbalance"),
+    ),
+    Gauge(
+        "fairlead_group_last_decision_timestamp_seconds",
+        "seconds",
+        "When it was last decided whether the group gets a plan, or failed to be.",
+        *("decisions", "decided_at"),
+    ),
+    Gauge(
+        "fairlead_group_last_plan_timestamp_seconds",
+        "seconds",
+        "When the newest version of the group's plan was proposed.",
+        *("decisions", "created_at"),
+    ),
+    Gauge(
+        "fairlead_group_plan_version",
+        "",
+        "Version of the plan that is published, and of the one that may be yet.",
+        *("plans", "version"),
+        labels=("group", "state"),
+    ),
+    Gauge(
+        "fairlead_group_plan_proposed_timestamp_seconds",
+        "seconds",
+        "When that version was proposed.",
+        *("plans", "proposed_at"),
+        labels=("group", "state"),
+    ),
+    Gauge(
+        "fairlead_group_plan_expiry_timestamp_seconds",
+        "seconds",
+        "When that version becomes void; missing where it never does.",
+        *("plans", "expires_at"),
+        labels=("group", "state"),
+    ),
+    Gauge(
+        "fairlead_group_plan_heaviest_member_records",
+        "records",
+        "Records the heaviest member has to work off under that version, as predicted.",
+        *("plans", "heaviest_predicted"),
+        labels=("group", "state"),
+    ),
+    Gauge(
+        "fairlead_group_adherence_ratio",
+        "ratio",
+        "Share of the published plan's partitions that their planned member owned when last read.",
+        *("plans", "adherence"),
+    ),
+)
+
+
+def build_registry(engine: Engine) -> CollectorRegistry:
+    """Return a registry of its own, which reads the database at each scrape."""
+    registry = CollectorRegistry()
+    registry.register(GroupCollector(engine))
+    ProcessCollector(registry=registry)
+    return registry
+
+
+class GroupCollector(Collector):
+    """Every figure of every group, read anew for each scrape.
+
+    Where the database does not answer, `fairlead_database_up` is 0 and the groups are missing. The
+    scrape itself succeeds, so that alerts tell an exporter that is down from a database that is,
+    and no old figure passes for a new one.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._counts = DecisionCounts()
+        self._one_at_a_time = threading.Lock()
+
+    def describe(self) -> list[Metric]:
+        """Return nothing: to register must not ask the database."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        """Read, and yield the metrics."""
+        build = InfoMetricFamily("fairlead_build", "The version of Fairlead.")
+        build.add_metric([], {"version": version("fairlead")})
+        yield build
+        readings = self._read()
+        up = "Whether the database answered with what was asked: 1, or 0."
+        yield GaugeMetricFamily("fairlead_database_up", up, value=float(readings is not None))
+        if readings is not None:
+            yield from metrics(readings)
+
+    def _read(self) -> Readings | None:
+        with self._one_at_a_time:
+            try:
+                return read_all_groups(self._engine, self._counts)
+            except (FairleadError, SQLAlchemyError) as error:
+                _log.warning("no figures of groups: %s", error)
+                return None
+
+
+def metrics(readings: Readings) -> Iterator[Metric]:
+    """Yield the metrics of groups."""
+    last = GaugeMetricFamily(
+        "fairlead_last_decision_timestamp_seconds",
+        "When any group was last decided on.",
+        labels=(),
+        unit="seconds",
+    )
+    if readings.last_decided_at is not None:
+        last.add_metric((), _number(readings.last_decided_at))
+    yield last
+    for gauge in GAUGES:
+        yield _gauge(gauge, attrgetter(gauge.rows)(readings))
+    decisions = CounterMetricFamily(
+        "fairlead_decisions",
+        "Decisions on the group since `fairlead serve` started, by what they came to.",
+        labels=("group", "outcome"),
+    )
+    for group in sorted({row["group_id"] for row in readings.decisions}):
+        for outcome in OUTCOMES:
+            decisions.add_metric((group, outcome), readings.counts[group, outcome])
+    yield decisions
+
+
+def _gauge(gauge: Gauge, rows: Iterable[Any]) -> Metric:
+    family = GaugeMetricFamily(
+        gauge.name, gauge.documentation, labels=gauge.labels, unit=gauge.unit
+    )
+    columns = ["group_id", *gauge.labels[1:]]
+    for row in rows:
+        value = row[gauge.column]
+        if value is not None:
+            family.add_metric([row[name] or "" for name in columns], _number(value))
+    return family
+
+
+def _number(value: Any) -> float:
+    return value.timestamp() if isinstance(value, datetime) else float(value)

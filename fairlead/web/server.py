@@ -1,0 +1,89 @@
+"""Serving an application: in the foreground until a signal, or beside something else.
+
+Belongs here: sockets, signals, threads. Does not: the application (`app`).
+"""
+
+import contextlib
+import logging
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from fairlead.errors import ConfigurationError
+
+#: Where `fairlead serve` listens by default: this machine's own programs, on a port of the range
+#: where Prometheus exporters are.
+HOST: Final = "127.0.0.1"
+PORT: Final = 9464
+_GRACE_S: Final = 10
+
+_log = logging.getLogger(__name__)
+
+
+def serve(app: ASGIApp, host: str, port: int) -> None:
+    """Serve until SIGINT or SIGTERM; requests under way are answered first, for some seconds.
+
+    Raises
+    ------
+    ConfigurationError
+        The address is taken, or none of this machine.
+    """
+    # uvicorn raises a signal again when it has stopped: Ctrl-C then is an end as any other.
+    with _listening(host, port) as listener, contextlib.suppress(KeyboardInterrupt):
+        _log.info("serving at %s", _address(listener))
+        _server(app).run([listener])
+
+
+@contextmanager
+def serving(app: ASGIApp, host: str = HOST, port: int = 0) -> Iterator[str]:
+    """Serve on a thread until the block ends; yield the address, of a free port where it is 0.
+
+    Raises
+    ------
+    ConfigurationError
+        The address is taken, or none of this machine.
+    """
+    with _listening(host, port) as listener:
+        server = _server(app)
+        thread = threading.Thread(target=server.run, args=([listener],), name="fairlead-web")
+        thread.start()
+        try:
+            yield _address(listener)
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+def _server(app: ASGIApp) -> uvicorn.Server:
+    return uvicorn.Server(
+        uvicorn.Config(
+            app,
+            log_config=None,  # logging is the process's own affair
+            access_log=False,
+            lifespan="off",
+            server_header=False,
+            timeout_graceful_shutdown=_GRACE_S,
+        )
+    )
+
+
+def _address(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+@contextmanager
+def _listening(host: str, port: int) -> Iterator[socket.socket]:
+    """Listen before anything is served: a request meanwhile waits."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        listener = socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise ConfigurationError(f"cannot serve at {host}:{port}: {error.strerror}") from error
+    with listener:
+        yield listener

@@ -1,0 +1,37 @@
+"""`fairlead serve` as a process: where it listens, and how it ends."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from urllib.request import urlopen
+
+FAIRLEAD = Path(sys.executable).with_name("fairlead")
+
+
+def test_serves_until_a_signal_ends_it(tmp_path: Path) -> None:
+    """It says where it is reached, without a database too; Ctrl-C is no error, nor is SIGTERM."""
+    endings = ((signal.SIGINT, 0), (signal.SIGTERM, 128 + signal.SIGTERM))
+    processes = [start(tmp_path) for _ in endings]
+    for process, (number, code) in zip(processes, endings, strict=True):
+        with process:
+            assert process.stderr is not None
+            first = process.stderr.readline()
+            address = first.rpartition(" ")[2].strip()
+            assert address.startswith("http://127.0.0.1:"), first
+            with urlopen(f"{address}/health", timeout=30) as answer:  # noqa: S310 - our own address
+                assert answer.read() == b"ok\n"
+            process.send_signal(number)
+            assert process.wait(30) == code
+            assert "Traceback" not in process.stderr.read()
+
+
+def start(directory: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [FAIRLEAD, "serve", "--port", "0"],
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=directory,
+        env=os.environ | {"FAIRLEAD_POSTGRES__URL": "postgresql://nobody@127.0.0.1:1/nothing"},
+    )

@@ -1,0 +1,76 @@
+"""The pages and their errors, as a browser gets them."""
+
+import re
+from html import unescape
+from urllib.error import HTTPError
+from urllib.parse import parse_qs, urlencode, urljoin, urlsplit
+from urllib.request import urlopen
+
+import psycopg
+import pytest
+
+from fairlead.errors import ConfigurationError
+from fairlead.settings import WebSettings
+from fairlead.store.engine import create_store_engine
+from fairlead.web import build_app
+from fairlead.web.server import serving
+
+pytestmark = pytest.mark.postgres
+
+#: A group may have any name; this one would break out of every context it is written to.
+ODD = """</td><script>alert(1)</script>"'&?#%20 {{ 7 * 7 }}\\\né"""
+
+
+def get(url: str) -> tuple[int, str, str]:
+    """Return status, content type and text."""
+    try:
+        with urlopen(url, timeout=30) as answer:  # noqa: S310 - our own address
+            return answer.status, answer.headers["Content-Type"], answer.read().decode()
+    except HTTPError as error:
+        with error:
+            return error.code, error.headers["Content-Type"], error.read().decode()
+
+
+def test_names_may_hold_anything(week: str, served: str) -> None:
+    """A name is text wherever it stands, and a link to its review names it whole."""
+    with psycopg.connect(week) as connection:
+        connection.execute("SET session_replication_role = replica")
+        for table in ("consumer_group", "decision", "plan", "plan_event"):
+            connection.execute(
+                f"UPDATE fairlead.{table} SET group_id = %s WHERE group_id = 'billing'".encode(),
+                (ODD,),
+            )
+    _, _, page = get(served)
+    assert "<script>" not in page
+    assert ODD in unescape(page)
+    (link,) = [link for link in re.findall(r'href="(review[^"]*)"', page) if "alert" in link]
+    asked = parse_qs(urlsplit(urljoin(served, unescape(link))).query)
+    assert asked == {"group": [ODD], "version": ["1"]}
+    assert (
+        ODD.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+        in get(f"{served}/metrics")[2]
+    )
+
+
+def test_groups_are_found_by_a_part_of_their_names(served: str) -> None:
+    """Many groups are a long list; what is looked for is said when nothing has it."""
+    assert "billing" not in get(f"{served}/?{urlencode({'find': 'rder'})}")[2]
+    assert "No group has that" in get(f"{served}/?find=%00")[2]
+
+
+def test_pages_run_nothing(served: str) -> None:
+    """A browser is told to load nothing and to run nothing."""
+    with urlopen(served, timeout=30) as answer:  # noqa: S310 - our own address
+        assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'")
+
+
+def test_address_that_is_taken_is_said(served: str) -> None:
+    """Somebody else listens there: the message names it."""
+    app = build_app(create_store_engine("postgresql://nobody@127.0.0.1:1/nothing"), WebSettings())
+    port = urlsplit(served).port
+    assert port is not None
+    taken = pytest.raises(
+        ConfigurationError, match=f"cannot serve at 127.0.0.1:{port}: Address already in use"
+    )
+    with taken, serving(app, port=port):
+        pass

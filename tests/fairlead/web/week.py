@@ -1,0 +1,34 @@
+"""The week that docs/sql.md tells of, moved to end today: monitoring shows groups seen lately."""
+
+from typing import Final
+
+import psycopg
+
+from tests.docs.scenario import store_week
+
+_MOVED: Final = (
+    ("decision", "decided_at"),
+    ("lag_snapshot", "snapshot_at"),
+    ("partition_lag", "snapshot_at"),
+    ("balance", "measured_at"),
+    ("plan", "created_at"),
+)
+
+
+def store_recent_week(url: str) -> None:
+    """Migrate an empty database and fill it with two groups, `orders` and `billing`."""
+    store_week(url)
+    with psycopg.connect(url) as connection:
+        connection.execute("SET session_replication_role = replica")  # else nothing may change
+        connection.execute(
+            "CREATE TEMP TABLE moved AS SELECT current_date - max(decided_at)::date AS days"
+            " FROM fairlead.decision"
+        )
+        connection.execute(
+            "SELECT fairlead.ensure_lag_day(day + days) FROM fairlead.lag_days(), moved"
+        )
+        for table, column in _MOVED:
+            connection.execute(
+                f"UPDATE fairlead.{table} SET {column} = {column} + days * interval '1 day'"
+                " FROM moved".encode()
+            )
