@@ -1,14 +1,16 @@
-"""`fairlead dev`: services, a demo cluster under steady skewed load, and the Dagster UI on it.
+"""`fairlead dev`: services, a demo cluster under steady skewed load, and the web UIs on it.
 
 Under Kafka's default assignment the busiest consumer of the group `orders` gets more records than
 it can process, so that its lag grows; planned, every consumer keeps up.
 """
 
+import os
 import socket
 import subprocess
 import sys
 import threading
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from confluent_kafka.admin import AdminClient
@@ -18,9 +20,13 @@ from fairlead.demo.cluster import Consumers, create_backlog, produce
 from fairlead.demo.scenario import DEMO_GROUPS, DemoGroup
 from fairlead.demo.surroundings import surroundings
 from fairlead.errors import ConfigurationError
+from fairlead.settings import PostgresSettings, WebSettings
+from fairlead.store.engine import create_store_engine
+from fairlead.web import build_app
+from fairlead.web.server import PORT, serving
 
 CHECKOUT = Path(__file__).parents[2]
-FIRST_PORT = 3000
+DAGSTER_PORT = 3000
 STOP_GRACE_S = 45.0  # longer than Dagster gives its own processes
 
 #: How much of what the consumers can process together is produced, evenly spread or not.
@@ -60,14 +66,29 @@ def dev(state_dir: Path, console: Console) -> None:
         load.start()
         stack.callback(load.join)
         stack.callback(stopped.set)
-        _dagster(workspace, around.dagster_home, console)
+        port = _free_port(DAGSTER_PORT)
+        dagster_url = f"http://127.0.0.1:{port}"
+        pages = stack.enter_context(_pages(around.settings.postgres, dagster_url))
+        os.environ |= {"FAIRLEAD_WEB__URL": pages, "FAIRLEAD_WEB__DAGSTER_URL": dagster_url}
+        console.print(f"\n[bold]Dagster[/]  {dagster_url}\n[bold]Plans[/]    {pages}")
+        _dagster(workspace, around.dagster_home, port, console)
 
 
-def _dagster(workspace: Path, home: Path, console: Console) -> None:
+@contextmanager
+def _pages(database: PostgresSettings, dagster_url: str) -> Iterator[str]:
+    """Serve what `fairlead serve` does; yield where."""
+    engine = create_store_engine(database)
+    app = build_app(engine, WebSettings(dagster_url=dagster_url))
+    try:
+        with serving(app, port=_free_port(PORT)) as address:
+            yield address
+    finally:
+        engine.dispose()
+
+
+def _dagster(workspace: Path, home: Path, port: int, console: Console) -> None:
     """Run `dagster dev` in the foreground."""
-    port = _free_port()
     console.print(
-        f"\n[bold]Dagster[/]  http://127.0.0.1:{port}\n"
         f"Its log: {home / 'dev.log'}\n"
         "SQL: make psql in another terminal\n"
         "To plan a group: Assets, select all, Materialize, choose the partition 'orders'\n"
@@ -109,13 +130,13 @@ def _records_a_second(group: DemoGroup) -> dict[str, list[int]]:
     }
 
 
-def _free_port() -> int:
-    """Return the first free port from Dagster's usual one on."""
-    for port in range(FIRST_PORT, FIRST_PORT + 100):
+def _free_port(usual: int) -> int:
+    """Return the first free port from the usual one on."""
+    for port in range(usual, usual + 100):
         with socket.socket() as candidate:
             try:
                 candidate.bind(("127.0.0.1", port))
             except OSError:
                 continue
             return port
-    raise ConfigurationError(f"No port from {FIRST_PORT} to {FIRST_PORT + 99} is free")
+    raise ConfigurationError(f"No port from {usual} to {usual + 99} is free")
