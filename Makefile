@@ -5,7 +5,7 @@ UV_VERSION := 0.13.8
 UV := .fairlead/uv/bin/uv
 BIN := .venv/bin
 
-.PHONY: install demo dev test check format bench bench-fleet bench-followers bench-store psql lock clean
+.PHONY: install demo dev test check format bench bench-fleet bench-followers bench-store docs psql lock clean
 
 install: .venv/installed
 
@@ -27,6 +27,7 @@ dev: install
 	$(BIN)/fairlead dev
 
 test: install
+	@$(BIN)/python -m tests.ui.browser
 	$(BIN)/pytest --numprocesses 2 --dist loadgroup
 
 check: install
@@ -53,6 +54,10 @@ bench-fleet: install
 
 bench-store: install
 	$(BIN)/python -m benchmarks.store
+
+docs: install
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	@echo "Open .fairlead/site/index.html"
 
 psql: install
 	@$(BIN)/fairlead sandbox psql

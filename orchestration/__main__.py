@@ -31,11 +31,17 @@ def run(job: str, cohorts: list[str], instance: dg.DagsterInstance) -> bool:
     )
 
 
-def main() -> int:
-    """Run; the exit code is 0 when every run succeeded."""
+def arguments_parser() -> argparse.ArgumentParser:
+    """Return what reads the command line."""
     parser = argparse.ArgumentParser(prog="python -m orchestration", description=__doc__)
     parser.add_argument("job", choices=["planning", "publication", "adoption"])
     parser.add_argument("cohorts", nargs="+", metavar="COHORT", help="a group, or a named cohort")
+    return parser
+
+
+def main() -> int:
+    """Run; the exit code is 0 when every run succeeded."""
+    parser = arguments_parser()
     arguments = parser.parse_args()
     if not os.environ.get("DAGSTER_HOME"):
         parser.error("DAGSTER_HOME is not set: it says where Dagster keeps its runs")

@@ -1,66 +1,173 @@
-"""Pages of docs/ whose examples are run: `python -m tests.docs.pages` writes their output anew.
+"""Pages whose examples are run: `python -m tests.docs.pages` writes their output anew.
 
-A ```sql block is followed by a ```text block, its result; a ```console block begins with
-`$ fairlead ...` and holds what that prints. All run in the order of the page, on a database of its
-own that holds the week of `scenario`.
-Belongs here: finding the examples and running them. Does not: what they ask.
+What is done with a block depends on its language:
+
+- sql: run, on a database of the page's own that holds the week of `scenario`. Where a text block
+  follows at once, that is its result, and the query needs no other right than to read; else it is
+  undone.
+- console: `$ fairlead ...`, perhaps after `$ echo '...' |`, and what it prints; same database.
+- sh: each command exists and takes its options (`commands`); so does one named in a sentence.
+- python: it compiles, and its imports exist. A whole module, which begins with a docstring, is run.
+- pycon: run as a doctest, which sees the page's modules.
+- toml: settings. json, yaml: they parse. text: what something prints.
+
+Belongs here: what is done. Does not: finding blocks (`blocks`), what they ask about (`scenario`).
 """
 
+import ast
+import doctest
+import importlib
+import json
 import os
 import re
 import shlex
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+from unittest.mock import patch
 from urllib.parse import urlsplit
 
 import psycopg
+import yaml
 from psycopg import sql
 from typer.testing import CliRunner
 
 from fairlead.cli import app
 from fairlead.errors import FairleadError
 from fairlead.sandbox import Sandbox
+from fairlead.settings import load_settings
+from tests.docs.blocks import Block, blocks, commands_in_sentences, name_of, pages, replaced
+from tests.docs.commands import check_script
 from tests.docs.scenario import store_week
 
-DOCS: Final = Path(__file__).parents[2] / "docs"
-PAGES: Final = ("sql.md", "command-line.md")
-_EXAMPLE: Final = re.compile(
-    r"```sql\n(?P<query>.*?)```\n\n```text\n.*?```"
-    r"|```console\n\$ fairlead (?P<command>[^\n]*)\n.*?```",
-    re.DOTALL,
-)
+_CONSOLE: Final = re.compile(r"\$ (?:echo '(?P<input>[^']*)' \| )?fairlead (?P<command>[^\n]*)\n")
+_READER: Final = "-c timezone=UTC -c role=fairlead_reader"
 
 
-def rewritten(page: str, url: str) -> str:
-    """Return a page with the output of all its examples, run on an empty database."""
-    store_week(url)
-    options = "-c timezone=UTC -c role=fairlead_reader"  # queries need no other right than to read
-    with psycopg.connect(url, autocommit=True, options=options) as connection:
+class Runner:
+    """Runs the examples of one page.
 
-        def run(example: re.Match[str]) -> str:
-            query, command = example["query"], example["command"]
-            if query is not None:
-                return f"```sql\n{query}```\n\n```text\n{answer(connection, query)}```"
-            return f"```console\n$ fairlead {command}\n{output(command, url)}```"
+    Parameters
+    ----------
+    page
+        Its text.
+    empty_database
+        Makes a database and returns its URL; called when the first example needs one.
+    """
 
-        return _EXAMPLE.sub(run, page)
+    def __init__(self, page: str, empty_database: Callable[[], str]) -> None:
+        self._page = page
+        self._empty_database = empty_database
+        self._names: dict[str, Any] = {}
+        self._new: dict[Block, str] = {}
+        self._results: dict[Block, Block] = {}
+
+    def rewritten(self) -> str:
+        """Run everything in the order of the page; return it with the output it should show.
+
+        Raises
+        ------
+        AssertionError
+            An example is wrong, or of a language that nothing here knows. The message says where.
+        """
+        found = list(blocks(self._page))
+        for query, result in pairwise(found):
+            between = self._page[query.end : result.start]
+            if (query.language, result.language) == ("sql", "text") and not between.strip(
+                "`tex\n "
+            ):
+                self._results[query] = result
+        for block in found:
+            run = getattr(self, f"_run_{block.language or 'nothing'}", None)
+            assert run, f"line {block.line}: nothing runs blocks of the language {block.language!r}"
+            try:
+                run(block)
+            except Exception as error:
+                raise AssertionError(f"line {block.line}: {error}\n{block.code}") from error
+        for command in commands_in_sentences(self._page):
+            check_script(command)
+        return replaced(self._page, self._new)
+
+    @cached_property
+    def _database(self) -> str:
+        url = self._empty_database()
+        store_week(url)
+        return url
+
+    def _run_sql(self, block: Block) -> None:
+        result = self._results.get(block)
+        with psycopg.connect(self._database, options=_READER if result else None) as connection:
+            cursor = connection.execute(block.code.encode())
+            if result:
+                self._new[result] = answer(cursor)
+            connection.rollback()
+
+    def _run_console(self, block: Block) -> None:
+        asked = _CONSOLE.match(block.code)
+        assert asked, "it does not begin with `$ fairlead ...`"
+        self._new[block] = asked[0] + output(asked["command"], asked["input"], self._database)
+
+    def _run_sh(self, block: Block) -> None:
+        check_script(block.code)
+
+    def _run_python(self, block: Block) -> None:
+        tree = ast.parse(block.code)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                for name in node.names:
+                    importlib.import_module(name.name)
+            elif isinstance(node, ast.ImportFrom):
+                module = importlib.import_module(node.module or "")
+                for name in node.names:
+                    assert hasattr(module, name.name), f"{node.module} has no {name.name}"
+        flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT  # examples for asyncio stand without their function
+        code = compile(block.code, "<page>", "exec", flags=flags)
+        if ast.get_docstring(tree):
+            exec(code, self._names)  # noqa: S102 - a module of ours
+
+    def _run_pycon(self, block: Block) -> None:
+        test = doctest.DocTestParser().get_doctest(
+            block.code, self._names, "page", None, block.line
+        )
+        report: list[str] = []
+        runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+        runner.run(test, out=report.append, clear_globs=False)
+        self._names = test.globs
+        assert not report, "".join(report)
+
+    def _run_toml(self, block: Block) -> None:
+        with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
+            file.write(block.code)
+            file.flush()
+            with patch.dict(os.environ, {"FAIRLEAD_CONFIG": file.name}):
+                load_settings()
+
+    def _run_json(self, block: Block) -> None:
+        json.loads(block.code)
+
+    def _run_yaml(self, block: Block) -> None:
+        list(yaml.safe_load_all(block.code))
+
+    def _run_text(self, block: Block) -> None:
+        assert not block.code.startswith("$ "), "a command and its output make a `console` block"
 
 
-def answer(connection: psycopg.Connection, query: str) -> str:
+def answer(cursor: psycopg.Cursor) -> str:
     """Return a query's rows as an aligned table."""
-    cursor = connection.execute(query.encode())
     assert cursor.description is not None
     rows = [[_text(value) for value in row] for row in cursor]
     return _aligned([column.name for column in cursor.description], rows)
 
 
-def output(command: str, url: str) -> str:
+def output(command: str, given: str | None, url: str) -> str:
     """Return what a command prints; an error of ours as `main` would print it."""
     result = CliRunner().invoke(
         app,
         shlex.split(command),
+        input=given,
         env={
             "FAIRLEAD_POSTGRES__URL": url,
             "FAIRLEAD_CONFIG": str(Path(__file__).with_name("fairlead.toml")),
@@ -95,15 +202,20 @@ def main() -> None:
         try:
             services = sandbox.running()
             assert services is not None
-            for name in PAGES:
-                database = Path(name).stem.replace("-", "_")
-                with psycopg.connect(services.postgres_url, autocommit=True) as connection:
-                    connection.execute(
-                        sql.SQL("CREATE DATABASE {}").format(sql.Identifier(database))
-                    )
-                url = urlsplit(services.postgres_url)._replace(path=f"/{database}").geturl()
-                page = DOCS / name
-                page.write_text(rewritten(page.read_text(), url))
+            for number, path in enumerate(pages()):
+                page = path.read_text()
+
+                def empty_database(name: str = f"page_{number}") -> str:
+                    with psycopg.connect(services.postgres_url, autocommit=True) as connection:
+                        connection.execute(
+                            sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name))
+                        )
+                    return urlsplit(services.postgres_url)._replace(path=f"/{name}").geturl()
+
+                try:
+                    path.write_text(Runner(page, empty_database).rewritten())
+                except AssertionError as error:
+                    print(f"{name_of(path)}: {error}")  # noqa: T201 - for whoever runs this
         finally:
             sandbox.stop()
 

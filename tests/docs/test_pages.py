@@ -1,14 +1,17 @@
-"""The pages of docs/ show what their examples really print."""
+"""Every command, query, setting and program that a page shows is run, or at least exists."""
+
+from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import DOCS, PAGES, rewritten
+from tests.docs.blocks import name_of, pages
+from tests.docs.pages import Runner
 
 pytestmark = pytest.mark.postgres
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_page_shows_what_its_examples_print(name: str, database: str) -> None:
+@pytest.mark.parametrize("path", pages(), ids=name_of)
+def test_page_shows_what_its_examples_print(path: Path, request: pytest.FixtureRequest) -> None:
     """Run anew, nothing differs; else run `python -m tests.docs.pages` and look at the change."""
-    page = (DOCS / name).read_text()
-    assert rewritten(page, database) == page
+    page = path.read_text()
+    assert Runner(page, lambda: str(request.getfixturevalue("database"))).rewritten() == page

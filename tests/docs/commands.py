@@ -1,0 +1,167 @@
+"""Commands that pages show without their output: each exists and takes the options shown.
+
+Belongs here: one check a program. Does not: commands whose output is shown, which are run.
+"""
+
+import importlib
+import importlib.util
+import os
+import re
+import shlex
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import takewhile
+from pathlib import Path
+from typing import Any, Final
+from unittest.mock import patch
+
+from click.testing import CliRunner
+from packaging.requirements import Requirement
+from typer.main import get_command
+
+from fairlead.cli import app
+from fairlead.errors import SandboxError
+from fairlead.sandbox.tools import run_kafka_tool
+from fairlead.settings import load_settings
+from tests.docs.blocks import ROOT
+
+_ASSIGNMENT: Final = re.compile(r"[A-Z][A-Z0-9_]*=")
+#: What ends a command within a line: what follows is another one, or a file.
+_PIPE, _REDIRECTIONS = "|", frozenset({"<", ">", ">>", "2>&1"})
+
+
+def check_script(script: str) -> None:
+    """Check every command of a shell script; AssertionError says what is wrong with one."""
+    for line in script.replace("\\\n", " ").splitlines():
+        for words in _commands(shlex.split(line, comments=True)):
+            check_command(words)
+
+
+def check_command(words: Sequence[str]) -> None:
+    """Check one command, which may begin with variables."""
+    settings = list(takewhile(_ASSIGNMENT.match, words))
+    words = words[len(settings) :]
+    _check_variables(settings)
+    if not words:
+        return
+    program = Path(words[0]).name if words[0].startswith(".venv/bin/") else words[0]
+    assert program in _CHECKS, f"no check knows {program!r}: {shlex.join(words)}"
+    _CHECKS[program](words[1:])
+
+
+def _commands(words: Sequence[str]) -> Iterator[list[str]]:
+    """Yield the commands of a line, without what is redirected."""
+    command: list[str] = []
+    skipping = False
+    for word in words:
+        if word == _PIPE:
+            yield command
+            command, skipping = [], False
+        elif word in _REDIRECTIONS:
+            skipping = True
+        elif not skipping:
+            command.append(word)
+    if command:
+        yield command
+
+
+def _check_variables(settings: Sequence[str]) -> None:
+    """Check that Fairlead has the settings which variables set."""
+    given = dict(setting.split("=", 1) for setting in settings)
+    with patch.dict(os.environ, {n: v for n, v in given.items() if n.startswith("FAIRLEAD_")}):
+        load_settings()
+
+
+def _fairlead(arguments: Sequence[str]) -> None:
+    _accepts(get_command(app), arguments)
+
+
+def _dagster(arguments: Sequence[str]) -> None:
+    cli = importlib.import_module("dagster._cli")  # a second, for who needs it
+    _accepts(cli.create_dagster_cli(), arguments)
+
+
+def _accepts(command: Any, arguments: Sequence[str]) -> None:
+    """Ask for help after all other arguments: unknown commands and options are errors first."""
+    own = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    result = CliRunner().invoke(command, [*own, "--help"])
+    assert result.exit_code == 0, f"{shlex.join(arguments)}: {result.output}"
+
+
+def _make(arguments: Sequence[str]) -> None:
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = [argument for argument in arguments if "=" not in argument]
+    assert set(named) <= targets, f"make {shlex.join(named)}: there is no such target"
+
+
+def _python(arguments: Sequence[str]) -> None:
+    option, module, *rest = arguments
+    assert option == "-m", f"python {shlex.join(arguments)}"
+    assert importlib.util.find_spec(module), f"there is no module {module}"
+    if module == "orchestration":
+        from orchestration.__main__ import arguments_parser  # noqa: PLC0415 - seconds, as above
+
+        try:
+            arguments_parser().parse_args(rest)
+        except SystemExit as error:
+            raise AssertionError(f"python -m orchestration {shlex.join(rest)}") from error
+
+
+def _pip(arguments: Sequence[str]) -> None:
+    install, *requirements = arguments
+    assert install == "install"
+    for text in requirements:
+        requirement = Requirement(text)
+        assert requirement.name == "fairlead"
+        assert requirement.extras <= set(_project()["optional-dependencies"]), text
+
+
+def _pytest(arguments: Sequence[str]) -> None:
+    own = (ROOT / "tests" / "conftest.py").read_text()
+    for argument in arguments:
+        if argument.startswith("--"):
+            assert f'"{argument}"' in own, f"pytest has no option {argument}"
+        elif not argument.isdigit():
+            assert (ROOT / argument).exists(), argument
+
+
+def _kafka_topics(arguments: Sequence[str]) -> None:
+    """Let Kafka's own tool read the options: the last stops it before it asks a broker."""
+    try:
+        run_kafka_tool("org.apache.kafka.tools.TopicCommand", *arguments, "--fairlead-stop")
+    except SandboxError as error:
+        problem = str(error)
+    assert "fairlead-stop is not a recognized option" in problem, problem
+
+
+def _export(arguments: Sequence[str]) -> None:
+    _check_variables(arguments)
+
+
+def _mkdir(arguments: Sequence[str]) -> None:
+    assert arguments[0] == "-p"
+    assert len(arguments) > 1
+
+
+def _cd(arguments: Sequence[str]) -> None:
+    assert len(arguments) == 1
+
+
+@cache
+def _project() -> Mapping[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]  # type: ignore[no-any-return]
+
+
+_CHECKS: Final[Mapping[str, Callable[[Sequence[str]], None]]] = {
+    "cd": _cd,
+    "dagster": _dagster,
+    "export": _export,
+    "fairlead": _fairlead,
+    "kafka-topics.sh": _kafka_topics,
+    "make": _make,
+    "mkdir": _mkdir,
+    "pip": _pip,
+    "pytest": _pytest,
+    "python": _python,
+}

@@ -1,0 +1,69 @@
+"""The site is built, and every link in it, and in the README, leads somewhere."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from markdown.extensions.toc import slugify
+
+from tests.docs.blocks import ROOT, blocks, name_of, pages, replaced
+
+_LINK: Final = re.compile(r"\]\(([^()\s]+)\)")
+_HEADING: Final = re.compile(r"^#+ (.+)$", re.MULTILINE)
+
+
+def test_site_is_built_without_a_warning(tmp_path: Path) -> None:
+    """Strict: a page that is in no menu, a link or an anchor that leads nowhere is an error."""
+    built = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)],
+        cwd=ROOT,
+        env={"NO_MKDOCS_2_WARNING": "1"},  # the theme's word on a successor of MkDocs
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert built.returncode == 0, built.stderr
+    assert "WARNING" not in built.stderr
+
+
+def test_site_fetches_nothing(tmp_path: Path) -> None:
+    """It can be read behind any firewall: no page names a script, style or picture elsewhere."""
+    subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(tmp_path)],
+        cwd=ROOT,
+        env={"NO_MKDOCS_2_WARNING": "1"},
+        check=True,
+    )
+    fetched = re.compile(r"<(?:script|link|img)\b[^>]*(?:src|href)=\"?(https?:[^\" >]+)")
+    found = {
+        f"{page.relative_to(tmp_path)}: {address}"
+        for page in tmp_path.rglob("*.html")
+        for address in fetched.findall(page.read_text())
+    }
+    assert found == set()
+
+
+def test_links_in_the_repository_lead_somewhere() -> None:
+    """As they are read there: from the README, and from a page to files outside of docs/."""
+    broken = []
+    for page in pages():
+        text = page.read_text()
+        for link in _LINK.findall(replaced(text, dict.fromkeys(blocks(text), ""))):
+            to = urlsplit(link)
+            if to.scheme:
+                continue
+            target = (page.parent / to.path).resolve() if to.path else page
+            if not target.exists():
+                broken.append(f"{name_of(page)}: {link}")
+            elif to.fragment and to.fragment not in _anchors(target):
+                broken.append(f"{name_of(page)}: {link}: no such heading")
+    assert broken == []
+
+
+def _anchors(page: Path) -> set[str]:
+    text = page.read_text()
+    headings = _HEADING.findall(replaced(text, dict.fromkeys(blocks(text), "")))
+    return {slugify(re.sub(r"[`*]", "", heading), "-") for heading in headings}
