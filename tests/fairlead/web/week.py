@@ -16,7 +16,10 @@ _MOVED: Final = (
 
 
 def store_recent_week(url: str) -> None:
-    """Migrate an empty database and fill it with two groups, `orders` and `billing`."""
+    """Migrate an empty database and fill it with two groups, `orders` and `billing`.
+
+    Plans expire tomorrow, and one partition of `orders` stands still.
+    """
     store_week(url)
     with psycopg.connect(url) as connection:
         connection.execute("SET session_replication_role = replica")  # else nothing may change
@@ -32,3 +35,8 @@ def store_recent_week(url: str) -> None:
                 f"UPDATE fairlead.{table} SET {column} = {column} + days * interval '1 day'"
                 " FROM moved".encode()
             )
+        connection.execute("UPDATE fairlead.plan SET expires_at = now() + interval '1 day'")
+        connection.execute(
+            "UPDATE fairlead.partition_lag SET status = 'STALL'"
+            " WHERE group_id = 'orders' AND partition = 5"
+        )

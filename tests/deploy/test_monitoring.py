@@ -1,0 +1,130 @@
+"""The dashboard and the alerts ask for what is exposed: metrics, labels, and values of labels."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import promql_parser
+import pytest
+import yaml
+from prometheus_client import Metric
+from prometheus_client.core import GaugeMetricFamily
+
+from fairlead.store.engine import create_store_engine
+from fairlead.web.metrics import build_registry
+from tests.fairlead.web.week import store_recent_week
+
+pytestmark = pytest.mark.postgres
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+DASHBOARD: dict[str, Any] = json.loads((DEPLOY / "grafana/fairlead.json").read_text())
+RULES: list[dict[str, Any]] = [
+    rule
+    for group in yaml.safe_load((DEPLOY / "prometheus/alerts.yml").read_text())["groups"]
+    for rule in group["rules"]
+]
+#: What a group variable becomes when all are chosen.
+VARIABLES = {"$group": ".*"}
+
+
+def panel_queries() -> Iterator[tuple[str, str]]:
+    """Yield title and expression of every query of the dashboard."""
+    for panel in DASHBOARD["panels"]:
+        for target in panel["targets"]:
+            expression = target["expr"]
+            for variable, value in VARIABLES.items():
+                expression = expression.replace(variable, value)
+            yield panel["title"], expression
+
+
+QUERIES = [*panel_queries(), *((rule["alert"], rule["expr"]) for rule in RULES)]
+
+
+@pytest.fixture
+def exposed(database: str) -> list[Metric]:
+    """Return what is exposed of a database with rows, and what Prometheus adds of itself."""
+    store_recent_week(database)
+    engine = create_store_engine(database)
+    metrics = list(build_registry(engine).collect())
+    engine.dispose()
+    up = GaugeMetricFamily("up", "Prometheus's own.", labels=["job", "instance"])
+    up.add_metric(["fairlead", "localhost:9464"], 1)
+    return [*metrics, up]
+
+
+def test_every_query_finds_something(exposed: list[Metric]) -> None:
+    """Each parses, and each of its selectors has a sample in a history with two groups."""
+    found = [sample for metric in exposed for sample in metric.samples]
+    missing = [
+        (title, selector.prettify())
+        for title, expression in QUERIES
+        for selector in selectors(expression)
+        if not any(matches(selector, sample.name, sample.labels) for sample in found)
+    ]
+    assert missing == []
+
+
+def test_labels_that_are_shown_exist(exposed: list[Metric]) -> None:
+    """What queries group by, legends name and annotations mention is a label of their metrics."""
+    labels = {
+        name: set(sample.labels)
+        for metric in exposed
+        for sample in metric.samples
+        for name in (sample.name,)
+    }
+    shown = [
+        *(
+            (target["expr"], target["legendFormat"])
+            for panel in DASHBOARD["panels"]
+            for target in panel["targets"]
+        ),
+        *((rule["expr"], " ".join(rule["annotations"].values())) for rule in RULES),
+    ]
+    wrong = []
+    for expression, text in shown:
+        named = set(re.findall(r"\{\{ *(?:\$labels\.)?([a-z]+) *\}\}", text))
+        named |= set(re.findall(r"\b(?:by|on) \(([a-z]+)\)", expression))
+        for selector in selectors(expression):
+            wrong += [(expression, label) for label in named - labels[selector.name]]
+    assert wrong == []
+
+
+def test_panels_say_what_they_show() -> None:
+    """Each has a description and a unit, and asks the data source that was chosen."""
+    assert {variable["name"] for variable in DASHBOARD["templating"]["list"]} == {
+        "datasource",
+        "group",
+    }
+    for panel in DASHBOARD["panels"]:
+        assert panel["description"]
+        assert panel["fieldConfig"]["defaults"]["unit"]
+        assert {target["datasource"]["uid"] for target in panel["targets"]} == {"${datasource}"}
+
+
+def selectors(expression: str) -> list[Any]:
+    """Return the vector selectors of an expression."""
+    found: list[Any] = []
+
+    def visit(node: promql_parser.Expr) -> None:
+        if isinstance(node, promql_parser.VectorSelector):
+            found.append(node)
+        if isinstance(node, promql_parser.MatrixSelector):
+            found.append(node.vector_selector)
+
+    promql_parser.walk(promql_parser.parse(expression), visit)
+    return found
+
+
+def matches(selector: Any, name: str, labels: dict[str, str]) -> bool:
+    """Say whether a sample is selected, as Prometheus does."""
+
+    def matched(matcher: Any) -> bool:
+        value = labels.get(matcher.name, "")
+        if matcher.op == promql_parser.MatchOp.Equal:
+            return bool(value == matcher.value)
+        assert matcher.op == promql_parser.MatchOp.Re
+        return re.fullmatch(matcher.value, value) is not None
+
+    return selector.name == name and all(map(matched, selector.matchers.matchers))
