@@ -4,6 +4,8 @@ Belongs here: what is shown. Does not: taking a plan further (`plan_steps`), que
 (`fairlead.store.reading`).
 """
 
+import re
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -41,6 +43,8 @@ _LIST = {
     "heaviest_achieved": "achieved",
     "adherence": "adherence",
 }
+#: What file systems take beside the rest, whatever letters a name has.
+_NAME = 50
 _DIFF = ("topic", "partition", "member_before", "member_after")
 
 
@@ -110,3 +114,55 @@ def diff(group: Group, before: Version, after: Version, *, as_json: Json = False
         print_table(rows, _DIFF, title=f"{group}: version {before} to {after}")
     else:
         typer.echo(f"{group}: versions {before} and {after} give every partition the same owner")
+
+
+@app.command(
+    epilog=epilog(
+        "plans review orders",
+        "plans review orders 7 --output review.html",
+        "plans review orders 7 --output - > review.html",
+    )
+)
+def review(
+    group: Group,
+    version: NewestVersion = None,
+    *,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            help="The file to write, `-` for standard output. Default: named after group and "
+            "version, in the current directory.",
+            allow_dash=True,
+            dir_okay=False,
+        ),
+    ] = None,
+) -> None:
+    """Write all there is to know of a version, and how to decide, as one page of HTML.
+
+    The page needs no network: it can be attached to a change request, and is printed well.
+    """
+    from fairlead.review import review_page
+    from fairlead.settings import load_settings
+    from fairlead.store.reading import read_plans
+
+    settings = load_settings()
+    with opened_engine() as engine:
+        if version is None:
+            version = next((row["version"] for row in read_plans(engine, group, limit=1)), None)
+        page = review_page(
+            engine,
+            group,
+            version,
+            dagster_url=settings.web.dagster_url,
+            policies=settings.policies,
+        )
+    if output == Path("-"):
+        typer.echo(page)
+        return
+    safe = re.sub(r"[^\w.-]", "_", group)[:_NAME]
+    path = output or Path(f"review-{safe}-{version}.html")
+    try:
+        path.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise typer.BadParameter(f"{path}: {error.strerror}", param_hint="--output") from error
+    typer.echo(path)

@@ -5,6 +5,6 @@ shown (the Dagster UI, the review page, files). Equal input gives equal SVG.
 """
 
 from fairlead.plots.charts import consumers, frontier, lag_history
-from fairlead.plots.inline import as_markdown, sparkline
+from fairlead.plots.inline import as_markdown, data_uri, sparkline
 
-__all__ = ["as_markdown", "consumers", "frontier", "lag_history", "sparkline"]
+__all__ = ["as_markdown", "consumers", "data_uri", "frontier", "lag_history", "sparkline"]

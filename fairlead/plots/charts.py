@@ -116,9 +116,9 @@ def frontier(
         figure, axes = canvas(4.0)
         if not curve and not placed:
             return nothing(figure, axes, "no candidate has an assignment")
-        if curve:
+        if len(curve) > 1:
             moves, heaviest = zip(*curve, strict=True)
-            axes.plot(moves, heaviest, color=GREY, label="fewer moves of sticky-lag-aware")
+            axes.plot(moves, heaviest, color=GREY, label="sticky-lag-aware, move by move")
         for place, (assignor, moved, lag_max) in enumerate(sorted(placed, key=lambda one: one[2])):
             axes.plot(
                 [moved],

@@ -71,4 +71,15 @@ def as_markdown(svg: str, alt: str) -> str:
     '![lag](data:image/svg+xml;base64,PHN2Zy8+)'
     """
     words = re.sub(r"[^\w .,:;%+-]", " ", shortened(alt, _ALT))
-    return f"![{words}](data:image/svg+xml;base64,{b64encode(svg.encode()).decode()})"
+    return f"![{words}]({data_uri(svg)})"
+
+
+def data_uri(svg: str) -> str:
+    """Write an SVG as the address of an image that needs no network.
+
+    Examples
+    --------
+    >>> data_uri("<svg/>")
+    'data:image/svg+xml;base64,PHN2Zy8+'
+    """
+    return f"data:image/svg+xml;base64,{b64encode(svg.encode()).decode()}"

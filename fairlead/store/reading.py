@@ -84,6 +84,12 @@ SELECT snapshot_at, member, count(*) AS partitions, sum(lag) AS lag
 FROM ({_LAG}) measured GROUP BY snapshot_at, member
 ORDER BY lag DESC NULLS LAST, member LIMIT :limit
 """  # noqa: S608 - no values: the statement above
+_STATUSES: Final = f"""
+SELECT status, count(*) AS partitions,
+       (array_agg(topic || '-' || partition ORDER BY lag DESC NULLS LAST, topic, partition))[1\\:10]
+           AS heaviest
+FROM ({_LAG}) measured WHERE status IS NOT NULL GROUP BY status ORDER BY partitions DESC, status
+"""  # noqa: S608 - no values: the statement above
 _HISTORY: Final = """
 SELECT * FROM (
     SELECT decided_at AS at, outcome AS event, version, NULL AS actor, reason
@@ -186,6 +192,14 @@ def read_lag_by_member(
     """Return what each member has to work off in a snapshot; partitions without one have null."""
     _require_group(engine, group)
     return _rows(engine, _LAG_BY_MEMBER, group=group, at=at, limit=limit)
+
+
+def read_statuses(engine: Engine, group: str, *, at: datetime) -> list[Row]:
+    """Return how many partitions had each status in the last snapshot until then.
+
+    Each row has the `status`, the number of `partitions`, and the names of the `heaviest` ten.
+    """
+    return _rows(engine, _STATUSES, group=group, at=at)
 
 
 def read_history(
