@@ -1,9 +1,13 @@
 """`group_offsets`: where each group stands, and who is in it, as one snapshot."""
 
+from itertools import islice
+
 import dagster as dg
 
-from assets.presentation import listed, shown, table
+from assets.presentation import ROWS, listed
 from assets.resources import KafkaResource, SettingsResource, SparkResource
+from assets.shown.cohorts import materialized
+from assets.shown.offsets import describe
 from assets.steps import step
 from fairlead.cohorts import groups_in
 
@@ -36,40 +40,12 @@ def group_offsets(
     warehouse = spark.warehouse()
     warehouse.write_snapshot(snapshot)
     warehouse.prune(snapshot.snapshot_at - current.warehouse_retention)
-    rows = snapshot.groups.to_pylist()
-    failed = [row for row in rows if row["error"]]
-    for row in failed:
-        context.log.warning("Group %s: %s", row["group"], row["error"])
-    members = snapshot.members.group_by("group").aggregate([([], "count_all")]).to_pylist()
-    partitions = snapshot.offsets.group_by("group").aggregate([([], "count_all")]).to_pylist()
-    member_counts = {row["group"]: row["count_all"] for row in members}
-    partition_counts = {row["group"]: row["count_all"] for row in partitions}
-    return dg.MaterializeResult(
-        metadata={
-            "snapshot": snapshot.snapshot_id,
-            "taken at": dg.MetadataValue.timestamp(snapshot.snapshot_at),
-            "spread (s)": round(snapshot.spread_s, 3),
-            "groups": shown(len(rows)),
-            "groups that cannot be planned": len(failed),
-            "members": snapshot.members.num_rows,
-            "partitions": snapshot.offsets.num_rows,
-            "by group": table(
-                [
-                    {
-                        **row,
-                        "members": member_counts.get(row["group"], 0),
-                        "partitions": partition_counts.get(row["group"], 0),
-                    }
-                    for row in sorted(rows, key=lambda row: (row["error"] is None, row["group"]))
-                ],
-                {
-                    "group": "Consumer group",
-                    "state": "As its coordinator says",
-                    "members": "Members",
-                    "partitions": "Partitions of the topics it reads or has committed",
-                    "protocol": "The assignor in use",
-                    "error": "Why it cannot be planned",
-                },
-            ),
-        }
+    failed = {row["group"]: row["error"] for row in snapshot.groups.to_pylist() if row["error"]}
+    for group, error in islice(failed.items(), ROWS):
+        context.log.warning("Group %s: %s", group, error)
+    return materialized(
+        context,
+        sorted(groups, key=lambda group: (group not in failed, group)),
+        current.policies,
+        lambda shown, _: describe(snapshot, shown),
     )

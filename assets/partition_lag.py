@@ -1,15 +1,21 @@
 """`partition_lag`: how far behind each partition is, and whether it is healthy."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import dagster as dg
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from assets.group_offsets import group_offsets
-from assets.presentation import ROWS, listed, table
 from assets.resources import SettingsResource, SparkResource, StoreResource
+from assets.shown.cohorts import materialized
+from assets.shown.lag import describe as describe_lag
+from assets.shown.lag import worst_first
 from assets.steps import snapshots_of, step
 from fairlead.policy import policy_for
 from fairlead.spark.lag import partition_lag as measure_lag
+from fairlead.store.plans import PlanStore
+from fairlead.store.trend import lag_trend
 
 
 @step(
@@ -48,33 +54,12 @@ def partition_lag(
         )
         measured.append(warehouse.load("lag", recent.snapshot_id))
     lag = pa.concat_tables(measured)
-    with store.open() as plans:
-        stored = plans.record_lag(lag)
-    return dg.MaterializeResult(
-        metadata={"rows stored": stored, **_summary(lag)},
-    )
+    with store.connect() as engine:
+        stored = PlanStore(engine).record_lag(lag)
+        context.log.info("Stored %s rows of lag history", f"{stored:,}")
 
+        def describe(groups: Sequence[str], draw: bool) -> dict[str, Any]:  # noqa: FBT001 - `Describe`
+            trend = lag_trend(engine, groups[0]) if draw and groups else None
+            return describe_lag(lag, groups, trend)
 
-def _summary(lag: pa.Table) -> dict[str, dg.MetadataValue | int | str]:
-    by_status = lag.group_by("status").aggregate([([], "count_all")]).to_pylist()
-    first = pc.select_k_unstable(lag, ROWS, [("lag", "descending"), ("topic", "ascending")])
-    total = pc.sum(lag["lag"].cast(pa.decimal128(38))).as_py() or 0  # more than int64 has room for
-    return {
-        "total lag (records)": f"{total:,}",
-        "partitions": lag.num_rows,
-        "partitions with lag": pc.sum(pc.greater(lag["lag"], 0)).as_py() or 0,
-        "status": listed(f"{row['count_all']:,} {row['status']}" for row in by_status),
-        "heaviest partitions": table(
-            lag.take(first).to_pylist(),
-            {
-                "group": "Consumer group",
-                "topic": "Topic",
-                "partition": "Partition",
-                "lag": "Records not yet processed",
-                "arrival_rate": "Records a second produced; empty: not known yet",
-                "consumption_rate": "Records a second committed; empty: not known yet",
-                "time_lag_s": "Seconds behind; empty: not known yet",
-                "status": "Health, as Burrow judges it",
-            },
-        ),
-    }
+        return materialized(context, worst_first(lag), policies, describe)

@@ -1,17 +1,17 @@
 """`plan_adoption`: what the consumers own now, held against the plan they are to follow."""
 
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any
 
 import dagster as dg
 from pydantic import Field
 
-from assets.presentation import ROWS, percent, table
+from assets.presentation import ROWS
 from assets.published_plan import published_plan
 from assets.resources import KafkaResource, SettingsResource, StoreResource
+from assets.shown.adoption import describe, least_adherent_first
+from assets.shown.cohorts import materialized
 from assets.steps import of_cohorts, step
-from fairlead.plans.adoption import Observed, observe
+from fairlead.plans.adoption import observe
 
 
 class AdoptionConfig(dg.Config):
@@ -64,41 +64,10 @@ def plan_adoption(
     failed = [one for one in seen if one.error]
     for one in failed[:ROWS]:
         context.log.warning("Group %s: %s", one.plan.group, one.error)
-    heaviest = {group: int(metrics["lag_max"]) for (group, _), metrics in predicted.items()}
-    return dg.MaterializeResult(metadata=_metadata(seen, heaviest))
-
-
-def _metadata(seen: Sequence[Observed], heaviest: Mapping[str, int]) -> dict[str, Any]:
-    return {
-        "groups with a published plan": len(seen),
-        "followed to the letter": sum(_adherence(one) == 1 for one in seen),
-        "by group": table(
-            [_row(one, heaviest[one.plan.group]) for one in sorted(seen, key=_adherence)],
-            {
-                "group": "Consumer group, the least adherent first",
-                "version": "The published version",
-                "adherence": "Share of partitions that their planned member owns",
-                "heaviest predicted": "Records of the heaviest member under the plan",
-                "heaviest achieved": "The same, by the live assignment, under the plan's lag",
-                "lower bound": "No assignment has a lighter heaviest member",
-                "note": "Why the live assignment could not be read",
-            },
-        ),
-    }
-
-
-def _adherence(one: Observed) -> float:
-    return one.adoption.adherence if one.adoption else -1.0
-
-
-def _row(one: Observed, heaviest_predicted: int) -> dict[str, Any]:
-    adoption = one.adoption
-    return {
-        "group": one.plan.group,
-        "version": one.plan.version,
-        "adherence": percent(adoption.adherence if adoption else None),
-        "heaviest predicted": heaviest_predicted,
-        "heaviest achieved": adoption.achieved.lag_max if adoption else None,
-        "lower bound": adoption.achieved.lag_lower_bound if adoption else None,
-        "note": one.error,
-    }
+    metrics = {group: figures for (group, _), figures in predicted.items()}
+    return materialized(
+        context,
+        least_adherent_first(seen),
+        settings.get().policies,
+        lambda groups, _: describe(seen, metrics, groups),
+    )

@@ -9,10 +9,13 @@ from typing import Any, Final
 import dagster as dg
 
 from fairlead.links import launchpad_url
+from fairlead.plots import as_markdown
 
 #: A table in the UI is for reading; the rest is in Postgres.
-ROWS: Final = 50
+ROWS: Final = 40
 DECIMALS: Final = 3
+#: Longer texts are cut: a table is stored with every partition of a run.
+LENGTH: Final = 300
 
 
 def table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> dg.TableMetadataValue:
@@ -38,6 +41,17 @@ def table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> dg.T
     )
 
 
+def columns_for(groups: Sequence[str], columns: Mapping[str, str]) -> dict[str, str]:
+    """Return a table's columns without the group's name where it would be the same in each row.
+
+    Examples
+    --------
+    >>> columns_for(["orders"], {"group": "Consumer group", "lag": "Records"})
+    {'lag': 'Records'}
+    """
+    return {name: what for name, what in columns.items() if name != "group" or len(groups) > 1}
+
+
 def percent(share: float | None) -> str:
     """Write a share as a percentage.
 
@@ -49,9 +63,23 @@ def percent(share: float | None) -> str:
     return "unknown" if share is None else f"{100 * share:.1f} %"
 
 
-def shown(count: int) -> str:
-    """Say how much of a table is shown."""
-    return f"{count:,}" if count <= ROWS else f"{count:,}, the first {ROWS} are shown"
+def others(count: int) -> dict[str, str]:
+    """Say what a table of so many rows leaves out, as metadata; nothing if it shows all.
+
+    Examples
+    --------
+    >>> others(3), others(1_040)
+    ({}, {'groups not shown': '1,000: they need less attention than the 40 in the tables'})
+    """
+    if count <= ROWS:
+        return {}
+    less = f"{count - ROWS:,}: they need less attention than the {ROWS} in the tables"
+    return {"groups not shown": less}
+
+
+def picture(svg: str, alt: str) -> dg.MarkdownMetadataValue:
+    """Show a plot."""
+    return dg.MetadataValue.md(as_markdown(svg, alt))
 
 
 def listed(names: Iterable[str], limit: int = 10) -> str:
@@ -72,7 +100,7 @@ def launchpad(text: str, job: str, op: str, **config: str | int) -> dg.MarkdownM
 
     Examples
     --------
-    >>> launchpad("Reject it", "reject", "reject_plan", group="orders").md_str.split("?")[0]
+    >>> launchpad("Reject it", "reject", "reject_plan", version=7).md_str[:60]
     '[Reject it](/locations/fairlead/jobs/reject/playground/setup'
     """
     return dg.MetadataValue.md(f"[{text}]({launchpad_url('', job, op, **config)})")
@@ -81,7 +109,10 @@ def launchpad(text: str, job: str, op: str, **config: str | int) -> dg.MarkdownM
 def _cell(value: Any) -> str | int | float | bool | None:
     if isinstance(value, float):
         return round(value, DECIMALS)
-    return value if isinstance(value, str | int | None) else str(value)
+    if value is None or isinstance(value, int):
+        return value
+    text = str(value)
+    return text if len(text) <= LENGTH else f"{text[: LENGTH - 1]}…"
 
 
 def _kind(rows: Sequence[Mapping[str, Any]], name: str) -> str:

@@ -3,8 +3,10 @@
 import dagster as dg
 
 from assets.assignment_plan import assignment_plan
-from assets.presentation import ROWS, table
+from assets.presentation import ROWS
 from assets.resources import KafkaResource, SettingsResource, StoreResource
+from assets.shown.cohorts import materialized
+from assets.shown.publication import describe
 from assets.steps import of_cohorts, step
 from fairlead.plans.publication import publish_all
 
@@ -38,29 +40,14 @@ def published_plan(
                 signing_key=key.get_secret_value().encode() if key else None,
             )
         )
+        in_force = of_cohorts(context.partition_keys, settings, plans.in_state("published"))
     refused = [one for one in results if one.position is None]
     for one in refused[:ROWS]:
         context.log.warning("Group %s: %s", one.group, one.reason)
-    return dg.MaterializeResult(
-        metadata={
-            "published": len(results) - len(refused),
-            "refused": len(refused),
-            "plans": table(
-                [
-                    {
-                        "group": one.group,
-                        "version": one.version,
-                        "outcome": "published" if one.position else "refused",
-                        "where or why not": one.reason,
-                    }
-                    for one in sorted(results, key=lambda one: one.position is not None)
-                ],
-                {
-                    "group": "Consumer group",
-                    "version": "Version of its plan",
-                    "outcome": "Published, or refused and left as it is or stale",
-                    "where or why not": "Partition and offset in the plan topic, or the reason",
-                },
-            ),
-        }
+    groups = [one.group for one in sorted(results, key=lambda one: one.position is not None)]
+    return materialized(
+        context,
+        dict.fromkeys([*groups, *(plan.group for plan in in_force)]),
+        settings.get().policies,
+        lambda shown, _: describe(results, in_force, shown),
     )

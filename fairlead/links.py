@@ -54,10 +54,13 @@ def launchpad_url(base: str, job: str, op: str, **config: str | int) -> str:
         config:
           group: "orders"
           version: 7
-          reason:  # why
+          # Type why at the end, in quotes where it has a colon; then launch the run.
+          reason:
     """
     lines = [f"      {name}: {_yaml(value)}" for name, value in config.items()]
-    yaml = "\n".join(["ops:", f"  {op}:", "    config:", *lines, "      reason:  # why", ""])
+    hint = "# Type why at the end, in quotes where it has a colon; then launch the run."
+    # Whoever clicks below the text in the launchpad's editor goes on typing behind its end.
+    yaml = "\n".join(["ops:", f"  {op}:", "    config:", *lines, f"      {hint}", "      reason: "])
     path = f"/locations/{LOCATION}/jobs/{job}/playground/setup"
     return f"{base.rstrip('/')}{path}?config={quote(yaml, safe='')}"
 

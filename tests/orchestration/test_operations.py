@@ -23,6 +23,12 @@ pytestmark = [
 ]
 
 
+def outcome(result: dg.ExecuteInProcessResult) -> dict[str, Any]:
+    """Return what a run of an operation shows."""
+    (output,) = (event for event in result.all_events if event.is_successful_output)
+    return {name: value.value for name, value in output.step_output_data.metadata.items()}
+
+
 def test_retired_plan_is_left_and_comes_back_by_rollback_and_approval(
     pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str
 ) -> None:
@@ -41,7 +47,9 @@ def test_retired_plan_is_left_and_comes_back_by_rollback_and_approval(
     assert pipeline.store.get(unique_name, 2).state == "proposed"
     approval: dict[str, Any] = {"group": unique_name, "version": 2, "reason": "agreed"}
     assert not pipeline.operate("approve", **approval, sha256="0" * 64).success
-    assert pipeline.operate("approve", actor="lee", **approval).success
+    approved = pipeline.operate("approve", actor="lee", **approval)
+    assert approved.success
+    assert "approved_plans publishes it within 30 s" in outcome(approved)["what happens next"]
     pipeline.run("publication", unique_name)
 
     eventually(lambda: consumers.owned == planned, "the consumers follow the plan again")
@@ -75,9 +83,7 @@ def test_prune_drops_the_days_beyond_retention(pipeline: Pipeline, unique_name: 
 
     result = pipeline.operate("prune", keep_days=7)
 
-    (materialized,) = (event for event in result.all_events if event.is_successful_output)
-    shown = materialized.step_output_data.metadata
-    assert shown["days"].value == f"{old:%Y-%m-%d}"
+    assert outcome(result)["days"] == f"{old:%Y-%m-%d}"
     kept = pipeline.sql(
         "SELECT DISTINCT snapshot_at FROM fairlead.lag_history WHERE group_id = %s", unique_name
     )

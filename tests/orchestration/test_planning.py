@@ -1,9 +1,13 @@
 """Whole planning runs: real consumers on a real broker, real Spark, real Postgres."""
 
 from collections.abc import Callable
+from typing import Any
+from urllib.parse import unquote
 
 import dagster as dg
 import pytest
+from dagster_shared.serdes import serialize_value
+from dagster_shared.yaml_utils import load_run_config_yaml
 
 from fairlead.plans.document import PlanDocument
 from tests.conftest import KafkaTopic
@@ -28,12 +32,37 @@ pytestmark = [
 ]
 
 
+#: The UI shows so many characters of markdown in place, longer ones behind a link.
+IN_PLACE = 1_000
+#: Of the metadata of one partition's event.
+MOST_BYTES = 100_000
+PLOTS = [
+    ("partition_lag", "lag lately"),
+    ("partition_lag", "lag history"),
+    ("candidate_plans", "what moves buy"),
+    ("assignment_plan", "before and after"),
+]
+
+
 def planned_shares(pipeline: Pipeline, consumers: Consumers, version: int) -> dict[str, list[int]]:
     """Return what a stored version gives each consumer."""
     document = PlanDocument.from_bytes(pipeline.store.get(consumers.group, version).document)
     return {
         name: share.partitions[consumers.topic].tolist() for name, share in document.members.items()
     }
+
+
+def numbers(result: dg.ExecuteInProcessResult, asset: str) -> dict[str, float]:
+    """Return the numbers that an asset showed: what Dagster plots over time."""
+    shown = metadata(result, asset).items()
+    return {name: value for name, value in shown if isinstance(value, int | float)}
+
+
+def filled_in(link: str, op: str) -> dict[str, Any]:
+    """Return what a link to the launchpad fills in for an op."""
+    yaml = unquote(link.removesuffix(")").partition("?config=")[2])
+    config: Any = load_run_config_yaml(yaml)
+    return {name: value for name, value in config["ops"][op]["config"].items() if value is not None}
 
 
 def test_one_run_takes_a_group_from_lag_to_an_adopted_plan(
@@ -69,6 +98,25 @@ def test_one_run_takes_a_group_from_lag_to_an_adopted_plan(
         unique_name,
     )
     assert before == [{"member": "one", "owned": [0, 1]}, {"member": "two", "owned": [2, 3]}]
+    predicted = version["heaviest_predicted"]
+    expected: dict[str, dict[str, float]] = {
+        "partition_lag": {"total lag (records)": 190, "heaviest partition (records)": 100},
+        "candidate_plans": {"heaviest member now (records)": 180, "failed": 0},
+        "assignment_plan": {
+            "version": 1,
+            "heaviest now (records)": 180,
+            "heaviest after (records)": predicted,
+        },
+        "published_plan": {"version": 1, "offset": record.position.offset},
+        "plan_adoption": {"adherence": 1, "heaviest achieved (records)": predicted},
+    }
+    for asset, figures in expected.items():
+        assert figures.items() <= numbers(result, asset).items(), asset
+    assert metadata(result, "published_plan")["sha256"] == plan.sha256
+    for asset, plot in PLOTS:
+        picture = metadata(result, asset)[plot]
+        assert picture.startswith("![")
+        assert (len(picture) < IN_PLACE) == (plot == "lag lately"), plot
 
 
 def test_second_run_on_the_same_state_changes_nothing(
@@ -127,12 +175,16 @@ def test_one_run_covers_a_range_of_cohorts_and_no_other(
     assert len(pipeline.warehouse.snapshots()) == 1
     states = {name: [row["state"] for row in pipeline.history(name)] for name in names}
     assert states == {names[0]: ["published"], names[1]: ["published"], names[2]: []}
-    materialized = {
-        event.step_materialization_data.materialization.partition
+    materialized = [
+        event.step_materialization_data.materialization
         for event in result.all_events
         if event.event_type_value == "ASSET_MATERIALIZATION"
-    }
-    assert materialized == set(names[:2])
+    ]
+    assert {one.partition for one in materialized} == set(names[:2])
+    for one in materialized:
+        assert len(serialize_value(one)) < MOST_BYTES
+        if one.asset_key == dg.AssetKey("partition_lag"):
+            assert one.metadata["total lag (records)"].value == 190  # its own group's alone
 
 
 def test_policy_gathers_groups_in_one_named_cohort(
@@ -232,24 +284,36 @@ def test_empty_backlog_is_nothing_to_act_on(
     ((outcome, _, version),) = pipeline.decisions(unique_name)
     assert (outcome, version) == ("no change", None)
     assert failed_checks(result) == {}
-    assert metadata(result, "partition_lag")["total lag (records)"] == "0"
+    assert metadata(result, "partition_lag")["total lag (records)"] == 0
 
 
 def test_plan_that_waits_for_a_person_is_not_published(
     pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str
 ) -> None:
-    """Without automatic approval the plan is proposed, and the consumers keep what they have."""
+    """Without automatic approval it is proposed, and each run shows how to look and decide."""
     consumers = start_consumers(unique_name)
     before = consumers.owned
-    pipeline.configure(APPROVED_BY_A_PERSON)
+    pipeline.configure(f"{APPROVED_BY_A_PERSON}\nweb.url = 'https://plans.example'")
 
-    result = pipeline.run("planning", unique_name)
+    runs = [pipeline.run("planning", unique_name) for _ in range(2)]
 
-    assert pipeline.only_version(unique_name).state == "proposed"
+    plan = pipeline.only_version(unique_name)
+    assert plan.state == "proposed"
     assert pipeline.record(unique_name) is None
     assert consumers.owned == before
-    (row,) = rows(result, "assignment_plan", "by group")
-    assert row["approval"] == "waits for a person: the policy approves nothing by itself"
+    said = metadata(runs[0], "assignment_plan")["policy"]
+    assert said == "waits for a person: the policy approves nothing by itself"
+    named = {"group": unique_name, "version": 1}
+    for result in runs:
+        shown = metadata(result, "assignment_plan")
+        assert f"https://plans.example/review?group={unique_name}&version=1" in shown["review"]
+        assert filled_in(shown["to reject it"], "reject_plan") == named
+        approval = filled_in(shown["to approve it"], "approve_plan")
+        assert approval == {**named, "sha256": plan.sha256}
+        moves = shown["moves"].records
+        assert len(moves) == shown["partitions moved"]
+        assert all(move.data["why"] for move in moves)
+    assert "waits for approval" in metadata(runs[1], "assignment_plan")["decision"]
 
 
 def test_consumers_that_come_back_later_are_seen_by_the_adoption_job(

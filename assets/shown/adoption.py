@@ -1,0 +1,106 @@
+"""What `plan_adoption` shows: how far plans are followed, and what that achieves."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from assets.presentation import DECIMALS, others, percent, table
+from fairlead.plans.adoption import Observed
+
+Metrics = Mapping[str, Any]
+
+
+def least_adherent_first(seen: Sequence[Observed]) -> list[str]:
+    """Return the groups, those that could not be read before the least adherent."""
+    return [one.plan.group for one in sorted(seen, key=_adherence)]
+
+
+def describe(
+    seen: Sequence[Observed], predicted: Mapping[str, Metrics], groups: Sequence[str]
+) -> dict[str, Any]:
+    """Show how some groups follow their plans.
+
+    Parameters
+    ----------
+    seen
+        Groups that have a published plan.
+    predicted
+        Group to the metrics predicted of that plan.
+    groups
+        Those to show, the least adherent first.
+    """
+    place = {group: number for number, group in enumerate(groups)}
+    mine = sorted(
+        (one for one in seen if one.plan.group in place), key=lambda one: place[one.plan.group]
+    )
+    read = [one.adoption for one in mine if one.adoption]
+    planned = sum(adoption.planned for adoption in read)
+    as_planned = sum(adoption.as_planned for adoption in read)
+    shown: dict[str, Any] = {"followed": _verdict(mine, as_planned, planned)}
+    if read:
+        shown["adherence"] = round(as_planned / planned, DECIMALS) if planned else 1.0
+    if mine and mine[0].adoption:
+        if len(groups) > 1:
+            shown["shown in detail"] = mine[0].plan.group
+        shown |= _first(mine[0], predicted[mine[0].plan.group])
+    if len(groups) > 1:
+        shown["by group"] = table(
+            [_row(one, predicted[one.plan.group]) for one in mine],
+            {
+                "group": "Consumer group, the least adherent first",
+                "version": "The published version",
+                "adherence": "Share of partitions that their planned member owns",
+                "heaviest predicted": "Records of the heaviest member under the plan",
+                "heaviest achieved": "The same, by the live assignment, under the plan's lag",
+                "lower bound": "No assignment has a lighter heaviest member",
+                "note": "Why the live assignment could not be read",
+            },
+        )
+    return shown | {
+        "groups with a published plan": len(mine),
+        "followed to the letter": sum(_adherence(one) == 1 for one in mine),
+        **others(len(mine)),
+    }
+
+
+def _verdict(seen: Sequence[Observed], as_planned: int, planned: int) -> str:
+    """Say in a sentence how far the plans are followed."""
+    if not seen:
+        return "no plan is published: there is nothing to follow"
+    unread = [one.error for one in seen if one.adoption is None]
+    if len(unread) == len(seen):
+        return f"not known: {unread[0]}"
+    share = as_planned / planned if planned else 1.0
+    words = f"{as_planned:,} of {planned:,} partitions are where the plan wants them"
+    return f"{words} ({percent(share)})" + (f"; {len(unread):,} groups not read" if unread else "")
+
+
+def _first(one: Observed, predicted: Metrics) -> dict[str, Any]:
+    if one.adoption is None:
+        return {}
+    achieved = one.adoption.achieved
+    mean = predicted["lag_mean"]
+    return {
+        "version": one.plan.version,
+        "heaviest predicted (records)": int(predicted["lag_max"]),
+        "heaviest achieved (records)": achieved.lag_max,
+        "lower bound (records)": achieved.lag_lower_bound,
+        "imbalance predicted": round(predicted["lag_max"] / mean, DECIMALS) if mean else 1.0,
+        "imbalance achieved": round(achieved.lag_skew, DECIMALS),
+    }
+
+
+def _adherence(one: Observed) -> float:
+    return one.adoption.adherence if one.adoption else -1.0
+
+
+def _row(one: Observed, predicted: Metrics) -> dict[str, Any]:
+    adoption = one.adoption
+    return {
+        "group": one.plan.group,
+        "version": one.plan.version,
+        "adherence": percent(adoption.adherence if adoption else None),
+        "heaviest predicted": int(predicted["lag_max"]),
+        "heaviest achieved": adoption.achieved.lag_max if adoption else None,
+        "lower bound": adoption.achieved.lag_lower_bound if adoption else None,
+        "note": one.error,
+    }

@@ -1,0 +1,75 @@
+"""Which partition of a run shows what: each cohort its own groups, in runs over many as well.
+
+Dagster stores metadata once for each partition of a run, and what is added to one partition costs
+a look at all of them. So there are bounds, within which the cohorts that need it most come first.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any, Final
+
+import dagster as dg
+
+from fairlead.cohorts import cohort_of
+from fairlead.policy import Policy
+
+#: Cohorts of one run that show their own groups.
+DETAILED: Final = 50
+#: Those of them that show plots: each takes a tenth of a second, and tens of kilobytes.
+DRAWN: Final = 20
+
+#: The groups to show, the worst first, and whether to draw: returns the metadata.
+Describe = Callable[[Sequence[str], bool], Mapping[str, Any]]
+
+
+def materialized(
+    context: dg.AssetExecutionContext,
+    groups: Iterable[str],
+    policies: Sequence[Policy],
+    describe: Describe,
+) -> dg.MaterializeResult[None]:
+    """Return the result of a step that shows every cohort its own groups.
+
+    Parameters
+    ----------
+    context
+        Of the step.
+    groups
+        Those that the run was about, the one that needs attention most first.
+    policies
+        Say which cohort a group belongs to.
+    describe
+        Makes the metadata of some groups.
+    """
+    keys = context.partition_keys
+    if len(keys) == 1:
+        return dg.MaterializeResult(metadata=describe(list(groups), True))  # noqa: FBT003 - typed
+    cohorts = gathered(groups, keys, policies)
+    for place, (cohort, members) in enumerate(islice(cohorts.items(), DETAILED)):
+        context.add_asset_metadata(describe(members, place < DRAWN), partition_key=cohort)
+    if len(cohorts) <= DETAILED:
+        return dg.MaterializeResult()
+    run = (
+        f"one of {len(cohorts):,} cohorts; the {DETAILED} that need attention most show their "
+        "groups, and all are in Postgres"
+    )
+    return dg.MaterializeResult(metadata={"planned together": run})
+
+
+def gathered(
+    groups: Iterable[str], cohorts: Iterable[str], policies: Sequence[Policy]
+) -> dict[str, list[str]]:
+    """Return cohort to its groups, in the order of the groups, then the cohorts without any.
+
+    Examples
+    --------
+    >>> gathered(["b", "a1", "c"], ["a1", "b"], [])
+    {'b': ['b'], 'a1': ['a1']}
+    """
+    wanted = dict.fromkeys(cohorts)
+    found: dict[str, list[str]] = {}
+    for group in groups:
+        cohort = cohort_of(group, policies)
+        if cohort in wanted:
+            found.setdefault(cohort, []).append(group)
+    return found | {cohort: [] for cohort in wanted if cohort not in found}

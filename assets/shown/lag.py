@@ -1,0 +1,89 @@
+"""What `partition_lag` shows: how much lag there is, where, how healthy, and how it went."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from assets.presentation import ROWS, columns_for, listed, picture, table
+from fairlead.plots import lag_history, sparkline
+from fairlead.store.trend import LagTrend
+
+_HEALTHY = "OK"
+
+
+def worst_first(lag: pa.Table) -> list[str]:
+    """Return the groups of a table of lag, the one with the heaviest partition first."""
+    heaviest = lag.group_by("group").aggregate([("lag", "max")])
+    ordered = heaviest.sort_by([("lag_max", "descending"), ("group", "ascending")])
+    return list(ordered["group"].to_pylist())
+
+
+def describe(lag: pa.Table, groups: Sequence[str], trend: LagTrend | None) -> dict[str, Any]:
+    """Show the lag of some groups.
+
+    Parameters
+    ----------
+    lag
+        As `fairlead.spark.lag.partition_lag` measured it.
+    groups
+        The one with the heaviest partition first.
+    trend
+        How the lag of the first of them went; None: no plot is to be drawn.
+    """
+    lag = lag.filter(pc.is_in(lag["group"], pa.array(groups, pa.string())))
+    statuses = {row["status"]: row["count_all"] for row in _by_status(lag)}
+    first = pc.select_k_unstable(lag, ROWS, [("lag", "descending"), ("topic", "ascending")])
+    total = pc.sum(lag["lag"].cast(pa.decimal128(38))).as_py() or 0  # more than int64 has room for
+    shown: dict[str, Any] = {}
+    if trend is not None and trend.at:
+        if len(groups) > 1:
+            shown["shown in detail"] = groups[0]
+        alt = f"Lag of {groups[0]}: {len(trend.at)} snapshots since {trend.at[0]:%Y-%m-%d %H:%M}"
+        label = f"{trend.total[-1]:,.0f} records"
+        shown["lag lately"] = picture(sparkline(trend.total, label), alt)
+        shown["lag history"] = picture(lag_history(trend.at, trend.total, trend.heaviest), alt)
+    return shown | {
+        "status": listed(f"{count:,} {status}" for status, count in statuses.items()),
+        "total lag (records)": int(total),
+        "heaviest partition (records)": pc.max(lag["lag"]).as_py() or 0,
+        "heaviest partitions": table(
+            [_row(row) for row in lag.take(first).to_pylist()],
+            columns_for(
+                groups,
+                {
+                    "group": "Consumer group",
+                    "topic": "Topic",
+                    "partition": "Partition",
+                    "lag": "Records not yet processed",
+                    "owner": "Empty: nobody, or unknown",
+                    "arrive /s": "Records a second produced; empty: not known yet",
+                    "commit /s": "Records a second committed; empty: not known yet",
+                    "behind (s)": "Age of the oldest record not yet processed; empty: not known",
+                    "status": "Health, as Burrow judges it",
+                },
+            ),
+        ),
+        "partitions": lag.num_rows,
+        "partitions with lag": pc.sum(pc.greater(lag["lag"], 0)).as_py() or 0,
+        "partitions not OK": lag.num_rows - statuses.get(_HEALTHY, 0),
+    }
+
+
+def _row(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        **row,
+        "owner": row["member"],
+        "arrive /s": _rounded(row["arrival_rate"]),
+        "commit /s": _rounded(row["consumption_rate"]),
+        "behind (s)": _rounded(row["time_lag_s"]),
+    }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 1)
+
+
+def _by_status(lag: pa.Table) -> list[dict[str, Any]]:
+    return list(lag.group_by("status").aggregate([([], "count_all")]).to_pylist())

@@ -1,0 +1,279 @@
+"""What `assignment_plan` shows: every decision, and of one plan its effect and what it awaits."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC
+from typing import Any, Final
+
+import dagster as dg
+
+from assets.presentation import DECIMALS, launchpad, others, percent, picture, table
+from fairlead.links import review_url
+from fairlead.plans.as_problem import Ownership, planned
+from fairlead.plans.choice import improvement
+from fairlead.plans.consumers import changes
+from fairlead.plans.proposal import Outcome
+from fairlead.plots import consumers
+from fairlead.settings import WebSettings
+from fairlead.store.records import PlanDraft, StoredPlan
+
+Metrics = Mapping[str, Any]
+
+#: Consumers and moves of the plan in detail; its review has all of them.
+ROWS_OF_A_PLAN: Final = 25
+_WAITS: Final = "waits for a person"
+
+
+@dataclass(frozen=True, eq=False)
+class Detail:
+    """The plan that is shown in detail: of this run, or one before it that still waits.
+
+    Parameters
+    ----------
+    plan
+        As it is stored.
+    history
+        Its row of `plan_history`, with its `moves`, a row each.
+    predicted
+        Its metrics.
+    before
+        Who owned what in the snapshot of this run.
+    policy
+        What the policy said of publishing it unasked; empty: it was said in a run before.
+    """
+
+    plan: StoredPlan
+    history: Mapping[str, Any]
+    predicted: Metrics
+    before: Ownership
+    policy: str
+
+
+def worst_first(outcomes: Sequence[Outcome]) -> list[str]:
+    """Return the groups: failures, what waits for a person, then by the heaviest member."""
+    ordered = sorted(outcomes, key=_attention)
+    return list(dict.fromkeys(outcome.decision.group for outcome in ordered))
+
+
+def describe(
+    outcomes: Sequence[Outcome],
+    groups: Sequence[str],
+    detail: Detail | None,
+    web: WebSettings,
+    draw: bool,  # noqa: FBT001 - `Describe`
+) -> dict[str, Any]:
+    """Show the decisions on some groups.
+
+    Parameters
+    ----------
+    outcomes
+        Of the run.
+    groups
+        Those to show, in the order of `worst_first`.
+    detail
+        The plan of one of them to show in detail.
+    web
+        Says where reviews are served.
+    draw
+        Whether to draw that plan.
+    """
+    place = {group: number for number, group in enumerate(groups)}
+    mine = sorted(
+        (outcome for outcome in outcomes if outcome.decision.group in place),
+        key=lambda outcome: place[outcome.decision.group],
+    )
+    shown: dict[str, Any] = {}
+    if len(groups) == 1:
+        shown["decision"] = "; ".join(_decision(outcome) for outcome in mine)
+    elif detail is not None:
+        shown["shown in detail"] = f"{detail.plan.group}, version {detail.plan.version}"
+    if detail is not None:
+        shown |= _plan(detail, web, draw=draw)
+    if len(groups) == 1 and mine and mine[0].decision.observed:
+        observed = mine[0].decision.observed
+        shown["heaviest now (records)"] = int(observed["lag_max"] or 0)
+        shown["imbalance now"] = _imbalance(observed)
+    if len(groups) > 1:
+        shown["by group"] = _by_group(mine)
+    return shown | {
+        "groups": len(groups),
+        "plans": sum(outcome.stored.plan is not None for outcome in mine),
+        "no change": sum(outcome.stored.outcome == "no change" for outcome in mine),
+        "failed": sum(outcome.stored.outcome == "failed" for outcome in mine),
+        **others(len(mine)),
+    }
+
+
+def _by_group(outcomes: Sequence[Outcome]) -> dg.TableMetadataValue:
+    return table(
+        [_row(outcome) for outcome in outcomes],
+        {
+            "group": "Consumer group: failures, what waits, then by the heaviest member",
+            "outcome": "A plan's version, or why there is none",
+            "heaviest before": "Records of the heaviest member, as observed",
+            "heaviest after": "The same, predicted",
+            "moved": "Partitions taken from a present owner",
+            "reason": "Why",
+            "approval": "What the policy says of publishing it unasked",
+            "review": "Shows all of it",
+        },
+    )
+
+
+def _plan(detail: Detail, web: WebSettings, *, draw: bool) -> dict[str, Any]:
+    """Show what a plan does, how to decide on it, and what it is in figures."""
+    plan, predicted = detail.plan, detail.predicted
+    document = plan.verify()
+    rows = changes(document, detail.before, planned(document))
+    since = f"since {plan.created_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    shown: dict[str, Any] = {
+        "effect": _effect(detail.history, predicted),
+        "policy": detail.policy or f"version {plan.version} is {plan.state} {since}",
+        "state": plan.state,
+        "review": _review(plan, web),
+        **_ways_to_decide(plan),
+    }
+    if draw:
+        alt = f"{plan.group}, version {plan.version}: lag of each consumer before and after"
+        shown["before and after"] = picture(consumers(rows), alt)
+    return shown | {
+        "consumers": table(
+            [
+                {
+                    "consumer": row.consumer,
+                    "partitions before": row.partitions_before,
+                    "lag before": row.lag_before,
+                    "partitions after": row.partitions_after,
+                    "lag after": row.lag_after,
+                }
+                for row in rows[:ROWS_OF_A_PLAN]
+            ],
+            {
+                "consumer": "Member name: instance id, client id or member id",
+                "partitions before": "As observed",
+                "lag before": "Of these, in records, when the plan was made",
+                "partitions after": "Under the plan",
+                "lag after": "Of these, in records, when the plan was made",
+            },
+        ),
+        "moves": table(
+            [
+                {
+                    "topic": move["topic"],
+                    "partition": move["partition"],
+                    "lag": None if move["weight"] is None else int(move["weight"]),
+                    "from": move["previous_member"],
+                    "to": move["member"],
+                    "why": move["reason"],
+                }
+                for move in detail.history["moves"][:ROWS_OF_A_PLAN]
+            ],
+            {
+                "topic": "Topic",
+                "partition": "Partition",
+                "lag": "In records, the most first",
+                "from": "Owner before; empty: nobody",
+                "to": "Owner under the plan",
+                "why": "The assignor's reason",
+            },
+        ),
+        "version": plan.version,
+        "assignor": plan.assignor,
+        "sha256": plan.sha256,
+        "heaviest after (records)": int(predicted["lag_max"]),
+        "imbalance after": _imbalance(predicted),
+        "lower bound (records)": int(predicted["lag_lower_bound"]),
+        "partitions moved": int(predicted["moved"]),
+        "partitions placed": int(predicted["placed"]),
+    }
+
+
+def _effect(history: Mapping[str, Any], predicted: Metrics) -> str:
+    """Say in a sentence what a plan gains, for what, and how much more there could be."""
+    bound = f"no assignment is below {int(predicted['lag_lower_bound']):,}"
+    cost = f"{predicted['moved']:,} moved, {predicted['placed']:,} placed"
+    after = f"{int(predicted['lag_max']):,} records"
+    before = history["heaviest_before"]
+    if before is None:
+        return f"the heaviest consumer has {after}; partitions: {cost}; {bound}"
+    less = percent(improvement({"lag_max": before}, predicted))
+    return (
+        f"the heaviest consumer goes from {int(before):,} to {after}, {less} less; "
+        f"partitions: {cost}; {bound}"
+    )
+
+
+def _imbalance(metrics: Metrics) -> float:
+    """Return the heaviest member's lag over the mean."""
+    mean = float(metrics["lag_mean"] or 0)
+    return round(float(metrics["lag_max"]) / mean, DECIMALS) if mean else 1.0
+
+
+def _ways_to_decide(plan: StoredPlan) -> dict[str, Any]:
+    """Lead a person to approve or reject a plan that waits for one."""
+    if plan.state != "proposed":
+        return {}
+    named: dict[str, Any] = {"group": plan.group, "version": plan.version}
+    group = plan.group.replace("'", "''")
+    sql = f"SELECT fairlead.approve_plan('{group}', {plan.version}, 'why', '{plan.sha256}');"
+    ways: dict[str, Any] = {}
+    if plan.four_eyes:
+        ways["four eyes"] = "it is approved in SQL, by a database user who is no planner"
+    else:
+        ways["to approve it"] = launchpad(
+            "Open the launchpad, type why, launch",
+            "approve",
+            "approve_plan",
+            **named,
+            sha256=plan.sha256,
+        )
+    return ways | {
+        "to reject it": launchpad(
+            "Open the launchpad, type why, launch", "reject", "reject_plan", **named
+        ),
+        "to approve it in SQL": sql,
+    }
+
+
+def _review(plan: StoredPlan, web: WebSettings) -> str | dg.MarkdownMetadataValue:
+    """Link to the plan's review where one is served; else say which command writes it."""
+    url = review_url(web, plan.group, plan.version)
+    if url is None:
+        return f"fairlead plans review {shlex.quote(plan.group)} {plan.version}"
+    return dg.MetadataValue.md(f"[Open the review of version {plan.version}]({url})")
+
+
+def _decision(outcome: Outcome) -> str:
+    stored = outcome.stored
+    what = f"version {stored.plan.version}" if stored.plan else stored.outcome
+    return f"{what}: {stored.reason}"
+
+
+def _row(outcome: Outcome) -> dict[str, Any]:
+    decision, stored = outcome.decision, outcome.stored
+    predicted = decision.predicted if isinstance(decision, PlanDraft) else None
+    group = shlex.quote(stored.group)
+    return {
+        "group": decision.group,
+        "outcome": f"version {stored.plan.version}" if stored.plan else stored.outcome,
+        "heaviest before": _lag(decision.observed),
+        "heaviest after": _lag(predicted),
+        "moved": predicted["moved"] if predicted else 0,
+        "reason": stored.reason,
+        "approval": outcome.approval.reason,
+        "review": f"fairlead plans review {group} {stored.plan.version}"
+        if stored.plan
+        else f"fairlead history {group}",
+    }
+
+
+def _lag(metrics: Metrics | None) -> str:
+    return "" if metrics is None or metrics["lag_max"] is None else f"{int(metrics['lag_max']):,}"
+
+
+def _attention(outcome: Outcome) -> tuple[bool, bool, float, str]:
+    observed = outcome.decision.observed
+    heaviest = float(observed["lag_max"] or 0) if observed else 0.0
+    waits = _WAITS in (outcome.approval.reason or outcome.stored.reason)
+    return outcome.stored.outcome != "failed", not waits, -heaviest, outcome.decision.group

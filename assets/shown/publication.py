@@ -1,0 +1,106 @@
+"""What `published_plan` shows: what was sent, what was refused and why, and what is in force."""
+
+from collections.abc import Sequence
+from datetime import UTC
+from typing import Any
+
+import dagster as dg
+
+from assets.presentation import others, table
+from fairlead.plans.publication import Published
+from fairlead.store.records import StoredPlan
+
+
+def describe(
+    results: Sequence[Published], in_force: Sequence[StoredPlan], groups: Sequence[str]
+) -> dict[str, Any]:
+    """Show what became of the approved plans of some groups.
+
+    Parameters
+    ----------
+    results
+        Of this run.
+    in_force
+        The plans that are published now, by this run or before it.
+    groups
+        Those to show, the ones whose plan was refused first.
+    """
+    place = {group: number for number, group in enumerate(groups)}
+    mine = sorted((one for one in results if one.group in place), key=lambda one: place[one.group])
+    followed = sorted(
+        (plan for plan in in_force if plan.group in place), key=lambda plan: place[plan.group]
+    )
+    shown: dict[str, Any] = {}
+    if not followed:
+        shown["in force"] = "no plan: the consumers use their fallback"
+    elif len(groups) == 1:
+        shown |= _one(followed[0])
+    else:
+        shown["in force"] = _in_force(followed)
+    if mine:
+        shown["this run"] = table(
+            [
+                {
+                    "group": one.group,
+                    "version": one.version,
+                    "outcome": "published" if one.position else "refused",
+                    "where or why not": one.reason,
+                }
+                for one in mine
+            ],
+            {
+                "group": "Consumer group",
+                "version": "Version of its plan",
+                "outcome": "Published, or refused and left as it is or stale",
+                "where or why not": "Partition and offset in the plan topic, or the reason",
+            },
+        )
+    return shown | {
+        "published": sum(one.position is not None for one in mine),
+        "refused": sum(one.position is None for one in mine),
+        "plans in force": len(followed),
+        **others(max(len(mine), len(followed))),
+    }
+
+
+def _one(plan: StoredPlan) -> dict[str, Any]:
+    return {
+        "in force": f"version {plan.version}, by {plan.assignor}, expires: {_expiry(plan)}",
+        "version": plan.version,
+        "topic": plan.topic,
+        "partition": plan.partition,
+        "offset": plan.record_offset,
+        "sha256": plan.sha256,
+    }
+
+
+def _in_force(plans: Sequence[StoredPlan]) -> dg.TableMetadataValue:
+    return table(
+        [
+            {
+                "group": plan.group,
+                "version": plan.version,
+                "topic": plan.topic,
+                "partition": plan.partition,
+                "offset": plan.record_offset,
+                "expires": _expiry(plan),
+                "sha256": plan.sha256,
+            }
+            for plan in plans
+        ],
+        {
+            "group": "Consumer group",
+            "version": "The version that its consumers are to follow",
+            "topic": "Where they read it",
+            "partition": "Of the topic",
+            "offset": "Of the record",
+            "expires": "When consumers leave it",
+            "sha256": "Of the bytes that were approved and sent",
+        },
+    )
+
+
+def _expiry(plan: StoredPlan) -> str:
+    if plan.expires_at is None:
+        return "never"
+    return f"{plan.expires_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"

@@ -1,0 +1,207 @@
+"""What steps show stays small, however large the fleet and the group, however long the names."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+import dagster as dg
+import numpy as np
+import pyarrow as pa
+import pytest
+from dagster_shared.serdes import serialize_value
+
+from assets.shown import adoption, candidates, cohorts, lag, plans, publication
+from assignors.metrics import Metrics
+from fairlead.plans.adoption import Adoption, Observed
+from fairlead.plans.approval import ApprovalDecision
+from fairlead.plans.document import MemberShare, content_hash
+from fairlead.plans.drafting import OBSERVED
+from fairlead.plans.proposal import Outcome
+from fairlead.plans.publication import Published
+from fairlead.settings import WebSettings
+from fairlead.spark.planning import CANDIDATES
+from fairlead.store.records import PlanDraft, StoredDecision, StoredPlan
+from fairlead.store.trend import SNAPSHOTS, LagTrend
+from orchestration.runs import range_tags
+from tests.fairlead.store.conftest import SNAPSHOT_AT, make_draft, make_metrics
+
+#: Dagster stores it with every partition of every run.
+MOST_BYTES = 100_000
+GROUPS = [f"a-consumer-group-with-quite-a-long-name-in-some-region-{n:05}" for n in range(3_000)]
+TOPIC = "a.topic.whose.name.says.team.domain.and.version.as.many.do.v1"
+MEMBERS = [f"an-instance-id-as-kubernetes-makes-them-7c9f8b6d4-{n:04}" for n in range(500)]
+PARTITIONS = 5_000
+REASON = "the heaviest member has more than its share, and this is what relieves it most for a move"
+ASSIGNORS = [OBSERVED, "sticky-lag-aware", "lag-aware", "sticky", "fair", "roundrobin", "range"]
+
+
+def test_lag_of_a_fleet() -> None:
+    """Its heaviest partitions, and the history of one group."""
+    rows = len(GROUPS) * 10
+    measured = pa.table(
+        {
+            "group": np.repeat(GROUPS, 10),
+            "topic": [TOPIC] * rows,
+            "partition": np.tile(np.arange(10), len(GROUPS)),
+            "lag": np.arange(rows) * 1_000_003,
+            "member": [MEMBERS[0]] * rows,
+            "arrival_rate": np.arange(rows) / 7,
+            "consumption_rate": np.arange(rows) / 11,
+            "time_lag_s": np.arange(rows) / 13,
+            "status": ["STALL"] * rows,
+        }
+    )
+    values = tuple(float(n * n % 9_973) for n in range(SNAPSHOTS))
+    at = tuple(SNAPSHOT_AT + timedelta(minutes=15 * n) for n in range(SNAPSHOTS))
+    ordered = lag.worst_first(measured)
+    shown = lag.describe(measured, ordered, LagTrend(at, values, values))
+    assert ordered[0] == GROUPS[-1]
+    assert shown["total lag (records)"] == rows * (rows - 1) // 2 * 1_000_003
+    assert size_of(shown) < MOST_BYTES
+
+
+def test_candidates_of_a_fleet() -> None:
+    """Those of the heaviest groups, and the frontier of one."""
+    table = pa.Table.from_pylist(
+        [
+            {
+                "group": group,
+                "assignor": assignor,
+                **make_metrics(lag_max=place, moved=place),
+                "outcome": REASON,
+                "frontier": [{"moves": n, "lag_max": 1e9 / (n + 1)} for n in range(100)],
+            }
+            for place, group in enumerate(GROUPS[:300])
+            for assignor in ASSIGNORS
+        ],
+        CANDIDATES,
+    )
+    shown = candidates.describe(table, candidates.worst_first(table), [], draw=True)
+    assert shown["shown in detail"] == GROUPS[299]
+    assert size_of(shown) < MOST_BYTES
+
+
+@pytest.fixture(scope="module")
+def large() -> tuple[PlanDraft, StoredPlan]:
+    """Return a plan for hundreds of members and thousands of partitions, as draft and as stored."""
+    numbers = np.arange(PARTITIONS, dtype=np.int32)
+    draft = make_draft(
+        group=GROUPS[0],
+        partition_counts={TOPIC: PARTITIONS},
+        members={
+            name: MemberShare((TOPIC,), {TOPIC: numbers[place :: len(MEMBERS)]})
+            for place, name in enumerate(MEMBERS)
+        },
+        weights={TOPIC: numbers * 1e6},
+    )
+    plan_id = uuid4()
+    document = draft.document(1, plan_id, SNAPSHOT_AT).to_bytes()
+    return draft, StoredPlan(
+        group=draft.group,
+        version=1,
+        plan_id=plan_id,
+        state="proposed",
+        assignor=draft.assignor,
+        reason=REASON,
+        snapshot_id=draft.snapshot_id,
+        snapshot_at=draft.snapshot_at,
+        created_at=SNAPSHOT_AT,
+        expires_at=None,
+        document=document,
+        sha256=content_hash(document),
+        approved_sha256=None,
+        topic="fairlead.plans",
+        partition=0,
+        record_offset=1,
+        four_eyes=False,
+        rolled_back_from=None,
+    )
+
+
+@pytest.mark.parametrize("groups", [GROUPS[:1], GROUPS], ids=["one group", "a fleet"])
+def test_plan_of_a_large_group(large: tuple[PlanDraft, StoredPlan], groups: list[str]) -> None:
+    """Its heaviest consumers and moves; of a fleet, also the groups that need attention."""
+    draft, plan = large
+    approval = ApprovalDecision(approved=False, reason=f"waits for a person: {REASON}")
+    outcomes = [
+        Outcome(
+            replace(draft, group=group),
+            StoredDecision(
+                group=group,
+                snapshot_id="s1",
+                outcome="plan",
+                reason=REASON,
+                plan=replace(plan, group=group),
+                created=True,
+            ),
+            approval,
+        )
+        for group in groups
+    ]
+    move = {
+        "topic": TOPIC,
+        "partition": 1,
+        "weight": 1e9,
+        "previous_member": MEMBERS[0],
+        "member": MEMBERS[1],
+        "reason": REASON,
+    }
+    before = {name: {TOPIC: range(10)} for name in MEMBERS}
+    history = {"heaviest_before": 10**9, "moves": [move] * PARTITIONS}
+    detail = plans.Detail(plan, history, make_metrics(), before, approval.reason)
+    shown = plans.describe(outcomes, plans.worst_first(outcomes), detail, WebSettings(), draw=True)
+    assert shown["plans"] == len(groups)
+    assert size_of(shown) < MOST_BYTES
+
+
+def test_publication_and_adoption_of_a_fleet(large: tuple[PlanDraft, StoredPlan]) -> None:
+    """Refusals and the least adherent come first."""
+    _, plan = large
+    in_force = [replace(plan, group=group) for group in GROUPS]
+    results = [Published(group, 1, None, REASON) for group in GROUPS]
+    shown = publication.describe(results, in_force, GROUPS)
+    assert shown["refused"] == len(GROUPS)
+    assert size_of(shown) < MOST_BYTES
+
+    achieved = Metrics(**make_metrics())
+    seen = [
+        Observed(one, datetime.now(UTC), Adoption(PARTITIONS, place, achieved))
+        for place, one in enumerate(in_force)
+    ]
+    predicted = dict.fromkeys(GROUPS, make_metrics())
+    shown = adoption.describe(seen, predicted, adoption.least_adherent_first(seen))
+    assert shown["shown in detail"] == GROUPS[0]
+    assert size_of(shown) < MOST_BYTES
+
+
+def test_of_very_many_cohorts_those_that_need_attention_show_their_own() -> None:
+    """What is added to one partition costs a look at all: it is bounded, and so are the plots."""
+    keys = [f"cohort-{n}" for n in range(120)]
+    described: list[tuple[str, bool]] = []
+
+    def describe(groups: Any, draw: bool) -> dict[str, Any]:  # noqa: FBT001 - `Describe`
+        described.append((*groups, draw))
+        return {"groups": len(groups)}
+
+    @dg.asset(partitions_def=dg.StaticPartitionsDefinition(keys), backfill_policy=SINGLE_RUN)
+    def step(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
+        return cohorts.materialized(context, reversed(keys), [], describe)
+
+    with dg.DagsterInstance.ephemeral() as instance:
+        result = dg.materialize([step], instance=instance, tags=range_tags(keys[0], keys[-1]))
+    events = {
+        one.partition: dict(one.metadata) for one in result.asset_materializations_for_node("step")
+    }
+    assert [group for group, _ in described] == keys[: -cohorts.DETAILED - 1 : -1]
+    assert sum(draw for _, draw in described) == cohorts.DRAWN
+    assert [key for key in keys if "groups" in events[key]] == keys[-cohorts.DETAILED :]
+    assert all("one of 120 cohorts" in str(one["planned together"]) for one in events.values())
+
+
+SINGLE_RUN = dg.BackfillPolicy.single_run()
+
+
+def size_of(metadata: dict[str, Any]) -> int:
+    """Return how many bytes Dagster stores."""
+    return len(serialize_value(dg.AssetMaterialization("asset", metadata=metadata)))
