@@ -57,7 +57,7 @@ bench-store: install
 
 docs: install
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
-	@echo "Open .fairlead/site/index.html"
+	@echo "Open .fairlead/site/index.html; for its search: $(BIN)/python -m http.server -d .fairlead/site"
 
 psql: install
 	@$(BIN)/fairlead sandbox psql
