@@ -21,10 +21,8 @@ from fairlead.plans.rollback import rollback as roll_group_back
 from fairlead.policy import policy_for
 from fairlead.store.prune import prune as prune_store
 from fairlead.store.records import StoredPlan
+from orchestration.proxy import ACTOR_TAG
 from orchestration.sensors import LOOK_EVERY_S
-
-#: The run's tag that says who started it, where the UI or a proxy in front of it knows.
-ACTOR_TAG: Final = "fairlead/actor"
 
 SENSOR_PUBLISHES: Final = (
     f"the sensor approved_plans publishes it within {LOOK_EVERY_S} s, if the group still is what "
@@ -250,7 +248,7 @@ def _approval(plan: StoredPlan) -> dg.MarkdownMetadataValue:
 
 
 def _actor(context: dg.OpExecutionContext) -> str | None:
-    return context.run.tags.get(ACTOR_TAG)
+    return context.run.tags.get(ACTOR_TAG) or None  # emptied: nobody is known
 
 
 @contextmanager

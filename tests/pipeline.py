@@ -30,7 +30,7 @@ from fairlead.store.migrate import upgrade
 from fairlead.store.plans import PlanStore
 from fairlead.store.records import StoredPlan
 from orchestration.definitions import build_defs
-from orchestration.operations import ACTOR_TAG
+from orchestration.proxy import ACTOR_TAG
 from orchestration.runs import range_tags
 from tests.fairlead.followers.helpers import Member, eventually
 

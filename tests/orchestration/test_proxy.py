@@ -1,0 +1,147 @@
+"""Who launched a run is what the proxy's header says, whatever a client sends beside it."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
+
+import dagster as dg
+import pytest
+from dagster._core.remote_origin import InProcessCodeLocationOrigin
+from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
+from dagster._core.workspace.context import WorkspaceProcessContext
+from dagster._core.workspace.load_target import InProcessWorkspaceLoadTarget
+from dagster_webserver.webserver import DagsterWebserver
+
+from fairlead.web.server import serving
+from orchestration.proxy import ACTOR_TAG
+
+LOCATION = """
+import dagster as dg
+
+@dg.op
+def nothing(): ...
+
+@dg.job
+def noop(): nothing()
+
+defs = dg.Definitions(jobs=[noop])
+"""
+DAGSTER_YAML = """
+run_coordinator:
+  module: orchestration.proxy
+  class: ProxyRunCoordinator
+  config: {header: Remote-User, max_concurrent_runs: 7}
+telemetry: {enabled: false}
+"""
+LAUNCH = """
+mutation Launch($params: ExecutionParams!) {
+  launchRun(executionParams: $params) {
+    __typename
+    ... on LaunchRunSuccess { run { runId } }
+  }
+}
+"""
+AGAIN = """
+mutation Again($params: ReexecutionParams!) {
+  launchRunReexecution(reexecutionParams: $params) {
+    __typename
+    ... on LaunchRunSuccess { run { runId } }
+  }
+}
+"""
+
+
+@pytest.fixture
+def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
+    """Return an instance whose runs the coordinator queues."""
+    (tmp_path / "dagster.yaml").write_text(DAGSTER_YAML)
+    with dg.DagsterInstance.from_config(str(tmp_path)) as instance:
+        yield instance
+
+
+@pytest.fixture
+def webserver(instance: dg.DagsterInstance, tmp_path: Path) -> Iterator[str]:
+    """Return the address of Dagster's webserver with one code location."""
+    location = tmp_path / "location.py"
+    location.write_text(LOCATION)
+    loaded = LoadableTargetOrigin(python_file=str(location))
+    target = InProcessWorkspaceLoadTarget(InProcessCodeLocationOrigin(loaded, location_name="here"))
+    with (
+        WorkspaceProcessContext(instance, target) as context,
+        serving(DagsterWebserver(context).create_asgi_app()) as address,
+    ):
+        yield address
+
+
+def test_header_decides_who_launched_a_run(instance: dg.DagsterInstance, webserver: str) -> None:
+    """A tag that a client sends is overwritten, or emptied where there is no header."""
+    actors = {}
+    for person in ("kim", " ", None):
+        for claimed in ("lee", None):
+            tags = [{"key": ACTOR_TAG, "value": claimed}] if claimed else []
+            run = graphql(webserver, LAUNCH, {"params": parameters(tags)}, person)
+            actors[person, claimed] = tags_of(instance, run).get(ACTOR_TAG)
+    assert actors == {
+        ("kim", "lee"): "kim",
+        ("kim", None): "kim",
+        (" ", "lee"): "",
+        (" ", None): None,
+        (None, "lee"): "",
+        (None, None): None,
+    }
+
+
+def test_run_that_is_run_again_is_by_who_runs_it_again(
+    instance: dg.DagsterInstance, webserver: str
+) -> None:
+    """Dagster copies the tags of the first run: the first person did not launch the second."""
+    first = graphql(webserver, LAUNCH, {"params": parameters([])}, "kim")
+    stored = instance.get_run_by_id(first)
+    assert stored is not None
+    instance.report_run_failed(stored)
+    again = {"params": {"parentRunId": first, "strategy": "ALL_STEPS"}}
+    assert tags_of(instance, graphql(webserver, AGAIN, again, "lee"))[ACTOR_TAG] == "lee"
+    assert tags_of(instance, graphql(webserver, AGAIN, again, None))[ACTOR_TAG] == ""
+
+
+def test_queue_is_configured_as_dagsters_own(instance: dg.DagsterInstance) -> None:
+    """Runs wait in the queue, with its settings."""
+    queue = instance.get_concurrency_config().run_queue_config
+    assert queue is not None
+    assert queue.max_concurrent_runs == 7
+
+
+def parameters(tags: list[dict[str, str]]) -> dict[str, Any]:
+    """Return what the launchpad sends."""
+    return {
+        "selector": {
+            "repositoryLocationName": "here",
+            "repositoryName": "__repository__",
+            "jobName": "noop",
+        },
+        "runConfigData": {},
+        "executionMetadata": {"tags": tags},
+    }
+
+
+def graphql(address: str, query: str, variables: dict[str, Any], person: str | None) -> str:
+    """Launch as a browser behind a proxy that knows the person; returns the run's id."""
+    request = Request(  # noqa: S310 - our own address
+        f"{address}/graphql",
+        json.dumps({"query": query, "variables": variables}).encode(),
+        {"Content-Type": "application/json"} | ({"Remote-User": person} if person else {}),
+    )
+    with urlopen(request, timeout=60) as answer:  # noqa: S310 - our own address
+        (launched,) = json.load(answer)["data"].values()
+    assert launched["__typename"] == "LaunchRunSuccess", launched
+    return str(launched["run"]["runId"])
+
+
+def tags_of(instance: dg.DagsterInstance, run: str) -> Mapping[str, str]:
+    """Return the tags of a run that waits in the queue."""
+    stored = instance.get_run_by_id(run)
+    assert stored is not None
+    assert stored.status in {dg.DagsterRunStatus.QUEUED, dg.DagsterRunStatus.FAILURE}
+    return stored.tags
