@@ -303,24 +303,22 @@ def measure(servers: str) -> list[Course]:
 
 def draw(courses: list[Course]) -> None:
     """Draw the heaviest consumer's lag over time."""
-    import matplotlib as mpl  # noqa: PLC0415 - slow to import, and only needed here
-    from matplotlib.figure import Figure  # noqa: PLC0415 - the same
+    from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import, and only needed here
 
-    grey = "#808080"  # between black and white: readable on light pages and on dark ones
-    colours = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
-    settings: Any = dict.fromkeys(colours, grey) | {"legend.framealpha": 0.0}
-    with mpl.rc_context(settings | {"svg.hashsalt": "fairlead"}):
+    from fairlead.plots.style import GREY, drawing  # noqa: PLC0415 - the same
+
+    with drawing():
         figure = Figure(figsize=(9, 4.5), layout="constrained")
         axis = figure.subplots()
         for course in courses:
             seconds = [heaviest / CONSUMER_RATE for heaviest in course.heaviest]
             axis.plot(course.at_s, seconds, label=course.name)
         for at_s in RESTARTS:
-            axis.axvline(at_s, color=grey, linewidth=0.8, linestyle=":")
+            axis.axvline(at_s, color=GREY, linewidth=0.8, linestyle=":")
         axis.set_xlabel("seconds; dotted: a consumer of each group is restarted")
         axis.set_ylabel("heaviest consumer's lag, seconds of work")
         axis.legend()
-        figure.savefig(PLOT, transparent=True, metadata={"Date": None})
+        figure.savefig(PLOT, metadata={"Date": None})
 
 
 def main() -> None:

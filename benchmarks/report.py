@@ -74,36 +74,34 @@ def print_tables(
 
 def draw(plans: list[Plan], path: Path = PLOT) -> None:
     """Draw heaviest load against moves for every scenario, with the flagship's frontier."""
-    import matplotlib as mpl  # noqa: PLC0415 - slow to import, and only needed here
-
-    mpl.use("svg")
-    mpl.rcParams["svg.hashsalt"] = "fairlead"  # the same figures give the same file
-    # Between black and white: readable on light pages and on dark ones.
-    mpl.rcParams["text.color"] = mpl.rcParams["axes.labelcolor"] = "#808080"
-    mpl.rcParams["xtick.color"] = mpl.rcParams["ytick.color"] = "#808080"
-    mpl.rcParams["axes.edgecolor"] = "#808080"
-    mpl.rcParams["legend.framealpha"] = 0.0
-    from matplotlib import pyplot as plt  # noqa: PLC0415 - after the backend is chosen
+    from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import, and only needed here
     from matplotlib.ticker import LogFormatter  # noqa: PLC0415 - the same
 
+    from fairlead.plots.style import GREY, drawing  # noqa: PLC0415 - the same
+
     scenarios = [(name, list(group)) for name, group in groupby(plans, key=lambda p: p.scenario)]
-    figure, axes = plt.subplots(2, 3, figsize=(13, 7.5), layout="constrained")
-    for axis, (scenario, group) in zip(axes.flat, scenarios, strict=True):
-        for number, plan in enumerate(group):
-            # Smaller ones on top: several assignors may share a point.
-            size = 14 - 2 * number
-            (line,) = axis.plot(plan.moves, plan.ratio, "o", markersize=size, label=plan.assignor)
-            if plan.frontier:
-                moves, ratios = zip(*plan.frontier, strict=True)
-                axis.step(moves, ratios, where="post", color=line.get_color(), linewidth=1)
-        axis.set_xscale("symlog")
-        axis.set_yscale("log")
-        axis.yaxis.set_major_formatter("{x:g}")
-        axis.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(1, 0.5)))
-        axis.axhline(1.0, color="grey", linewidth=0.8, linestyle=":")
-        axis.set_title(scenario)
-        axis.set_xlabel("partitions moved")
-        axis.set_ylabel("heaviest member / lower bound")
-    axes.flat[0].legend(fontsize="small")
-    path.parent.mkdir(exist_ok=True)
-    figure.savefig(path, transparent=True, metadata={"Date": None})
+    with drawing():
+        figure = Figure(figsize=(13, 7.5), layout="constrained")
+        axes = figure.subplots(2, 3)
+        for axis, (scenario, group) in zip(axes.flat, scenarios, strict=True):
+            for number, plan in enumerate(group):
+                # Smaller ones on top: several assignors may share a point.
+                size = 14 - 2 * number
+                (line,) = axis.plot(
+                    plan.moves, plan.ratio, "o", markersize=size, label=plan.assignor
+                )
+                if plan.frontier:
+                    moves, ratios = zip(*plan.frontier, strict=True)
+                    axis.step(moves, ratios, where="post", color=line.get_color(), linewidth=1)
+            axis.set_xscale("symlog")
+            axis.xaxis.set_major_formatter("{x:,.0f}")
+            axis.set_yscale("log")
+            axis.yaxis.set_major_formatter("{x:g}")
+            axis.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(1, 0.5)))
+            axis.axhline(1.0, color=GREY, linewidth=0.8, linestyle=":")
+            axis.set_title(scenario)
+            axis.set_xlabel("partitions moved")
+            axis.set_ylabel("heaviest member / lower bound")
+        axes.flat[0].legend(fontsize="small")
+        path.parent.mkdir(exist_ok=True)
+        figure.savefig(path, metadata={"Date": None})

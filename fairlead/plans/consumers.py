@@ -1,6 +1,6 @@
 """A plan consumer by consumer: what each owns before and after, in partitions and records.
 
-Belongs here: sums for people. Does not: how they are shown (`assets.presentation`, the demo).
+Belongs here: sums for people. Does not: how they are shown (`fairlead.plots`, `fairlead.review`).
 """
 
 from dataclasses import dataclass

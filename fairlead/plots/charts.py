@@ -9,10 +9,11 @@ What is drawn is bounded, however large the group. Unknown values (None, NaN) le
 import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, SymmetricalLogLocator
 
 from fairlead.plans.choice import Candidate
@@ -118,28 +119,12 @@ def frontier(
             return nothing(figure, axes, "no candidate has an assignment")
         if len(curve) > 1:
             moves, heaviest = zip(*curve, strict=True)
-            axes.plot(moves, heaviest, color=GREY, label="sticky-lag-aware, move by move")
-        for place, (assignor, moved, lag_max) in enumerate(sorted(placed, key=lambda one: one[2])):
-            axes.plot(
-                [moved],
-                [lag_max],
-                color=f"C{place}",
-                linestyle="none",
-                marker=_MARKERS[place % len(_MARKERS)],
-                markersize=11 if assignor == chosen else 7,
-                label=f"{shortened(assignor)}: {moved:,} moved"
-                + (" (chosen)" if assignor == chosen else ""),
-            )
+            look: Any = {"color": GREY, "label": "sticky-lag-aware, move by move"}
+            axes.step(moves, heaviest, where="post", **look)
+        _mark(axes, placed, chosen)
         for bound in filter(_known, bounds[:1]):  # one snapshot: one bound
             axes.axhline(bound, color=BOUND, linestyle="--", label="lower bound")
-        if max([point[0] for point in curve] + [moved for _, moved, _ in placed]) > _LINEAR:
-            axes.set_xscale("symlog", linthresh=_LINEAR)
-            axes.xaxis.set_major_locator(
-                SymmetricalLogLocator(base=10, linthresh=_LINEAR, subs=(1, 2, 5))
-            )
-        else:
-            axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True, min_n_ticks=1))
-        axes.xaxis.set_major_formatter("{x:,.0f}")
+        _moves(axes, max([moves for moves, _ in curve] + [moved for _, moved, _ in placed]))
         records(axes.yaxis)
         axes.margins(0.05, 0.12)
         axes.set_xlabel("partitions moved")
@@ -191,6 +176,36 @@ def lag_history(
         axes.grid()
         legend(figure, axes)
         return svg_text(figure)
+
+
+def _mark(axes: Axes, placed: Sequence[tuple[str, float, float]], chosen: str | None) -> None:
+    """Mark candidates, each its moves and its load, the chosen one as a ring around the others."""
+    for place, (assignor, moved, lag_max) in enumerate(sorted(placed, key=lambda one: one[2])):
+        is_chosen = assignor == chosen
+        axes.plot(
+            [moved],
+            [lag_max],
+            color=f"C{place}",
+            linestyle="none",
+            marker=_MARKERS[place % len(_MARKERS)],
+            # Smaller ones on top: several assignors may share a point.
+            markersize=14 if is_chosen else max(10 - place, 5),
+            fillstyle="none" if is_chosen else "full",
+            markeredgewidth=2.5 if is_chosen else 1,
+            zorder=2.5 + place / 100,
+            label=f"{shortened(assignor)}: {moved:,} moved" + (" (chosen)" if is_chosen else ""),
+        )
+
+
+def _moves(axes: Axes, most: float) -> None:
+    """Mark an axis of moves: whole numbers, crowded together where they are many."""
+    if most > _LINEAR:
+        axes.set_xscale("symlog", linthresh=_LINEAR)
+        ticks = SymmetricalLogLocator(base=10, linthresh=_LINEAR, subs=(1, 2, 5))
+        axes.xaxis.set_major_locator(ticks)
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True, min_n_ticks=1))
+    axes.xaxis.set_major_formatter("{x:,.0f}")
 
 
 def _title(what: str, drawn: int, existing: int, of: str) -> str:
