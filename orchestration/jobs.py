@@ -6,7 +6,7 @@ from assets.about import OWNERS, changes, written_here
 
 planning = dg.define_asset_job(
     "planning",
-    selection="*",
+    selection=dg.AssetSelection.all(),
     description="Measure lag, compute every candidate, store a plan or 'no change', publish what "
     "the policy approves, and record how the group adopted it.",
     owners=OWNERS,

@@ -18,6 +18,8 @@ COLUMNS: Final = [*SUMMARY.names, "frontier"]
 
 Row = Mapping[str, Any]
 
+_PERCENT: Final = "\N{NO-BREAK SPACE}%"
+
 
 def worst_first(candidates: pa.Table) -> list[str]:
     """Return the groups of a table of candidates, the one with the heaviest member first."""
@@ -116,12 +118,12 @@ def _row(row: Row, observed: Row | None) -> dict[str, Any]:
         return {**shown, **dict.fromkeys(figures), "outcome": row["error"] or row["outcome"]}
     change = None
     if row["assignor"] != OBSERVED and observed and observed["lag_max"]:
-        change = f"{round(-100 * improvement(observed, row), 1) + 0.0:+.1f} %"  # no minus zero
+        change = f"{round(-100 * improvement(observed, row), 1) + 0.0:+.1f}{_PERCENT}"  # not -0.0
     return {
         **shown,
         "heaviest member": row["lag_max"],
         "change": change,
-        "above the bound": f"{100 * row['gap']:.1f} %",
+        "above the bound": f"{100 * row['gap']:.1f}{_PERCENT}",
         "partitions": f"{row['count_min']:,} to {row['count_max']:,}",
         "moved": row["moved"],
         "placed": row["placed"],
