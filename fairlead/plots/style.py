@@ -83,8 +83,7 @@ def svg_text(figure: Figure) -> str:
 
 def legend(figure: Figure, axes: Axes) -> None:
     """Put the legend below the axes, where it hides nothing."""
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3)
 
 
 def records(axis: Any) -> None:

@@ -6,6 +6,7 @@ Belongs here: which of it is shown, and how much. Does not: what is known (`fact
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -102,22 +103,23 @@ def _summary(facts: Facts) -> str:
         parts.append(f"moves {shown['moved']:,}{partitions} partitions to another consumer")
     if shown["placed"]:
         parts.append(f"gives {plural(shown['placed'], 'partition')} without an owner one")
-    before, after = shown["heaviest_before"], shown["heaviest_predicted"]
-    if before and after is not None:
-        change = improvement({"lag_max": before}, {"lag_max": after})
-        less = "less" if change >= 0 else "more"
-        parts.append(
-            f"takes the busiest consumer from {number(before)} to {number(after)} records, "
-            f"{percent(abs(change))} {less}"
-            if change
-            else f"leaves the busiest consumer at {number(after)} records"
-        )
-    elif after is not None:
-        parts.append(f"leaves the busiest consumer at {number(after)} records")
+    if shown["heaviest_predicted"] is not None:
+        parts.append(_effect(shown["heaviest_before"], shown["heaviest_predicted"]))
     if not parts:
         return "It changes nothing."
-    sentence = ", and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
-    return f"It {sentence}."
+    *first, last = parts
+    return f"It {', '.join(first)}{', and ' if first else ''}{last}."
+
+
+def _effect(before: Decimal | None, after: Decimal) -> str:
+    change = improvement({"lag_max": before or 0}, {"lag_max": after})
+    if not before or not change:
+        return f"leaves the busiest consumer at {number(after)} records"
+    direction = "less" if change > 0 else "more"
+    return (
+        f"takes the busiest consumer from {number(before)} to {number(after)} records, "
+        f"{percent(abs(change))} {direction}"
+    )
 
 
 def _policy(facts: Facts, policies: Sequence[Policy] | None) -> str | None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import psycopg
+import pyarrow as pa
 import pytest
 from sqlalchemy import Engine
 from typer.testing import CliRunner, Result
@@ -21,7 +22,7 @@ from fairlead.policy import Approval, Policy
 from fairlead.review import review_page
 from fairlead.store import PlanStore, create_store_engine
 from tests.docs.scenario import at, store_week
-from tests.fairlead.store.conftest import make_draft
+from tests.fairlead.store.conftest import make_draft, make_metrics
 
 pytestmark = pytest.mark.postgres
 
@@ -153,6 +154,35 @@ def test_names_of_any_kind_are_text(week: str, engine: Engine) -> None:
     (command,) = [code for code in codes(page) if code.startswith("fairlead plans approve")]
     assert run(week, *shlex.split(command)[1:], "--yes").exit_code == 0
     assert "say why" in review_page(engine, HOSTILE, now=NOON)
+
+
+def test_a_large_plan_is_cut_short_and_its_risks_are_told(engine: Engine) -> None:
+    """The page has the heaviest moves and how to get all; who loses everything; four eyes."""
+    every = np.arange(600, dtype=np.int32)
+    moves = {"topic": ["t0"] * 600, "partition": every, "weight": every.astype(float)}
+    members = {"new": MemberShare(("t0",), {"t0": every}), "old": MemberShare(("t0",), {})}
+    PlanStore(engine).record_decision(
+        make_draft(
+            group="wide",
+            members=members,
+            partition_counts={"t0": 600},
+            weights={"t0": every.astype(float)},
+            moves=pa.table(moves | {"previous_member": ["old"] * 600, "member": ["new"] * 600}),
+            predicted=make_metrics(moved=600, lag_max=179_700),
+            four_eyes=True,
+        )
+    )
+    source = review_page(engine, "wide", now=NOON, dagster_url="http://dagster:3000")
+    page = Page(source)
+    assert "600 partitions, the heaviest first; 500 are shown" in page.text
+    partitions = [row[0] for row in page.rows if row[0].startswith("t0-")]
+    assert (len(partitions), partitions[0]) == (500, "t0-599")
+    assert "fairlead plans show wide 1 --json" in codes(source)
+    assert "600 of 600 partitions (100.0 %) change their consumer" in page.text
+    assert "1 consumer would be left with nothing: old." in page.text
+    assert "a database user who neither proposed the plan nor is a planner" in page.text
+    assert "jobs/reject" in source
+    assert "jobs/approve" not in source
 
 
 def test_bytes_that_were_changed_are_announced(week: str, engine: Engine) -> None:
