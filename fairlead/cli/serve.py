@@ -29,4 +29,4 @@ def serve(
 
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level="INFO")
     with opened_engine() as engine:
-        run(build_app(engine, load_settings().web), host, port)
+        run(build_app(engine, load_settings()), host, port)

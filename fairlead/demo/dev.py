@@ -20,7 +20,7 @@ from fairlead.demo.cluster import Consumers, create_backlog, produce
 from fairlead.demo.scenario import DEMO_GROUPS, DemoGroup
 from fairlead.demo.surroundings import surroundings
 from fairlead.errors import ConfigurationError
-from fairlead.settings import PostgresSettings, WebSettings
+from fairlead.settings import Settings, WebSettings
 from fairlead.store.engine import create_store_engine
 from fairlead.web import build_app
 from fairlead.web.server import PORT, serving
@@ -68,17 +68,18 @@ def dev(state_dir: Path, console: Console) -> None:
         stack.callback(stopped.set)
         port = _free_port(DAGSTER_PORT)
         dagster_url = f"http://127.0.0.1:{port}"
-        pages = stack.enter_context(_pages(around.settings.postgres, dagster_url))
+        pages = stack.enter_context(_pages(around.settings, dagster_url))
         os.environ |= {"FAIRLEAD_WEB__URL": pages, "FAIRLEAD_WEB__DAGSTER_URL": dagster_url}
         console.print(f"\n[bold]Dagster[/]  {dagster_url}\n[bold]Plans[/]    {pages}")
         _dagster(workspace, around.dagster_home, port, console)
 
 
 @contextmanager
-def _pages(database: PostgresSettings, dagster_url: str) -> Iterator[str]:
+def _pages(settings: Settings, dagster_url: str) -> Iterator[str]:
     """Serve what `fairlead serve` does; yield where."""
-    engine = create_store_engine(database)
-    app = build_app(engine, WebSettings(dagster_url=dagster_url))
+    engine = create_store_engine(settings.postgres)
+    web = WebSettings(dagster_url=dagster_url)
+    app = build_app(engine, settings.model_copy(update={"web": web}))
     try:
         with serving(app, port=_free_port(PORT)) as address:
             yield address

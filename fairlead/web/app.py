@@ -5,6 +5,7 @@ are (`metrics`), nor sockets and signals (`server`).
 """
 
 import logging
+import re
 from typing import Final
 
 from prometheus_client.exposition import choose_encoder
@@ -19,7 +20,8 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from fairlead.errors import FairleadError, GroupError, PlanStateError
-from fairlead.settings import WebSettings
+from fairlead.review import review_page
+from fairlead.settings import Settings
 from fairlead.web.metrics import build_registry
 from fairlead.web.pages import groups_page
 
@@ -34,16 +36,18 @@ _HEADERS: Final = {
 _LAST_VERSION: Final = 2**31 - 1
 
 
-def build_app(engine: Engine, web: WebSettings) -> Starlette:
+def build_app(engine: Engine, settings: Settings) -> Starlette:
     """Return the application over Fairlead's database, as whoever may read it.
 
     Parameters
     ----------
     engine
         The database; `fairlead_reader` will do.
-    web
-        Where the Dagster UI is reached, for links to it.
+    settings
+        Where the Dagster UI is reached, for links to it, and the policies, for what they say of a
+        plan that waits.
     """
+    dagster_url = settings.web.dagster_url
     registry = build_registry(engine)
 
     # None of these is async: they wait for the database, on threads that Starlette keeps.
@@ -52,13 +56,23 @@ def build_app(engine: Engine, web: WebSettings) -> Starlette:
         return Response(encode(registry), headers={"Content-Type": content_type})
 
     def groups(request: Request) -> Response:
-        found = groups_page(
-            engine, request.query_params.get("find", ""), dagster_url=web.dagster_url
+        find = request.query_params.get("find", "")
+        return HTMLResponse(groups_page(engine, find, dagster_url=dagster_url), headers=_HEADERS)
+
+    def review(request: Request) -> Response:
+        group, version = _asked_plan(request)
+        page = review_page(
+            engine, group, version, dagster_url=dagster_url, policies=settings.policies
         )
-        return HTMLResponse(found, headers=_HEADERS)
+        return HTMLResponse(page, headers=_HEADERS)
 
     return Starlette(
-        routes=[Route("/", groups), Route("/metrics", metrics), Route("/health", _health)],
+        routes=[
+            Route("/", groups),
+            Route("/review", review),
+            Route("/metrics", metrics),
+            Route("/health", _health),
+        ],
         middleware=[Middleware(GZipMiddleware)],
         exception_handlers={
             HTTPException: _refused,
@@ -68,6 +82,18 @@ def build_app(engine: Engine, web: WebSettings) -> Starlette:
             SQLAlchemyError: _unavailable,
         },
     )
+
+
+def _asked_plan(request: Request) -> tuple[str, int | None]:
+    """Return group and version of the query; no version: the newest."""
+    group, version = (request.query_params.get(name) for name in ("group", "version"))
+    if not group or "\0" in group:  # Postgres has no text with a null character
+        raise HTTPException(400, "Ask for a group: /review?group=NAME&version=NUMBER")
+    if version is None:
+        return group, None
+    if not re.fullmatch("[0-9]{1,10}", version) or not 1 <= int(version) <= _LAST_VERSION:
+        raise HTTPException(400, "A version is a number from 1 on")
+    return group, int(version)
 
 
 def _health(_: Request) -> Response:

@@ -4,11 +4,10 @@ Belongs here: fixtures of the web application's tests.
 """
 
 from collections.abc import Iterator
-from urllib.parse import urlsplit
 
 import pytest
 
-from fairlead.settings import WebSettings
+from fairlead.settings import Settings, WebSettings
 from fairlead.store.engine import create_store_engine
 from fairlead.web import build_app
 from fairlead.web.server import serving
@@ -25,9 +24,9 @@ def week(database: str) -> str:
 @pytest.fixture
 def served(week: str) -> Iterator[str]:
     """Return the address where that history is served, as to a reader."""
-    as_reader = f"{urlsplit(week).geturl()}&options=-c%20role%3Dfairlead_reader"
+    as_reader = f"{week}&options=-c%20role%3Dfairlead_reader"
     engine = create_store_engine(as_reader)
-    web = WebSettings(dagster_url="http://dagster.example")
-    with serving(build_app(engine, web)) as address:
+    settings = Settings(web=WebSettings(dagster_url="http://dagster.example"))
+    with serving(build_app(engine, settings)) as address:
         yield address
     engine.dispose()

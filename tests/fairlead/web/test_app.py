@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from fairlead.errors import ConfigurationError
-from fairlead.settings import WebSettings
+from fairlead.settings import Settings
 from fairlead.store.engine import create_store_engine
 from fairlead.web import build_app
 from fairlead.web.server import serving
@@ -19,6 +19,16 @@ pytestmark = pytest.mark.postgres
 
 #: A group may have any name; this one would break out of every context it is written to.
 ODD = """</td><script>alert(1)</script>"'&?#%20 {{ 7 * 7 }}\\\né"""
+REFUSED = [
+    ("/review?group=nobody", 404, "group nobody: nothing is stored of it"),
+    ("/review?group=orders&version=9", 404, "group orders has no version 9"),
+    ("/review", 400, "Ask for a group"),
+    ("/review?group=%00", 400, "Ask for a group"),
+    ("/review?group=orders&version=two", 400, "A version is a number"),
+    ("/review?group=orders&version=0", 400, "A version is a number"),
+    ("/review?group=orders&version=99999999999", 400, "A version is a number"),
+    ("/nowhere", 404, "Not Found"),
+]
 
 
 def get(url: str) -> tuple[int, str, str]:
@@ -52,6 +62,22 @@ def test_names_may_hold_anything(week: str, served: str) -> None:
     )
 
 
+def test_review_of_a_plan_is_a_page(served: str) -> None:
+    """The list links to it; it links to the UI where the plan is approved."""
+    status, content_type, page = get(f"{served}/review?group=billing&version=1")
+    assert (status, content_type) == (200, "text/html; charset=utf-8")
+    assert "http://dagster.example/locations/fairlead/jobs/approve/" in page
+    assert get(f"{served}/review?group=billing")[2].startswith("<!doctype html>")
+
+
+def test_errors_are_plain_text_with_their_status(served: str) -> None:
+    """Whose doing it is, a program reads from the status; a person from one line."""
+    for path, status, said in REFUSED:
+        answered, content_type, text = get(f"{served}{path}")
+        assert (answered, content_type) == (status, "text/plain; charset=utf-8"), path
+        assert text.startswith(said)
+
+
 def test_groups_are_found_by_a_part_of_their_names(served: str) -> None:
     """Many groups are a long list; what is looked for is said when nothing has it."""
     assert "billing" not in get(f"{served}/?{urlencode({'find': 'rder'})}")[2]
@@ -66,7 +92,7 @@ def test_pages_run_nothing(served: str) -> None:
 
 def test_address_that_is_taken_is_said(served: str) -> None:
     """Somebody else listens there: the message names it."""
-    app = build_app(create_store_engine("postgresql://nobody@127.0.0.1:1/nothing"), WebSettings())
+    app = build_app(create_store_engine("postgresql://nobody@127.0.0.1:1/nothing"), Settings())
     port = urlsplit(served).port
     assert port is not None
     taken = pytest.raises(

@@ -10,7 +10,7 @@ from prometheus_client import Metric
 from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 
-from fairlead.settings import WebSettings
+from fairlead.settings import Settings
 from fairlead.store.engine import create_store_engine, transaction
 from fairlead.store.monitoring import DecisionCounts
 from fairlead.web import build_app
@@ -125,7 +125,7 @@ def test_groups_that_are_gone_are_not_measured(week: str, served: str) -> None:
 def test_database_that_is_away_is_a_metric() -> None:
     """The scrape succeeds and says so; nothing old is shown, and pages say it with 503."""
     engine = create_store_engine("postgresql://nobody@127.0.0.1:1/nothing", connect_timeout_s=2)
-    with serving(build_app(engine, WebSettings())) as address:
+    with serving(build_app(engine, Settings())) as address:
         found = samples(scrape(address)[1])
         with pytest.raises(HTTPError, match="503") as refused:
             urlopen(address, timeout=30)  # noqa: S310 - our own address
