@@ -23,6 +23,7 @@ import re
 import shlex
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import chdir
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -164,15 +165,16 @@ def answer(cursor: psycopg.Cursor) -> str:
 
 def output(command: str, given: str | None, url: str) -> str:
     """Return what a command prints; an error of ours as `main` would print it."""
-    result = CliRunner().invoke(
-        app,
-        shlex.split(command),
-        input=given,
-        env={
-            "FAIRLEAD_POSTGRES__URL": url,
-            "FAIRLEAD_CONFIG": str(Path(__file__).with_name("fairlead.toml")),
-        },
-    )
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):  # for what it writes
+        result = CliRunner().invoke(
+            app,
+            shlex.split(command),
+            input=given,
+            env={
+                "FAIRLEAD_POSTGRES__URL": url,
+                "FAIRLEAD_CONFIG": str(Path(__file__).with_name("fairlead.toml")),
+            },
+        )
     ours = isinstance(result.exception, FairleadError)
     error = f"fairlead: {result.exception}\n" if ours else ""
     shown = f"{result.output}{error}"
