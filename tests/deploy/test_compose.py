@@ -1,0 +1,208 @@
+"""deploy/: what can be said of containers where no engine runs them.
+
+Every file, service and setting that is named exists, every program takes the options it is given,
+images are pinned, nobody is root, and Dagster accepts its configuration.
+"""
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+import yaml
+from click.testing import CliRunner
+from dagster._cli import cli as dagster
+from dagster._core.remote_origin import GrpcServerCodeLocationOrigin
+from dagster._core.workspace.load import location_origins_from_yaml_paths
+from dagster._daemon.cli import cli as dagster_daemon
+from dagster_postgres.run_storage import PostgresRunStorage
+from dagster_webserver.cli import cli as dagster_webserver
+from sqlalchemy import make_url
+from typer.main import get_command
+
+from fairlead.cli import app as fairlead
+from fairlead.links import LOCATION
+from fairlead.settings import load_settings
+from orchestration.proxy import ProxyRunCoordinator
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy"
+COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
+OURS = {name: service for name, service in SERVICES.items() if "build" in service}
+#: Of the Compose specification, what is used here.
+TOP_LEVEL = {"name", "services", "volumes"}
+KEYS = {
+    *("build", "cap_drop", "command", "depends_on", "environment", "healthcheck", "image"),
+    *("ports", "read_only", "restart", "security_opt", "tmpfs", "user", "volumes"),
+}
+CONDITIONS = {"service_healthy", "service_completed_successfully", "service_started"}
+PROGRAMS: dict[str, Any] = {
+    "fairlead": get_command(fairlead),
+    "dagster": dagster,
+    "dagster-daemon": dagster_daemon,
+    "dagster-webserver": dagster_webserver,
+}
+#: (instruction, arguments) of the Dockerfile, in order, without comments.
+INSTRUCTIONS = re.findall(
+    r"^([A-Z]+) +(.+)$",
+    re.sub(r"\\\n *", "", re.sub("(?m)^#.*\n", "", (DEPLOY / "Dockerfile").read_text())),
+    re.MULTILINE,
+)
+PINNED = re.compile(r"[a-z0-9./-]+:[0-9]+\.[0-9]+[a-z0-9.-]*")
+VARIABLE = re.compile(r"\$\{([A-Z_]+)(?::-([^}]*)|:\?[^}]*)?\}")
+
+
+def interpolated(value: str) -> str:
+    """Return a value as Compose does, where every variable without a default is `secret`."""
+    return VARIABLE.sub(lambda found: found[2] or "secret", value)
+
+
+def test_compose_names_what_exists() -> None:
+    """Keys are the specification's, volumes are declared, mounted and built files are there."""
+    assert {key for key in COMPOSE if not key.startswith("x-")} == TOP_LEVEL
+    used = set()
+    for service in SERVICES.values():
+        assert set(service) <= KEYS
+        for mount in service.get("volumes", ()):
+            source = mount.split(":")[0]
+            if source.startswith("."):
+                assert (DEPLOY / source).is_file(), source
+                assert mount.endswith(":ro")
+            else:
+                used.add(source)
+    assert used == set(COMPOSE["volumes"])
+    for service in OURS.values():
+        context = (DEPLOY / service["build"]["context"]).resolve()
+        assert (context / service["build"]["dockerfile"]).is_file()
+
+
+def test_services_wait_for_what_they_need() -> None:
+    """Who waits for a service's health waits for one that has a check; a job must not restart."""
+    for name, service in SERVICES.items():
+        for needed, how in service.get("depends_on", {}).items():
+            assert how["condition"] in CONDITIONS
+            if how["condition"] == "service_healthy":
+                assert "test" in SERVICES[needed]["healthcheck"], (name, needed)
+            if how["condition"] == "service_completed_successfully":
+                assert SERVICES[needed]["restart"] == "no"
+
+
+def test_images_are_pinned_and_nobody_is_root() -> None:
+    """Each image has a version, each service a user, and ports are open to this machine alone."""
+    for service in SERVICES.values():
+        assert PINNED.fullmatch(service["image"])
+        assert service["user"] not in {"root", "0"}
+        assert all(port.startswith("127.0.0.1:") for port in service.get("ports", ()))
+    for service in OURS.values():
+        assert service["read_only"]
+        assert service["cap_drop"] == ["ALL"]
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_variables_are_settings(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every service of ours loads its settings, and names services that are there."""
+    variables = {name: interpolated(value) for name, value in OURS[name]["environment"].items()}
+    for variable, value in variables.items():
+        monkeypatch.setenv(variable, value)
+    monkeypatch.setenv("FAIRLEAD_CONFIG", str(DEPLOY / "fairlead.toml"))
+    settings = load_settings()
+    if "DAGSTER_POSTGRES_URL" in variables:
+        assert make_url(variables["DAGSTER_POSTGRES_URL"]).host in SERVICES
+    if "FAIRLEAD_POSTGRES__URL" in variables:
+        assert make_url(settings.postgres.url.get_secret_value()).host in SERVICES
+        assert settings.kafka.bootstrap_servers.split(":")[0] in SERVICES
+        assert settings.web.url
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_programs_take_the_options_they_are_given(name: str) -> None:
+    """The service's command and its health check are programs of ours, with options they have."""
+    accepts(OURS[name]["command"])
+    check = OURS[name]["healthcheck"]
+    if "test" in check:
+        assert check["test"][0] == "CMD"
+        accepts(check["test"][1:])
+
+
+def test_code_location_is_where_the_workspace_says() -> None:
+    """Host, port and name are those of the service; links to the launchpad need the name."""
+    (location,) = location_origins_from_yaml_paths([str(DEPLOY / "workspace.yaml")])
+    assert isinstance(location, GrpcServerCodeLocationOrigin)
+    command = SERVICES["code"]["command"]
+    assert location.host == "code"
+    assert str(location.port) == command[command.index("--port") + 1]
+    assert location.location_name == command[command.index("--location-name") + 1] == LOCATION
+
+
+@pytest.mark.postgres
+def test_dagster_accepts_its_configuration(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The instance runs on Postgres, with the coordinator that believes the proxy alone."""
+    shared = "/var/lib/dagster"
+    assert f"dagster:{shared}" in SERVICES["code"]["volumes"]
+    text = (DEPLOY / "dagster.yaml").read_text()
+    (tmp_path / "dagster.yaml").write_text(text.replace(shared, str(tmp_path)))
+    monkeypatch.setenv("DAGSTER_POSTGRES_URL", database)
+    with dg.DagsterInstance.from_config(str(tmp_path)) as instance:
+        assert isinstance(instance.run_storage, PostgresRunStorage)
+        assert isinstance(instance.run_coordinator, ProxyRunCoordinator)
+        assert instance.run_monitoring_settings["free_slots_after_run_end_seconds"] == 300
+        assert not instance.telemetry_enabled
+        assert not instance.nux_enabled
+
+
+def test_image_is_built_of_what_is_sent_to_the_builder() -> None:
+    """Every file that is copied exists and is not ignored; tools are those of the Makefile."""
+    (context,) = {service["build"]["context"] for service in OURS.values()}
+    assert (DEPLOY / context).resolve() == ROOT
+    sent = re.findall("^!(.+)$", (ROOT / ".dockerignore").read_text(), re.MULTILINE)
+    stages = []
+    for instruction, arguments in INSTRUCTIONS:
+        words = shlex.split(arguments)
+        if instruction == "FROM":
+            assert PINNED.fullmatch(words[0])
+            stages.append(words[-1])
+        if instruction == "COPY" and not words[0].startswith("--"):
+            for source in words[:-1]:
+                assert source in sent
+                assert (ROOT / source).exists()
+        if instruction == "COPY" and words[0].startswith("--from="):
+            assert words[0].removeprefix("--from=") in stages
+    assert {instruction for instruction, _ in INSTRUCTIONS} <= {
+        *("FROM", "RUN", "WORKDIR", "ENV", "COPY", "USER", "EXPOSE"),
+        *("HEALTHCHECK", "ENTRYPOINT", "CMD"),
+    }
+    (version,) = re.findall(r"UV_VERSION := (\S+)", (ROOT / "Makefile").read_text())
+    assert f"uv=={version}" in (DEPLOY / "Dockerfile").read_text()
+
+
+def test_image_serves_as_nobody_in_particular() -> None:
+    """Without a command it serves metrics and pages, as a user that is not root."""
+    last = dict(INSTRUCTIONS)
+    assert last["USER"] == SERVICES["serve"]["user"]
+    accepts(json.loads(last["CMD"]))
+    accepts(json.loads(last["HEALTHCHECK"].partition("CMD ")[2]))
+
+
+def accepts(words: list[str]) -> None:
+    """Let the program read its arguments, and then tell its help instead of starting."""
+    program, *arguments = words
+    if program == "python":
+        option, code = arguments
+        assert option == "-c"
+        compile(code, "<health check>", "exec")
+        return
+    result = CliRunner().invoke(PROGRAMS[program], [*arguments, "--help"])
+    assert result.exit_code == 0, result.output
+
+
+def test_variables_are_explained() -> None:
+    """The example names every variable, and no other."""
+    named = {found[1] for found in VARIABLE.finditer((DEPLOY / "compose.yaml").read_text())}
+    example = (DEPLOY / ".env.example").read_text()
+    assert set(re.findall(r"^([A-Z_]+)=", example, re.MULTILINE)) == named
