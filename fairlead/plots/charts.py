@@ -189,7 +189,7 @@ def _mark(axes: Axes, placed: Sequence[tuple[str, float, float]], chosen: str | 
             linestyle="none",
             marker=_MARKERS[place % len(_MARKERS)],
             # Smaller ones on top: several assignors may share a point.
-            markersize=14 if is_chosen else max(10 - place, 5),
+            markersize=14 if is_chosen else max(10 - place, 6),
             fillstyle="none" if is_chosen else "full",
             markeredgewidth=2.5 if is_chosen else 1,
             zorder=2.5 + place / 100,

@@ -83,7 +83,9 @@ def svg_text(figure: Figure) -> str:
 
 def legend(figure: Figure, axes: Axes) -> None:
     """Put the legend below the axes, where it hides nothing."""
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    figure.legend(
+        *axes.get_legend_handles_labels(), loc="outside lower center", ncols=3, markerscale=0.7
+    )
 
 
 def records(axis: Any) -> None:
