@@ -1,0 +1,32 @@
+"""The reasons that the runbook explains are those that the code gives."""
+
+import re
+from typing import Final
+
+import pytest
+
+from tests.docs.blocks import DOCS, ROOT
+
+#: What stands in the code for something that a message names.
+_NAMED: Final = re.compile(r"\.\.\.|\d[\d.]*(?: %)?")
+_ADJACENT: Final = re.compile(r'"\s*\n\s*f?"')
+
+
+def quoted_reasons() -> list[str]:
+    """Return the first cells of the runbook's tables of reasons."""
+    page = (DOCS / "operations.md").read_text()
+    tables = re.findall(r"^\| reason \|.*\n\| ---.*\n((?:\|.*\n)+)", page, re.MULTILINE)
+    rows = [row for table in tables for row in table.splitlines()]
+    return [reason for row in rows for reason in re.findall(r"`([^`]+)`", row.split("|")[1])]
+
+
+@pytest.mark.parametrize("reason", quoted_reasons())
+def test_reason_is_one_that_the_code_gives(reason: str) -> None:
+    """Whoever changes a message finds the line of the runbook that explains it."""
+    sources = "\n".join(
+        _ADJACENT.sub("", path.read_text())
+        for folder in ("assignors", "fairlead")
+        for path in (ROOT / folder).rglob("*.py")
+    )
+    parts = [part.strip("(); ") for part in _NAMED.split(reason)]
+    assert [part for part in parts if part not in sources] == []
