@@ -144,6 +144,10 @@ def _mkdir(arguments: Sequence[str]) -> None:
     assert len(arguments) > 1
 
 
+def _source(arguments: Sequence[str]) -> None:
+    assert list(arguments) == [".venv/bin/activate"]
+
+
 def _cd(arguments: Sequence[str]) -> None:
     assert len(arguments) == 1
 
@@ -154,6 +158,7 @@ def _project() -> Mapping[str, Any]:
 
 
 _CHECKS: Final[Mapping[str, Callable[[Sequence[str]], None]]] = {
+    ".": _source,
     "cd": _cd,
     "dagster": _dagster,
     "export": _export,
