@@ -67,7 +67,7 @@ def assignment_plan(
         waiting, members = plans.waiting(ordered), pa.concat_tables(read)
 
         def describe(groups: Sequence[str], draw: bool) -> dict[str, Any]:  # noqa: FBT001 - `Describe`
-            detail = _detail(engine, outcomes, waiting, members, groups)
+            detail = _detail(context, engine, outcomes, waiting, members=members, groups=groups)
             return describe_plans(outcomes, groups, detail, current.web, draw)
 
         return materialized(context, ordered, policies, describe)
@@ -144,9 +144,11 @@ def _renew(
 
 
 def _detail(
+    context: dg.AssetExecutionContext,
     engine: Engine,
     outcomes: Sequence[Outcome],
     waiting: Mapping[str, StoredPlan],
+    *,
     members: pa.Table,
     groups: Sequence[str],
 ) -> Detail | None:
@@ -159,9 +161,15 @@ def _detail(
         return None
     plan = next((plan for plan in found if plan.state == "proposed"), found[0])
     group, outcome = plan.group, by_group[plan.group]
+    try:
+        document = plan.verify()
+    except OF_ONE_GROUP as error:  # a check says so too; the next plan takes its place
+        context.log.warning("Group %s: %s", group, error)
+        return None
     predicted = PlanStore(engine).predicted([plan])
     return Detail(
         plan=plan,
+        document=document,
         history=read_plan(engine, group, plan.version),
         predicted=predicted[group, plan.version],
         before=ownership(members.filter(pc.equal(members["group"], group))).get(group, {}),

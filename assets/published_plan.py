@@ -40,14 +40,16 @@ def published_plan(
                 signing_key=key.get_secret_value().encode() if key else None,
             )
         )
-        in_force = of_cohorts(context.partition_keys, settings, plans.in_state("published"))
+        current = of_cohorts(
+            context.partition_keys, settings, plans.in_state("proposed", "published")
+        )
     refused = [one for one in results if one.position is None]
     for one in refused[:ROWS]:
         context.log.warning("Group %s: %s", one.group, one.reason)
     groups = [one.group for one in sorted(results, key=lambda one: one.position is not None)]
     return materialized(
         context,
-        dict.fromkeys([*groups, *(plan.group for plan in in_force)]),
+        dict.fromkeys([*groups, *(plan.group for plan in current)]),
         settings.get().policies,
-        lambda shown, _: describe(results, in_force, shown),
+        lambda shown, _: describe(results, current, shown),
     )

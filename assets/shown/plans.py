@@ -13,6 +13,7 @@ from fairlead.links import review_url
 from fairlead.plans.as_problem import Ownership, planned
 from fairlead.plans.choice import improvement
 from fairlead.plans.consumers import changes
+from fairlead.plans.document import PlanDocument
 from fairlead.plans.proposal import Outcome
 from fairlead.plots import consumers
 from fairlead.settings import WebSettings
@@ -33,6 +34,8 @@ class Detail:
     ----------
     plan
         As it is stored.
+    document
+        The same, read and verified.
     history
         Its row of `plan_history`, with its `moves`, a row each.
     predicted
@@ -44,6 +47,7 @@ class Detail:
     """
 
     plan: StoredPlan
+    document: PlanDocument
     history: Mapping[str, Any]
     predicted: Metrics
     before: Ownership
@@ -124,8 +128,7 @@ def _by_group(outcomes: Sequence[Outcome]) -> dg.TableMetadataValue:
 def _plan(detail: Detail, web: WebSettings, *, draw: bool) -> dict[str, Any]:
     """Show what a plan does, how to decide on it, and what it is in figures."""
     plan, predicted = detail.plan, detail.predicted
-    document = plan.verify()
-    rows = changes(document, detail.before, planned(document))
+    rows = changes(detail.document, detail.before, planned(detail.document))
     since = f"since {plan.created_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     shown: dict[str, Any] = {
         "effect": _effect(detail.history, predicted),

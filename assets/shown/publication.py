@@ -12,7 +12,7 @@ from fairlead.store.records import StoredPlan
 
 
 def describe(
-    results: Sequence[Published], in_force: Sequence[StoredPlan], groups: Sequence[str]
+    results: Sequence[Published], current: Sequence[StoredPlan], groups: Sequence[str]
 ) -> dict[str, Any]:
     """Show what became of the approved plans of some groups.
 
@@ -20,16 +20,18 @@ def describe(
     ----------
     results
         Of this run.
-    in_force
-        The plans that are published now, by this run or before it.
+    current
+        The plans that are published now, by this run or before it, and those that are proposed.
     groups
         Those to show, the ones whose plan was refused first.
     """
     place = {group: number for number, group in enumerate(groups)}
     mine = sorted((one for one in results if one.group in place), key=lambda one: place[one.group])
-    followed = sorted(
-        (plan for plan in in_force if plan.group in place), key=lambda plan: place[plan.group]
+    ordered = sorted(
+        (plan for plan in current if plan.group in place), key=lambda plan: place[plan.group]
     )
+    followed = [plan for plan in ordered if plan.state == "published"]
+    proposed = [plan for plan in ordered if plan.state == "proposed"]
     shown: dict[str, Any] = {}
     if not followed:
         shown["in force"] = "no plan: the consumers use their fallback"
@@ -37,6 +39,11 @@ def describe(
         shown |= _one(followed[0])
     else:
         shown["in force"] = _in_force(followed)
+    if len(groups) == 1 and proposed:
+        (plan,) = proposed
+        shown["waits"] = (
+            f"version {plan.version}, for a person: assignment_plan shows how to decide"
+        )
     if mine:
         shown["this run"] = table(
             [
@@ -59,7 +66,8 @@ def describe(
         "published": sum(one.position is not None for one in mine),
         "refused": sum(one.position is None for one in mine),
         "plans in force": len(followed),
-        **others(max(len(mine), len(followed))),
+        "plans that wait for a person": len(proposed),
+        **others(max(len(mine), len(followed), len(proposed))),
     }
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from dagster_shared.serdes import serialize_value
 
-from assets.shown import adoption, candidates, cohorts, lag, plans, publication
+from assets.shown import adoption, candidates, lag, plans, publication
 from assignors.metrics import Metrics
 from fairlead.plans.adoption import Adoption, Observed
 from fairlead.plans.approval import ApprovalDecision
@@ -23,7 +23,6 @@ from fairlead.settings import WebSettings
 from fairlead.spark.planning import CANDIDATES
 from fairlead.store.records import PlanDraft, StoredDecision, StoredPlan
 from fairlead.store.trend import SNAPSHOTS, LagTrend
-from orchestration.runs import range_tags
 from tests.fairlead.store.conftest import SNAPSHOT_AT, make_draft, make_metrics
 
 #: Dagster stores it with every partition of every run.
@@ -149,7 +148,7 @@ def test_plan_of_a_large_group(large: tuple[PlanDraft, StoredPlan], groups: list
     }
     before = {name: {TOPIC: range(10)} for name in MEMBERS}
     history = {"heaviest_before": 10**9, "moves": [move] * PARTITIONS}
-    detail = plans.Detail(plan, history, make_metrics(), before, approval.reason)
+    detail = plans.Detail(plan, plan.verify(), history, make_metrics(), before, approval.reason)
     shown = plans.describe(outcomes, plans.worst_first(outcomes), detail, WebSettings(), draw=True)
     assert shown["plans"] == len(groups)
     assert size_of(shown) < MOST_BYTES
@@ -158,7 +157,7 @@ def test_plan_of_a_large_group(large: tuple[PlanDraft, StoredPlan], groups: list
 def test_publication_and_adoption_of_a_fleet(large: tuple[PlanDraft, StoredPlan]) -> None:
     """Refusals and the least adherent come first."""
     _, plan = large
-    in_force = [replace(plan, group=group) for group in GROUPS]
+    in_force = [replace(plan, group=group, state="published") for group in GROUPS]
     results = [Published(group, 1, None, REASON) for group in GROUPS]
     shown = publication.describe(results, in_force, GROUPS)
     assert shown["refused"] == len(GROUPS)
@@ -173,33 +172,6 @@ def test_publication_and_adoption_of_a_fleet(large: tuple[PlanDraft, StoredPlan]
     shown = adoption.describe(seen, predicted, adoption.least_adherent_first(seen))
     assert shown["shown in detail"] == GROUPS[0]
     assert size_of(shown) < MOST_BYTES
-
-
-def test_of_very_many_cohorts_those_that_need_attention_show_their_own() -> None:
-    """What is added to one partition costs a look at all: it is bounded, and so are the plots."""
-    keys = [f"cohort-{n}" for n in range(120)]
-    described: list[tuple[str, bool]] = []
-
-    def describe(groups: Any, draw: bool) -> dict[str, Any]:  # noqa: FBT001 - `Describe`
-        described.append((*groups, draw))
-        return {"groups": len(groups)}
-
-    @dg.asset(partitions_def=dg.StaticPartitionsDefinition(keys), backfill_policy=SINGLE_RUN)
-    def step(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
-        return cohorts.materialized(context, reversed(keys), [], describe)
-
-    with dg.DagsterInstance.ephemeral() as instance:
-        result = dg.materialize([step], instance=instance, tags=range_tags(keys[0], keys[-1]))
-    events = {
-        one.partition: dict(one.metadata) for one in result.asset_materializations_for_node("step")
-    }
-    assert [group for group, _ in described] == keys[: -cohorts.DETAILED - 1 : -1]
-    assert sum(draw for _, draw in described) == cohorts.DRAWN
-    assert [key for key in keys if "groups" in events[key]] == keys[-cohorts.DETAILED :]
-    assert all("one of 120 cohorts" in str(one["planned together"]) for one in events.values())
-
-
-SINGLE_RUN = dg.BackfillPolicy.single_run()
 
 
 def size_of(metadata: dict[str, Any]) -> int:

@@ -1,0 +1,36 @@
+"""Which partition of a run shows what."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import dagster as dg
+
+from assets.shown import cohorts
+from orchestration.runs import range_tags
+
+SINGLE_RUN = dg.BackfillPolicy.single_run()
+
+
+def test_of_very_many_cohorts_those_that_need_attention_show_their_own() -> None:
+    """What is added to one partition costs a look at all: it is bounded, and so are the plots."""
+    keys = [f"cohort-{n}" for n in range(120)]
+    described: list[tuple[str, bool]] = []
+
+    def describe(groups: Sequence[str], draw: bool) -> dict[str, Any]:  # noqa: FBT001 - `Describe`
+        (group,) = groups
+        described.append((group, draw))
+        return {"groups": len(groups)}
+
+    @dg.asset(partitions_def=dg.StaticPartitionsDefinition(keys), backfill_policy=SINGLE_RUN)
+    def step(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
+        return cohorts.materialized(context, reversed(keys), [], describe)
+
+    with dg.DagsterInstance.ephemeral() as instance:
+        result = dg.materialize([step], instance=instance, tags=range_tags(keys[0], keys[-1]))
+    events = {
+        one.partition: dict(one.metadata) for one in result.asset_materializations_for_node("step")
+    }
+    assert [group for group, _ in described] == keys[: -cohorts.DETAILED - 1 : -1]
+    assert sum(draw for _, draw in described) == cohorts.DRAWN
+    assert [key for key in keys if "groups" in events[key]] == keys[-cohorts.DETAILED :]
+    assert all("one of 120 cohorts" in str(one["planned together"]) for one in events.values())
