@@ -103,6 +103,30 @@ def test_panels_say_what_they_show() -> None:
         assert {target["datasource"]["uid"] for target in panel["targets"]} == {"${datasource}"}
 
 
+def test_page_lists_every_metric_and_alert(exposed: list[Metric]) -> None:
+    """docs/monitoring.md says of each what the code says."""
+    page = (DEPLOY.parent / "docs/monitoring.md").read_text()
+    metrics = [
+        (metric.name + {"counter": "_total", "info": "_info"}.get(metric.type, ""), metric)
+        for metric in exposed
+        if metric.name.startswith("fairlead")
+    ]
+    rows = [
+        f"| `{name}` | {', '.join(sorted(labels_of(metric)))} | {metric.documentation} |"
+        for name, metric in metrics
+    ]
+    rows += [
+        f"| `{rule['alert']}` | {rule['labels']['severity']} | `{' '.join(rule['expr'].split())}` |"
+        for rule in RULES
+    ]
+    assert [row for row in rows if row not in page] == []
+    assert page.count("\n| `") == len(rows)
+
+
+def labels_of(metric: Metric) -> set[str]:
+    return {label for sample in metric.samples for label in sample.labels}
+
+
 def selectors(expression: str) -> list[Any]:
     """Return the vector selectors of an expression."""
     found: list[Any] = []
