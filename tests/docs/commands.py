@@ -9,10 +9,8 @@ import os
 import re
 import shlex
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from itertools import takewhile
-from pathlib import Path
 from typing import Any, Final
 from unittest.mock import patch
 
@@ -26,51 +24,15 @@ from fairlead.sandbox.tools import run_kafka_tool
 from fairlead.settings import load_settings
 from tests.docs.blocks import ROOT
 
-_ASSIGNMENT: Final = re.compile(r"[A-Z][A-Z0-9_]*=")
-#: What ends a command within a line: what follows is another one, or a file.
-_PIPE, _REDIRECTIONS = "|", frozenset({"<", ">", ">>", "2>&1"})
-
 
 def check_script(script: str) -> None:
     """Check every command of a shell script; AssertionError says what is wrong with one."""
     for line in script.replace("\\\n", " ").splitlines():
-        for words in _commands(shlex.split(line, comments=True)):
-            check_command(words)
-
-
-def check_command(words: Sequence[str]) -> None:
-    """Check one command, which may begin with variables."""
-    settings = list(takewhile(_ASSIGNMENT.match, words))
-    words = words[len(settings) :]
-    _check_variables(settings)
-    if not words:
-        return
-    program = Path(words[0]).name if words[0].startswith(".venv/bin/") else words[0]
-    assert program in _CHECKS, f"no check knows {program!r}: {shlex.join(words)}"
-    _CHECKS[program](words[1:])
-
-
-def _commands(words: Sequence[str]) -> Iterator[list[str]]:
-    """Yield the commands of a line, without what is redirected."""
-    command: list[str] = []
-    skipping = False
-    for word in words:
-        if word == _PIPE:
-            yield command
-            command, skipping = [], False
-        elif word in _REDIRECTIONS:
-            skipping = True
-        elif not skipping:
-            command.append(word)
-    if command:
-        yield command
-
-
-def _check_variables(settings: Sequence[str]) -> None:
-    """Check that Fairlead has the settings which variables set."""
-    given = dict(setting.split("=", 1) for setting in settings)
-    with patch.dict(os.environ, {n: v for n, v in given.items() if n.startswith("FAIRLEAD_")}):
-        load_settings()
+        program, *arguments = shlex.split(line, comments=True) or [""]
+        if not program:  # nothing but a comment
+            continue
+        assert program in _CHECKS, f"no check knows {program!r}: {line}"
+        _CHECKS[program](arguments)
 
 
 def _fairlead(arguments: Sequence[str]) -> None:
@@ -136,7 +98,10 @@ def _kafka_topics(arguments: Sequence[str]) -> None:
 
 
 def _export(arguments: Sequence[str]) -> None:
-    _check_variables(arguments)
+    """Check that Fairlead has the settings which variables set."""
+    given = dict(setting.split("=", 1) for setting in arguments)
+    with patch.dict(os.environ, {n: v for n, v in given.items() if n.startswith("FAIRLEAD_")}):
+        load_settings()
 
 
 def _mkdir(arguments: Sequence[str]) -> None:
@@ -148,10 +113,6 @@ def _source(arguments: Sequence[str]) -> None:
     assert list(arguments) == [".venv/bin/activate"]
 
 
-def _cd(arguments: Sequence[str]) -> None:
-    assert len(arguments) == 1
-
-
 @cache
 def _project() -> Mapping[str, Any]:
     return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]  # type: ignore[no-any-return]
@@ -159,7 +120,6 @@ def _project() -> Mapping[str, Any]:
 
 _CHECKS: Final[Mapping[str, Callable[[Sequence[str]], None]]] = {
     ".": _source,
-    "cd": _cd,
     "dagster": _dagster,
     "export": _export,
     "fairlead": _fairlead,

@@ -12,6 +12,10 @@ from markdown.extensions.toc import slugify
 from tests.docs.blocks import ROOT, blocks, name_of, pages, replaced
 
 _LINK: Final = re.compile(r"\]\(([^()\s]+)\)")
+_PATH: Final = re.compile(
+    r"`((?:assets|assignors|benchmarks|deploy|docs|examples|fairlead|migrations|orchestration|tests)"
+    r"/[\w./*-]*\w\.\w+)`"
+)
 _HEADING: Final = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
@@ -61,6 +65,25 @@ def test_links_in_the_repository_lead_somewhere() -> None:
             elif to.fragment and to.fragment not in _anchors(target):
                 broken.append(f"{name_of(page)}: {link}: no such heading")
     assert broken == []
+
+
+def test_files_that_pages_name_exist() -> None:
+    """Code that looks like a path in the repository is one."""
+    missing = [
+        f"{name_of(page)}: {path}"
+        for page in pages()
+        for path in _PATH.findall(page.read_text())
+        if not any(ROOT.glob(path))
+    ]
+    assert missing == []
+
+
+def test_runbook_answers_every_alert() -> None:
+    """Whoever is called finds what to look at."""
+    alerts = re.findall(r"alert: (\w+)", (ROOT / "deploy/prometheus/alerts.yml").read_text())
+    runbook = (ROOT / "docs/operations.md").read_text()
+    assert alerts
+    assert [alert for alert in alerts if f"`{alert}`" not in runbook] == []
 
 
 def _anchors(page: Path) -> set[str]:
