@@ -142,13 +142,17 @@ def test_code_location_is_where_the_workspace_says() -> None:
 def test_dagster_accepts_its_configuration(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The instance runs on Postgres, with the coordinator that believes the proxy alone."""
+    """The webserver's instance works, on Postgres by the driver that Compose's URL names."""
     shared = "/var/lib/dagster"
     assert f"dagster:{shared}" in SERVICES["code"]["volumes"]
     text = (DEPLOY / "dagster.yaml").read_text()
     (tmp_path / "dagster.yaml").write_text(text.replace(shared, str(tmp_path)))
-    monkeypatch.setenv("DAGSTER_POSTGRES_URL", database)
+    driver = make_url(SERVICES["webserver"]["environment"]["DAGSTER_POSTGRES_URL"]).drivername
+    url = make_url(database).set(drivername=driver).render_as_string(hide_password=False)
+    monkeypatch.setenv("DAGSTER_POSTGRES_URL", url)
     with dg.DagsterInstance.from_config(str(tmp_path)) as instance:
+        instance.optimize_for_webserver(15_000, 3_600, 20)  # milliseconds, seconds: its defaults
+        assert instance.get_runs_count() == 0
         assert isinstance(instance.run_storage, PostgresRunStorage)
         assert isinstance(instance.run_coordinator, ProxyRunCoordinator)
         assert instance.run_monitoring_settings["free_slots_after_run_end_seconds"] == 300
