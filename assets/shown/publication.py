@@ -45,7 +45,7 @@ def describe(
             f"version {plan.version}, for a person: assignment_plan shows how to decide"
         )
     if mine:
-        shown["this run"] = table(
+        shown["plans"] = table(
             [
                 {
                     "group": one.group,
