@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -12,14 +13,14 @@ FAIRLEAD = Path(sys.executable).with_name("fairlead")
 
 def test_serves_until_a_signal_ends_it(tmp_path: Path) -> None:
     """It says where it is reached, without a database too; Ctrl-C is no error, nor is SIGTERM."""
-    endings = ((signal.SIGINT, 0), (signal.SIGTERM, 128 + signal.SIGTERM))
-    processes = [start(tmp_path) for _ in endings]
-    for process, (number, code) in zip(processes, endings, strict=True):
-        with process:
+    with ExitStack() as stack:
+        for number, code in ((signal.SIGINT, 0), (signal.SIGTERM, 128 + signal.SIGTERM)):
+            process = stack.enter_context(start(tmp_path))
+            stack.callback(process.kill)  # for a test that fails
             assert process.stderr is not None
-            first = process.stderr.readline()
-            address = first.rpartition(" ")[2].strip()
-            assert address.startswith("http://127.0.0.1:"), first
+            said = next(line for line in process.stderr if "serving at" in line)
+            address = said.rpartition(" ")[2].strip()
+            assert address.startswith("http://127.0.0.1:")
             with urlopen(f"{address}/health", timeout=30) as answer:  # noqa: S310 - our own address
                 assert answer.read() == b"ok\n"
             process.send_signal(number)
