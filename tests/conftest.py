@@ -12,6 +12,7 @@ import sys
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -154,6 +155,13 @@ def kafka_topic(services: Services) -> Iterator[KafkaTopic]:
 @pytest.fixture
 def database(services: Services) -> Iterator[str]:
     """Return the URL of an empty Postgres database, which is dropped when the test ends."""
+    with empty_database(services) as url:
+        yield url
+
+
+@contextmanager
+def empty_database(services: Services) -> Iterator[str]:
+    """Make an empty Postgres database, drop it on leaving; yields its URL."""
     name = f"test_{uuid.uuid4().hex[:12]}"
     identifier = sql.Identifier(name)
     with psycopg.connect(services.postgres_url, autocommit=True) as connection:

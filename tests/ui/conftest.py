@@ -1,0 +1,218 @@
+"""Fixtures of the UI's tests: one `dagster dev` on the run's services, and one browser."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+import pytest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
+
+from assets.partitions import COHORT
+from fairlead.sandbox import Services
+from fairlead.store.migrate import upgrade
+from tests.conftest import empty_database
+from tests.fairlead.followers.helpers import Fleet, eventually
+from tests.pipeline import SKEWED
+from tests.ui.browser import browser_path
+from tests.ui.running import SCREENSHOTS, dagster_dev, fairlead_serve, free_port
+
+#: For what a click brings about, beside another suite on two cores.
+PATIENCE_MS = 60_000
+WIDTH, HEIGHT = 1400, 1000
+UNFINISHED = ["QUEUED", "NOT_STARTED", "STARTING", "STARTED", "CANCELING"]
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """A cluster with one group of two followers, and everything that plans for it.
+
+    Parameters
+    ----------
+    url, review_url
+        Of `dagster dev` and of `fairlead serve`.
+    group, topic
+        The group, which waits for a person to approve its plans, and the topic it reads.
+    fleet
+        Its consumers.
+    doomed
+        A group without members, for a test to delete.
+    services
+        Where Kafka is.
+    postgres_url, dagster_postgres_url
+        Fairlead's database, and Dagster's.
+    """
+
+    url: str
+    review_url: str
+    group: str
+    topic: str
+    fleet: Fleet
+    doomed: str
+    services: Services
+    postgres_url: str
+    dagster_postgres_url: str
+
+    def states(self, group: str) -> list[str]:
+        """Return the states of a group's versions, the oldest first."""
+        statement = "SELECT state FROM fairlead.plan WHERE group_id = %s ORDER BY version"
+        return self._column(self.postgres_url, statement, group)
+
+    def outcomes(self, group: str) -> list[str]:
+        """Return what every look at a group came to, the oldest first."""
+        statement = "SELECT outcome FROM fairlead.decision WHERE group_id = %s ORDER BY decided_at"
+        return self._column(self.postgres_url, statement, group)
+
+    def cohorts(self) -> list[str]:
+        """Return the partitions that Dagster knows."""
+        statement = "SELECT partition FROM dynamic_partitions WHERE partitions_def_name = %s"
+        return self._column(self.dagster_postgres_url, statement, COHORT)
+
+    def runs_under_way(self) -> bool:
+        """Whether a run has not ended."""
+        statement = "SELECT status FROM runs WHERE status = ANY(%s)"
+        return bool(self._column(self.dagster_postgres_url, statement, UNFINISHED))
+
+    def join(self, group: str, stack: ExitStack) -> None:
+        """Start a group of two followers of the topic."""
+        fleet = Fleet(self.services, group, self.fleet.plan_topic, [self.topic])
+        stack.callback(fleet.close)
+        for name in ("one", "two"):
+            fleet.join(name, enable_auto_commit=False)
+
+    @staticmethod
+    def _column(url: str, statement: str, value: object) -> list[str]:
+        with psycopg.connect(url) as connection:
+            return [row[0] for row in connection.execute(statement.encode(), (value,))]
+
+
+@pytest.fixture(scope="module")
+def around(services: Services, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surroundings]:
+    """Return running surroundings."""
+    folder = tmp_path_factory.mktemp("ui")
+    home = tmp_path_factory.mktemp("dagster")
+    prefix = f"ui-{os.getpid()}"
+    group, topic, plan_topic = f"{prefix}-orders", f"{prefix}-records", f"{prefix}-plans"
+    doomed = f"{prefix}-doomed"
+    with ExitStack() as stack:
+        create_topic(services, topic, partitions=len(SKEWED))
+        create_topic(services, plan_topic, cleanup_policy="compact")
+        produce(services, topic, SKEWED)
+        fleet = Fleet(services, group, plan_topic, [topic])
+        stack.callback(fleet.close)
+        for name in ("orders-1", "orders-2"):
+            fleet.join(name, enable_auto_commit=False)
+        leave_behind(services, doomed, topic)
+        database = stack.enter_context(empty_database(services))
+        dagster_database = stack.enter_context(empty_database(services))
+        upgrade(database)
+        web, dagster = free_port(), free_port()
+        config = folder / "fairlead.toml"
+        config.write_text(f"""
+state_dir = "{folder}"
+kafka.bootstrap_servers = "{services.bootstrap_servers}"
+kafka.plan_topic = "{plan_topic}"
+postgres.url = "{database}"
+discovery.include = ["{prefix}-*"]
+spark.master = "local[2]"
+spark.properties = {{"spark.sql.shuffle.partitions" = "2"}}
+web.url = "http://127.0.0.1:{web}"
+web.dagster_url = "http://127.0.0.1:{dagster}"
+""")
+        environment = {
+            "FAIRLEAD_CONFIG": str(config),
+            # Dagster asks for psycopg2 itself; the plain name is psycopg 3 to SQLAlchemy.
+            "DAGSTER_POSTGRES_URL": dagster_database.replace("://", "+psycopg2://", 1),
+            "PYSPARK_PYTHON": sys.executable,
+        }
+        url = stack.enter_context(dagster_dev(home, dagster, environment))
+        review_url = stack.enter_context(fairlead_serve(folder / "serve.log", web, environment))
+        yield Surroundings(
+            url, review_url, group, topic, fleet, doomed, services, database, dagster_database
+        )
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Return a browser without a window."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=browser_path(),
+            args=[
+                "--no-sandbox",
+                "--disable-gpu",
+                "--disable-quic",
+                "--disable-background-networking",
+                "--disable-component-update",
+                "--disable-sync",
+                "--no-first-run",
+            ],
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """Return a page; a test whose pages report an error on the console fails."""
+    errors: list[str] = []
+
+    def note(message: ConsoleMessage) -> None:
+        if message.type == "error":
+            errors.append(f"{message.location.get('url')}: {message.text}")
+
+    context = browser.new_context(viewport={"width": WIDTH, "height": HEIGHT})
+    context.set_default_timeout(PATIENCE_MS)
+    context.on("console", note)
+    context.on("weberror", lambda error: errors.append(str(error.error)))
+    expect.set_options(timeout=PATIENCE_MS)
+    page = context.new_page()
+    yield page
+    context.close()
+    assert errors == []
+
+
+def keep(page: Page, name: str) -> Path:
+    """Take a screenshot of a page, kept for people."""
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    path = SCREENSHOTS / f"{name}.png"
+    page.screenshot(path=path)
+    return path
+
+
+def create_topic(
+    services: Services, name: str, *, partitions: int = 1, cleanup_policy: str = "delete"
+) -> None:
+    """Create a topic and wait until it is there."""
+    admin = AdminClient({"bootstrap.servers": services.bootstrap_servers})
+    topic = NewTopic(name, partitions, 1, config={"cleanup.policy": cleanup_policy})
+    admin.create_topics([topic])[name].result(timeout=30)
+
+
+def produce(services: Services, topic: str, counts: tuple[int, ...]) -> None:
+    """Append so many records to each partition of a topic."""
+    producer = Producer({"bootstrap.servers": services.bootstrap_servers})
+    for partition, count in enumerate(counts):
+        for _ in range(count):
+            producer.produce(topic, b"record", partition=partition)
+    assert producer.flush(30) == 0
+
+
+def leave_behind(services: Services, group: str, topic: str) -> None:
+    """Let a group's only member commit, and leave."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": services.bootstrap_servers,
+            "group.id": group,
+            "auto.offset.reset": "earliest",
+        }
+    )
+    consumer.subscribe([topic])
+    eventually(lambda: consumer.poll(0.1) is not None, f"{group} reads")
+    consumer.commit(asynchronous=False)
+    consumer.close()

@@ -1,0 +1,139 @@
+"""What a person does in the Dagster UI, in a real browser: plan, look, approve, see it followed."""
+
+from contextlib import ExitStack
+from itertools import pairwise
+
+import pytest
+from confluent_kafka.admin import AdminClient
+from playwright.sync_api import Page, expect
+
+from tests.fairlead.followers.helpers import eventually
+from tests.ui.conftest import Surroundings, keep
+
+pytestmark = [pytest.mark.kafka, pytest.mark.postgres, pytest.mark.spark]
+
+#: Narrower than any plot: what failed to load has no width.
+PLOT_PX = 400
+#: A run starts Spark first, and the daemon looks once a minute, beside another suite.
+PATIENCE_S = 180.0
+
+
+def test_person_plans_looks_approves_and_sees_the_plan_followed(
+    around: Surroundings, page: Page
+) -> None:
+    """From the asset graph to a plan that is followed, each step by clicking."""
+    group = around.group
+    eventually(lambda: group in around.cohorts(), f"{group} found", within_s=PATIENCE_S)
+
+    page.goto(f"{around.url}/asset-groups")
+    assert_left_to_right(page, "observe", "decide", "act")
+    keep(page, "asset-graph")
+    materialize(page, group)
+    eventually(lambda: around.states(group) == ["proposed"], "a plan", within_s=PATIENCE_S)
+    eventually(lambda: not around.runs_under_way(), "the run's end", within_s=PATIENCE_S)
+
+    for asset in ("partition_lag", "candidate_plans", "assignment_plan"):
+        show(page, around, asset)
+        assert_plots(page, asset)
+
+    page.get_by_role("link", name="Open the review").click()
+    expect(page).to_have_url(f"{around.review_url}/review?group={group}&version=1")
+    expect(page.get_by_role("heading", level=1)).to_contain_text(group)
+    keep(page, "review")
+
+    show(page, around, "assignment_plan")
+    page.locator('a[href*="/jobs/approve/playground"]').first.click()
+    type_reason(page, "agreed with the team")
+    keep(page, "launchpad")
+    page.get_by_role("button", name="Launch Run").click()
+    eventually(lambda: around.states(group) == ["published"], "published", within_s=PATIENCE_S)
+    eventually(lambda: not around.runs_under_way(), "the run's end", within_s=PATIENCE_S)
+
+    show(page, around, "published_plan")
+    expect(page.get_by_text("offset").first).to_be_visible()
+    keep(page, "published_plan")
+    show(page, around, "plan_adoption")
+    expect(page.get_by_text("4 of 4 partitions are where")).to_be_visible()
+    keep(page, "plan_adoption")
+
+
+def test_daemon_plans_what_is_new_and_forgets_what_is_gone(
+    around: Surroundings, page: Page
+) -> None:
+    """A group appears, another vanishes; the schedule, once switched on, plans the new one."""
+    late = f"{around.group}-late"
+    with ExitStack() as stack:
+        around.join(late, stack)
+        admin = AdminClient({"bootstrap.servers": around.services.bootstrap_servers})
+        admin.delete_consumer_groups([around.doomed])[around.doomed].result(timeout=30)
+        eventually(
+            lambda: late in around.cohorts() and around.doomed not in around.cohorts(),
+            "discovery of what is new and what is gone",
+            within_s=PATIENCE_S,
+        )
+        assert around.outcomes(late) == []
+
+        page.goto(f"{around.url}/automation")
+        switch(page, "planning_schedule")
+        eventually(lambda: around.outcomes(late) == ["plan"], "a tick plans", within_s=PATIENCE_S)
+        keep(page, "automation")
+        switch(page, "planning_schedule")
+        eventually(lambda: not around.runs_under_way(), "the run's end", within_s=PATIENCE_S)
+
+
+def assert_left_to_right(page: Page, *names: str) -> None:
+    """Hold the order of groups in the graph against the pipeline's."""
+    places = []
+    for name in names:
+        node = page.get_by_text(name, exact=True).last
+        expect(node).to_be_visible()
+        box = node.bounding_box()
+        assert box is not None
+        places.append(box["x"])
+    assert all(left < right for left, right in pairwise(places)), places
+
+
+def materialize(page: Page, group: str) -> None:
+    """Materialize all assets of one group."""
+    page.get_by_role("button", name="Materialize all").click()
+    page.get_by_text("Select a partition or create one").first.click()
+    page.get_by_text(group, exact=True).locator("visible=true").last.click()
+    page.keyboard.press("Escape")
+    keep(page, "materialize")
+    page.get_by_role("button", name="Launch 1 run").click()
+
+
+def show(page: Page, around: Surroundings, asset: str) -> None:
+    """Open what an asset showed of the group."""
+    page.goto(f"{around.url}/assets/{asset}?view=partitions&partition={around.group}")
+    expect(page.get_by_text("Metadata", exact=True)).to_be_visible()
+
+
+def assert_plots(page: Page, asset: str) -> None:
+    """Open each plot of the page and see that it is drawn, wide enough to read."""
+    links = page.get_by_text("Show Markdown")
+    expect(links.first).to_be_visible()
+    keep(page, asset)
+    for place, link in enumerate(links.all()):
+        link.click()
+        picture = page.get_by_role("dialog").locator("img")
+        expect(picture).to_be_visible()
+        assert picture.evaluate("image => image.naturalWidth") >= PLOT_PX, asset
+        keep(page, f"{asset}-plot-{place}")
+        page.keyboard.press("Escape")
+        expect(picture).to_be_hidden()
+
+
+def type_reason(page: Page, reason: str) -> None:
+    """Put the reason where the launchpad's configuration ends by asking for it."""
+    editor = page.locator(".CodeMirror").first
+    expect(editor).to_contain_text("reason:")
+    editor.click()
+    page.keyboard.press("Control+End")
+    page.keyboard.insert_text(f' "{reason}"')
+
+
+def switch(page: Page, automation: str) -> None:
+    """Click the switch of a schedule or sensor."""
+    row = page.locator("div,tr").filter(has_text=automation).filter(has=page.locator("label"))
+    row.last.locator("label").last.click()
