@@ -114,10 +114,10 @@ def _summary(facts: Facts) -> str:
 def _effect(before: Decimal | None, after: Decimal) -> str:
     change = improvement({"lag_max": before or 0}, {"lag_max": after})
     if not before or not change:
-        return f"leaves the busiest consumer at {number(after)} records"
+        return f"leaves the heaviest consumer at {number(after)} records"
     direction = "less" if change > 0 else "more"
     return (
-        f"takes the busiest consumer from {number(before)} to {number(after)} records, "
+        f"takes the heaviest consumer from {number(before)} to {number(after)} records, "
         f"{percent(abs(change))} {direction}"
     )
 

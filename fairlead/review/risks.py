@@ -81,20 +81,20 @@ def _effect(facts: Facts) -> Iterator[Risk]:
     heaviest, predicted = facts.shown["heaviest_before"], facts.shown["heaviest_predicted"]
     if heaviest is not None and predicted is not None and predicted > heaviest:
         change = f"{number(heaviest)} to {number(predicted)} records"
-        text = f"The busiest consumer gets heavier: {change}."
+        text = f"The heaviest consumer gets heavier: {change}."
         yield Risk(serious=True, topic="Heavier", text=text)
     hot = _hot_partition(facts)
     if hot is not None:
         name, weight = hot
         text = (
-            f"{name} alone has {number(weight)} records: no assignment can make the busiest "
+            f"{name} alone has {number(weight)} records: no assignment can make the heaviest "
             "consumer lighter than that. More partitions, or a faster consumer, would."
         )
         yield Risk(serious=False, topic="One hot partition", text=text)
 
 
 def _hot_partition(facts: Facts) -> tuple[str, float] | None:
-    """Return the heaviest partition and its lag, where it is what bounds the busiest consumer."""
+    """Return the heaviest partition and its lag, where it is what bounds the heaviest consumer."""
     bound = facts.predicted.get("lag_lower_bound")
     if facts.document is None or not bound:
         return None
