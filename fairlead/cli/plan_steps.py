@@ -143,7 +143,9 @@ def rollback(
 
     settings = load_settings()
     with opened_engine() as engine:
-        print_plan(read_plan(engine, group, version), stderr=as_json)
+        shown = read_plan(engine, group, version)
+        _require_other_than_published(shown)
+        print_plan(shown, stderr=as_json)
         _ask(f"Propose what version {version} of {group} gave again?", yes=yes)
         with KafkaGateway(_kafka()) as gateway:
             done = roll_back(
@@ -242,6 +244,16 @@ def _require_proposed(plan: Mapping[str, Any], becomes: str) -> None:
         raise PlanStateError(
             f"group {plan['group']}: version {plan['version']} is {plan['state']}: it cannot "
             f"become {becomes}"
+        )
+
+
+def _require_other_than_published(plan: Mapping[str, Any]) -> None:
+    """Spare people a question, and a look at the group, for what is followed already."""
+    from fairlead.errors import PlanStateError
+
+    if plan["state"] == "published":
+        raise PlanStateError(
+            f"group {plan['group']}: version {plan['version']} is the one that is published"
         )
 
 

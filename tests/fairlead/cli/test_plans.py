@@ -66,6 +66,13 @@ def test_approval_names_the_hash_that_was_looked_at(week: str) -> None:
     assert document(week, *approve, "--yes")["state"] == "approved"
 
 
+def test_rollback_to_the_published_version_is_refused_before_anybody_is_asked(week: str) -> None:
+    """Nothing is shown that would not come about; without `--yes` and without Kafka."""
+    result = run(week, "plans", "rollback", "orders", "2", "--reason", "x")
+    assert (result.exit_code, result.output) == (1, "")
+    assert str(result.exception) == "group orders: version 2 is the one that is published"
+
+
 def test_what_cannot_be_done_says_why(week: str, services: Any) -> None:
     """Unknown groups and versions, wrong states, and a database without the schema."""
     for arguments, error in (
