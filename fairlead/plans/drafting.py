@@ -120,7 +120,9 @@ def _decide(
     now: datetime,
     changed_at: datetime | None,
 ) -> PlanDraft | NoPlan:
-    summaries = rows.select(_SUMMARY).to_pylist()
+    # A snapshot may be older than a column: what was not written is not known.
+    kept = [name for name in _SUMMARY if name in rows.column_names]
+    summaries = rows.select(kept).to_pylist()
     candidates = {row["assignor"]: _candidate(row) for row in summaries}
     places = {row["assignor"]: place for place, row in enumerate(summaries)}
     observed = candidates.pop(OBSERVED, None)
@@ -156,7 +158,7 @@ def _candidate(row: Mapping[str, Any]) -> Candidate:
         metrics=None if row["error"] else {name: row[name] for name in METRICS},
         outcome=row["outcome"],
         error=row["error"],
-        frontier=tuple((one["moves"], one["lag_max"]) for one in row["frontier"] or ()),
+        frontier=tuple((one["moves"], one["lag_max"]) for one in row.get("frontier") or ()),
     )
 
 

@@ -1,5 +1,6 @@
 """From a snapshot's tables to what is to be stored of each group."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -106,6 +107,15 @@ def test_reasons_of_an_assignor_stand_beside_its_moves() -> None:
     assert reasons[2].startswith("had no owner")
     assert not {MOVED, PLACED} & set(reasons.values())
     assert [candidate.frontier for candidate in draft.candidates] == [((0, 160.0), (1, 110.0))]
+
+
+def test_candidates_of_an_older_snapshot_can_be_decided_on() -> None:
+    """Those that were written before frontiers were kept: there is none."""
+    tables = snapshot([member("a", [0, 1]), member("b", [])], [100, 60, 50], assignors=(FLAGSHIP,))
+    older = replace(tables, candidates=tables.candidates.drop_columns("frontier"))
+    draft = decide(older, Policy(assignors=(FLAGSHIP,)))
+    assert isinstance(draft, PlanDraft)
+    assert [candidate.frontier for candidate in draft.candidates] == [()]
 
 
 def test_shares_of_several_topics_are_cut_where_topics_end() -> None:
