@@ -52,9 +52,9 @@ The row `observed` lays the group out: `topics` and their `partition_counts`, wh
 one behind the other in every array; `members`; `weights`, the lag of each partition in records.
 `owner` has one index into `members` a partition, -1 for nobody. `reasons` are the assignor's own,
 by the partition's place in the arrays. `frontier` is what fewer moves would have bought, at most
-`FRONTIER` points of it with both ends: moves spent, and the heaviest member's load then, in records
-by the assignor's own options (arrivals over its horizon are part of it). All are null where there
-is nothing to assign, `frontier` also where an assignor has none.
+`FRONTIER` points of it with both ends: moves spent, and the heaviest member's lag then, in records.
+All are null where there is nothing to assign, `frontier` also where an assignor has none, or has a
+horizon: its loads are then arrivals too, and cannot stand beside the lag of the candidates.
 """
 FRONTIER: Final = 100
 """A plot shows no more, and a fleet's groups are stored with each snapshot."""
@@ -122,7 +122,8 @@ def _candidate(name: str, problem: Problem, options: Mapping[str, Any]) -> Itera
     if broken := violations(problem, assignment):
         yield _failure(name, f"The assignment is invalid: {'; '.join(broken)}")
         return
-    yield _candidate_row(assignment, name, {})
+    in_lag = not options.get("horizon")
+    yield _candidate_row(assignment, name, {"frontier": _frontier(assignment) if in_lag else None})
 
 
 def group_problem(roster: pa.Table, loads: pa.Table) -> Problem:
@@ -195,17 +196,16 @@ def _failure(name: str, error: str) -> pa.Table:
     return _table({"assignor": name, "error": error})
 
 
-def _candidate_row(assignment: Assignment, name: str, layout: Mapping[str, Any]) -> pa.Table:
+def _candidate_row(assignment: Assignment, name: str, more: Mapping[str, Any]) -> pa.Table:
     reasons = [{"index": index, "reason": why} for index, why in assignment.reasons.items()]
     return _table(
         {
             "assignor": name,
             **_figures(assignment),
             "outcome": assignment.outcome,
-            **layout,
+            **more,
             "owner": assignment.owner,
             "reasons": reasons,
-            "frontier": _frontier(assignment),
         }
     )
 

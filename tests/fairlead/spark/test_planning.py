@@ -199,6 +199,17 @@ def test_a_long_frontier_keeps_its_ends(monkeypatch: pytest.MonkeyPatch) -> None
     assert found["range"]["frontier"] is None
 
 
+def test_a_frontier_in_other_units_than_lag_is_left_out() -> None:
+    """With a horizon an assignor's loads are arrivals too, unlike the candidates beside it."""
+
+    def of(options: str) -> Any:
+        members = roster(ONE_OWNS_ALL, assignors=["sticky-lag-aware"], options=options)
+        return planned(members, loads(t=[100, 60]))["sticky-lag-aware"]["frontier"]
+
+    assert of('{"sticky-lag-aware": {"horizon": 0.0}}')
+    assert of('{"sticky-lag-aware": {"horizon": 60.0}}') is None
+
+
 def test_assignors_know_the_arrival_rates(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is known of arrivals reaches the problem; what is unknown counts as none."""
     seen: list[list[float]] = []
