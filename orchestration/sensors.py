@@ -9,6 +9,7 @@ import dagster as dg
 
 from assets.about import OWNERS, changes, written_here
 from assets.partitions import COHORT, cohort
+from assets.presentation import listed
 from assets.resources import KafkaResource, SettingsResource, StoreResource
 from fairlead.cohorts import cohort_of, discover
 from fairlead.store.records import StoredPlan
@@ -73,10 +74,23 @@ def approved_plans(
     with store.open() as plans:
         waiting = plans.approved_unpublished()
     known = known_cohorts(context.instance)
-    cohorts = {cohort_of(plan.group, settings.get().policies) for plan in waiting} & set(known)
+    policies = settings.get().policies
+    cohorts = {cohort_of(plan.group, policies) for plan in waiting} & set(known)
     if not cohorts:
-        return dg.SkipReason(f"No approved plan waits in the partitions of {COHORT!r}.")
+        return dg.SkipReason(_why_nothing(plan.group for plan in waiting))
     return run_requests(cohorts, known, reason=_what_waits(waiting, time.time()))
+
+
+def _why_nothing(elsewhere: Iterable[str]) -> str:
+    """Say that nothing waits, and whose plans wait where this sensor never looks."""
+    nothing = f"No approved plan waits in the partitions of {COHORT!r}."
+    names = listed(elsewhere)
+    if not names:
+        return nothing
+    return (
+        f"{nothing} Approved, but in none of them, as what discovery leaves out: {names}. "
+        "`fairlead plans publish GROUP` publishes such a plan."
+    )
 
 
 def _what_waits(plans: Iterable[StoredPlan], now: float) -> str:

@@ -8,6 +8,7 @@ import pytest
 
 from orchestration.runs import PRESUMED_DEAD
 from tests.conftest import KafkaTopic
+from tests.docs.scenario import store_week
 from tests.fairlead.kafka.conftest import Join
 from tests.pipeline import Pipeline
 
@@ -113,3 +114,15 @@ def test_publication_waits_for_a_publication_that_is_under_way(pipeline: Pipelin
     leave_run(pipeline, "publication")
     tick = pipeline.sensor("approved_plans")
     assert tick.skip_message == "A publication is under way; it may publish what waits."
+
+
+def test_approved_plan_of_a_group_that_is_left_out_is_named(
+    pipeline: Pipeline, database: str
+) -> None:
+    """No run covers it, now or later: the skip says whose plan it is and what publishes it."""
+    store_week(database)
+    plan = pipeline.store.get("billing", 1)
+    pipeline.store.approve("billing", 1, sha256=plan.sha256, reason="fine", actor="kim")
+    tick = pipeline.sensor("approved_plans")
+    assert not tick.run_requests
+    assert "in none of them, as what discovery leaves out: billing." in str(tick.skip_message)
