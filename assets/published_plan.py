@@ -28,9 +28,10 @@ def published_plan(
     """Publish the approved plans of the run's groups."""
     key = settings.get().kafka.signing_key
     with store.open() as plans, kafka.gateway() as gateway, kafka.plan_topic() as topic:
+        # Before there is a plan: followers ask ever more seldom for a topic that does not exist,
+        # and what is wrong with it is to be known before anybody approves.
+        topic.ensure()
         waiting = of_cohorts(context.partition_keys, settings, plans.approved_unpublished())
-        if waiting:
-            topic.ensure()
         results = list(
             publish_all(
                 plans,

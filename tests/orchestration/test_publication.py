@@ -65,6 +65,18 @@ def test_sensor_passes_over_a_plan_that_nobody_approved(
     assert not pipeline.sensor("approved_plans").run_requests
 
 
+def test_plan_topic_is_there_before_the_first_plan(
+    pipeline: Pipeline, unique_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Followers that wait for it find it without delay: a run with nothing to send creates it."""
+    monkeypatch.setenv("FAIRLEAD_KAFKA__PLAN_TOPIC", unique_name)
+    result = pipeline.run("publication", unique_name)
+    assert metadata(result, "published_plan")["published"] == 0
+    admin = AdminClient(pipeline.settings.kafka.librdkafka())
+    assert unique_name in admin.list_topics(timeout=30).topics
+    admin.delete_topics([unique_name])[unique_name].result(30)
+
+
 def test_job_publishes_what_a_person_approved(pipeline: Pipeline, approved: Consumers) -> None:
     """The approved bytes are sent and followed; the history names the approver."""
     pipeline.run("publication", approved.group)
