@@ -2,21 +2,31 @@
 
 What the schedule does, for chosen cohorts, now, in this process. Runs are recorded where
 `DAGSTER_HOME` says, and so appear in the UI. Partitions that Dagster does not know yet are added
-first.
+first. Warnings go to standard error, what came of each group to standard output.
 """
 
 import argparse
 import os
 import sys
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 
 import dagster as dg
+import typer
+from sqlalchemy import Engine
 
 from assets.partitions import COHORT
+from assets.resources import StoreResource
+from fairlead.cohorts import cohort_of
+from fairlead.errors import FairleadError
+from fairlead.settings import load_settings
+from fairlead.store.plans import PlanStore
+from fairlead.store.reading import read_decisions
 from orchestration.definitions import defs
 from orchestration.runs import known_cohorts, run_requests
 
 
-def run(job: str, cohorts: list[str], instance: dg.DagsterInstance) -> bool:
+def run(job: str, cohorts: list[str], instance: dg.DagsterInstance, *, log_level: str) -> bool:
     """Run a job over cohorts, in as few runs as possible; returns whether all succeeded."""
     instance.add_dynamic_partitions(COHORT, cohorts)
     definition = defs.resolve_job_def(job)
@@ -24,6 +34,7 @@ def run(job: str, cohorts: list[str], instance: dg.DagsterInstance) -> bool:
         definition.execute_in_process(
             instance=instance,
             partition_key=request.partition_key,
+            run_config={"loggers": {"console": {"config": {"log_level": log_level}}}},
             tags=request.tags,
             raise_on_error=False,
         ).success
@@ -31,22 +42,45 @@ def run(job: str, cohorts: list[str], instance: dg.DagsterInstance) -> bool:
     )
 
 
+def came_to(engine: Engine, cohorts: Iterable[str], since: datetime | None) -> Iterator[str]:
+    """Say in a line a group what was decided on the groups of some cohorts after a moment."""
+    wanted, policies = set(cohorts), load_settings().policies
+    for row in read_decisions(engine, since):
+        if cohort_of(row["group"], policies) in wanted:
+            version = row["version"] and f", version {row['version']}, {row['state']}"
+            yield f"{row['group']}: {row['outcome']}{version or ''}: {row['reason']}"
+
+
 def arguments_parser() -> argparse.ArgumentParser:
     """Return what reads the command line."""
     parser = argparse.ArgumentParser(prog="python -m orchestration", description=__doc__)
     parser.add_argument("job", choices=["planning", "publication", "adoption"])
     parser.add_argument("cohorts", nargs="+", metavar="COHORT", help="a group, or a named cohort")
+    parser.add_argument("--verbose", action="store_true", help="show all that Dagster logs")
     return parser
 
 
-def main() -> int:
-    """Run; the exit code is 0 when every run succeeded."""
+def main(words: Sequence[str] | None = None) -> int:
+    """Run, and say what came of it; the exit code is 0 when every run succeeded."""
     parser = arguments_parser()
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(words)
+    job, cohorts = arguments.job, arguments.cohorts
+    log_level = "DEBUG" if arguments.verbose else "WARNING"
     if not os.environ.get("DAGSTER_HOME"):
         parser.error("DAGSTER_HOME is not set: it says where Dagster keeps its runs")
-    with dg.DagsterInstance.get() as instance:
-        return 0 if run(arguments.job, arguments.cohorts, instance) else 1
+    try:
+        with dg.DagsterInstance.get() as instance, StoreResource().connect() as engine:
+            # By the database's clock, which decisions are dated by.
+            since = max(PlanStore(engine).last_decisions().values(), default=None)
+            succeeded = run(job, cohorts, instance, log_level=log_level)
+            for line in came_to(engine, cohorts, since):
+                typer.echo(line)
+    except FairleadError as error:
+        typer.echo(f"fairlead: {error}", err=True)
+        return 1
+    if not succeeded:
+        typer.echo(f"fairlead: the job {job} failed; what is logged above says where", err=True)
+    return 0 if succeeded else 1
 
 
 if __name__ == "__main__":

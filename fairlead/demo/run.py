@@ -99,7 +99,7 @@ class _Demo:
     def _plan(self, status: Status) -> None:
         """Run the planning job over all groups in one run, as the schedule would."""
         log = self._directory / "planning.log"
-        process = self._around.planner("planning", *self._planned, log=log)
+        process = self._around.planner("planning", "--verbose", *self._planned, log=log)
 
         def ended() -> bool:
             if steps := DAGSTER_STEP.findall(log.read_text()):

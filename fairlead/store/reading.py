@@ -41,6 +41,18 @@ LEFT JOIN LATERAL (
 ) observed ON true
 ORDER BY known.group_id
 """
+_DECISIONS: Final = """
+SELECT known.group_id AS "group", decided.outcome, decided.version, plan.state, decided.reason
+FROM fairlead.consumer_group known
+JOIN LATERAL (
+    SELECT outcome, version, reason FROM fairlead.decision
+    WHERE group_id = known.group_id
+        AND decided_at > coalesce(CAST(:since AS timestamptz), '-infinity')
+    ORDER BY decided_at DESC LIMIT 1
+) decided ON true
+LEFT JOIN fairlead.plan ON plan.group_id = known.group_id AND plan.version = decided.version
+ORDER BY known.group_id
+"""
 _PLANS: Final = """
 SELECT group_id AS "group", version, state, assignor, rolled_back_from, proposed_at, four_eyes,
        decided_by, decided_at, decision, published_at, moved, placed, heaviest_before,
@@ -109,6 +121,11 @@ ORDER BY at DESC, version DESC LIMIT :limit
 def read_groups(engine: Engine) -> list[Row]:
     """Return every group that anything is stored of: its plans, last decision and balance."""
     return _rows(engine, _GROUPS)
+
+
+def read_decisions(engine: Engine, since: datetime | None) -> list[Row]:
+    """Return each group's newest decision after a moment, and the state of its plan, if any."""
+    return _rows(engine, _DECISIONS, since=since)
 
 
 def read_plans(

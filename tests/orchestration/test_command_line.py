@@ -1,6 +1,7 @@
 """What a person does at the command line, to a group of real consumers on real services."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,6 +9,8 @@ from typer.testing import CliRunner
 
 from fairlead.cli import app
 from fairlead.errors import StalePlanError
+from orchestration.__main__ import main
+from tests.docs.scenario import store_week
 from tests.fairlead.followers.helpers import eventually
 from tests.orchestration.conftest import StartConsumers
 from tests.pipeline import APPROVED_BY_A_PERSON, APPROVED_BY_POLICY, Pipeline
@@ -74,3 +77,21 @@ def test_plan_is_retired_rolled_back_to_approved_and_published(
     assert isinstance(refused.exception, StalePlanError)
     assert "version 1 no longer fits" in str(refused.exception)
     assert [row["version"] for row in pipeline.history(unique_name)] == [1, 2]
+
+
+def test_planning_from_a_shell_ends_with_what_came_of_each_group(
+    pipeline: Pipeline,
+    unique_name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """A line a group of this run, on its own: without what Dagster logs of its steps."""
+    store_week(pipeline.settings.postgres.url.get_secret_value())
+    (tmp_path / "dagster").mkdir()
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "dagster"))
+    assert main(["planning", unique_name]) == 0
+    ((outcome, reason, _),) = pipeline.decisions(unique_name)
+    shown, logged = capfd.readouterr()
+    assert shown == f"{unique_name}: {outcome}: {reason}\n"
+    assert "STEP_START" not in logged
