@@ -1,6 +1,7 @@
 """What a person does at the command line, to a group of real consumers on real services."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,6 @@ from typer.testing import CliRunner
 from fairlead.cli import app
 from fairlead.errors import StalePlanError
 from orchestration.__main__ import main
-from tests.docs.scenario import store_week
 from tests.fairlead.followers.helpers import eventually
 from tests.orchestration.conftest import StartConsumers
 from tests.pipeline import APPROVED_BY_A_PERSON, APPROVED_BY_POLICY, Pipeline
@@ -31,14 +31,38 @@ def answer(*arguments: str) -> dict[str, Any]:
     return document
 
 
-def test_plan_is_retired_rolled_back_to_approved_and_published(
-    pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str
+@pytest.fixture
+def planned_from_a_shell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Callable[[str], str]:
+    """Return a function that plans a group as `python -m orchestration` does, and its answer."""
+    home = tmp_path / "dagster"
+    home.mkdir()
+    monkeypatch.setenv("DAGSTER_HOME", str(home))
+
+    def plan(group: str) -> str:
+        capfd.readouterr()
+        assert main(["planning", group]) == 0
+        answer, logged = capfd.readouterr()
+        assert "STEP_START" not in logged
+        return answer
+
+    return plan
+
+
+def test_group_is_planned_retired_rolled_back_approved_and_published(
+    pipeline: Pipeline,
+    start_consumers: StartConsumers,
+    planned_from_a_shell: Callable[[str], str],
+    unique_name: str,
 ) -> None:
     """Each step says what it did; consumers fall back, then follow version 1's shares again."""
     consumers = start_consumers(unique_name)
     fallback = consumers.owned
     pipeline.configure(APPROVED_BY_POLICY)
-    pipeline.run("planning", unique_name)
+    answered = planned_from_a_shell(unique_name)
+    ((_, reason, _),) = pipeline.decisions(unique_name)
+    assert answered == f"{unique_name}: plan, version 1, published: {reason}\n"
     planned = consumers.owned
     pipeline.configure(APPROVED_BY_A_PERSON)
 
@@ -77,21 +101,3 @@ def test_plan_is_retired_rolled_back_to_approved_and_published(
     assert isinstance(refused.exception, StalePlanError)
     assert "version 1 no longer fits" in str(refused.exception)
     assert [row["version"] for row in pipeline.history(unique_name)] == [1, 2]
-
-
-def test_planning_from_a_shell_ends_with_what_came_of_each_group(
-    pipeline: Pipeline,
-    unique_name: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
-    """A line a group of this run, on its own: without what Dagster logs of its steps."""
-    store_week(pipeline.settings.postgres.url.get_secret_value())
-    (tmp_path / "dagster").mkdir()
-    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "dagster"))
-    assert main(["planning", unique_name]) == 0
-    ((outcome, reason, _),) = pipeline.decisions(unique_name)
-    shown, logged = capfd.readouterr()
-    assert shown == f"{unique_name}: {outcome}: {reason}\n"
-    assert "STEP_START" not in logged

@@ -17,7 +17,8 @@ from fairlead.errors import StoreUnavailableError
 from fairlead.plans.document import PlanDocument
 from fairlead.store import NoPlan, PlanDraft, PlanStore, StoredPlan, create_store_engine
 from fairlead.store.engine import transaction
-from fairlead.store.reading import read_candidates
+from fairlead.store.reading import read_candidates, read_decisions
+from tests.docs.scenario import at, store_week
 
 pytestmark = pytest.mark.postgres
 
@@ -270,3 +271,16 @@ def test_one_snapshot_has_one_observed_balance(
             ),
             {"at": datetime.now(UTC)},
         )
+
+
+def test_newest_decision_of_each_group_after_a_moment(database: str) -> None:
+    """With what has become of its plan; groups that were decided on before are not there."""
+    store_week(database)
+    engine = create_store_engine(database)
+    every = read_decisions(engine, None)
+    assert [(row["group"], row["outcome"], row["version"], row["state"]) for row in every] == [
+        ("billing", "plan", 1, "proposed"),
+        ("orders", "plan", 3, "rejected"),
+    ]
+    assert [row["group"] for row in read_decisions(engine, at(2, 10))] == ["billing"]
+    engine.dispose()
