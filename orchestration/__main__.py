@@ -47,8 +47,9 @@ def came_to(engine: Engine, cohorts: Iterable[str], since: datetime | None) -> I
     wanted, policies = set(cohorts), load_settings().policies
     for row in read_decisions(engine, since):
         if cohort_of(row["group"], policies) in wanted:
-            version = row["version"] and f", version {row['version']}, {row['state']}"
-            yield f"{row['group']}: {row['outcome']}{version or ''}: {row['reason']}"
+            has_plan = row["version"] is not None
+            plan = f", version {row['version']}, {row['state']}" if has_plan else ""
+            yield f"{row['group']}: {row['outcome']}{plan}: {row['reason']}"
 
 
 def arguments_parser() -> argparse.ArgumentParser:
