@@ -28,7 +28,7 @@ dev: install
 
 test: install
 	@$(BIN)/python -m tests.ui.browser
-	$(BIN)/pytest --numprocesses 2 --dist loadgroup
+	$(BIN)/pytest --numprocesses 2 --dist loadgroup --no-loadscope-reorder
 
 check: install
 	$(BIN)/ruff check .

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 UNKNOWN_TOPIC = KafkaError.UNKNOWN_TOPIC_OR_PART  # the test deleted it itself
 SPARK = SparkSettings(master="local[2]", properties={"spark.sql.shuffle.partitions": "2"})
 KafkaTopic = Callable[..., str]
+#: Waits for Dagster's clocks, starts Spark or Kafka again and again, or drains backlogs.
+LONG = ("tests/ui/", "tests/orchestration/", "demo/test_demo", "test_storm", "sandbox/")
 #: Names the folder of the run's services to the processes that run its tests.
 SERVICES_FOLDER = "TEST_SERVICES_FOLDER"
 
@@ -59,6 +61,11 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     """Say which tests stay in one process: those of a file, and those that run Spark in it."""
     in_process = {"spark", "pipeline"} & set(getattr(item, "fixturenames", ()))
     item.add_marker(pytest.mark.xdist_group("spark" if in_process else str(item.path)))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put what takes minutes first: the processes that share the tests then end together."""
+    items.sort(key=lambda item: next((n for n, path in enumerate(LONG) if path in item.nodeid), 9))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -74,10 +74,10 @@ def test_daemon_plans_what_is_new_and_forgets_what_is_gone(
         assert around.outcomes(late) == []
 
         page.goto(f"{around.url}/automation")
-        switch(page, "planning_schedule")
+        switch(page, "planning_schedule", on=True)
         eventually(lambda: around.outcomes(late) == ["plan"], "a tick plans", within_s=PATIENCE_S)
         keep(page, "automation")
-        switch(page, "planning_schedule")
+        switch(page, "planning_schedule", on=False)
         eventually(lambda: not around.runs_under_way(), "the run's end", within_s=PATIENCE_S)
 
 
@@ -133,7 +133,10 @@ def type_reason(page: Page, reason: str) -> None:
     page.keyboard.insert_text(f' "{reason}"')
 
 
-def switch(page: Page, automation: str) -> None:
-    """Click the switch of a schedule or sensor."""
-    row = page.locator("div,tr").filter(has_text=automation).filter(has=page.locator("label"))
-    row.last.locator("label").last.click()
+def switch(page: Page, automation: str, *, on: bool) -> None:
+    """Click the switch of a schedule or sensor; beside it, each has a box to select it by."""
+    row = f"//div[contains(., '{automation}') and count(.//input[@type='checkbox']) = 2]"
+    box = page.locator(f"xpath=({row})[last()]").locator("input[type=checkbox]").last
+    expect(box).to_be_checked(checked=not on)
+    box.locator("xpath=ancestor::label").click()
+    expect(box).to_be_checked(checked=on)
