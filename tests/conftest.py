@@ -68,6 +68,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: next((n for n, path in enumerate(LONG) if path in item.nodeid), 9))
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Refuse to run where pytest-xdist has not taken up the groups that tests belong to."""
+    if session.config.getoption("loadgroup", default=False):
+        assert all("@" in item.nodeid for item in session.items), "no group stays together"
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let a person weather longer storms, or one storm again."""
     parser.addoption("--storm-events", type=int, default=12, help="events of each follower storm")

@@ -36,7 +36,7 @@ def kill_after(step: str, group: str, home: Path) -> None:
     home.mkdir()
     (home / "dagster.yaml").write_text("telemetry:\n  enabled: false\n")
     with subprocess.Popen(
-        [sys.executable, "-m", "orchestration", "planning", group],
+        [sys.executable, "-m", "orchestration", "planning", "--verbose", group],
         cwd=ROOT,
         env={**os.environ, "DAGSTER_HOME": str(home)},
         stderr=subprocess.PIPE,
