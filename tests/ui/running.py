@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from fairlead.demo.surroundings import DAGSTER_YAML
 from tests.fairlead.followers.helpers import eventually
 
 ROOT: Final = Path(__file__).parents[2]
@@ -22,16 +23,6 @@ ROOT: Final = Path(__file__).parents[2]
 SCREENSHOTS: Final = ROOT / ".fairlead" / "screenshots"
 START_S: Final = 90.0
 STOP_S: Final = 60.0
-_DAGSTER_YAML: Final = """\
-storage:
-  postgres:
-    postgres_url:
-      env: DAGSTER_POSTGRES_URL
-telemetry:
-  enabled: false
-nux:
-  enabled: false
-"""
 _WORKSPACE: Final = """\
 load_from:
   - python_module:
@@ -53,7 +44,7 @@ def dagster_dev(home: Path, port: int, environment: Mapping[str, str]) -> Iterat
     environment
         Variables beside this process's own: `DAGSTER_POSTGRES_URL` and Fairlead's settings.
     """
-    (home / "dagster.yaml").write_text(_DAGSTER_YAML)
+    (home / "dagster.yaml").write_text(DAGSTER_YAML)
     workspace = home / "workspace.yaml"
     workspace.write_text(_WORKSPACE)
     arguments = ("dev", "-w", str(workspace), "-h", "127.0.0.1", "-p", str(port))
