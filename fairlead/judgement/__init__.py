@@ -1,0 +1,8 @@
+"""What looks at a group say of it, and whether a plan would help: pure functions over arrays.
+
+From offsets to a decision: `looks` (what was seen), `commits` (what of a lag is only a commit that
+has not come yet), `rates` (how fast partitions fill), `capacities` (how fast members are),
+`forecast` (how late each assignment would be), `diagnosis` (what is the matter), `decision` (whether
+to plan, and what). `lines` is all of that as JSON lines. Nothing here knows Dagster, Spark, Kafka
+or Postgres; executors and simulations need numpy and `assignors` alone.
+"""
