@@ -5,7 +5,7 @@ UV_VERSION := 0.13.8
 UV := .fairlead/uv/bin/uv
 BIN := .venv/bin
 
-.PHONY: install demo dev test check format bench bench-fleet bench-followers bench-store docs psql lock clean
+.PHONY: install demo dev test check format bench bench-fleet bench-followers bench-loop bench-store docs psql lock clean
 
 install: .venv/installed
 
@@ -47,6 +47,9 @@ bench: install
 bench-followers: install
 	$(BIN)/python -m benchmarks.rebalance
 	$(BIN)/python -m benchmarks.drain
+
+bench-loop: install
+	$(BIN)/python -m benchmarks.loop
 
 bench-fleet: install
 	$(BIN)/python -m benchmarks.fleet_fetch

@@ -1,0 +1,89 @@
+"""What the planner has to reach in the closed loop.
+
+Belongs here: the goals, held against figures. Does not: measuring (`loop`).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from fairlead.simulation.registry import (
+    NEVER_PLANNED,
+    ORACLE,
+    PLANNER,
+    PUBLISHED_RULE,
+    PUBLISHED_RULE_ALWAYS,
+    STICKY,
+)
+
+Rows = Mapping[str, Mapping[str, Any]]
+#: Lateness that is no lateness: a tenth of a thousandth of 100 partitions over 42 hours.
+_NOTHING = 25.0
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A figure of the planner's, and the most it may be."""
+
+    scenario: str
+    what: str
+    value: float
+    limit: float
+
+    @property
+    def met(self) -> bool:
+        """Whether it is reached."""
+        return self.value <= self.limit
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it by name, with whether it is met."""
+        return {**asdict(self), "met": self.met}
+
+
+def goals(rows: Sequence[Mapping[str, Any]]) -> list[Goal]:
+    """Hold every scenario that the planner was run in against its goals."""
+    found: list[Goal] = []
+    for name in dict.fromkeys(row["scenario"] for row in rows):
+        by = {row["controller"]: row for row in rows if row["scenario"] == name}
+        if PLANNER in by:
+            found += [Goal(name, *goal) for goal in _OF_KIND[by[PLANNER]["kind"]](by)]
+    return found
+
+
+def _healthy(by: Rows) -> Iterator[tuple[str, float, float]]:
+    yield "no plan", by[PLANNER]["plans"], 0
+    yield "nobody late", by[PLANNER]["late"], 0
+
+
+def _steady(by: Rows) -> Iterator[tuple[str, float, float]]:
+    ours, never = by[PLANNER], by[NEVER_PLANNED]["late"]
+    yield "1 % of never planned", ours["late"], 0.01 * never
+    yield "plans", ours["plans"], 8 if ours["events"] > 1 else 4
+    yield "3 times the oracle's moves + 20", ours["moves"], 3 * by[ORACLE]["moves"] + 20
+    yield from _tenfold_ahead(by)
+
+
+def _tenfold_ahead(by: Rows) -> Iterator[tuple[str, float, float]]:
+    for other in (STICKY, PUBLISHED_RULE):
+        yield f"a tenth of {other}", by[PLANNER]["late"], max(by[other]["late"] / 10, _NOTHING)
+
+
+def _changing(by: Rows) -> Iterator[tuple[str, float, float]]:
+    ours = by[PLANNER]
+    yield "2 times the oracle's lateness", ours["late"], max(2 * by[ORACLE]["late"], _NOTHING)
+    yield "2 plans an event", ours["plans"], 2 * ours["events"]
+    for other in (STICKY, PUBLISHED_RULE, PUBLISHED_RULE_ALWAYS):
+        yield f"ahead of {other}", ours["late"], max(by[other]["late"], _NOTHING)
+
+
+def _hopeless(by: Rows) -> Iterator[tuple[str, float, float]]:
+    yield "no worse than never planned", by[PLANNER]["late"], by[NEVER_PLANNED]["late"]
+    yield "plans", by[PLANNER]["plans"], 4
+
+
+_OF_KIND = {
+    "healthy": _healthy,
+    "steady": _steady,
+    "changing": _changing,
+    "hopeless": _hopeless,
+}

@@ -1,0 +1,178 @@
+"""Who decides what members read: nobody, Kafka's assignors, or the published lag-aware rule.
+
+Belongs here: what a controller is, and those that need no memory of looks. Does not: the planner
+(`planner`), whoever knows the truth (`oracle`).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final, Protocol
+
+import numpy as np
+
+from assignors.assignment import Assignment
+from assignors.problem import Problem
+from assignors.registry import assign
+from fairlead.followers.fit import fit
+from fairlead.judgement.decision import Judgement
+from fairlead.judgement.looks import Looks
+from fairlead.plans.as_problem import assignment_of
+from fairlead.plans.document import MemberShare, PlanDocument
+from fairlead.simulation.fluid import Int32
+from fairlead.simulation.traffic import Float64
+
+#: When every simulation begins.
+START: Final = datetime(2026, 3, 2, tzinfo=UTC)
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """What nobody but an oracle knows, of P partitions and M members that are there.
+
+    Parameters
+    ----------
+    rates
+        True arrival rates, records a second, shape (P,): those of one look before.
+    peak_rates
+        Those of the moment within a day from now at which most arrives, shape (P,).
+    waiting
+        Records that wait, shape (P,).
+    speeds
+        Records a second, shape (M,).
+    """
+
+    rates: Float64
+    peak_rates: Float64
+    waiting: Float64
+    speeds: Float64
+
+
+@dataclass(frozen=True, eq=False)
+class Moment:
+    """What a controller gets to see.
+
+    Parameters
+    ----------
+    at
+        Seconds since the epoch.
+    problem
+        Members and partitions that are there; weights are the lag at the commits.
+    looks
+        Gives the looks that are kept; to be called where they are needed.
+    truth
+        For oracles.
+    """
+
+    at: float
+    problem: Problem
+    looks: Callable[[], Looks]
+    truth: Callable[[], Truth]
+
+
+class Controller(Protocol):
+    """Whoever decides who reads what."""
+
+    #: Whether it is asked at the very start, too, before anything has been seen.
+    foresees: bool
+
+    def rebalance(self, moment: Moment) -> Int32:
+        """Return who owns what after a rebalance, int32 of shape (P,)."""
+        ...
+
+    def decide(self, moment: Moment) -> Int32 | None:
+        """Return a plan, int32 of shape (P,), or None: no change."""
+        ...
+
+
+class ByAssignor:
+    """An assignor that runs at each rebalance, as in consumers; nobody plans.
+
+    Parameters
+    ----------
+    assignor
+        A name of `assignors.registry`.
+    at_start
+        That which runs at the very first rebalance.
+    plans
+        Whether it also decides at each decision.
+    """
+
+    foresees = False
+
+    def __init__(self, assignor: str, *, at_start: str | None = None, plans: bool = False) -> None:
+        self._assignor, self._at_start, self._plans = assignor, at_start or assignor, plans
+        self._started = False
+
+    def rebalance(self, moment: Moment) -> Int32:
+        """Let the assignor deal."""
+        name = self._assignor if self._started else self._at_start
+        self._started = True
+        return assign(name, moment.problem).owner
+
+    def decide(self, moment: Moment) -> Int32 | None:
+        """Deal again, or leave everything."""
+        if not self._plans:
+            return None
+        owner = assign(self._assignor, moment.problem).owner
+        return None if np.array_equal(owner, moment.problem.owner) else owner
+
+
+class ByPlans:
+    """Followers of plans: at a rebalance they fit the plan to who is there; `range` before any."""
+
+    foresees = False
+
+    def __init__(self) -> None:
+        self._plan: PlanDocument | None = None
+        #: When a plan last took effect, seconds since the epoch.
+        self.changed_at: float | None = None
+        #: What was said at each decision, with when.
+        self.judgements: list[tuple[float, Judgement]] = []
+
+    def rebalance(self, moment: Moment) -> Int32:
+        """Fit the plan in force."""
+        problem = moment.problem
+        if self._plan is None:
+            return assign("range", problem).owner
+        counts = dict(zip(problem.topics, problem.partition_counts.tolist(), strict=True))
+        subscriptions = dict.fromkeys(problem.members, problem.topics)
+        return assignment_of(problem, fit(self._plan, subscriptions, counts)).owner
+
+    def decide(self, moment: Moment) -> Int32 | None:
+        """Plan, and remember the plan for rebalances."""
+        owner = self.plan(moment)
+        if owner is None:
+            return None
+        self._plan = document(Assignment(moment.problem, owner), moment.at)
+        self.changed_at = moment.at
+        return owner
+
+    def plan(self, moment: Moment) -> Int32 | None:
+        """Return a plan, int32 of shape (P,), or None: no change."""
+        raise NotImplementedError
+
+
+def document(assignment: Assignment, at: float) -> PlanDocument:
+    """Write an assignment as the plan that followers fit; everybody reads everything."""
+    problem = assignment.problem
+    when = datetime.fromtimestamp(at, UTC)
+    weights = np.split(problem.weights.astype(np.float64), problem.topic_offsets[1:-1])
+    return PlanDocument(
+        group="simulated",
+        version=1,
+        plan_id="",
+        assignor="",
+        created_at=when,
+        snapshot_at=when,
+        expires_at=when + timedelta(days=365),
+        partition_counts=dict(zip(problem.topics, problem.partition_counts.tolist(), strict=True)),
+        members={
+            member: MemberShare(
+                topics=problem.topics,
+                partitions={topic: np.array(row, np.int32) for topic, row in share.items()},
+            )
+            for member, share in assignment.by_member().items()
+        },
+        weights=dict(zip(problem.topics, weights, strict=True)),
+    )

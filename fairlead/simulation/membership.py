@@ -1,0 +1,72 @@
+"""Who is there, and which partitions: the group at one moment as an assignment problem.
+
+Belongs here: from the world's numbers to a `Problem` and back. Does not: deciding.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from assignors.problem import Problem
+from fairlead.simulation.fluid import Int32, Int64
+from fairlead.simulation.world import World
+
+
+@dataclass(frozen=True, eq=False)
+class Membership:
+    """The members and partitions there are at a step.
+
+    Parameters
+    ----------
+    world
+        P partitions and M members in all.
+    members, partitions
+        Numbers of those that are there, ascending, int64.
+    """
+
+    world: World
+    members: Int64
+    partitions: Int64
+
+    @classmethod
+    def at(cls, world: World, step: int) -> "Membership":
+        """Return who is there in a step."""
+        return cls(world, np.flatnonzero(world.present[step]), np.flatnonzero(world.exists[step]))
+
+    def problem(self, owner: Int32, weights: Int64) -> Problem:
+        """Return the group's problem: everybody reads everything.
+
+        Parameters
+        ----------
+        owner, weights
+            Of all partitions of the world, shape (P,); owners that are gone own nothing.
+        """
+        scenario = self.world.scenario
+        members, topics = len(self.members), len(scenario.topics)
+        counts = np.bincount(self.world.topic_of[self.partitions], minlength=topics)
+        names = scenario.members
+        return Problem(
+            topics=scenario.topic_names,
+            partition_counts=counts.astype(np.int64),
+            members=tuple(names[number] for number in self.members),
+            subscription_offsets=np.arange(members + 1, dtype=np.int64) * topics,
+            subscription_topics=np.tile(np.arange(topics, dtype=np.int32), members),
+            weights=weights[self.partitions],
+            owner=self.inside(owner),
+            capacities=np.ones(members),
+            instance_ids=(None,) * members,
+            racks=(None,) * members,
+        )
+
+    def inside(self, owner: Int32) -> Int32:
+        """Translate the world's owners into the problem's, int32; -1: nobody who is there."""
+        number = np.full(len(self.world.scenario.speeds) + 1, -1, np.int32)
+        number[self.members] = np.arange(self.members.size)
+        return number[owner[self.partitions]]
+
+    def outside(self, owner: Int32) -> Int32:
+        """Translate the problem's owners into the world's, int32 of shape (P,)."""
+        everywhere = np.full(self.world.partitions, -1, np.int32)
+        held = owner >= 0
+        everywhere[self.partitions[held]] = self.members[owner[held]]
+        return everywhere

@@ -1,0 +1,70 @@
+"""Looks as a planner keeps them: all of the last hour, one in a quarter of an hour before that.
+
+Belongs here: taking looks, and which are kept. Does not: judging by them (`fairlead.judgement`).
+"""
+
+import numpy as np
+
+from fairlead.judgement.looks import NONE, Looks
+from fairlead.simulation.fluid import Int32, Int64
+from fairlead.simulation.membership import Membership
+from fairlead.simulation.world import World
+
+#: Looks younger than this are all kept; of older ones, one in a quarter of an hour.
+_RECENT_S = 3600.0
+_SPARSE_S = 900.0
+#: Looks older than this are gone.
+_OLDEST_S = 6 * 3600.0
+
+
+class Seen:
+    """The looks at a group so far.
+
+    Parameters
+    ----------
+    world
+        P partitions.
+    began
+        When the simulation began, seconds since the epoch.
+    """
+
+    def __init__(self, world: World, began: float) -> None:
+        self._world, self._began = world, began
+        self._rows: list[tuple[float, Int64, Int64, Int32]] = []
+        self._ever = np.zeros(len(world.scenario.speeds), dtype=bool)
+
+    def look(self, step: int, committed: Int64, owner: Int32) -> None:
+        """Take a look at the start of a step; arrays of shape (P,)."""
+        world = self._world
+        exists = world.exists[min(step, world.steps - 1)]
+        end = world.ends[step]
+        if world.scenario.markers:
+            end = end + (end > 0)
+        at = step * world.step_s
+        row = (at, np.where(exists, end, NONE), np.where(exists, committed, NONE), owner.copy())
+        self._rows = [row_ for row_ in self._rows if self._keeps(row_[0], at)]
+        self._rows.append(row)
+
+    def looks(self, group: Membership) -> Looks:
+        """Return what is kept, of the partitions that exist now."""
+        world = self._world
+        self._ever[group.members] = True
+        owners = np.stack([row[3] for row in self._rows])[:, group.partitions]
+        self._ever[np.unique(owners[owners >= 0])] = True
+        names = np.flatnonzero(self._ever)
+        number = np.full(self._ever.size + 1, -1, np.int32)
+        number[names] = np.arange(names.size)
+        end = np.stack([row[1] for row in self._rows])[:, group.partitions]
+        return Looks(
+            at=self._began + np.array([row[0] for row in self._rows]),
+            begin=np.where(end >= 0, 0, NONE),
+            end=end,
+            committed=np.stack([row[2] for row in self._rows])[:, group.partitions],
+            members=tuple(world.scenario.members[name] for name in names),
+            owner=number[owners],
+        )
+
+    @staticmethod
+    def _keeps(at: float, now: float) -> bool:
+        age = now - at
+        return age <= _RECENT_S or (at % _SPARSE_S == 0 and age <= _OLDEST_S)

@@ -1,0 +1,145 @@
+"""A scenario drawn by a seed: what arrives, how fast members are, who is there. The same for all.
+
+Belongs here: everything that does not depend on who reads what. Does not: what does (`fluid`,
+`loop`).
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlead.simulation.scenario import Scenario
+from fairlead.simulation.traffic import Float64
+
+Int64 = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """N steps of P partitions and M members.
+
+    Parameters
+    ----------
+    scenario, seed
+        What was drawn, and by what.
+    step_s
+        Seconds a step.
+    rates
+        True arrival rates, records a second, float64 of shape (N, P).
+    arrivals
+        Records that arrive in each step, int64 of shape (N, P).
+    speeds
+        Records a second of each member, float64 of shape (N, M).
+    exists
+        Which partitions exist, bool of shape (N, P).
+    present
+        Which members are there, bool of shape (N, M).
+    poisoned, uncommitted
+        Which partitions nobody reads, or nobody commits, bool of shape (N, P).
+    phases
+        When each member commits: seconds past each multiple of the interval, shape (M,).
+    """
+
+    scenario: Scenario
+    seed: int
+    step_s: float
+    rates: Float64
+    arrivals: Int64
+    speeds: Float64
+    exists: Mask
+    present: Mask
+    poisoned: Mask
+    uncommitted: Mask
+    phases: Float64
+
+    @classmethod
+    def of(
+        cls, scenario: Scenario, *, seed: int = 0, hours: float = 48.0, step_s: float = 10.0
+    ) -> "World":
+        """Draw a scenario: arrivals are Poisson's. Equal seeds give equal worlds."""
+        steps = round(hours * 3600 / step_s)
+        at = np.arange(steps, dtype=np.float64) * step_s
+        rng = np.random.default_rng(seed)
+        exists = _exists(scenario, at)
+        rates = scenario.traffic.rates(at, exists, sum(scenario.speeds))
+        phases = rng.uniform(0, scenario.commits.every_s, len(scenario.speeds))
+        return cls(
+            scenario=scenario,
+            seed=seed,
+            step_s=step_s,
+            rates=rates,
+            arrivals=rng.poisson(rates * step_s),
+            speeds=_speeds(scenario, at),
+            exists=exists,
+            present=_present(scenario, at),
+            poisoned=_ill(scenario, at, consumed=False),
+            uncommitted=_ill(scenario, at, consumed=True),
+            phases=np.full_like(phases, phases[0]) if scenario.commits.together else phases,
+        )
+
+    @property
+    def steps(self) -> int:
+        """N."""
+        return len(self.arrivals)
+
+    @property
+    def partitions(self) -> int:
+        """P."""
+        return int(self.arrivals.shape[1])
+
+    @cached_property
+    def ends(self) -> Int64:
+        """Log end offsets at the start of each step and at the end, int64 of shape (N + 1, P)."""
+        ends = np.zeros((self.steps + 1, self.partitions), np.int64)
+        np.cumsum(self.arrivals, axis=0, out=ends[1:])
+        return ends
+
+    @cached_property
+    def topic_of(self) -> Int64:
+        """Topic of each partition, int64 of shape (P,)."""
+        counts = self.scenario.final_counts
+        return np.repeat(np.arange(len(counts)), counts)
+
+    @cached_property
+    def changed(self) -> Int64:
+        """Steps before which the group changes, so that it rebalances; 0 among them."""
+        who = (np.diff(self.present, axis=0)).any(axis=1)
+        what = (np.diff(self.exists, axis=0)).any(axis=1)
+        return np.concatenate(([0], np.flatnonzero(who | what) + 1))
+
+
+def _exists(scenario: Scenario, at: Float64) -> Mask:
+    counts = np.tile(np.array(scenario.topics), (at.size, 1))
+    for growth in scenario.growth:
+        counts[at >= growth.at_s, growth.topic] = growth.partitions
+    columns = [
+        np.arange(final)[None, :] < counts[:, topic, None]
+        for topic, final in enumerate(scenario.final_counts)
+    ]
+    return np.concatenate(columns, axis=1)
+
+
+def _speeds(scenario: Scenario, at: Float64) -> Float64:
+    speeds = np.tile(np.array(scenario.speeds), (at.size, 1))
+    for slow in scenario.slow:
+        speeds[(at >= slow.from_s) & (at < slow.until_s), slow.member] *= slow.share
+    return speeds
+
+
+def _present(scenario: Scenario, at: Float64) -> Mask:
+    present = np.ones((at.size, len(scenario.speeds)), dtype=bool)
+    present[:, list(scenario.absent)] = False
+    for change in sorted(scenario.changes, key=lambda change: change.at_s):
+        present[at >= change.at_s, change.member] = change.joins
+    return present
+
+
+def _ill(scenario: Scenario, at: Float64, *, consumed: bool) -> Mask:
+    ill = np.zeros((at.size, sum(scenario.final_counts)), dtype=bool)
+    for stuck in scenario.stuck:
+        if stuck.consumed is consumed:
+            ill[(at >= stuck.from_s) & (at < stuck.until_s), stuck.partition] = True
+    return ill
