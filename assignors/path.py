@@ -45,14 +45,24 @@ class Goal:
     hot_partition: int | None
 
     @classmethod
-    def of(cls, problem: Problem, weights: Float64, band: float, band_floor: float) -> "Goal":
-        """Bound the heaviest load, and lay the band above the bound."""
+    def of(
+        cls,
+        problem: Problem,
+        weights: Float64,
+        band: float,
+        band_floor: float,
+        enough: float | None = None,
+    ) -> "Goal":
+        """Bound the heaviest load, and lay the band above the bound.
+
+        With `enough`, the band goes up to that load at least, and a plan never beyond it.
+        """
         bound = load_lower_bound(problem, weights)
         slack = max(bound.load * band, band_floor)
         return cls(
             bound=bound.load,
-            edge=bound.load + slack,
-            far=bound.load + slack * _FAR,
+            edge=max(bound.load + slack, enough or 0.0),
+            far=np.inf if enough is not None else bound.load + slack * _FAR,
             renewed=bound.load + slack * _RENEWED,
             hot_partition=bound.partition if bound.alone > bound.shared + slack else None,
         )

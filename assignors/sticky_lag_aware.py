@@ -25,6 +25,7 @@ def sticky_lag_aware(
     *,
     band: float = 0.05,
     band_floor: float = 0.0,
+    enough: float | None = None,
     horizon: float = 0.0,
     max_moves: int | None = None,
     max_count_skew: int | None = None,
@@ -43,6 +44,9 @@ def sticky_lag_aware(
         Do nothing while the heaviest load is at most this share above the lower bound.
     band_floor
         Nor while it is at most this many records above it.
+    enough
+        Do nothing while the heaviest load is at most this, and stop as soon as it is; in the unit
+        of loads. None: the band alone decides.
     horizon
         Seconds ahead for which work is predicted; 0, or unknown rates: lag alone.
     max_moves
@@ -82,12 +86,14 @@ def sticky_lag_aware(
     """
     options.non_negative("band", band)
     options.non_negative("band_floor", band_floor)
+    if enough is not None:
+        options.non_negative("enough", enough)
     options.non_negative("horizon", horizon)
     options.count_or_none("max_moves", max_moves)
     options.count_or_none("max_count_skew", max_count_skew)
     options.count_or_none("max_topic_count_skew", max_topic_count_skew)
     weights = _predicted_work(problem, horizon)
-    goal = Goal.of(problem, weights, band, band_floor)
+    goal = Goal.of(problem, weights, band, band_floor, enough)
     ledger = _start(
         problem,
         weights,

@@ -22,6 +22,7 @@ from pydantic import (
 from assignors.problem import InvalidProblemError, Problem
 from assignors.registry import ASSIGNORS, assign, option_defaults
 from fairlead.hours import parse_hours, time_zone
+from fairlead.judgement.rules import Rules
 from fairlead.toml_lines import WrongAt
 
 #: What stands for any characters in a shell pattern; [!]] is a set too.
@@ -97,8 +98,23 @@ class Policy(_Rule):
         min_length=1,
         description="Candidates, each computed on the same snapshot.",
     )
-    horizon: Annotated[timedelta, Field(ge=timedelta(0))] | None = Field(
-        default=None, description="How far ahead work is predicted: lag + arrival rate x horizon."
+    objective: Duration = Field(
+        default=timedelta(minutes=1),
+        description="How far behind is too far: while no partition is forecast further behind, the "
+        "answer is 'no change'.",
+    )
+    horizon: Duration | None = Field(
+        default=None, description="How far ahead lateness is forecast; default: half an hour."
+    )
+    headroom: float = Field(
+        default=0.95,
+        gt=0.0,
+        le=1.0,
+        description="How full a member may be planned to be: what arrives over what it can do.",
+    )
+    pause: Annotated[timedelta, Field(ge=timedelta(0))] = Field(
+        default=timedelta(seconds=10),
+        description="For how long a partition stands still that is moved: the price of a move.",
     )
     band: float | None = Field(
         default=None,
@@ -172,6 +188,24 @@ class Policy(_Rule):
                 "four_eyes",
             )
         return self
+
+    def rules(self) -> Rules:
+        """Return what this policy asks of the judgement.
+
+        Examples
+        --------
+        >>> Policy(objective="PT2M").rules().objective_s
+        120.0
+        """
+        defaults = Rules()
+        return Rules(
+            objective_s=self.objective.total_seconds(),
+            horizon_s=self.horizon.total_seconds() if self.horizon else defaults.horizon_s,
+            headroom=self.headroom,
+            pause_s=self.pause.total_seconds(),
+            max_moves=self.max_moves,
+            cooldown_s=self.cooldown.total_seconds() if self.cooldown else None,
+        )
 
     def assignor_options(self, name: str) -> dict[str, Any]:
         """Return the options an assignor is run with: its own over those of the policy.

@@ -20,6 +20,7 @@ app = typer.Typer(
 )
 app.command("assign", epilog=epilog("assign < problems.jsonl"))(assign.assign)
 app.command("partition", epilog=epilog("partition < keys.jsonl"))(assign.partition)
+app.command("decide", epilog=epilog("decide < questions.jsonl"))(assign.decide)
 app.command("backtest", epilog=epilog("backtest orders --since 2026-01-05 --output orders.svg"))(
     backtest.backtest
 )

@@ -2,7 +2,8 @@
 
 From offsets to a decision: `looks` (what was seen), `commits` (what of a lag is only a commit that
 has not come yet), `rates` (how fast partitions fill), `capacities` (how fast members are),
-`forecast` (how late each assignment would be), `diagnosis` (what is the matter), `decision` (whether
-to plan, and what). `lines` is all of that as JSON lines. Nothing here knows Dagster, Spark, Kafka
-or Postgres; executors and simulations need numpy and `assignors` alone.
+`forecast` (how late each assignment would be), `diagnosis` (what is the matter), `candidates` (what
+each assignor would do), `decision` (whether to plan, and what). `rules` is what a policy asks for,
+`lines` all of it as JSON lines. Nothing here knows Dagster, Spark, Kafka or Postgres; but for
+`lines`, numpy and `assignors` are all it needs.
 """

@@ -1,7 +1,7 @@
 """Looks at one group: offsets and owners of its partitions at a sequence of moments.
 
-Belongs here: the arrays that everything else works on, and which steps between looks can be
-trusted. Does not: where looks come from (`fairlead.kafka`, `lines`), nor what they mean.
+Belongs here: the arrays that everything else works on, and what happened from one look to the next.
+Does not: where looks come from (`fairlead.kafka`, `lines`), nor what they mean.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ NONE = -1
 
 @dataclass(frozen=True, eq=False)
 class Looks:
-    """What was seen of a group: L looks at P partitions.
+    """What was seen of a group: L looks at P partitions, of M members.
 
     Partitions stand as in `assignors.problem.Problem`: topic by topic, ascending.
 
@@ -38,6 +38,8 @@ class Looks:
         Names of all who ever owned something, and of all who are members now.
     owner
         int32 of shape (L, P): index into `members`, -1: nobody, or not known.
+    latest
+        Whether consumers without a commit start at the log's end (`auto.offset.reset`).
     """
 
     at: Float64
@@ -46,10 +48,16 @@ class Looks:
     committed: Int64
     members: tuple[str, ...]
     owner: Int32
+    latest: bool = False
 
     def __len__(self) -> int:
         """Return the number of looks."""
         return int(self.at.size)
+
+    @property
+    def now(self) -> float:
+        """When the last look was taken, seconds since the epoch."""
+        return float(self.at[-1])
 
     @property
     def partitions(self) -> int:
@@ -57,6 +65,103 @@ class Looks:
         return int(self.end.shape[1])
 
     @cached_property
-    def steps(self) -> Float64:
-        """Seconds between each look and the one before, float64 of shape (L - 1,)."""
+    def seconds(self) -> Float64:
+        """Length of each step from a look to the next, float64 of shape (L - 1,)."""
         return np.diff(self.at)
+
+    @cached_property
+    def step(self) -> float:
+        """The usual length of a step: the median, in seconds; 0 with one look."""
+        return float(np.median(self.seconds)) if len(self) > 1 else 0.0
+
+    def last(self, seconds: float, least: int) -> "Looks":
+        """Return the looks of the last so many seconds, and `least` of them where there are.
+
+        Examples
+        --------
+        >>> one = np.zeros((4, 1), np.int64)
+        >>> looks = Looks(np.array([0.0, 60, 120, 180]), one, one, one, (), one.astype(np.int32))
+        >>> len(looks.last(60, 1)), len(looks.last(60, 3))
+        (2, 3)
+        """
+        first = int(np.searchsorted(self.at, self.now - seconds - 1e-6))
+        first = max(0, min(first, len(self) - least))
+        return Looks(
+            self.at[first:],
+            self.begin[first:],
+            self.end[first:],
+            self.committed[first:],
+            self.members,
+            self.owner[first:],
+            self.latest,
+        )
+
+    @cached_property
+    def in_one_log(self) -> Mask:
+        """Looks since a partition's log was last another one, bool of shape (L, P).
+
+        A log whose end went back, or that was not there, is not the log of now: it was made anew or
+        lost records in an unclean election. Nothing is counted across that.
+        """
+        whole = self.end >= 0
+        follows = whole[1:] & whole[:-1] & (self.end[1:] >= self.end[:-1])
+        # From the last look backwards, as far as every step follows.
+        linked = np.logical_and.accumulate(follows[::-1], axis=0)[::-1]
+        return np.concatenate((linked & whole[-1], whole[-1:]))
+
+    @cached_property
+    def arrived(self) -> Int64:
+        """Records that arrived in each step, int64 of shape (L - 1, P); 0 where not known."""
+        counted = self.in_one_log[:-1]
+        return np.where(counted, np.diff(self.end, axis=0), 0).astype(np.int64)
+
+    @cached_property
+    def position(self) -> Int64:
+        """Where the group stands: at its commit, or where it would start without one.
+
+        int64 of shape (L, P); -1 where the log is not known. Never beyond the log's end, nor below
+        its begin: what is gone cannot be read.
+        """
+        start = self.end if self.latest else np.where(self.begin >= 0, self.begin, self.end)
+        stands = np.where(self.committed >= 0, np.maximum(self.committed, self.begin), start)
+        return np.where(self.end >= 0, np.minimum(stands, self.end), NONE).astype(np.int64)
+
+    @cached_property
+    def lag(self) -> Int64:
+        """Records behind, int64 of shape (L, P), 0 where the log is not known."""
+        lag: Int64 = np.maximum(self.end - self.position, 0).astype(np.int64)
+        return lag
+
+    def time_lag(self, behind: Float64, rates: Float64) -> Float64:
+        """How long ago the log ended where somebody so many records behind now stands.
+
+        Parameters
+        ----------
+        behind
+            Records, float64 of shape (P,).
+        rates
+            Records a second, for what lies before the first look; float64 of shape (P,).
+
+        Returns
+        -------
+        Seconds, float64 of shape (P,): interpolated between looks; 0 where nothing is behind.
+        """
+        stands = self.end[-1] - behind
+        known = self.in_one_log
+        passed = known & (self.end <= stands)
+        before = passed.sum(axis=0) + (~known).sum(axis=0) - 1
+        columns = np.arange(self.partitions)
+        inside = passed.any(axis=0)
+        lower = np.clip(before, 0, len(self) - 1)
+        upper = np.minimum(lower + 1, len(self) - 1)
+        first, last = self.end[lower, columns], self.end[upper, columns]
+        share = (stands - first) / np.maximum(last - first, 1)
+        reached = self.at[lower] + share * (self.at[upper] - self.at[lower])
+        oldest = np.minimum((~known).sum(axis=0), len(self) - 1)
+        missing = np.maximum(self.end[oldest, columns] - stands, 0)
+        # Where nothing arrives any more nobody can say how old it is: as old as the first look.
+        filling = rates > 0
+        before_s = np.where(filling, missing / np.where(filling, rates, 1.0), 0.0)
+        extrapolated = self.at[oldest] - before_s
+        ages = self.now - np.where(inside, reached, extrapolated)
+        return np.where(behind > 0, np.maximum(ages, 0.0), 0.0)

@@ -6,7 +6,9 @@ Belongs here: turning a moment into a question, and keeping the answer's memory.
 
 from collections.abc import Mapping
 
-from fairlead.judgement.decision import Capacity, Question, Rules, judge
+from fairlead.judgement.capacities import Capacity
+from fairlead.judgement.decision import Question, judge
+from fairlead.judgement.rules import Rules
 from fairlead.simulation.controllers import ByPlans, Moment
 from fairlead.simulation.fluid import Int32
 

@@ -14,7 +14,8 @@ from typer.testing import CliRunner
 
 from assignors.registry import ASSIGNORS
 from fairlead.cli import app
-from fairlead.cli.assign import answer_lines, answer_problem, answer_record
+from fairlead.cli.assign import answer_problem, answer_record
+from fairlead.json_lines import answer_lines
 
 PROBLEM: dict[str, Any] = {
     "assignor": "sticky",

@@ -1,0 +1,110 @@
+"""JSON lines in, JSON lines out: one answer a line, errors in their place.
+
+Belongs here: the line protocol of `fairlead assign`, `partition` and `decide`. Does not: what a
+line may say (whoever answers).
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NoReturn
+
+from assignors.problem import InvalidProblemError
+
+#: Of a value that is wrong, so much is shown.
+_SHOWN = 60
+
+Answer = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+def answer_lines(lines: Iterable[bytes], answer: Answer) -> Iterator[dict[str, Any]]:
+    """Answer each line as it comes, errors in their place; a blank line is an error too.
+
+    Examples
+    --------
+    >>> for line in answer_lines([b'{"a": 1}', b""], lambda request: request):
+    ...     print(line)
+    {'a': 1}
+    {'error': 'not JSON: Expecting value: line 1 column 1 (char 0)'}
+    """
+    for line in lines:
+        yield _answer(line, answer)
+
+
+def _answer(line: bytes, answer: Answer) -> dict[str, Any]:
+    try:
+        return answer(_parse(line))
+    except InvalidProblemError as error:
+        return {"error": str(error)}
+    except MemoryError:
+        return {"error": "the problem does not fit into memory"}
+    except Exception as error:  # noqa: BLE001 - the lines behind this one must be answered too
+        return {"error": f"cannot be answered, which is a fault of Fairlead: {error!r}"}
+
+
+def _parse(line: bytes) -> dict[str, Any]:
+    try:
+        request = json.loads(
+            line.decode("utf-8-sig"),
+            object_pairs_hook=_unique_keys,
+            parse_constant=_refuse_constant,
+        )
+    except InvalidProblemError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise InvalidProblemError(f"not JSON: {error}") from error
+    if not isinstance(request, dict):
+        raise InvalidProblemError(f"{shown(request)} is not an object")
+    return request
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse what `json` would silently resolve: the same member or topic given twice."""
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InvalidProblemError(f"the name {shown(twice)} stands twice in one object")
+    return result
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise InvalidProblemError(f"not JSON: {name} is no JSON number")
+
+
+def check_keys(
+    given: dict[str, Any], known: frozenset[str], *, required: Iterable[str], where: str
+) -> None:
+    """Refuse keys that nobody knows, and ask for those that are needed.
+
+    Raises
+    ------
+    InvalidProblemError
+        The message begins with `where` and the key.
+    """
+    for name in given:
+        if name not in known:
+            raise InvalidProblemError(
+                f"{where}{name}: unknown; there are {', '.join(sorted(known))}"
+            )
+    for name in required:
+        if name not in given:
+            raise InvalidProblemError(f"{where}{name}: is missing")
+
+
+def an_object(value: Any, where: str) -> dict[str, Any]:
+    """Return a value that is to be an object.
+
+    Raises
+    ------
+    InvalidProblemError
+        It is none.
+    """
+    if not isinstance(value, dict):
+        raise InvalidProblemError(f"{where}: {shown(value)} is not an object")
+    return value
+
+
+def shown(value: Any) -> str:
+    """Write a value for an error message, the beginning of it where it is long."""
+    text = json.dumps(value, default=str)
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."

@@ -1,0 +1,176 @@
+"""What each assignor would do with a group, on the same forecast.
+
+Belongs here: what assignors are told of the forecast, how far the flagship goes, and each
+candidate's figures. Does not: choosing between candidates (`decision`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from assignors.assignment import Assignment
+from assignors.problem import InvalidProblemError, Problem
+from assignors.registry import assign, check_options
+from assignors.verifier import violations
+from fairlead.judgement.forecast import Forecast, Outlook
+from fairlead.judgement.looks import Float64, Mask
+from fairlead.judgement.rules import Rules
+
+#: The assignor that plans by the forecast; the others follow their own rule.
+FLAGSHIP: Final = "sticky-lag-aware"
+#: How much of the room between what is used in all and everything a plan may use of a member.
+ROOM: Final = 0.5
+#: Where a backlog takes longer than the horizon to be read, the horizon is so much of that time.
+DRAINED: Final = 1.25
+#: Further than so many horizons nobody looks.
+FURTHEST: Final = 20.0
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """What candidates are computed from: P partitions, M members.
+
+    Parameters
+    ----------
+    problem
+        As in `decision.Question`.
+    outlook
+        The forecast's figures.
+    stuck
+        Partitions that must stay where they are, bool of shape (P,): whoever takes one reads all
+        of it again.
+    rules
+        Of the policy.
+    """
+
+    problem: Problem
+    outlook: Outlook
+    stuck: Mask
+    rules: Rules
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """What one assignor would do.
+
+    Parameters
+    ----------
+    assignor
+        Its name.
+    assignment
+        None where it failed.
+    forecast
+        Of the assignment; None where it failed.
+    moved
+        Partitions taken from an owner that is present.
+    error
+        Why it failed; None where it did not.
+    """
+
+    assignor: str
+    assignment: Assignment | None = None
+    forecast: Forecast | None = None
+    moved: int = 0
+    error: str | None = None
+
+
+def candidates(
+    ground: Ground, names: Sequence[str], options: Mapping[str, Mapping[str, Any]]
+) -> tuple[Candidate, ...]:
+    """Run assignors.
+
+    Raises
+    ------
+    InvalidProblemError
+        An assignor or option is unknown.
+    """
+    for name in names:
+        check_options(name, options.get(name, {}))
+    return tuple(_candidate(ground, name, options.get(name, {})) for name in names)
+
+
+def _candidate(ground: Ground, name: str, options: Mapping[str, Any]) -> Candidate:
+    try:
+        assignment = _run(ground, name, options)
+    except InvalidProblemError as error:
+        return Candidate(name, error=str(error))
+    except Exception as error:  # noqa: BLE001 - one assignor must not take the others with it
+        return Candidate(name, error=f"The assignor failed: {error!r}")
+    if broken := violations(ground.problem, assignment):
+        return Candidate(name, error=f"The assignment is invalid: {'; '.join(broken)}")
+    before, after = ground.problem.owner, assignment.owner
+    return Candidate(
+        assignor=name,
+        assignment=assignment,
+        forecast=ground.outlook.forecast(after, ground.rules.horizon_s),
+        moved=int(((before >= 0) & (after >= 0) & (before != after)).sum()),
+    )
+
+
+def _run(ground: Ground, name: str, options: Mapping[str, Any]) -> Assignment:
+    if name != FLAGSHIP:
+        return assign(name, ground.problem, **options)
+    horizon_s = _horizon(ground)
+    work = _work(ground, horizon_s)
+    limits = {"horizon": horizon_s, "enough": _enough(ground, work, horizon_s)}
+    if ground.rules.max_moves is not None:
+        limits["max_moves"] = ground.rules.max_moves
+    found = assign(name, work, **{**limits, **options})
+    return replace(found, problem=ground.problem)
+
+
+def _horizon(ground: Ground) -> float:
+    """Return how far ahead work is weighed, in seconds.
+
+    Far enough that all that waits can have been read by then: else members would be filled with
+    backlog alone, and fall behind again once that is gone.
+    """
+    outlook, rules = ground.outlook, ground.rules
+    spare = outlook.capacities.sum() - outlook.arrivals.sum()
+    if spare <= 0:
+        return rules.horizon_s
+    drained = float(outlook.backlog.sum() / spare)
+    return float(np.clip(DRAINED * drained, rules.horizon_s, FURTHEST * rules.horizon_s))
+
+
+def _work(ground: Ground, horizon_s: float) -> Problem:
+    """Return the problem in the forecast's weights: backlog and arrivals, over capacities.
+
+    A stuck partition has no weight, so that it stays; what arrives at it counts as taken from its
+    owner's capacity. A partition that alone fills any member weighs just that much: else nothing
+    would be done for the others.
+    """
+    problem, outlook, owner = ground.problem, ground.outlook, ground.problem.owner
+    capacities: Float64 = np.maximum(outlook.capacities, _least(outlook.capacities))
+    held = ground.stuck & (owner >= 0)
+    reserved = np.bincount(owner[held], outlook.arrivals[held], capacities.size)
+    most = ground.rules.headroom * float(capacities.max(initial=0.0))
+    arrivals = np.where(held, 0.0, np.minimum(outlook.arrivals, most))
+    backlog = np.where(held, 0.0, outlook.backlog)
+    room = np.maximum(most - arrivals, 0.0) * horizon_s
+    return replace(
+        problem,
+        weights=np.minimum(backlog, room).round().astype(np.int64),
+        arrival_rates=arrivals,
+        capacities=np.maximum(capacities - reserved, 0.01 * capacities),
+    )
+
+
+def _least(capacities: Float64) -> float:
+    """Return the smallest capacity that can be divided by."""
+    return max(1e-6, 1e-6 * float(capacities.max(initial=0.0)))
+
+
+def _enough(ground: Ground, work: Problem, horizon_s: float) -> float:
+    """Return the load at which the heaviest member is relieved enough, in seconds of work.
+
+    Between what would be even and what would be full: the next change of the load must not call for
+    the next plan at once, and nothing is moved that need not be.
+    """
+    rates = work.arrival_rates if work.arrival_rates is not None else np.zeros(0)
+    total = float(work.weights.sum() + rates.sum() * horizon_s)
+    even = total / (float(work.capacities.sum()) * horizon_s)
+    full = min(even + ROOM * max(1.0 - even, 0.0), max(ground.rules.headroom, even))
+    return full * horizon_s

@@ -1,0 +1,31 @@
+"""What a policy asks of the judgement, free of how policies are written down."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How late is too late, how far ahead is looked, and what a plan may cost.
+
+    Parameters
+    ----------
+    objective_s
+        So many seconds a partition may be behind.
+    horizon_s
+        So many seconds ahead lateness is forecast.
+    headroom
+        How full a member may be planned to be: arrivals over capacity.
+    pause_s
+        For how many seconds a partition stands still that is moved.
+    max_moves
+        Owned partitions that a plan moves at most; None: as many as pay.
+    cooldown_s
+        After a plan took effect there is no other for so long; None: until its effect shows.
+    """
+
+    objective_s: float = 60.0
+    horizon_s: float = 1800.0
+    headroom: float = 0.95
+    pause_s: float = 10.0
+    max_moves: int | None = None
+    cooldown_s: float | None = None
