@@ -8,7 +8,7 @@ import sys
 
 import typer
 
-from fairlead.cli import assign, backtest, db, groups, plans, policy, sandbox, serve
+from fairlead.cli import assign, backtest, db, groups, plans, policy, sandbox, serve, simulate
 from fairlead.cli.output import epilog
 from fairlead.errors import FairleadError
 
@@ -23,6 +23,9 @@ app.command("partition", epilog=epilog("partition < keys.jsonl"))(assign.partiti
 app.command("decide", epilog=epilog("decide < questions.jsonl"))(assign.decide)
 app.command("backtest", epilog=epilog("backtest orders --since 2026-01-05 --output orders.svg"))(
     backtest.backtest
+)
+app.command("simulate", epilog=epilog("simulate", "simulate skewed --controller planner"))(
+    simulate.simulate
 )
 app.command("groups", epilog=epilog("groups", "groups --json"))(groups.groups)
 app.command(
