@@ -20,8 +20,8 @@ from rich.table import Table
 from benchmarks.loop_goals import Goal, goals
 from fairlead.simulation.catalogue import SCENARIOS, scenario
 from fairlead.simulation.course import Course
-from fairlead.simulation.loop import Cadence, run
-from fairlead.simulation.registry import CONTROLLERS, PLANNER, controller
+from fairlead.simulation.loop import Cadence
+from fairlead.simulation.registry import CONTROLLERS, PLANNER, simulate
 from fairlead.simulation.world import World
 
 RESULTS = Path(__file__).with_name("loop.json")
@@ -52,10 +52,7 @@ def measure(name: str) -> list[dict[str, Any]]:
     rows = []
     for decider in CONTROLLERS:
         began = time.perf_counter()
-        try:
-            course = Course.of(run(world, controller(decider, world.scenario, CADENCE), CADENCE))
-        except NotImplementedError:
-            continue
+        course = Course.of(simulate(world, decider, CADENCE))
         row = {"scenario": name, "kind": world.scenario.kind, "events": world.scenario.events}
         seconds = round(time.perf_counter() - began, 2)
         rows.append({**row, "controller": decider, **course.as_dict(), "seconds": seconds})

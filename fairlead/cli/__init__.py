@@ -24,7 +24,7 @@ app.command("decide", epilog=epilog("decide < questions.jsonl"))(assign.decide)
 app.command("backtest", epilog=epilog("backtest orders --since 2026-01-05 --output orders.svg"))(
     backtest.backtest
 )
-app.command("simulate", epilog=epilog("simulate", "simulate skewed --controller planner"))(
+app.command("simulate", epilog=epilog("simulate", "simulate skew --controller planner"))(
     simulate.simulate
 )
 app.command("groups", epilog=epilog("groups", "groups --json"))(groups.groups)

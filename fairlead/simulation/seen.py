@@ -31,7 +31,6 @@ class Seen:
     def __init__(self, world: World, began: float) -> None:
         self._world, self._began = world, began
         self._rows: list[tuple[float, Int64, Int64, Int32]] = []
-        self._ever = np.zeros(len(world.scenario.speeds), dtype=bool)
 
     def look(self, step: int, committed: Int64, owner: Int32) -> None:
         """Take a look at the start of a step; arrays of shape (P,)."""
@@ -46,13 +45,12 @@ class Seen:
         self._rows.append(row)
 
     def looks(self, group: Membership) -> Looks:
-        """Return what is kept, of the partitions that exist now."""
+        """Return what is kept, of the partitions that exist now; members that are there first."""
         world = self._world
-        self._ever[group.members] = True
         owners = np.stack([row[3] for row in self._rows])[:, group.partitions]
-        self._ever[np.unique(owners[owners >= 0])] = True
-        names = np.flatnonzero(self._ever)
-        number = np.full(self._ever.size + 1, -1, np.int32)
+        gone = np.setdiff1d(owners[owners >= 0], group.members)
+        names = np.concatenate((group.members, gone))
+        number = np.full(len(world.scenario.members) + 1, -1, np.int32)
         number[names] = np.arange(names.size)
         end = np.stack([row[1] for row in self._rows])[:, group.partitions]
         return Looks(

@@ -161,3 +161,13 @@ def test_looks_are_kept_for_an_hour_and_then_thinned() -> None:
     at = (moments[-1].at - moments[-1].at[-1]) / 60
     assert (np.diff(at[at >= -60]) == 1).all()
     assert at[at < -60].tolist() == list(range(-150, -60, 15))
+
+
+def test_members_that_are_there_come_first_in_looks(scripted: Any) -> None:
+    """Whoever has left stands behind them, as long as a look shows what it owned."""
+    script = scripted()
+    run(world(traffic=Traffic(used=0.3), changes=(Change(1200, 0, joins=False),)), script)
+    assert script.moments[1].problem.members == ("member-01",)
+    assert script.looks[1].members == ("member-01", "member-00")
+    assert set(script.looks[1].owner[0]) == {0, 1}
+    assert set(script.looks[1].owner[-1]) == {0}
