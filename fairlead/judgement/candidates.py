@@ -15,13 +15,13 @@ from assignors.problem import InvalidProblemError, Problem
 from assignors.registry import assign, check_options
 from assignors.verifier import violations
 from fairlead.judgement.forecast import Forecast, Outlook
-from fairlead.judgement.looks import Float64, Mask
+from fairlead.judgement.looks import Float64, Int32, Mask
 from fairlead.judgement.rules import Rules
 
 #: The assignor that plans by the forecast; the others follow their own rule.
 FLAGSHIP: Final = "sticky-lag-aware"
 #: How much of the room between what is used in all and everything a plan may use of a member.
-ROOM: Final = 0.5
+ROOM: Final = 0.25
 #: Where a backlog takes longer than the horizon to be read, the horizon is so much of that time.
 DRAINED: Final = 1.25
 #: Further than so many horizons nobody looks.
@@ -112,16 +112,47 @@ def _candidate(ground: Ground, name: str, options: Mapping[str, Any]) -> Candida
 def _run(ground: Ground, name: str, options: Mapping[str, Any]) -> Assignment:
     if name != FLAGSHIP:
         return assign(name, ground.problem, **options)
-    horizon_s = _horizon(ground)
+    horizon_s = weighing_horizon(ground)
     work = _work(ground, horizon_s)
     limits = {"horizon": horizon_s, "enough": _enough(ground, work, horizon_s)}
     if ground.rules.max_moves is not None:
         limits["max_moves"] = ground.rules.max_moves
     found = assign(name, work, **{**limits, **options})
+    spared = _sparing(ground, found, horizon_s)
+    if spared is not None:
+        found = assign(name, work, **{**limits, **options, "max_moves": spared})
     return replace(found, problem=ground.problem)
 
 
-def _horizon(ground: Ground) -> float:
+def _sparing(ground: Ground, found: Assignment, horizon_s: float) -> int | None:
+    """Return how many moves make nobody late who is not, where not all can be in time.
+
+    None: all moves, or all are in time by then. Where there is too much for all, whoever has room
+    is filled up, and no more: to have everybody late is no better than to have some.
+    """
+    objective_s, before = ground.rules.objective_s, ground.problem.owner
+    late = ground.outlook.lateness(before, horizon_s) > objective_s
+
+    def spoils(owner: Int32) -> bool:
+        after = ground.outlook.lateness(owner, horizon_s) > objective_s
+        return bool((after & ~late).any())
+
+    if not spoils(found.owner):
+        return None
+    owner, moves = before.copy(), 0
+    placed = (before < 0) & (found.owner >= 0)
+    owner[placed] = found.owner[placed]
+    for partition in found.reasons:
+        if before[partition] < 0:
+            continue
+        owner[partition] = found.owner[partition]
+        if spoils(owner):
+            break
+        moves += 1
+    return moves
+
+
+def weighing_horizon(ground: Ground) -> float:
     """Return how far ahead work is weighed, in seconds.
 
     Far enough that all that waits can have been read by then: else members would be filled with
@@ -167,10 +198,10 @@ def _enough(ground: Ground, work: Problem, horizon_s: float) -> float:
     """Return the load at which the heaviest member is relieved enough, in seconds of work.
 
     Between what would be even and what would be full: the next change of the load must not call for
-    the next plan at once, and nothing is moved that need not be.
+    the next plan at once, and nothing is moved that need not be. Where there is too much for all,
+    whoever has room is filled, and nobody is made late who is not.
     """
     rates = work.arrival_rates if work.arrival_rates is not None else np.zeros(0)
     total = float(work.weights.sum() + rates.sum() * horizon_s)
     even = total / (float(work.capacities.sum()) * horizon_s)
-    full = min(even + ROOM * max(1.0 - even, 0.0), max(ground.rules.headroom, even))
-    return full * horizon_s
+    return min(even + ROOM * max(1.0 - even, 0.0), ground.rules.headroom) * horizon_s

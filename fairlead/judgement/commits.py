@@ -28,6 +28,12 @@ STUCK_STEPS: Final = 5
 STUCK_S: Final = 120.0
 #: And so many of its owner's usual commit intervals.
 STUCK_INTERVALS: Final = 3.0
+#: What Kafka's clients commit by themselves is so old at most, and some time for a poll.
+_AUTO_COMMIT_S: Final = 5.5
+#: A member's own least age, and some noise, is what its commits explain.
+_OWN: Final = 1.25
+#: Records a step, below which an age is chance.
+_FEW: Final = 10
 #: A member commits late where more than this share of steps that should end in a commit do not.
 LATE: Final = 0.25
 
@@ -63,8 +69,8 @@ class Commits:
         partition, of which nobody knows.
     waiting_s
         For how long a partition has had something to commit and no commit, float64 of shape (P,).
-    age_s
-        How old a commit is at most where nothing is late, in seconds.
+    explained_s
+        How old a lag each member's commits explain, in seconds, float64 of shape (M,).
     """
 
     consumed: Float64
@@ -77,7 +83,7 @@ class Commits:
     stuck: Mask
     backlog: Float64
     waiting_s: Float64
-    age_s: float
+    explained_s: Float64
 
     @property
     def usual_interval_s(self) -> float:
@@ -112,10 +118,10 @@ def read_commits(looks: Looks) -> Commits:
     silent = _silent(looks, per_member, waiting_s, interval_s)
     stuck = _stuck(looks, marked, waiting_s, interval_s) & (looks.lag[-1] > rest)
     free = moved & ~stuck
-    age_s = _age(looks, per_member, free, late)
+    explained_s = _ages(looks, per_member, free, late)
     proven = np.maximum(looks.end[:-1] - looks.position[1:] - rest, 0)
-    busy = _busy(looks, per_member, free, late, proven=proven, rest=rest, age_s=age_s)
-    backlog = _backlog(looks, free, late, proven=proven, rest=rest, age_s=age_s)
+    busy = _busy(looks, per_member, free, late, proven=proven, rest=rest, explained_s=explained_s)
+    backlog = _backlog(looks, free, late, proven=proven, rest=rest, explained_s=explained_s)
     return Commits(
         consumed=per_member.sum(np.where(free, advance, 0)),
         marked=per_member.any(free),
@@ -127,7 +133,7 @@ def read_commits(looks: Looks) -> Commits:
         stuck=stuck,
         backlog=np.where(stuck, 0.0, backlog),
         waiting_s=waiting_s,
-        age_s=age_s,
+        explained_s=explained_s,
     )
 
 
@@ -252,28 +258,28 @@ def _stuck(looks: Looks, marked: Mask, waiting_s: Float64, interval_s: Float64) 
     return stuck
 
 
-def _age(looks: Looks, per_member: _PerMember, free: Mask, late: Mask) -> float:
-    """Return how old commits are at most where nothing is late, in seconds.
+def _ages(looks: Looks, per_member: _PerMember, free: Mask, late: Mask) -> Float64:
+    """Return how old a lag each member's commits explain, in seconds, float64 of shape (M,).
 
-    A look sees a commit of a member at rest at an age between none and the commit interval: half of
-    it in the median. That of the member at the lower quartile counts: behind are hardly ever three
-    quarters of a group, and where they are, ages are taken for larger than they are, which makes
-    the planner slower, not wrong. Never more than a step, within which such members commit.
+    A look sees a commit at an age between none and the commit interval: half of it in the median.
+    That of the member at the lower quartile counts for all: behind are hardly ever three quarters
+    of a group; where they are, backlogs show later. Where looks and commits keep step, a member
+    shows the same age at every look: the least it has shown is explained, too. Never more than a
+    step, within which these members commit.
     """
-    if len(looks) <= STUCK_STEPS:
-        return looks.step
-    arrived = per_member.sum(np.where(free, looks.arrived, 0)) / looks.seconds[:, None]
+    arrived = per_member.sum(np.where(free, looks.arrived, 0))
     lag = per_member.sum(np.where(free, looks.lag[1:], 0))
-    few = 10  # records a step, below which an age is chance
-    usable = (arrived * looks.seconds[:, None] >= few) & ~late
-    if not usable.any():
-        return looks.step
-    ages = np.where(usable, lag / np.maximum(arrived, 1e-9), np.nan)
-    columns = usable.sum(axis=0) > STUCK_STEPS // 2
-    if not columns.any():
-        return looks.step
-    medians = np.nanmedian(ages[:, columns], axis=0)
-    return float(min(2.0 * np.quantile(medians, 0.25) + 0.5, looks.step))
+    usable = (arrived >= _FEW) & ~late
+    enough = usable.sum(axis=0) > STUCK_STEPS // 2
+    explained: Float64 = np.full(per_member.members, min(_AUTO_COMMIT_S, looks.step))
+    if not enough.any():
+        return np.full(per_member.members, looks.step)
+    per_s = np.maximum(arrived, 1.0) / looks.seconds[:, None]
+    ages = np.where(usable, lag / per_s, np.nan)[:, enough]
+    usual = 2.0 * float(np.quantile(np.nanmedian(ages, axis=0), 0.25))
+    explained = np.maximum(explained, usual)
+    explained[enough] = np.maximum(explained[enough], _OWN * np.nanmin(ages, axis=0))
+    return np.minimum(explained, looks.step)
 
 
 def _busy(
@@ -284,13 +290,13 @@ def _busy(
     *,
     proven: Int64,
     rest: Int64,
-    age_s: float,
+    explained_s: Float64,
 ) -> Mask:
     """Return whether members were left with a backlog at the look behind each step."""
     arrived = per_member.sum(np.where(free, looks.arrived, 0)) / looks.seconds[:, None]
     above_rest = np.where(free, np.maximum(looks.lag[1:] - rest, 0), 0)
     lag = per_member.sum(above_rest)
-    explained = arrived * age_s
+    explained = arrived * explained_s
     by_age = lag > explained + 3.0 * np.sqrt(explained) + 1.0
     by_proof = per_member.any(free & (proven > 0))
     return np.where(late, by_proof, by_age | by_proof)
@@ -303,7 +309,7 @@ def _backlog(
     *,
     proven: Int64,
     rest: Int64,
-    age_s: float,
+    explained_s: Float64,
 ) -> Float64:
     """Return the records of each partition that wait, apart from what commits explain."""
     lag: Float64 = np.maximum(looks.lag[-1] - rest, 0).astype(np.float64)
@@ -311,7 +317,8 @@ def _backlog(
         return lag
     owner = looks.owner[-1]
     of_late = (owner >= 0) & late[np.maximum(owner, 0)]
-    explained = looks.arrived[-1] / looks.seconds[-1] * age_s
+    explains = np.where(owner >= 0, explained_s[np.maximum(owner, 0)], 0.0)
+    explained = looks.arrived[-1] / looks.seconds[-1] * explains
     fresh = np.maximum(lag - explained - 3.0 * np.sqrt(explained), 0.0)
     # What the last commit left behind stands until the next one.
     last = free.shape[0] - 1 - np.argmax(free[::-1], axis=0)

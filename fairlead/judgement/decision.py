@@ -13,10 +13,16 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from assignors.problem import Problem
-from fairlead.judgement.candidates import FLAGSHIP, Candidate, Ground, candidates
+from fairlead.judgement.candidates import (
+    FLAGSHIP,
+    Candidate,
+    Ground,
+    candidates,
+    weighing_horizon,
+)
 from fairlead.judgement.capacities import STEPS, Capacity, Speeds, remembered, shown, speeds
 from fairlead.judgement.commits import Commits, read_commits
-from fairlead.judgement.diagnosis import Diagnosis, Findings, diagnose, seconds
+from fairlead.judgement.diagnosis import Diagnosis, Findings, diagnose, listed, seconds
 from fairlead.judgement.forecast import Forecast, Outlook
 from fairlead.judgement.looks import Float64, Int32, Looks
 from fairlead.judgement.rates import Rates, arrival_rates
@@ -144,7 +150,7 @@ def judge(
     -----
     Deterministic. While the forecast of what is stays within the objective, the answer is "no
     change". Else a candidate is worth it that brings the forecast within the objective, or makes it
-    better by `BETTER`, and if what partitions are late less is more than what they stand still.
+    better by `BETTER`, if it makes partitions less late, in all, than they stand still for it.
     Partitions without an owner are placed in any case.
     """
     state = State(question)
@@ -267,7 +273,7 @@ def _hold(state: State) -> str | None:
         return None
     if diagnosis.name == "unknown":
         return f"unknown: {diagnosis.evidence}"
-    waits = _waits(state)
+    waits = _waits(state) or _settles(state)
     if waits is not None:
         return waits
     if state.kept.late_s <= rules.objective_s:
@@ -293,6 +299,23 @@ def _waits(state: State) -> str | None:
         f"the last plan took effect {seconds(max(now - changed_at, 0.0))} ago: {since} of the "
         f"{STEPS + 1} looks are there that it takes to see what it did"
     )
+
+
+def _settles(state: State) -> str | None:
+    """Say that members have come or gone too recently to see what that did; None: they have not."""
+    looks, now = state.recent, state.recent.owner[-1]
+    present = set(now[now >= 0].tolist())
+    for back in range(2, min(STEPS + 1, len(looks)) + 1):
+        owner = looks.owner[-back]
+        changed = present ^ set(owner[owner >= 0].tolist())
+        if changed:
+            names = [looks.members[member] for member in sorted(changed)]
+            ago = seconds(looks.now - looks.at[-back])
+            return (
+                f"{listed(names)} came or went within {ago}: it takes {STEPS + 1} looks to see "
+                "what that did"
+            )
+    return None
 
 
 def _choice(
@@ -335,16 +358,11 @@ def _worth(state: State, candidate: Candidate) -> tuple[bool, str]:
         return True, f"{placed} without an owner get one; {what}"
     if not candidate.moved:
         return False, f"no assignment is better ({state.diagnosis.name}); {what}"
-    within = planned.late_s <= rules.objective_s
-    if not within and planned.late_s > (1.0 - BETTER) * kept.late_s:
+    span = weighing_horizon(state.ground)
+    before = outlook.lateness_in_all(problem.owner, span)
+    avoided = before - outlook.lateness_in_all(owner, span)
+    if planned.late_s > rules.objective_s and avoided < BETTER * before:
         return False, f"hardly better ({state.diagnosis.name}); {what}"
-    horizon = rules.horizon_s
-    avoided = outlook.late_partition_s(
-        problem.owner, horizon, rules.objective_s
-    ) - outlook.late_partition_s(owner, horizon, rules.objective_s)
-    if not within:
-        # Late in either case: what counts is how late.
-        avoided = max(avoided, outlook.lateness_sum(problem.owner, horizon, owner))
     still = int((owner >= 0).sum()) if state.question.eager else candidate.moved
     price = still * rules.pause_s
     if avoided <= price:

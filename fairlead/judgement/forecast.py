@@ -95,32 +95,10 @@ class Outlook:
             utilisation=float(self.utilisation(owner).max(initial=0.0)),
         )
 
-    def late_partition_s(self, owner: Int32, horizon_s: float, objective_s: float) -> float:
-        """Return for how long partitions are later than the objective until the horizon, summed.
-
-        Seconds. A member's lateness moves in a straight line from what it is now to what it is
-        then, for all of its partitions alike.
-        """
-        arrivals = self.by_member(self.arrivals, owner)
-        waiting = self.by_member(self.backlog, owner)
+    def lateness_in_all(self, owner: Int32, horizon_s: float) -> float:
+        """Return the lateness at a horizon, summed over partitions; seconds."""
         partitions = self.by_member(np.ones_like(self.arrivals), owner)
-        start = np.minimum(_over(waiting, arrivals), horizon_s) - objective_s
-        end = self.lateness(owner, horizon_s) - objective_s
-        share = np.where(
-            (start > 0) == (end > 0),
-            np.where(end > 0, 1.0, 0.0),
-            np.maximum(start, end) / np.maximum(np.abs(end - start), 1e-9),
-        )
-        return float((share * partitions).sum() * horizon_s)
-
-    def lateness_sum(self, owner: Int32, horizon_s: float, other: Int32) -> float:
-        """Return how much less late partitions are under another assignment, summed; seconds."""
-
-        def summed(assigned: Int32) -> float:
-            partitions = self.by_member(np.ones_like(self.arrivals), assigned)
-            return float((self.lateness(assigned, horizon_s) * partitions).sum())
-
-        return summed(owner) - summed(other)
+        return float((self.lateness(owner, horizon_s) * partitions).sum())
 
 
 def _over(amounts: Float64, per_s: Float64) -> Float64:
