@@ -32,6 +32,8 @@ STUCK_INTERVALS: Final = 3.0
 _AUTO_COMMIT_S: Final = 5.5
 #: A member's own least age, and some noise, is what its commits explain.
 _OWN: Final = 1.25
+#: But not so many times what is usual in the group: that is a backlog that stays as it is.
+_PEERS: Final = 3.0
 #: Records a step, below which an age is chance.
 _FEW: Final = 10
 #: A member commits late where more than this share of steps that should end in a commit do not.
@@ -276,9 +278,10 @@ def _ages(looks: Looks, per_member: _PerMember, free: Mask, late: Mask) -> Float
         return np.full(per_member.members, looks.step)
     per_s = np.maximum(arrived, 1.0) / looks.seconds[:, None]
     ages = np.where(usable, lag / per_s, np.nan)[:, enough]
-    usual = 2.0 * float(np.quantile(np.nanmedian(ages, axis=0), 0.25))
-    explained = np.maximum(explained, usual)
-    explained[enough] = np.maximum(explained[enough], _OWN * np.nanmin(ages, axis=0))
+    medians = np.nanmedian(ages, axis=0)
+    explained = np.maximum(explained, 2.0 * np.quantile(medians, 0.25))
+    own = np.minimum(_OWN * np.nanmin(ages, axis=0), _PEERS * np.median(medians))
+    explained[enough] = np.maximum(explained[enough], own)
     return np.minimum(explained, looks.step)
 
 
