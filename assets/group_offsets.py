@@ -10,6 +10,7 @@ from assets.shown.cohorts import materialized
 from assets.shown.offsets import describe
 from assets.steps import step
 from fairlead.cohorts import groups_in
+from fairlead.looks.taking import keep
 
 
 @step(
@@ -39,6 +40,7 @@ def group_offsets(
         snapshot = gateway.snapshot(sorted(groups), cohorts=groups, progress=context.log.info)
     warehouse = spark.warehouse()
     warehouse.write_snapshot(snapshot)
+    keep(snapshot, spark.looks())
     warehouse.prune(snapshot.snapshot_at - current.warehouse_retention)
     failed = {row["group"]: row["error"] for row in snapshot.groups.to_pylist() if row["error"]}
     for group, error in islice(failed.items(), ROWS):

@@ -13,6 +13,7 @@ from sqlalchemy import Engine
 
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.plan_topic import PlanTopic
+from fairlead.looks.archive import LookArchive
 from fairlead.settings import Settings, load_settings
 from fairlead.spark.session import build_session
 from fairlead.spark.warehouse import Warehouse
@@ -73,3 +74,7 @@ class SparkResource(dg.ConfigurableResource[SparkSession]):
     def warehouse(self) -> Warehouse:
         """Return the snapshots' place."""
         return Warehouse(load_settings().warehouse_path)
+
+    def looks(self) -> LookArchive:
+        """Return the looks' place, which is the snapshots'."""
+        return LookArchive(load_settings().warehouse_path)

@@ -86,6 +86,25 @@ class PostgresSettings(_Section):
     url: SecretStr = SecretStr("postgresql://localhost/fairlead")
 
 
+class LooksSettings(_Section):
+    """How often the planned groups are looked at, and how long that is kept."""
+
+    every: timedelta = Field(
+        default=timedelta(seconds=60), gt=timedelta(0), description="From one look to the next."
+    )
+    share: float = Field(
+        default=0.15,
+        gt=0,
+        le=1,
+        description="Looks are taken less often where they would take more of the time than this.",
+    )
+    retention: timedelta = Field(
+        default=timedelta(days=2),
+        ge=timedelta(hours=2),
+        description="Older looks are removed; of those older than an hour, one a quarter is kept.",
+    )
+
+
 class SparkSettings(_Section):
     """The Spark session that computes lag and candidate plans."""
 
@@ -143,6 +162,7 @@ class Settings(BaseSettings):
     kafka: KafkaSettings = KafkaSettings()
     postgres: PostgresSettings = PostgresSettings()
     spark: SparkSettings = SparkSettings()
+    looks: LooksSettings = LooksSettings()
     web: WebSettings = WebSettings()
     discovery: Discovery = Discovery()
     policies: tuple[Policy, ...] = ()

@@ -13,6 +13,7 @@ from assets.plan_adoption import plan_adoption
 from assets.published_plan import published_plan
 from assets.resources import KafkaResource, SettingsResource, SparkResource, StoreResource
 from orchestration.jobs import adoption, planning, publication
+from orchestration.looks import group_looks, look
 from orchestration.operations import OPERATIONS
 from orchestration.schedules import planning_schedule
 from orchestration.sensors import approved_plans, group_discovery
@@ -32,9 +33,9 @@ def build_defs(**overrides: Any) -> dg.Definitions:
             ]
         ),
         "asset_checks": CHECKS,
-        "jobs": [planning, publication, adoption, *OPERATIONS],
+        "jobs": [planning, publication, adoption, look, *OPERATIONS],
         "schedules": [planning_schedule],
-        "sensors": [group_discovery, approved_plans],
+        "sensors": [group_discovery, approved_plans, group_looks],
         "resources": {
             "settings": SettingsResource(),
             "kafka": KafkaResource(),

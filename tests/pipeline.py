@@ -103,7 +103,7 @@ class Pipeline:
         (node,) = definition.nodes
         return definition.execute_in_process(
             instance=self.instance,
-            run_config={"ops": {node.name: {"config": config}}},
+            run_config={"ops": {node.name: {"config": config}}} if config else None,
             tags={ACTOR_TAG: actor} if actor else None,
             raise_on_error=False,
         )

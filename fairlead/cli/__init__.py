@@ -8,7 +8,7 @@ import sys
 
 import typer
 
-from fairlead.cli import assign, backtest, db, groups, plans, policy, sandbox, serve, simulate
+from fairlead.cli import assign, backtest, db, groups, look, plans, policy, sandbox, serve, simulate
 from fairlead.cli.output import epilog
 from fairlead.errors import FairleadError
 
@@ -34,6 +34,7 @@ app.command(
 app.command("history", epilog=epilog("history orders", "history orders --since 2026-01-06 --json"))(
     groups.history
 )
+app.command("look", epilog=epilog("look", "look --once"))(look.look)
 app.command("serve", epilog=epilog("serve", "serve --host 0.0.0.0 --port 9464"))(serve.serve)
 app.add_typer(plans.app, name="plans")
 app.add_typer(policy.app, name="policy")

@@ -18,6 +18,7 @@ from pyarrow import fs
 from pyspark.sql import DataFrame, SparkSession
 
 from fairlead.kafka.snapshot import GroupSnapshot
+from fairlead.looks.archive import FOLDER
 
 HISTORY: Final = timedelta(hours=1)
 _FILE: Final = "part-0.parquet"
@@ -127,7 +128,7 @@ class Warehouse:
         oldest = f"{before:%Y%m%dT%H%M%S}"
         removed = set()
         tables = self._folders(self._root)
-        for table in sorted(tables, key=lambda name: name != "groups"):
+        for table in sorted(set(tables) - {FOLDER}, key=lambda name: name != "groups"):
             for snapshot_id in self._folders(f"{self._root}/{table}"):
                 if snapshot_id < oldest:
                     self._files.delete_dir(f"{self._root}/{table}/{snapshot_id}")

@@ -112,6 +112,7 @@ def test_jobs() -> None:
         "planning": every,
         "publication": {"published_plan", "plan_adoption"},
         "adoption": {"plan_adoption"},
+        "look": set(),
     }
 
 
@@ -155,6 +156,7 @@ def test_schedules_and_sensors() -> None:
     assert found == {
         "group_discovery": ([], 60, "RUNNING"),
         "approved_plans": (["publication"], 30, "RUNNING"),
+        "group_looks": (["look"], 30, "RUNNING"),
     }
 
 
@@ -203,7 +205,11 @@ def test_overrides_replace_arguments() -> None:
     """A variant for a test replaces what it names, and keeps the rest."""
     variant = build_defs(schedules=[], jobs=[])
     assert list(variant.schedules or []) == []
-    assert [one.name for one in variant.sensors or []] == ["group_discovery", "approved_plans"]
+    assert [one.name for one in variant.sensors or []] == [
+        "group_discovery",
+        "approved_plans",
+        "group_looks",
+    ]
     assert len(list(build_defs().schedules or [])) == 1
 
 

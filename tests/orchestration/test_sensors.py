@@ -6,6 +6,8 @@ from datetime import UTC, datetime, timedelta
 import dagster as dg
 import pytest
 
+from fairlead.looks.archive import LookArchive, Taken
+from orchestration.looks import IN_A_TICK_S
 from orchestration.runs import PRESUMED_DEAD
 from tests.conftest import KafkaTopic
 from tests.docs.scenario import store_week
@@ -126,3 +128,34 @@ def test_approved_plan_of_a_group_that_is_left_out_is_named(
     tick = pipeline.sensor("approved_plans")
     assert not tick.run_requests
     assert "in none of them, as what discovery leaves out: billing." in str(tick.skip_message)
+
+
+def test_looks_are_taken_by_a_sensor(pipeline: Pipeline, make_groups: MakeGroups) -> None:
+    """A look at what discovery covers, in the tick itself; the next one when it is due."""
+    (a,) = make_groups("a")
+    tick = pipeline.sensor("group_looks")
+    assert not tick.run_requests
+    assert str(tick.skip_message).startswith("Looked at 1 groups, 1 partitions, in ")
+    now = datetime.now(UTC)
+    looks = LookArchive(pipeline.settings.warehouse_path).read(now - timedelta(minutes=5), now)
+    assert looks["group"].to_pylist() == [a]
+    assert "The next look is due in" in str(pipeline.sensor("group_looks").skip_message)
+
+
+def test_look_that_takes_long_is_a_run(pipeline: Pipeline, make_groups: MakeGroups) -> None:
+    """Sensors take turns: a fleet is looked at in a run of the job look, one at a time."""
+    make_groups("a", "b")
+    archive = LookArchive(pipeline.settings.warehouse_path)
+    archive.note(Taken(datetime.now(UTC) - timedelta(hours=1), IN_A_TICK_S + 1, 5_000, 500_000))
+    (request,) = pipeline.sensor("group_looks").run_requests or ()
+    result = pipeline.operate("look")
+    assert result.success, request
+    taken = archive.taken()
+    assert taken is not None
+    assert taken.groups == 2
+
+
+def test_looks_wait_for_a_look_that_is_under_way(pipeline: Pipeline) -> None:
+    """One at a time."""
+    leave_run(pipeline, "look")
+    assert "under way" in str(pipeline.sensor("group_looks").skip_message)

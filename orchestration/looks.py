@@ -1,0 +1,85 @@
+"""Looks at the planned groups between planning runs: a sensor, and a job where looking takes long.
+
+Belongs here: who takes a look when. Does not: what a look is (`fairlead.looks`).
+"""
+
+from typing import Final
+
+import dagster as dg
+
+from assets.about import OWNERS, changes, written_here
+from assets.resources import KafkaResource, SettingsResource, SparkResource
+from assets.steps import RETRIES
+from fairlead.looks.pace import due, now, told, wait_s
+from fairlead.looks.taking import covered_groups, take
+from orchestration.runs import under_way
+
+#: How often the sensor asks whether a look is due: often enough for one a minute.
+ASK_EVERY_S: Final = 30
+#: What takes longer is a run of its own: sensors take turns, and a minute at most.
+IN_A_TICK_S: Final = 15.0
+#: As long as nobody knows what looking takes.
+GROUPS_IN_A_TICK: Final = 500
+
+
+@dg.op(retry_policy=RETRIES)
+def look_at_groups(
+    context: dg.OpExecutionContext,
+    settings: SettingsResource,
+    kafka: KafkaResource,
+    spark: SparkResource,
+) -> None:
+    """Look at every group that discovery covers."""
+    current = settings.get()
+    with kafka.gateway() as gateway:
+        taken = take(gateway, spark.looks(), current, covered_groups(gateway, current))
+    context.log.info(told(taken, current.looks))
+    context.add_output_metadata(
+        {"groups": taken.groups, "partitions": taken.partitions, "took_s": taken.took_s}
+    )
+
+
+@dg.job(
+    description="Look at every group once: offsets and owners, without a plan. The sensor "
+    "group_looks does so by itself, and starts this where it takes long.",
+    owners=OWNERS,
+    tags=changes("nothing"),
+    metadata=written_here(),
+)
+def look() -> None:
+    """Look."""
+    look_at_groups()
+
+
+@dg.sensor(
+    job=look,
+    minimum_interval_seconds=ASK_EVERY_S,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description="Looks at the offsets and owners of all planned groups, as often as looks.every "
+    "and looks.share say: rates, capacities and diagnoses come from these looks. Where that takes "
+    "long, it starts the job look instead.",
+    owners=OWNERS,
+    tags=changes("nothing"),
+    metadata=written_here(),
+)
+def group_looks(
+    context: dg.SensorEvaluationContext,
+    settings: SettingsResource,
+    kafka: KafkaResource,
+    spark: SparkResource,
+) -> dg.RunRequest | dg.SkipReason:
+    """Take a look if one is due."""
+    current, archive = settings.get(), spark.looks()
+    last = archive.taken()
+    if not due(last, current.looks, now()):
+        return dg.SkipReason(f"The next look is due in {wait_s(last, current.looks, now()):.0f} s.")
+    if under_way(context.instance, look.name):
+        return dg.SkipReason("The look before is still under way.")
+    if last is not None and last.took_s > IN_A_TICK_S:
+        return dg.RunRequest()
+    with kafka.gateway() as gateway:
+        groups = covered_groups(gateway, current)
+        if last is None and len(groups) > GROUPS_IN_A_TICK:
+            return dg.RunRequest()
+        taken = take(gateway, archive, current, groups)
+    return dg.SkipReason(f"{told(taken, current.looks)}.")
