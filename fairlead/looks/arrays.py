@@ -22,7 +22,12 @@ Int64 = npt.NDArray[np.int64]
 
 
 def looks_of(
-    rows: pa.Table, topics: Sequence[str], counts: Sequence[int], members: Sequence[str]
+    rows: pa.Table,
+    topics: Sequence[str],
+    counts: Sequence[int],
+    members: Sequence[str],
+    *,
+    latest: bool = False,
 ) -> Looks:
     """Lay a group's looks out over its partitions as they are now.
 
@@ -38,6 +43,8 @@ def looks_of(
         look says of other topics is left out; what it does not know is -1.
     members
         Those of now; others who ever owned something follow them.
+    latest
+        Whether consumers without a commit start at the log's end.
     """
     rows = rows.take(pa.array(_chosen(_moments(rows)))).combine_chunks()
     starts = np.cumsum(np.asarray(counts, dtype=np.int64)) - np.asarray(counts, dtype=np.int64)
@@ -62,6 +69,7 @@ def looks_of(
         committed=laid_out["committed"],
         members=names,
         owner=laid_out["owner"].astype(np.int32),
+        latest=latest,
     )
 
 
