@@ -18,10 +18,13 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
 from fairlead.judgement.commits import Commits
 from fairlead.judgement.looks import Float64, Looks, Mask
+
+Places = npt.NDArray[np.intp]
 
 #: Steps with a backlog that it takes to measure, where commits come within every look.
 STEPS: Final = 5
@@ -90,36 +93,43 @@ def shown(looks: Looks, commits: Commits) -> dict[str, Capacity]:
     The mean of steps without the fastest and the slowest fifth: a rebalance stops a member for a
     moment, an operator who sets an offset makes it jump.
     """
-    found = {}
-    for member, name in enumerate(looks.members):
-        if commits.late[member]:
-            capacity = _by_intervals(looks, commits, member)
-        else:
-            capacity = _by_steps(looks, commits, member)
-        if capacity is not None and capacity.records_per_s > 0:
-            found[name] = capacity
+    found: dict[str, Capacity] = {}
+    prompt = ~commits.late
+    whole = prompt & commits.steady.all(axis=0)
+    found |= _by_steps(looks, commits, np.flatnonzero(whole), np.arange(len(looks) - 1))
+    for member in np.flatnonzero(prompt & ~whole).tolist():
+        places = np.flatnonzero(commits.steady[:, member])
+        found |= _by_steps(looks, commits, np.array([member]), places)
+    for member in np.flatnonzero(commits.late).tolist():
+        found |= _by_intervals(looks, commits, member)
+    return {name: capacity for name, capacity in found.items() if capacity.records_per_s > 0}
+
+
+def _by_steps(
+    looks: Looks, commits: Commits, members: Places, places: Places
+) -> dict[str, Capacity]:
+    """Look at members that commit in every step, in the steps at some places."""
+    if places.size < STEPS or not members.size:
+        return {}
+    per_s = commits.consumed[np.ix_(places, members)] / looks.seconds[places, None]
+    limited = (commits.busy & commits.marked)[np.ix_(places, members)]
+    windows = np.sort(sliding_window_view(per_s, STEPS, axis=0), axis=2)
+    middle = windows[:, :, 1:-1].mean(axis=2)
+    best = middle.argmax(axis=0)
+    most = np.maximum(middle[best, np.arange(best.size)], _without_fastest(per_s))
+    seen_at = looks.at[places[best + STEPS - 1] + 1]
+    found = {
+        looks.members[member]: Capacity(value, measured=False, at=at)
+        for member, value, at in zip(members.tolist(), most.tolist(), seen_at.tolist(), strict=True)
+    }
+    for column in np.flatnonzero(limited.sum(axis=0) >= STEPS).tolist():
+        run = _newest_run(limited[:, column])
+        if run is not None:
+            first, last = run
+            speed = _measured(per_s[first:last, column])
+            at = float(looks.at[places[last - 1] + 1])
+            found[looks.members[members[column]]] = Capacity(speed, measured=True, at=at)
     return found
-
-
-def _by_steps(looks: Looks, commits: Commits, member: int) -> Capacity | None:
-    """Look at steps: the member commits in every one."""
-    steady = commits.steady[:, member]
-    if steady.sum() < STEPS:
-        return None
-    places = np.flatnonzero(steady)
-    seconds = looks.seconds[places]
-    per_s = commits.consumed[places, member] / seconds
-    busy = commits.busy[places, member] & commits.marked[places, member]
-    run = _newest_run(busy)
-    if run is not None:
-        first, last = run
-        seen_at = float(looks.at[places[last - 1] + 1])
-        return Capacity(_measured(per_s[first:last]), measured=True, at=seen_at)
-    windows = np.sort(sliding_window_view(per_s, STEPS), axis=1)
-    middle = windows[:, 1:-1].mean(axis=1)
-    best = int(middle.argmax())
-    most = max(float(middle[best]), _without_fastest(per_s))
-    return Capacity(most, measured=False, at=float(looks.at[places[best + STEPS - 1] + 1]))
 
 
 def _newest_run(busy: Mask) -> tuple[int, int] | None:
@@ -144,7 +154,7 @@ def _measured(stretch: Float64) -> float:
     usual = _trimmed(stretch)
     if abs(_trimmed(newest) - usual) > _CHANGED * usual:
         stretch = newest
-    return max(_trimmed(stretch), _without_fastest(stretch))
+    return max(_trimmed(stretch), float(_without_fastest(stretch)))
 
 
 def _trimmed(values: Float64) -> float:
@@ -153,16 +163,17 @@ def _trimmed(values: Float64) -> float:
     return float(np.sort(values)[cut : values.size - cut].mean())
 
 
-def _without_fastest(values: Float64) -> float:
-    """Return the mean without the highest value; what was consumed, but for a jump."""
-    return float((values.sum() - values.max()) / (values.size - 1))
+def _without_fastest(values: Float64) -> Float64:
+    """Return the mean without the highest value, of each column: what was consumed, but no jump."""
+    mean: Float64 = (values.sum(axis=0) - values.max(axis=0)) / (values.shape[0] - 1)
+    return mean
 
 
-def _by_intervals(looks: Looks, commits: Commits, member: int) -> Capacity | None:
+def _by_intervals(looks: Looks, commits: Commits, member: int) -> dict[str, Capacity]:
     """Look at the intervals between commits: the member commits less often than looks are taken."""
     marks = np.flatnonzero(commits.marked[:, member])
     if marks.size <= INTERVALS:
-        return None
+        return {}
     total = np.concatenate(([0.0], commits.consumed[:, member].cumsum()))
     ends = marks + 1
     busy = commits.busy[marks, member]
@@ -172,7 +183,8 @@ def _by_intervals(looks: Looks, commits: Commits, member: int) -> Capacity | Non
     behind = sliding_window_view(busy, INTERVALS + 1).all(axis=1)
     measured = bool(behind.any())
     place = int(np.flatnonzero(behind)[-1]) if measured else int(rate.argmax())
-    return Capacity(float(rate[place]), measured, at=float(looks.at[ends[place + INTERVALS]]))
+    at = float(looks.at[ends[place + INTERVALS]])
+    return {looks.members[member]: Capacity(float(rate[place]), measured, at)}
 
 
 def remembered(

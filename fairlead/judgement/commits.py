@@ -277,10 +277,11 @@ def _ages(looks: Looks, per_member: _PerMember, free: Mask, late: Mask) -> Float
     if not enough.any():
         return np.full(per_member.members, looks.step)
     per_s = np.maximum(arrived, 1.0) / looks.seconds[:, None]
-    ages = np.where(usable, lag / per_s, np.nan)[:, enough]
-    medians = np.nanmedian(ages, axis=0)
+    ages = np.sort(np.where(usable, lag / per_s, np.inf)[:, enough], axis=0)
+    middle = (usable.sum(axis=0)[enough] - 1) // 2
+    medians = ages[middle, np.arange(middle.size)]
     explained = np.maximum(explained, 2.0 * np.quantile(medians, 0.25))
-    own = np.minimum(_OWN * np.nanmin(ages, axis=0), _PEERS * np.median(medians))
+    own = np.minimum(_OWN * ages[0], _PEERS * np.median(medians))
     explained[enough] = np.maximum(explained[enough], own)
     return np.minimum(explained, looks.step)
 
