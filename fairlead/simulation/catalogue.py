@@ -92,17 +92,21 @@ _ALL = (
     Scenario(
         "flash-crowd", "even, 50 % used; two hours in which a tenth gets four times as much",
         "changing",
-        Traffic(used=0.5, surges=(Surge(tuple(range(20, 30)), 4.0, 20 * HOUR_S, 22 * HOUR_S),)),
+        Traffic(
+            used=0.5,
+            surges=(Surge(tuple(range(20, 30)), 4.0, 20.12 * HOUR_S, 22.12 * HOUR_S),),
+        ),
         events=2,
     ),
     Scenario(
         "slow-for-hours", "even, 70 % used; one machine at 40 % for six hours, then quick again",
-        "changing", Traffic(used=0.7), slow=(Slow(3, 0.4, 12 * HOUR_S, 18 * HOUR_S),), events=2,
+        "changing", Traffic(used=0.7), slow=(Slow(3, 0.4, 12.12 * HOUR_S, 18.12 * HOUR_S),),
+        events=2,
     ),
     Scenario(
         "growing-topic", "Zipf 0.6, 80 % used; a topic grows from 60 to 100 partitions",
         "changing", Traffic(used=0.8, zipf=0.6), topics=(60,),
-        growth=(Growth(18 * HOUR_S, 0, 100),), events=2,
+        growth=(Growth(18.12 * HOUR_S, 0, 100),), events=2,
     ),
     Scenario(
         "joining-leaving", "Zipf 0.6, 70 % used; two members leave, two others join later",
@@ -121,7 +125,7 @@ _ALL = (
     ),
     Scenario(
         "hot-partition", "even, 50 % used; one partition fills faster than anybody drains",
-        "hopeless", Traffic(used=0.5, surges=(Surge((42,), 26.0, 8 * HOUR_S),)),
+        "hopeless", Traffic(used=0.5, surges=(Surge((42,), 26.0, 8.12 * HOUR_S),)),
     ),
 )  # fmt: skip
 

@@ -62,12 +62,15 @@ class Run:
         Records that wait at each moment, float64 of shape (N + 1, P).
     handovers
         Plans and rebalances, in order.
+    owners
+        From when on, in seconds from the start, who owned what: int32 of shape (P,) each.
     """
 
     world: World
     cadence: Cadence
     waiting: Float64
     handovers: tuple[Handover, ...]
+    owners: tuple[tuple[float, Int32], ...]
 
 
 def run(world: World, controller: Controller, cadence: Cadence | None = None) -> Run:
@@ -88,6 +91,7 @@ class _Loop:
         self._seen = Seen(world, self._began)
         self._group = Membership.at(world, 0)
         self._handovers: list[Handover] = []
+        self._owners: list[tuple[float, Int32]] = []
 
     def run(self) -> Run:
         world, cadence = self._world, self._cadence
@@ -107,7 +111,8 @@ class _Loop:
             if step in decisions:
                 self._decide(step)
             self._fluid.run(step, following)
-        return Run(world, cadence, self._fluid.waiting, tuple(self._handovers))
+        handovers, owners = tuple(self._handovers), tuple(self._owners)
+        return Run(world, cadence, self._fluid.waiting, handovers, owners)
 
     def _rebalance(self, step: int) -> None:
         self._group = Membership.at(self._world, step)
@@ -154,6 +159,7 @@ class _Loop:
         pauses = taken if not world.scenario.eager or step == 0 else world.exists[step]
         fluid.stand_still(pauses, step, self._cadence.pause_s)
         fluid.owner = owner
+        self._owners.append((step * world.step_s, owner))
         there = np.isin(before, group.members)
         moved = went & there
         handover = Handover(

@@ -1,0 +1,110 @@
+"""How often a diagnosis is right, over groups of which the truth is known.
+
+Belongs here: what would have been right at each look, and counting. Does not: drawing groups
+(`random_scenarios`), diagnosing (`fairlead.judgement`).
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlead.judgement.rules import Rules
+from fairlead.simulation.controllers import START
+from fairlead.simulation.course import LATE_S, time_lags
+from fairlead.simulation.fluid import Int32
+from fairlead.simulation.loop import Cadence, Run, run
+from fairlead.simulation.planner import Planner
+from fairlead.simulation.random_scenarios import HOURS, Labelled
+from fairlead.simulation.traffic import HOUR_S
+from fairlead.simulation.world import World
+
+#: Answers: a diagnosis and the names it is about.
+Answer = tuple[str, frozenset[str]]
+#: Causes that no plan removes.
+_LASTING = frozenset({"hot partition", "stuck partition", "overloaded", "unknown"})
+
+
+@dataclass(frozen=True)
+class Marked:
+    """One diagnosis: of which scenario, when, what was right, what was said."""
+
+    scenario: str
+    cause: str
+    at_s: float
+    right: bool
+    said: str
+
+
+def mark(labelled: Labelled, *, plans: bool, seed: int = 0) -> list[Marked]:
+    """Let the planner diagnose a group at each decision, and mark what it says.
+
+    Marked is what is said from an hour after the cause on; where it may plan, also the diagnosis
+    that each plan rests on. Without plans the cause is right for ever. With them it is as long as
+    it makes anybody late; then healthy is, and in between also recovering.
+    """
+    world = World.of(labelled.scenario, seed=seed, hours=HOURS)
+    cadence = Cadence()
+    planner = Planner(Rules(), plans=plans)
+    ran = run(world, planner, cadence)
+    truth = _Truth(labelled, ran)
+    planned_at = {handover.at_s for handover in ran.handovers if handover.planned}
+    marks = []
+    for at, judgement in planner.judgements:
+        at_s = at - START.timestamp()
+        if at_s < labelled.since_s + HOUR_S and at_s not in planned_at:
+            continue
+        said = judgement.diagnosis
+        right = truth.allows(at_s, (said.name, frozenset(said.names)))
+        words = f"{said.name} {', '.join(said.names)}".strip()
+        marks.append(Marked(labelled.scenario.name, labelled.cause, at_s, right, words))
+    return marks
+
+
+class _Truth:
+    """What would be right at a moment of a run."""
+
+    def __init__(self, labelled: Labelled, ran: Run) -> None:
+        self._labelled, self._world = labelled, ran.world
+        self._behind = time_lags(ran)
+        self._owners = ran.owners
+
+    def allows(self, at_s: float, said: Answer) -> bool:
+        """Whether an answer is right."""
+        labelled, world = self._labelled, self._world
+        if at_s < labelled.since_s:
+            return said == ("healthy", frozenset())
+        if labelled.cause in _LASTING or labelled.cause == "healthy":
+            return said == (labelled.cause, labelled.names)
+        step = round(at_s / world.step_s)
+        owner = self._owner_before(at_s)
+        held = owner >= 0
+        rates = np.bincount(owner[held], world.rates[step, held], world.speeds.shape[1])
+        full = self._named(np.flatnonzero(rates > world.speeds[step]))
+        late = self._named(np.unique(owner[held & (self._behind[step] > LATE_S)]))
+        name, names = said
+        if not full:
+            return name in ({"recovering", labelled.cause} if late else {"healthy"})
+        # A plan may have relieved some of those that are badly spread.
+        named = names == labelled.names if name == "slow member" else full <= names <= full | late
+        return name == labelled.cause and named
+
+    def _named(self, members: npt.NDArray[np.integer[Any]]) -> frozenset[str]:
+        return frozenset(self._world.scenario.members[member] for member in members)
+
+    def _owner_before(self, at_s: float) -> Int32:
+        owner = self._owners[0][1]
+        for since_s, following in self._owners:
+            if since_s < at_s:
+                owner = following
+        return owner
+
+
+def share_right(marks: list[Marked]) -> dict[str, float]:
+    """Return the share of right answers by cause, and of all as `all`."""
+    asked = Counter(mark_.cause for mark_ in marks)
+    right = Counter(mark_.cause for mark_ in marks if mark_.right)
+    shares = {cause: round(right[cause] / count, 4) for cause, count in sorted(asked.items())}
+    return {"all": round(right.total() / max(asked.total(), 1), 4), **shares}

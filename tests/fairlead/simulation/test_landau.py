@@ -1,0 +1,93 @@
+"""The rules of Landau et al., and how they are measured."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from assignors.problem import Problem
+from fairlead.simulation.bin_packing import RULES, BinPacking, Rule, pack
+from fairlead.simulation.controllers import ByAssignor
+from fairlead.simulation.fluid import Int32
+from fairlead.simulation.landau import (
+    CADENCE,
+    CAPACITY,
+    PACKED,
+    STEP_S,
+    Score,
+    landau,
+    record_delays,
+)
+from fairlead.simulation.loop import run
+from fairlead.simulation.world import World
+
+RATES = np.array([60.0, 50.0, 40.0, 30.0, 10.0])
+OWNER = np.array([0, 0, 1, 1, 2], np.int32)
+
+
+def packed(rule: Rule, rates: np.ndarray = RATES, owner: Int32 = OWNER) -> list[int]:  # type: ignore[type-arg]
+    problem = Problem.of({"t": rates.size}, {name: ["t"] for name in "abcd"})
+    return pack(replace(problem, owner=owner), rates, rule, 100.0).tolist()
+
+
+def test_best_fit_decreasing_fills_the_fullest() -> None:
+    """60 opens a consumer, 50 another; 40 completes the first, 30 and 10 join the second."""
+    assert packed("BFD") == [0, 1, 0, 1, 1]
+
+
+def test_modified_rules_keep_what_fits() -> None:
+    """The fullest, a, keeps 60, not 50; b gives its 30 to a and keeps 40; c gives its 10 away.
+
+    Worst fit puts the 10 where most room is, best fit where least is; the 50 that a could not keep
+    comes last, into a consumer of its own.
+    """
+    assert packed("MWF") == [0, 2, 1, 0, 1]
+    assert packed("MBF") == [0, 2, 1, 0, 0]
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_all_is_placed_where_nothing_fits(rule: Rule) -> None:
+    """With more than all consumers can take, the emptiest gets it: the number is given here."""
+    placed = packed(rule, np.full(9, 90.0), np.arange(9, dtype=np.int32) % 4)
+    assert sorted(np.bincount(placed, minlength=4).tolist()) == [2, 2, 2, 3]
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_no_consumer_is_packed_beyond_its_capacity(rule: Rule) -> None:
+    """As long as there are consumers enough, partitions that fit are packed where they fit."""
+    rng = np.random.default_rng(5)
+    for _ in range(50):
+        rates = rng.uniform(0, 60, 5)
+        placed = packed(rule, rates, rng.integers(0, 4, 5).astype(np.int32))
+        assert np.bincount(placed, weights=rates).max() <= 100
+
+
+def test_a_record_waits_from_its_arrival_until_it_is_read() -> None:
+    """At twice what can be read, what arrives after t seconds waits for as long again."""
+    scenario = replace(landau(0, 1), topics=(1,), speeds=(500.0,))
+    scenario = replace(
+        scenario, traffic=replace(scenario.traffic, walk=None, used=2.0), name="double"
+    )
+    ran = run(World.of(scenario, hours=1 / 6, step_s=STEP_S), ByAssignor("range"), CADENCE)
+    waited, records = record_delays(ran)
+    assert waited[200, 0] == pytest.approx(100, rel=0.05)
+    assert records.sum() == ran.world.arrivals.sum()
+
+
+def test_worst_fit_is_far_ahead_of_range_and_moves_for_it() -> None:
+    """As published: seconds, not minutes, at the 99th percentile, for an R-score of about 1."""
+    world = World.of(landau(15, 18), hours=0.5, step_s=STEP_S)
+    ours = Score.of(run(world, BinPacking("MWF", PACKED), CADENCE))
+    theirs = Score.of(run(world, ByAssignor("range"), CADENCE))
+    assert theirs.p99_s > 20 * ours.p99_s
+    assert theirs.r_score == 0
+    assert 0.5 < ours.r_score < 3
+
+
+def test_speeds_wander_within_their_bounds() -> None:
+    """Steps every 30 s, by no more than delta per cent, between nothing and what is packed."""
+    world = World.of(landau(25, 18), hours=0.2, step_s=STEP_S)
+    assert world.rates.min() >= 0
+    assert world.rates.max() <= PACKED < CAPACITY
+    steps = np.abs(np.diff(world.rates[:: round(30 / STEP_S)], axis=0))
+    assert 0 < steps.max() <= 0.25 * PACKED
