@@ -1,7 +1,7 @@
 """`fairlead assign`, `fairlead partition`, `fairlead decide`: JSON lines in, JSON lines out.
 
 Belongs here: what a line may say. Does not: the line protocol (`fairlead.json_lines`), the rules
-themselves (`assignors`, `fairlead.judgement`). None needs Kafka, Postgres or Spark, or imports them.
+themselves (`assignors`, `fairlead.judgement`). None of them imports Kafka, Postgres or Spark.
 """
 
 import base64

@@ -9,8 +9,9 @@ assumed of members that were never seen at their limit. Does not: what is a back
   fade within a day: the name may be on another machine by then. Measurements are trusted to the
   record for hours and, as they grow old, only roughly: whoever was slow yesterday may be tried
   again when it is needed.
-- A member never seen at its limit counts as somewhat faster than what it has shown, or like its
-  measured peers, if these are faster. A wrong guess is small, and shows at the next looks.
+- A member never seen at its limit counts like its measured peers; where it has outdone them, or
+  nobody was measured, as somewhat faster than what it has shown. A wrong guess is small, and shows
+  at the next looks.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,6 +36,8 @@ INTERVALS: Final = 3
 #: How much more than it has shown a member can do that was never at its limit, it is assumed.
 FASTER: Final = 1.3
 DAY_S: Final = 86_400.0
+#: Whoever has shown more than is typical of the measured members, by so much, is faster.
+OUTDONE: Final = 1.1
 #: A measurement is exact for so long, and forgotten after so long.
 FRESH_S: Final = 6 * 3600.0
 FORGOTTEN_S: Final = 7 * DAY_S
@@ -276,11 +279,14 @@ def speeds(
             age = np.clip((now - capacity.at - FRESH_S) / (DAY_S - FRESH_S), 0.0, 1.0)
             value[index] *= 1.0 + (FASTER - 1.0) * age
     value = np.where(~measured & at_rest, np.maximum(value, arrivals), value)
-    typical = float(np.median(value[measured])) if measured.any() else 0.0
+    # Slow members reach their limit first: of few that were measured, the fast ones are typical.
+    ranked = np.sort(value[measured])
+    typical = float(ranked[(3 * ranked.size) // 4]) if ranked.size else 0.0
     seen = value > 0
     # Of whom nothing is known, the same is expected as of the others.
     usual = float(np.median(value[seen])) if seen.any() else 0.0
-    assumed = np.maximum(FASTER * np.where(seen, value, usual), typical)
+    shown = np.where(seen, value, usual)
+    outdone = ~measured & (shown > OUTDONE * typical)
+    assumed = np.where(outdone, FASTER * shown, np.maximum(typical, _NOISE * shown))
     per_s = np.where(measured, value, assumed)
-    outdone = ~measured & (value > typical)
     return Speeds(per_s, measured, np.where(outdone, 2.0 * value, per_s))
