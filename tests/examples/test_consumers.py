@@ -25,6 +25,7 @@ from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.plans.document import record_headers
 from fairlead.settings import Settings
 from tests.fairlead.followers.helpers import Owned, eventually, make_plan
+from tests.interrupts import heeding_ctrl_c
 
 ROOT = Path(__file__).parents[2]
 PROBE = """
@@ -168,12 +169,14 @@ def test_example_reads_what_the_plan_gives_it(
 @contextmanager
 def example(environment: Environment, *arguments: str) -> Iterator[Output]:
     """Run an example; yield its output. At the end Ctrl-C makes it print its status and end."""
-    with subprocess.Popen(
-        [environment.python, ROOT / "examples" / environment.client.example, *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
+    with heeding_ctrl_c():
+        started = subprocess.Popen(
+            [environment.python, ROOT / "examples" / environment.client.example, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    with started as process:
         assert process.stdout is not None
         assert process.stderr is not None
         try:

@@ -17,6 +17,7 @@ from typing import Final
 
 from fairlead.demo.surroundings import DAGSTER_YAML
 from tests.fairlead.followers.helpers import eventually
+from tests.interrupts import heeding_ctrl_c
 
 ROOT: Final = Path(__file__).parents[2]
 #: Screenshots of the last run; nothing reads them but people.
@@ -70,17 +71,16 @@ def _running(
     command: list[str], url: str, log: Path, environment: Mapping[str, str]
 ) -> Iterator[str]:
     """Run a server in a process group of its own until the context ends, as Ctrl-C would end it."""
-    with (
-        log.open("wb") as output,
-        subprocess.Popen(
+    with log.open("wb") as output, heeding_ctrl_c():
+        started = subprocess.Popen(
             command,
             cwd=ROOT,
             env={**os.environ, **environment},
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-        ) as process,
-    ):
+        )
+    with started as process:
 
         def answers() -> bool:
             assert process.poll() is None, f"{command} ended:\n{log.read_text()[-3000:]}"

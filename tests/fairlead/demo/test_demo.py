@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from fairlead.demo.scenario import DEMO_GROUPS, DemoGroup
+from tests.interrupts import heeding_ctrl_c
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres, pytest.mark.spark]
 
@@ -39,15 +40,16 @@ def started_for(state_dir: Path) -> list[psutil.Process]:
 
 def start(state_dir: Path) -> subprocess.Popen[str]:
     """Start the demo as a shell does: with a process group of its own."""
-    return subprocess.Popen(
-        [FAIRLEAD, "demo"],
-        cwd=ROOT,
-        env={**os.environ, "FAIRLEAD_STATE_DIR": str(state_dir)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
+    with heeding_ctrl_c():
+        return subprocess.Popen(
+            [FAIRLEAD, "demo"],
+            cwd=ROOT,
+            env={**os.environ, "FAIRLEAD_STATE_DIR": str(state_dir)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from fairlead.errors import SandboxError
 from fairlead.sandbox import Sandbox, Services
 from fairlead.sandbox.processes import wait_until
+from tests.interrupts import heeding_ctrl_c
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
@@ -39,13 +40,14 @@ def run(own: Sandbox) -> Iterator[Callable[[str], "subprocess.Popen[str]"]]:
     started: list[subprocess.Popen[str]] = []
 
     def start(code: str) -> "subprocess.Popen[str]":
-        process = subprocess.Popen(
-            [sys.executable, "-c", code, str(own.state_dir)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        with heeding_ctrl_c():
+            process = subprocess.Popen(
+                [sys.executable, "-c", code, str(own.state_dir)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
         started.append(process)
         return process
 

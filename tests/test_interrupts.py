@@ -1,0 +1,34 @@
+"""Tests of Ctrl-C do not depend on who started them."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tests.interrupts import heeding_ctrl_c
+
+SLEEP = "import time; print('up', flush=True); time.sleep(60)"
+
+
+@pytest.mark.parametrize("disposition", [signal.SIG_IGN, signal.SIG_DFL])
+def test_child_ends_by_ctrl_c_where_we_ignore_it(disposition: signal.Handlers) -> None:
+    """Started under `nohup ... &` or from a terminal, a child is interrupted; we stay as we were."""
+    before = signal.signal(signal.SIGINT, disposition)
+    try:
+        with (
+            heeding_ctrl_c(),
+            subprocess.Popen(
+                [sys.executable, "-c", SLEEP],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+            ) as child,
+        ):
+            assert child.stdout is not None
+            assert child.stdout.readline() == "up\n"
+            child.send_signal(signal.SIGINT)
+            assert child.wait(30) == -signal.SIGINT
+        assert signal.getsignal(signal.SIGINT) == disposition
+    finally:
+        signal.signal(signal.SIGINT, before)
