@@ -13,7 +13,7 @@ SLEEP = "import time; print('up', flush=True); time.sleep(60)"
 
 @pytest.mark.parametrize("disposition", [signal.SIG_IGN, signal.SIG_DFL])
 def test_child_ends_by_ctrl_c_where_we_ignore_it(disposition: signal.Handlers) -> None:
-    """Started with `&` in a script or from a terminal: a child is interrupted, we stay as before."""
+    """Started with `&` in a script or from a terminal: a child ends, and we stay as before."""
     before = signal.signal(signal.SIGINT, disposition)
     try:
         with (
