@@ -147,12 +147,12 @@ class Path:
 
     def _outcome(self, end: Spent, steps: int, *, cut_short: bool) -> str:
         goal = self.goal
-        what = "no change" if not (end.moves or steps) else f"{end.moves} moves"
+        what = "no change" if not (end.moves or steps) else _counted(end.moves)
         if not goal.bound:
             return f"{what}: there is no lag to balance"
         above = f"the heaviest member is {end.heaviest / goal.bound - 1:.1%} above the lower bound"
         if cut_short:
-            return f"{what}: the budget of {self.budget} moves is spent; {above}"
+            return f"{what}: the budget of {_counted(self.budget)} is spent; {above}"
         if goal.hot_partition is not None:
             name = "{}-{}".format(*self.problem.partition_name(goal.hot_partition))
             if end.heaviest <= goal.edge:
@@ -160,3 +160,7 @@ class Path:
         if end.heaviest <= goal.edge:
             return f"{what}: within the band, {above}"
         return f"{what}: no further move or swap relieves the heaviest member; {above}"
+
+
+def _counted(moves: int) -> str:
+    return f"{moves:,} {'move' if moves == 1 else 'moves'}"

@@ -1,4 +1,4 @@
-"""Links between what people look at: the review of a plan, the launchpad of a Dagster job.
+"""Links between what people look at: a plan's review, what an asset shows, a job's launchpad.
 
 Belongs here: how addresses are put together. Does not: who serves them (`web`, Dagster), or how a
 page or a plan's metadata words them.
@@ -27,6 +27,21 @@ def review_url(web: WebSettings, group: str, version: int) -> str | None:
     if web.url is None:
         return None
     return f"{web.url}/review?{urlencode({'group': group, 'version': version}, quote_via=quote)}"
+
+
+def asset_url(base: str | None, asset: str, cohort: str) -> str | None:
+    """Return the address of what an asset shows of a cohort, or None where no UI is known.
+
+    Examples
+    --------
+    >>> asset_url("https://dagster.example", "assignment_plan", "orders & more")
+    'https://dagster.example/assets/assignment_plan?view=partitions&partition=orders%20%26%20more'
+    >>> asset_url(None, "assignment_plan", "orders")
+    """
+    if base is None:
+        return None
+    query = urlencode({"view": "partitions", "partition": cohort}, quote_via=quote)
+    return f"{base.rstrip('/')}/assets/{asset}?{query}"
 
 
 def launchpad_url(base: str, job: str, op: str, **config: str | int) -> str:

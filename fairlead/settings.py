@@ -31,6 +31,7 @@ from pydantic_settings import (
 )
 
 from fairlead.errors import ConfigurationError
+from fairlead.nearest import known_keys, nearest, no_such
 from fairlead.policy import Discovery, Policy
 from fairlead.toml_lines import WrongAt, line_of
 
@@ -200,7 +201,7 @@ def load_settings(**overrides: Any) -> Settings:
         raise ConfigurationError(f"{CONFIG_VARIABLE} names {path}, which does not exist")
     if unknown := _unknown_variables():
         raise ConfigurationError(
-            f"{', '.join(unknown)}: no such setting. A nested name takes two underscores: "
+            f"{'; '.join(map(_no_such_variable, unknown))} A nested name takes two underscores: "
             "FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS"
         )
     try:
@@ -222,6 +223,8 @@ def _problem(path: Path, problem: ErrorDetails) -> str:
     if isinstance(cause, WrongAt):
         keys += cause.keys
     what = problem["msg"].removeprefix("Value error, ")
+    if problem["type"] == "extra_forbidden":
+        what = no_such("key", str(keys[-1]), known_keys(Settings, keys[:-1]))
     return f"{_where(path, keys)}: {'.'.join(map(str, keys))}: {what}"
 
 
@@ -259,9 +262,21 @@ def _config_path() -> Path:
 
 def _unknown_variables() -> list[str]:
     """Return the names of variables that look like settings and are none."""
-    known = {f"FAIRLEAD_{name.upper()}" for name in Settings.model_fields} | OTHER_VARIABLES
     return sorted(
         name
         for name in os.environ
-        if name.upper().startswith("FAIRLEAD_") and name.upper().partition("__")[0] not in known
+        if name.upper().startswith("FAIRLEAD_")
+        and name.upper().partition("__")[0] not in _known_variables()
+    )
+
+
+def _known_variables() -> frozenset[str]:
+    return OTHER_VARIABLES | {f"FAIRLEAD_{name.upper()}" for name in Settings.model_fields}
+
+
+def _no_such_variable(name: str) -> str:
+    first, separator, rest = name.partition("__")
+    close = nearest(first, _known_variables())
+    return f"{name}: no such setting" + (
+        f"; did you mean {close}{separator}{rest}?" if close else "."
     )

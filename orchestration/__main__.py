@@ -17,8 +17,10 @@ from sqlalchemy import Engine
 
 from assets.partitions import COHORT
 from assets.resources import StoreResource
-from fairlead.cohorts import cohort_of
-from fairlead.errors import FairleadError
+from fairlead.cohorts import cohort_of, discover
+from fairlead.errors import FairleadError, GroupError
+from fairlead.kafka.gateway import KafkaGateway
+from fairlead.nearest import nearest
 from fairlead.settings import load_settings
 from fairlead.store.plans import PlanStore
 from fairlead.store.reading import read_decisions
@@ -40,6 +42,28 @@ def run(job: str, cohorts: list[str], instance: dg.DagsterInstance, *, log_level
         ).success
         for request in run_requests(cohorts, known_cohorts(instance))
     )
+
+
+def require_known(cohorts: Iterable[str], instance: dg.DagsterInstance) -> None:
+    """Refuse what is neither a partition nor on the cluster, before anything is stored of it.
+
+    Raises
+    ------
+    GroupError
+        There is no such group and no such cohort; the message says which one may be meant.
+    """
+    known = set(known_cohorts(instance))
+    if known.issuperset(cohorts):
+        return
+    settings = load_settings()
+    with KafkaGateway(settings.kafka) as gateway:
+        groups = gateway.list_groups()
+    known |= {*groups, *discover(groups, settings.discovery, settings.policies)}
+    for cohort in cohorts:
+        if cohort not in known:
+            close = nearest(cohort, known)
+            hint = f"; did you mean {close}?" if close else ""
+            raise GroupError(f"the cluster has no group {cohort}, nor is a cohort called so{hint}")
 
 
 def came_to(engine: Engine, cohorts: Iterable[str], since: datetime | None) -> Iterator[str]:
@@ -71,6 +95,7 @@ def main(words: Sequence[str] | None = None) -> int:
         parser.error("DAGSTER_HOME is not set: it says where Dagster keeps its runs")
     try:
         with dg.DagsterInstance.get() as instance, StoreResource().connect() as engine:
+            require_known(cohorts, instance)
             # By the database's clock, which decisions are dated by.
             since = max(PlanStore(engine).last_decisions().values(), default=None)
             succeeded = run(job, cohorts, instance, log_level=log_level)

@@ -5,16 +5,20 @@ Commands import what they need when they run, so that `fairlead assign` does not
 
 import signal
 import sys
+from typing import Annotated, Final
 
 import typer
 
 from fairlead.cli import assign, backtest, db, groups, look, plans, policy, sandbox, serve, simulate
 from fairlead.cli.output import epilog
+from fairlead.cli.surroundings import show_version, use_running_sandbox
 from fairlead.errors import FairleadError
+
+#: Commands that are about no cluster, or bring their own.
+WITHOUT_SERVICES: Final = frozenset({None, "assign", "partition", "sandbox", "demo", "dev"})
 
 app = typer.Typer(
     name="fairlead",
-    help="Plan which consumer of a Kafka consumer group reads which partition, from measured lag.",
     no_args_is_help=True,
     pretty_exceptions_show_locals=False,  # a local may hold a secret
 )
@@ -36,6 +40,23 @@ app.command("history", epilog=epilog("history orders", "history orders --since 2
 )
 app.command("look", epilog=epilog("look", "look --once"))(look.look)
 app.command("serve", epilog=epilog("serve", "serve --host 0.0.0.0 --port 9464"))(serve.serve)
+
+
+@app.callback()
+def prepare(
+    context: typer.Context,
+    *,
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Show the version.", callback=show_version, is_eager=True),
+    ] = False,
+) -> None:
+    """Plan which consumer of a Kafka consumer group reads which partition, from measured lag."""
+    del version  # its callback has answered
+    if context.invoked_subcommand not in WITHOUT_SERVICES:
+        use_running_sandbox()
+
+
 app.add_typer(plans.app, name="plans")
 app.add_typer(policy.app, name="policy")
 app.add_typer(sandbox.app, name="sandbox")

@@ -40,8 +40,13 @@ def groups(*, as_json: Json = False) -> None:
         rows = read_groups(engine)
     if as_json:
         print_json(rows)
-    else:
+    elif rows:
         print_table(rows, _GROUPS)
+    else:
+        typer.echo(
+            "No group has been planned yet: `python -m orchestration planning GROUP` plans one, "
+            "the schedule planning_schedule all of them"
+        )
 
 
 def lag(
@@ -57,15 +62,18 @@ def lag(
     as_json: Json = False,
 ) -> None:
     """Show how far behind a group is, partition by partition, as last measured."""
+    from fairlead.errors import GroupError
     from fairlead.store.reading import read_lag, read_lag_by_member
 
     with opened_engine() as engine:
         rows = (read_lag_by_member if by_member else read_lag)(engine, group, at=at, limit=limit)
+    if not rows:
+        raise GroupError(
+            f"group {group}: no lag was measured"
+            + (" until then" if at else f"; `fairlead history {group}` says why")
+        )
     if as_json:
         print_json(rows)
-        return
-    if not rows:
-        typer.echo(f"{group}: nothing was measured until then")
         return
     title = f"{group}, {as_text(rows[0]['snapshot_at'])} UTC"
     print_table(rows, _LAG_BY_MEMBER if by_member else _LAG, title=title)
@@ -79,5 +87,7 @@ def history(group: Group, *, since: Since = None, limit: Limit = 50, as_json: Js
         rows = read_history(engine, group, since=since, limit=limit)
     if as_json:
         print_json(rows)
-    else:
+    elif rows:
         print_table(rows, _HISTORY)
+    else:
+        typer.echo(f"{group}: nothing happened since then")

@@ -77,8 +77,12 @@ def list_plans(
         rows = read_plans(engine, group, state=state, limit=limit)
     if as_json:
         print_json(rows)
-    else:
+    elif rows:
         print_table(rows, _LIST)
+    else:
+        of = "".join((f" of {group}" if group else "", f" in state {state}" if state else ""))
+        why = f"fairlead history {group}" if group else "fairlead groups"
+        typer.echo(f"There is no plan{of}; `{why}` says what the groups were decided to need")
 
 
 @app.command(epilog=epilog("plans show orders", "plans show orders 7 --json"))

@@ -43,4 +43,8 @@ def explain(group: Group, *, as_json: Json = False) -> None:
 
 
 def _shown(value: Any) -> str:
-    return ", ".join(map(as_text, value)) if isinstance(value, list | tuple) else as_text(value)
+    if value is None:
+        return "none"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(as_text, value)) or "none"
+    return as_text(value)

@@ -13,6 +13,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from sqlalchemy import Engine
 
 from fairlead import plots
+from fairlead.cohorts import cohort_of
+from fairlead.links import asset_url
 from fairlead.plans.approval import PlanFacts, decide
 from fairlead.plans.choice import improvement
 from fairlead.policy import Policy, policy_for
@@ -46,6 +48,7 @@ def review_page(
     version: int | None = None,
     *,
     dagster_url: str | None = None,
+    home: str | None = None,
     policies: Sequence[Policy] | None = None,
     now: datetime | None = None,
 ) -> str:
@@ -61,6 +64,8 @@ def review_page(
         Of its plan; None: the newest.
     dagster_url
         Where the Dagster UI is reached; None: there is no link to it.
+    home
+        Where the list of groups is; None: the page stands alone, as a file.
     policies
         From the settings: what the policy says of a plan that waits is worked out anew. None: the
         policies are not known here.
@@ -91,6 +96,8 @@ def review_page(
         consumers_plot=plots.consumers(facts.consumers),
         frontier_plot=plots.frontier(curve, facts.candidates, chosen=chosen),
         decisions=_decisions(facts, dagster_url),
+        home=home,
+        dagster=asset_url(dagster_url, "assignment_plan", cohort_of(plan.group, policies or ())),
         every_move=ways.every_move(plan),
     )
 

@@ -20,7 +20,10 @@ Row = dict[str, Any]
 _GROUPS: Final = """
 SELECT known.group_id AS "group", published.version AS published, published.adherence,
        waiting.version AS waiting, waiting.state AS waiting_state,
-       decided.outcome, decided.decided_at, observed.lag_max AS heaviest, observed.imbalance
+       decided.outcome, decided.decided_at, decided.reason,
+       observed.lag_max AS heaviest, observed.imbalance, observed.measured_at AS observed_at,
+       achieved.lag_max AS heaviest_achieved, achieved.imbalance AS imbalance_achieved,
+       achieved.measured_at AS achieved_at
 FROM fairlead.consumer_group known
 LEFT JOIN LATERAL (
     SELECT version, adherence FROM fairlead.plan_history
@@ -31,14 +34,19 @@ LEFT JOIN LATERAL (
     WHERE group_id = known.group_id AND state IN ('proposed', 'approved')
 ) waiting ON true
 LEFT JOIN LATERAL (
-    SELECT outcome, decided_at FROM fairlead.decision WHERE group_id = known.group_id
+    SELECT outcome, decided_at, reason FROM fairlead.decision WHERE group_id = known.group_id
     ORDER BY decided_at DESC LIMIT 1
 ) decided ON true
 LEFT JOIN LATERAL (
-    SELECT lag_max, imbalance FROM fairlead.balance_history
+    SELECT lag_max, imbalance, measured_at FROM fairlead.balance_history
     WHERE group_id = known.group_id AND kind = 'observed'
     ORDER BY measured_at DESC LIMIT 1
 ) observed ON true
+LEFT JOIN LATERAL (
+    SELECT lag_max, imbalance, measured_at FROM fairlead.balance_history
+    WHERE group_id = known.group_id AND kind = 'achieved' AND version = published.version
+    ORDER BY measured_at DESC LIMIT 1
+) achieved ON true
 ORDER BY known.group_id
 """
 _DECISIONS: Final = """

@@ -57,12 +57,18 @@ def build_app(engine: Engine, settings: Settings) -> Starlette:
 
     def groups(request: Request) -> Response:
         find = request.query_params.get("find", "")
-        return HTMLResponse(groups_page(engine, find, dagster_url=dagster_url), headers=_HEADERS)
+        page = groups_page(engine, find, dagster_url=dagster_url, policies=settings.policies)
+        return HTMLResponse(page, headers=_HEADERS)
 
     def review(request: Request) -> Response:
         group, version = _asked_plan(request)
         page = review_page(
-            engine, group, version, dagster_url=dagster_url, policies=settings.policies
+            engine,
+            group,
+            version,
+            dagster_url=dagster_url,
+            home=".",  # relative: a proxy may have put it anywhere
+            policies=settings.policies,
         )
         return HTMLResponse(page, headers=_HEADERS)
 

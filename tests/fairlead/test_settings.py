@@ -90,6 +90,25 @@ def test_settings_that_cannot_be_are_named(config: Path, toml: str, name: str) -
     assert str(config) in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("toml", "meant"),
+    [
+        ("[kafka]\nbootstrap_server = 'k:1'", "bootstrap_servers"),
+        ("[[policies]]\nmax_move = 1", "max_moves"),
+        ("[[policies]]\napproval.automatik = true", "automatic"),
+        ("kafak.plan_topic = 'x'", "kafka"),
+    ],
+)
+def test_mistyped_key_is_told_the_nearest_one(config: Path, toml: str, meant: str) -> None:
+    """Whatever table it stands in; where nothing is near, all keys of the table are named."""
+    config.write_text(toml)
+    with pytest.raises(ConfigurationError, match=rf": no such key; did you mean {meant}\?$"):
+        load_settings()
+    config.write_text("[web]\ncolour = 1")
+    with pytest.raises(ConfigurationError, match=r": no such key; there are dagster_url, url$"):
+        load_settings()
+
+
 def test_errors_in_policies_name_line_and_key(config: Path) -> None:
     """Each on the line where it stands; a misspelt option by its own name."""
     config.write_text(

@@ -1,16 +1,20 @@
 """What a person does at the command line, to a group of real consumers on real services."""
 
+import io
 import json
 from collections.abc import Callable
+from contextlib import redirect_stderr
 from pathlib import Path
 from typing import Any
 
+import dagster as dg
 import pytest
 from typer.testing import CliRunner
 
 from fairlead.cli import app
 from fairlead.errors import StalePlanError
 from orchestration.__main__ import main
+from orchestration.runs import known_cohorts
 from tests.fairlead.followers.helpers import eventually
 from tests.orchestration.conftest import StartConsumers
 from tests.pipeline import APPROVED_BY_A_PERSON, APPROVED_BY_POLICY, Pipeline
@@ -101,3 +105,22 @@ def test_group_is_planned_retired_rolled_back_approved_and_published(
     assert isinstance(refused.exception, StalePlanError)
     assert "version 1 no longer fits" in str(refused.exception)
     assert [row["version"] for row in pipeline.history(unique_name)] == [1, 2]
+
+
+def test_mistyped_group_is_refused_before_anything_is_stored(
+    pipeline: Pipeline,
+    start_consumers: StartConsumers,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    unique_name: str,
+) -> None:
+    """The nearest name is said, Spark does not start, and neither partition nor group is left."""
+    start_consumers(unique_name)
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
+    said = io.StringIO()
+    with redirect_stderr(said):
+        assert main(["planning", f"{unique_name}x"]) == 1
+    assert f"did you mean {unique_name}?" in said.getvalue()
+    assert pipeline.decisions(f"{unique_name}x") == []
+    with dg.DagsterInstance.get() as instance:
+        assert known_cohorts(instance) == []

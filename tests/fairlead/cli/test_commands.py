@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,7 @@ def test_unknown_command_is_a_usage_error(tmp_path: Path) -> None:
     ("arguments", "settings", "message"),
     [
         (["demo"], {"FAIRLEAD_NONSENSE": "1"}, "FAIRLEAD_NONSENSE: no such setting"),
+        (["demo"], {"FAIRLEAD_KAFAK__PLAN_TOPIC": "x"}, "did you mean FAIRLEAD_KAFKA__PLAN_TOPIC?"),
         (["demo"], {"FAIRLEAD_CONFIG": "absent.toml"}, "absent.toml, which does not exist"),
         (
             ["db", "upgrade"],
@@ -94,7 +96,7 @@ def test_unknown_command_is_a_usage_error(tmp_path: Path) -> None:
             "Is it running, and is postgres.url",
         ),
     ],
-    ids=["unknown setting", "missing file", "wrong database", "no database"],
+    ids=["unknown setting", "misspelt setting", "missing file", "wrong database", "no database"],
 )
 def test_error_of_ours_is_one_line_and_exit_code_1(
     tmp_path: Path, arguments: list[str], settings: dict[str, str], message: str
@@ -106,6 +108,12 @@ def test_error_of_ours_is_one_line_and_exit_code_1(
     assert line.startswith("fairlead: ")
     assert message in line
     assert "secret" not in result.stderr + result.stdout
+
+
+def test_version_is_that_of_the_package(tmp_path: Path) -> None:
+    """What a bug report needs first."""
+    shown = fairlead("--version", directory=tmp_path)
+    assert (shown.returncode, shown.stdout) == (0, f"fairlead {version('fairlead')}\n")
 
 
 def test_commands_start_without_loading_the_planner() -> None:

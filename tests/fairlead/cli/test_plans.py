@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 from fairlead.cli import app
 from fairlead.cli.arguments import complete_group
 from fairlead.errors import ConfigurationError, GroupError, PlanStateError, TamperedPlanError
+from fairlead.store.migrate import upgrade
 from tests.docs.scenario import store_week
 
 FAIRLEAD = Path(sys.executable).with_name("fairlead")
@@ -54,7 +55,33 @@ def test_people_read_utc_whatever_the_zone_of_the_session(week: str) -> None:
     for command in (["plans", "list"], ["lag", "orders"], ["history", "orders", "--json"]):
         assert run(tokyo, *command).stdout == run(week, *command).stdout
     early = run(week, "lag", "orders", "--at", "2020-01-01")
-    assert (early.exit_code, early.stdout) == (0, "orders: nothing was measured until then\n")
+    assert (early.exit_code, type(early.exception)) == (1, GroupError)
+    assert str(early.exception) == "group orders: no lag was measured until then"
+
+
+def test_empty_answers_say_what_to_do(week: str) -> None:
+    """A list without a row is a sentence; a program still gets a list."""
+    assert "`fairlead groups`" in run(week, "plans", "list", "--state", "retired").stdout
+    assert document(week, "plans", "list", "--state", "retired") == []
+    late = run(week, "history", "orders", "--since", "2030-01-01")
+    assert late.stdout == "orders: nothing happened since then\n"
+
+
+def test_nothing_stored_yet_says_how_to_begin(database: str) -> None:
+    """The first command of a newcomer names the next one."""
+    upgrade(database)
+    assert "`python -m orchestration planning GROUP`" in run(database, "groups").stdout
+    assert document(database, "groups") == []
+
+
+def test_policy_explanation_leaves_nothing_blank(week: str) -> None:
+    """Where nothing is asked for it says none; what assignors bring along is their figure."""
+    shown = document(week, "policy", "explain", "orders")
+    values = {one["key"]: one["value"] for one in shown["values"]}
+    assert values["band"] == values["options.sticky-lag-aware.band"] == 0.05
+    rows = run(week, "policy", "explain", "orders").stdout.splitlines()
+    cells = [row.split("│") for row in rows if row.startswith("│ ")]
+    assert [row for row in cells if not row[2].strip()] == []
 
 
 def test_approval_names_the_hash_that_was_looked_at(week: str) -> None:

@@ -40,15 +40,37 @@ def fairlead(state_dir: Path) -> Fairlead:
     return run
 
 
-def test_services_stay_between_commands(fairlead: Fairlead, state_dir: Path) -> None:
-    """Up starts services that outlive it, status shows where, down stops them."""
+def in_directory(
+    directory: Path, *command: str, state_dir: Path
+) -> "subprocess.CompletedProcess[str]":
+    """Run a command where no setting says which cluster is meant."""
+    environment = {name: value for name, value in os.environ.items() if name != "FAIRLEAD_CONFIG"}
+    return subprocess.run(
+        [Path(sys.executable).with_name("fairlead"), *command],
+        cwd=directory,
+        env={**environment, "FAIRLEAD_STATE_DIR": str(state_dir)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_services_stay_between_commands(
+    fairlead: Fairlead, state_dir: Path, tmp_path: Path
+) -> None:
+    """Up starts services that outlive it, which every command finds; status says where they are."""
     up = fairlead("up")
     services = Sandbox(state_dir).running()
     assert services is not None
     assert f"export FAIRLEAD_POSTGRES__URL='{services.postgres_url}'" in up.stdout.splitlines()
     status = fairlead("status")
     assert (status.returncode, services.bootstrap_servers in status.stdout) == (0, True)
+    for command in (["db", "upgrade"], ["groups"]):
+        found = in_directory(tmp_path, *command, state_dir=state_dir)
+        assert (found.returncode, "On the sandbox in" in found.stderr) == (0, True), found.stderr
     assert fairlead("down").returncode == 0
+    assert in_directory(tmp_path, "groups", state_dir=state_dir).returncode == 1
     status = fairlead("status")
     assert (status.returncode, status.stdout) == (1, "not running\n")
 

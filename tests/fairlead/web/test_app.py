@@ -1,6 +1,7 @@
 """The pages and their errors, as a browser gets them."""
 
 import re
+from datetime import timedelta
 from html import unescape
 from urllib.error import HTTPError
 from urllib.parse import parse_qs, urlencode, urljoin, urlsplit
@@ -13,6 +14,7 @@ from fairlead.errors import ConfigurationError
 from fairlead.settings import Settings
 from fairlead.store.engine import create_store_engine
 from fairlead.web import build_app
+from fairlead.web.pages import groups_page
 from fairlead.web.server import serving
 
 pytestmark = pytest.mark.postgres
@@ -68,6 +70,34 @@ def test_review_of_a_plan_is_a_page(served: str) -> None:
     assert (status, content_type) == (200, "text/html; charset=utf-8")
     assert "http://dagster.example/locations/fairlead/jobs/approve/" in page
     assert get(f"{served}/review?group=billing")[2].startswith("<!doctype html>")
+
+
+def test_list_and_review_lead_to_each_other_and_to_dagster(served: str) -> None:
+    """From the list to a review and back, and from both to what the UI shows of the group."""
+    asset = "http://dagster.example/assets/assignment_plan?view=partitions&partition=billing"
+    listed, review = unescape(get(served)[2]), unescape(get(f"{served}/review?group=billing")[2])
+    assert asset in listed
+    assert asset in review
+    assert 'href="review?group=billing&version=1"' in listed
+    assert 'href="."' in review
+
+
+def test_list_has_figures_with_their_age_what_waits_first(week: str) -> None:
+    """Observed and achieved stand apart, each as old as it is."""
+    with psycopg.connect(week) as connection:
+        row = connection.execute(
+            "SELECT lag_max, measured_at FROM fairlead.balance_history"
+            " WHERE group_id = 'orders' AND kind = 'achieved' AND version = 2"
+            " ORDER BY measured_at DESC LIMIT 1"
+        ).fetchone()
+    assert row is not None
+    heaviest, measured_at = row
+    engine = create_store_engine(week)
+    page = groups_page(engine, now=measured_at + timedelta(hours=2))
+    engine.dispose()
+    assert re.search(rf">{heaviest:,.0f}<small>[^<]*2 h ago</small>", page)
+    assert page.index("<bdi>billing") < page.index("<bdi>orders")
+    assert "1 plan for a person to decide on" in page
 
 
 def test_errors_are_plain_text_with_their_status(served: str) -> None:

@@ -1,0 +1,79 @@
+"""What was meant: the nearest name to one that was mistyped.
+
+Belongs here: comparing names, and the names that settings may have. Does not: which names there are
+otherwise.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
+from typing import Any, get_args
+
+from pydantic import BaseModel
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that is most like another one; None where none is much like it.
+
+    Examples
+    --------
+    >>> nearest("bootstrap_server", ["bootstrap_servers", "plan_topic"])
+    'bootstrap_servers'
+    >>> nearest("colour", ["bootstrap_servers", "plan_topic"])
+    """
+    folded = {one.casefold(): one for one in sorted(known)}
+    close = get_close_matches(name.casefold(), folded, n=1)
+    return folded[close[0]] if close else None
+
+
+def no_such(what: str, name: str, known: Iterable[str]) -> str:
+    """Say that there is no such thing, and what may have been meant.
+
+    Examples
+    --------
+    >>> no_such("key", "max_move", ["max_moves", "cooldown"])
+    'no such key; did you mean max_moves?'
+    >>> no_such("key", "colour", ["max_moves", "cooldown"])
+    'no such key; there are cooldown, max_moves'
+    """
+    names = sorted(known)
+    close = nearest(name, names)
+    if close is not None:
+        return f"no such {what}; did you mean {close}?"
+    return f"no such {what}; there are {', '.join(names)}" if names else f"no such {what}"
+
+
+def known_keys(model: type[BaseModel], way: Sequence[str | int]) -> list[str]:
+    """Return the keys that a table of the settings may have.
+
+    Parameters
+    ----------
+    model
+        Of all settings.
+    way
+        Down to the table; numbers are places in arrays.
+
+    Examples
+    --------
+    >>> class Topic(BaseModel):
+    ...     name: str
+    >>> class Cluster(BaseModel):
+    ...     topics: tuple[Topic, ...]
+    >>> known_keys(Cluster, []), known_keys(Cluster, ["topics", 0])
+    (['topics'], ['name'])
+    """
+    for key in way:
+        if isinstance(key, str):
+            field = model.model_fields.get(key)
+            inner = next(_models(field.annotation), None) if field else None
+            if inner is None:
+                return []
+            model = inner
+    return list(model.model_fields)
+
+
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    """Yield the models that an annotation is made of."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from _models(argument)
