@@ -1,8 +1,8 @@
 """The path of a lag-aware plan: where it acts, how far it goes, and what it says of itself.
 
 Belongs here: the loads that decide when a plan is good enough, walking the steps of `relief`,
-cutting them off at the budget, and the account of it: outcome, reasons, frontier. Does not:
-options, or where the path starts (`sticky_lag_aware`).
+cutting them off at the budget, and the account of it: outcome, frontier. Does not: options, or
+where the path starts (`sticky_lag_aware`), why each partition moves (`reasons`).
 """
 
 from dataclasses import dataclass
@@ -13,6 +13,7 @@ from assignors.assignment import Assignment, Spent
 from assignors.ledger import NO_LIMIT, Ledger
 from assignors.lower_bound import load_lower_bound
 from assignors.problem import Float64, Int32, Problem
+from assignors.reasons import reasons
 from assignors.relief import Step, relieve
 
 # A plan that starts further outside the band than this many times its width is renewed: it goes on
@@ -93,15 +94,20 @@ class Path:
         within = self.points[: max(affordable, 1)]
         best = min(range(len(within)), key=lambda i: (within[i].heaviest, i))
         owner = self.start.copy()
-        reasons = self._reasons_at_start()
         for step in self.steps[:best]:
             for partition, taker in step.takers():
                 owner[partition] = taker
-                if self.problem.owner[partition] >= 0:
-                    reasons[partition] = self._reason(step, partition)
+        why = reasons(
+            self.problem,
+            weights=self.ledger.weights,
+            bound=goal.bound,
+            start=self.start,
+            steps=self.steps[:best],
+            owner=owner,
+        )
         cut_short = affordable < len(self.points)
         outcome = self._outcome(within[best], best, cut_short=cut_short)
-        return Assignment(self.problem, owner, outcome, reasons, self._frontier())
+        return Assignment(self.problem, owner, outcome, why, self._frontier())
 
     def _walk(self, target: float) -> None:
         everything = np.ones(self.problem.partition_total, dtype=bool)
@@ -128,22 +134,6 @@ class Path:
             if not kept or point.heaviest < kept[-1].heaviest:
                 kept.append(point)
         return tuple(kept)
-
-    def _reasons_at_start(self) -> dict[int, str]:
-        owner = self.problem.owner
-        moved = np.flatnonzero((self.start != owner) & (owner >= 0))
-        reasons = dict.fromkeys(moved.tolist(), "evens out partition counts (max_count_skew)")
-        for partition in np.flatnonzero((owner < 0) & (self.start >= 0)).tolist():
-            reasons[partition] = "had no owner; goes where it burdens the group least"
-        return reasons
-
-    def _reason(self, step: Step, partition: int) -> str:
-        members = self.problem.members
-        if partition == step.partitions[0]:
-            above = step.load / self.goal.bound - 1
-            return f"relieves {members[step.giver]}, {above:.1%} above the lower bound"
-        other = "{}-{}".format(*self.problem.partition_name(step.partitions[0]))
-        return f"makes room on {members[step.taker]} for {other}"
 
     def _outcome(self, end: Spent, steps: int, *, cut_short: bool) -> str:
         goal = self.goal

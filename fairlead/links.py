@@ -44,6 +44,18 @@ def asset_url(base: str | None, asset: str, cohort: str) -> str | None:
     return f"{base.rstrip('/')}/assets/{asset}?{query}"
 
 
+def lineage_url(base: str) -> str:
+    """Return the address of the asset graph with its groups opened, which are closed otherwise.
+
+    Examples
+    --------
+    >>> lineage_url("http://127.0.0.1:3000").partition("%2C")[0]
+    'http://127.0.0.1:3000/asset-groups?expanded=global%40global%3Aobserve'
+    """
+    opened = ",".join(f"global@global:{group}" for group in ("observe", "decide", "act"))
+    return f"{base.rstrip('/')}/asset-groups?{urlencode({'expanded': opened}, quote_via=quote)}"
+
+
 def launchpad_url(base: str, job: str, op: str, **config: str | int) -> str:
     """Return the address of a job's launchpad, filled in but for the reason it asks for.
 

@@ -4,29 +4,35 @@ Under Kafka's default assignment the busiest consumer of the group `orders` gets
 it can process, so that its lag grows; planned, every consumer keeps up.
 """
 
+import contextlib
 import os
 import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from urllib.request import urlopen
 
 from confluent_kafka.admin import AdminClient
 from rich.console import Console
 
 from fairlead.demo.cluster import Consumers, create_backlog, produce
-from fairlead.demo.scenario import DEMO_GROUPS, DemoGroup
-from fairlead.demo.surroundings import surroundings
-from fairlead.errors import ConfigurationError
+from fairlead.demo.scenario import ASKS_FIRST, DEV_GROUPS, DemoGroup
+from fairlead.demo.surroundings import CHECKOUT, surroundings
+from fairlead.errors import ConfigurationError, SandboxError
+from fairlead.links import asset_url, lineage_url
+from fairlead.sandbox.processes import tail
 from fairlead.settings import Settings, WebSettings
 from fairlead.store.engine import create_store_engine
 from fairlead.web import build_app
 from fairlead.web.server import PORT, serving
 
-CHECKOUT = Path(__file__).parents[2]
 DAGSTER_PORT = 3000
+START_TIMEOUT_S = 180.0
+POLL_S = 0.5
 STOP_GRACE_S = 45.0  # longer than Dagster gives its own processes
 
 #: How much of what the consumers can process together is produced, evenly spread or not.
@@ -45,7 +51,7 @@ def dev(state_dir: Path, console: Console) -> None:
         with console.status("Starting the demo cluster ..."):
             existing = AdminClient({"bootstrap.servers": servers}).list_topics(timeout=30).topics
             groups = []
-            for group in DEMO_GROUPS:
+            for group in DEV_GROUPS:
                 if not set(group.backlog) <= set(existing):
                     create_backlog(servers, group)
                 groups.append(
@@ -70,8 +76,12 @@ def dev(state_dir: Path, console: Console) -> None:
         dagster_url = f"http://127.0.0.1:{port}"
         pages = stack.enter_context(_pages(around.settings, dagster_url))
         os.environ |= {"FAIRLEAD_WEB__URL": pages, "FAIRLEAD_WEB__DAGSTER_URL": dagster_url}
-        console.print(f"\n[bold]Dagster[/]  {dagster_url}\n[bold]Plans[/]    {pages}")
-        _dagster(workspace, around.dagster_home, port, console)
+        with _dagster(workspace, around.dagster_home, port, console) as process:
+            console.print(f"\n[bold]Dagster[/]  {dagster_url}\n[bold]Plans[/]    {pages}")
+            console.print(_first_steps(dagster_url), highlight=False, soft_wrap=True)
+            with contextlib.suppress(KeyboardInterrupt):
+                process.wait()
+            console.print("Stopping ...")
 
 
 @contextmanager
@@ -87,24 +97,40 @@ def _pages(settings: Settings, dagster_url: str) -> Iterator[str]:
         engine.dispose()
 
 
-def _dagster(workspace: Path, home: Path, port: int, console: Console) -> None:
-    """Run `dagster dev` in the foreground."""
-    console.print(
-        f"Its log: {home / 'dev.log'}\n"
-        "SQL: make psql in another terminal\n"
-        "To plan a group: Assets, select all, Materialize, choose the partition 'orders'\n"
-        "Ctrl-C stops everything; the data stay for the next time, make clean removes them.\n"
-    )
+def _first_steps(dagster_url: str) -> str:
+    """Say what to click first: the one group whose plans wait for a person."""
+    group = ASKS_FIRST.name
+    return f"""
+Your first plan
+  1. Plan:    {lineage_url(dagster_url)}
+              Materialize all..., choose the partition {group} (there within a minute), Launch 1 run
+  2. Decide:  {asset_url(dagster_url, "assignment_plan", group)}
+              once the run has ended, half a minute: what would change, a review, how to approve it
+  3. Look:    {asset_url(dagster_url, "plan_adoption", group)}
+              within a minute of your approval: who follows it, and what that achieved
+The plans of the other groups are approved by policy.
+
+In another terminal: make psql for SQL, .venv/bin/fairlead groups for the command line.
+Ctrl-C stops everything; the data stay for the next time, make clean removes them.
+"""
+
+
+@contextmanager
+def _dagster(
+    workspace: Path, home: Path, port: int, console: Console
+) -> Iterator["subprocess.Popen[bytes]"]:
+    """Run `dagster dev` while the block lasts; the block begins when it answers."""
     command = [
         *(sys.executable, "-m", "dagster", "dev"),
         *("-w", str(workspace), "-h", "127.0.0.1", "-p", str(port)),
     ]
-    with (home / "dev.log").open("wb") as log:
+    path = home / "dev.log"
+    with path.open("wb") as log:
         process = subprocess.Popen(command, cwd=CHECKOUT, stdout=log, stderr=subprocess.STDOUT)
         try:
-            process.wait()
-        except KeyboardInterrupt:
-            console.print("Stopping ...")
+            with console.status(f"Starting Dagster; its log: {path} ..."):
+                _wait_for(f"http://127.0.0.1:{port}/server_info", process, path)
+            yield process
         finally:
             process.terminate()
             try:
@@ -112,6 +138,24 @@ def _dagster(workspace: Path, home: Path, port: int, console: Console) -> None:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+
+
+def _wait_for(address: str, process: "subprocess.Popen[bytes]", log: Path) -> None:
+    """Wait until a server answers.
+
+    Raises
+    ------
+    SandboxError
+        It has ended, or takes too long.
+    """
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while process.poll() is None and time.monotonic() < deadline:
+        try:
+            with urlopen(address, timeout=5):  # noqa: S310 - our own server
+                return
+        except OSError:
+            time.sleep(POLL_S)
+    raise SandboxError(f"Dagster does not answer; the end of {log}:\n{tail(log)}")
 
 
 def _produce_load(

@@ -61,8 +61,9 @@ def zipf_backlog(
     return {topic: piece.tolist() for topic, piece in zip(partitions, pieces, strict=True)}
 
 
-#: KAFKA-5337's own example at a fiftieth: lags 100,000 / 60,000 / 50,000 and two consumers.
-KAFKA_5337 = DemoGroup("kafka-5337", {"t0": [2000, 1200, 1000]}, consumers=2, rate=160)
+#: The smallest group that `range` burdens unevenly: three partitions for two consumers. Its
+#: backlogs are those of KAFKA-5337's own example at a fiftieth: 100,000 / 60,000 / 50,000.
+THREE_FOR_TWO = DemoGroup("three-for-two", {"invoices": [2000, 1200, 1000]}, consumers=2, rate=160)
 
 #: Several topics of different sizes, and Zipf lag over all their partitions.
 ORDERS = DemoGroup(
@@ -77,4 +78,15 @@ ORDERS = DemoGroup(
     rate=250,
 )
 
-DEMO_GROUPS = (ORDERS, KAFKA_5337)
+#: Its plans wait for a person, by the demo's policies: `make dev` leads to its first one.
+ASKS_FIRST = DemoGroup(
+    "asks-first",
+    zipf_backlog({"signups": 6, "logins": 4}, records=6_000, exponent=0.9, seed=3),
+    consumers=3,
+    rate=200,
+)
+
+#: Drained with a plan and without, by `make demo`.
+DEMO_GROUPS = (ORDERS, THREE_FOR_TWO)
+#: At work under steady load, in `make dev`.
+DEV_GROUPS = (ASKS_FIRST, *DEMO_GROUPS)

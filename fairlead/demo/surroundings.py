@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from fairlead.errors import ConfigurationError
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.sandbox import Sandbox, Services
 from fairlead.settings import Settings, load_settings
@@ -21,15 +22,13 @@ from fairlead.store.migrate import upgrade
 #: The demo's own policies, used instead of the user's `fairlead.toml`.
 POLICIES = Path(__file__).with_name("fairlead.toml")
 
-DAGSTER_YAML = """\
+#: The folder that has the pipeline; there is none beside an installed wheel.
+CHECKOUT = Path(__file__).parents[2]
+_STORAGE = """
 storage:
   postgres:
     postgres_url:
       env: DAGSTER_POSTGRES_URL
-telemetry:
-  enabled: false
-nux:
-  enabled: false
 """
 
 
@@ -49,6 +48,20 @@ class Surroundings:
                 stdout=output,
                 stderr=subprocess.STDOUT,
             )
+
+
+def dagster_yaml() -> str:
+    """Return the checkout's `dagster.yaml`, with its storage in the embedded Postgres.
+
+    Raises
+    ------
+    ConfigurationError
+        This is no checkout.
+    """
+    try:
+        return (CHECKOUT / "dagster.yaml").read_text() + _STORAGE
+    except FileNotFoundError as error:
+        raise ConfigurationError("It runs from a checkout: the wheel has no pipeline") from error
 
 
 def reset(state_dir: Path) -> None:
@@ -74,7 +87,7 @@ def surroundings(state_dir: Path, *, progress: Callable[[str], None]) -> Iterato
     state_dir = state_dir.absolute()
     home = state_dir / "dagster"
     home.mkdir(parents=True, exist_ok=True)
-    (home / "dagster.yaml").write_text(DAGSTER_YAML)
+    (home / "dagster.yaml").write_text(dagster_yaml())
     with Sandbox(state_dir, progress=progress) as services:
         upgrade(services.postgres_url)
         _forget_user_settings()

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from fairlead.demo.surroundings import DAGSTER_YAML
+from fairlead.demo.surroundings import dagster_yaml
 from tests.fairlead.followers.helpers import eventually
 from tests.interrupts import heeding_ctrl_c
 
@@ -45,7 +45,7 @@ def dagster_dev(home: Path, port: int, environment: Mapping[str, str]) -> Iterat
     environment
         Variables beside this process's own: `DAGSTER_POSTGRES_URL` and Fairlead's settings.
     """
-    (home / "dagster.yaml").write_text(DAGSTER_YAML)
+    (home / "dagster.yaml").write_text(dagster_yaml())
     workspace = home / "workspace.yaml"
     workspace.write_text(_WORKSPACE)
     arguments = ("dev", "-w", str(workspace), "-h", "127.0.0.1", "-p", str(port))

@@ -116,6 +116,7 @@ def test_a_page_needs_no_network_and_runs_nothing(engine: Engine) -> None:
     page = Page(source)
     outside = [one for one in page.addresses if not one.startswith(("#", "data:image/svg+xml;"))]
     assert [one.partition("/playground")[0] for one in outside] == [
+        "http://dagster:3000/assets/assignment_plan?view=partitions&partition=billing",
         "http://dagster:3000/locations/fairlead/jobs/approve",
         "http://dagster:3000/locations/fairlead/jobs/reject",
     ]

@@ -1,0 +1,50 @@
+"""Reasons of moves: true of the plan as a whole, however many steps led there."""
+
+import random
+import re
+from collections import Counter
+from typing import Final
+
+from assignors.moves import moves
+from assignors.problem import Member, Problem
+from assignors.registry import assign
+
+RELIEVES: Final = re.compile(r"relieves (.*), .*% above the lower bound")
+MAKES_ROOM: Final = re.compile(r"makes room on (.*) for (.*)")
+
+
+def crowded(seed: int) -> tuple[Problem, dict[str, int]]:
+    """Draw a group half of whose members own everything, skewed: partitions pass several hands."""
+    rng = random.Random(seed)
+    names = [f"m{number}" for number in range(rng.randint(3, 8))]
+    count = rng.randint(10, 60)
+    owners = [rng.choice(names[: len(names) // 2]) for _ in range(count)]
+    members = {
+        name: Member(["t"], owned={"t": [p for p, owner in enumerate(owners) if owner == name]})
+        for name in names
+    }
+    lags = [int(1000 / (rng.random() * count + 1)) + 1 for _ in range(count)]
+    problem = Problem.of({"t": count}, members, {"t": lags})
+    return problem, {"max_count_skew": rng.randint(0, 2)} if seed % 2 else {}
+
+
+def test_reasons_name_only_who_is_concerned() -> None:
+    """Who is relieved had the partition; what room is made for ends up there, and was not before.
+
+    However many hands it passes through on the way.
+    """
+    told: Counter[str] = Counter()
+    for seed in range(300):
+        problem, options = crowded(seed)
+        plan = moves(problem, assign("sticky-lag-aware", problem, band=0.0, **options))
+        ends = {f"{move.topic}-{move.partition}": move for move in plan}
+        for move in plan:
+            reason = move.reason or ""
+            if relieved := RELIEVES.fullmatch(reason):
+                assert relieved[1] == move.from_member, f"seed {seed}: {move}"
+            elif roomy := MAKES_ROOM.fullmatch(reason):
+                assert roomy[1] == move.from_member, f"seed {seed}: {move}"
+                assert ends[roomy[2]].to_member == roomy[1], f"seed {seed}: {move}"
+            told[reason.split(" ", 1)[0]] += 1
+    assert min(told["relieves"], told["makes"], told["evens"]) > 0
+    assert told["is"] < told.total() / 100  # handed on, and nothing better to say
