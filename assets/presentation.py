@@ -4,6 +4,7 @@ Belongs here: library results to Dagster metadata. Does not: computing them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any, Final
 
 import dagster as dg
@@ -14,6 +15,8 @@ from fairlead.plots import as_markdown
 #: A table in the UI is for reading; the rest is in Postgres.
 ROWS: Final = 40
 DECIMALS: Final = 3
+#: Whole numbers that are names or addresses, not counts: nothing separates their digits.
+NAMES: Final = frozenset({"partition", "version", "offset"})
 #: Longer texts are cut: a table is stored with every partition of a run.
 LENGTH: Final = 300
 
@@ -24,17 +27,19 @@ def table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> dg.T
     Parameters
     ----------
     rows
-        What to show; at most `ROWS` of them are. Values are written as text or numbers.
+        What to show; at most `ROWS` of them are. Counts are written with separators, as text:
+        the UI shows numbers bare.
     columns
         Column name to its description, in order; keys of `rows`.
     """
     return dg.MetadataValue.table(
         records=[
-            dg.TableRecord({name: _cell(row[name]) for name in columns}) for row in rows[:ROWS]
+            dg.TableRecord({name: _cell(name, row[name]) for name in columns})
+            for row in rows[:ROWS]
         ],
         schema=dg.TableSchema(
             columns=[
-                dg.TableColumn(name, type=_kind(rows, name), description=description)
+                dg.TableColumn(name, description=description)
                 for name, description in columns.items()
             ]
         ),
@@ -106,19 +111,14 @@ def launchpad(text: str, job: str, op: str, **config: str | int) -> dg.MarkdownM
     return dg.MetadataValue.md(f"[{text}]({launchpad_url('', job, op, **config)})")
 
 
-def _cell(value: Any) -> str | int | float | bool | None:
-    if isinstance(value, float):
-        return round(value, DECIMALS)
-    if value is None or isinstance(value, int):
+def _cell(name: str, value: Any) -> str | int | None:
+    if value is None or (isinstance(value, int) and name in NAMES):
         return value
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float | Decimal):
+        return f"{round(value, DECIMALS):,}".removesuffix(".0")
     text = str(value)
     return text if len(text) <= LENGTH else f"{text[: LENGTH - 1]}…"
-
-
-def _kind(rows: Sequence[Mapping[str, Any]], name: str) -> str:
-    values = [row[name] for row in rows if row[name] is not None]
-    if values and all(isinstance(value, int) and not isinstance(value, bool) for value in values):
-        return "int"
-    if values and all(isinstance(value, int | float) for value in values):
-        return "float"
-    return "string"

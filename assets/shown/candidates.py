@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from assets.presentation import columns_for, listed, others, picture, table
 from fairlead.plans.choice import Candidate, choose, improvement
 from fairlead.plans.drafting import OBSERVED
-from fairlead.plots import frontier
+from fairlead.plots import frontier, staircase
 from fairlead.policy import Policy, policy_for
 from fairlead.spark.planning import SUMMARY
 
@@ -51,6 +51,7 @@ def describe(
     mine = candidates.filter(pc.is_in(candidates["group"], pa.array(groups, pa.string())))
     rows = sorted(mine.to_pylist(), key=lambda row: (place[row["group"]], *_light_first(row)))
     observed = {row["group"]: row for row in rows if row["assignor"] == OBSERVED}
+    failed = sum(row["error"] is not None for row in rows)
     shown: dict[str, Any] = {}
     if groups:
         of_first = [row for row in rows if row["group"] == groups[0]]
@@ -64,20 +65,20 @@ def describe(
             {
                 "group": "Consumer group, the one with the heaviest member first",
                 "assignor": "observed: the assignment the group has now",
-                "heaviest member": "Its records",
+                "heaviest": "Records of the heaviest member",
                 "change": "Of the heaviest member, against what the group has now",
-                "above the bound": "No assignment has a heaviest member below the bound",
-                "partitions": "Fewest and most of a member",
+                "over bound": "No assignment has a heaviest member below the bound",
+                "each has": "Partitions of a member, the fewest and the most",
                 "moved": "Partitions taken from a present owner",
                 "placed": "Partitions without an owner that get one",
-                "outcome": "What the assignor says of it, or why there is none",
+                **({"error": "Why there is none"} if failed else {}),
             },
         ),
     )
     return shown | {
         "assignors": listed({row["assignor"] for row in rows} - {OBSERVED}),
         "groups": len(groups),
-        "failed": sum(row["error"] is not None for row in rows),
+        "failed": failed,
         **others(len(groups)),
     }
 
@@ -93,12 +94,14 @@ def _first(group: str, rows: Sequence[Row], policy: Policy, *, draw: bool) -> di
     shown: dict[str, Any] = {}
     if draw:
         points: list[Row] = next((row["frontier"] for row in rows if row["frontier"]), [])
-        svg = frontier(
-            [(point["moves"], point["lag_max"]) for point in points],
-            offered,
-            chosen=preferred.assignor if preferred else None,
-        )
-        shown["what moves buy"] = picture(svg, f"{group}: moves against the heaviest member's lag")
+        curve = [(point["moves"], point["lag_max"]) for point in points]
+        svg = frontier(curve, offered, chosen=preferred.assignor if preferred else None)
+        alt = f"{group}: moves against the heaviest member's lag"
+        if curve:
+            shown["what moves buy"] = picture(staircase(curve), alt)
+        shown["what moves buy, in full"] = picture(svg, alt)
+    if preferred is not None and preferred.outcome:
+        shown[f"what {preferred.assignor} says"] = preferred.outcome
     return shown | {
         "heaviest member now (records)": observed["lag_max"],
         "heaviest member at best (records)": lightest,
@@ -114,20 +117,20 @@ def _candidate(row: Row) -> Candidate:
 def _row(row: Row, observed: Row | None) -> dict[str, Any]:
     shown = {"group": row["group"], "assignor": row["assignor"]}
     if row["error"] is not None or row["lag_max"] is None:
-        figures = ("heaviest member", "change", "above the bound", "partitions", "moved", "placed")
-        return {**shown, **dict.fromkeys(figures), "outcome": row["error"] or row["outcome"]}
+        figures = ("heaviest", "change", "over bound", "each has", "moved", "placed")
+        return {**shown, **dict.fromkeys(figures), "error": row["error"]}
     change = None
     if row["assignor"] != OBSERVED and observed and observed["lag_max"]:
         change = f"{round(-100 * improvement(observed, row), 1) + 0.0:+.1f}{_PERCENT}"  # not -0.0
     return {
         **shown,
-        "heaviest member": row["lag_max"],
+        "heaviest": row["lag_max"],
         "change": change,
-        "above the bound": f"{100 * row['gap']:.1f}{_PERCENT}",
-        "partitions": f"{row['count_min']:,} to {row['count_max']:,}",
+        "over bound": f"{100 * row['gap']:.1f}{_PERCENT}",
+        "each has": f"{row['count_min']:,} to {row['count_max']:,}",
         "moved": row["moved"],
         "placed": row["placed"],
-        "outcome": row["outcome"],
+        "error": None,
     }
 
 

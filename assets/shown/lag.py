@@ -1,7 +1,7 @@
 """What `partition_lag` shows: how much lag there is, where, how healthy, and how it went."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,6 +11,12 @@ from fairlead.plots import lag_history, sparkline
 from fairlead.store.trend import LagTrend
 
 _HEALTHY = "OK"
+#: Columns that are empty before the second look.
+RATES: Final = {
+    "arrive/s": "Records a second produced; empty: not known",
+    "commit/s": "Records a second committed; empty: not known",
+    "behind s": "Age of the oldest record not yet processed; empty: not known",
+}
 
 
 def worst_first(lag: pa.Table) -> list[str]:
@@ -37,13 +43,18 @@ def describe(lag: pa.Table, groups: Sequence[str], trend: LagTrend | None) -> di
     first = pc.select_k_unstable(lag, ROWS, [("lag", "descending"), ("topic", "ascending")])
     total = pc.sum(lag["lag"].cast(pa.decimal128(38))).as_py() or 0  # more than int64 has room for
     shown: dict[str, Any] = {}
-    if trend is not None and trend.at:
-        if len(groups) > 1:
-            shown["shown in detail"] = groups[0]
+    if len(groups) > 1 and trend is not None and trend.at:
+        shown["shown in detail"] = groups[0]
+    if trend is not None and len(trend.at) == 1:
+        shown["lag lately"] = "one look so far: lag over time is drawn from the second on"
+    elif trend is not None and trend.at:
         alt = f"Lag of {groups[0]}: {len(trend.at)} snapshots since {trend.at[0]:%Y-%m-%d %H:%M}"
         label = f"{trend.total[-1]:,.0f} records"
         shown["lag lately"] = picture(sparkline(trend.total, label), alt)
         shown["lag history"] = picture(lag_history(trend.at, trend.total, trend.heaviest), alt)
+    rates_known = bool(pc.any(pc.is_valid(lag["arrival_rate"])).as_py())
+    if not rates_known:
+        shown["rates"] = "not known yet: they are the difference between two looks"
     return shown | {
         "status": listed(f"{count:,} {status}" for status, count in statuses.items()),
         "total lag (records)": int(total),
@@ -54,13 +65,10 @@ def describe(lag: pa.Table, groups: Sequence[str], trend: LagTrend | None) -> di
                 groups,
                 {
                     "group": "Consumer group",
-                    "topic": "Topic",
-                    "partition": "Partition",
+                    "topic-partition": "Which partition of which topic",
                     "lag": "Records not yet processed",
                     "owner": "Empty: nobody, or unknown",
-                    "arrive /s": "Records a second produced; empty: not known yet",
-                    "commit /s": "Records a second committed; empty: not known yet",
-                    "behind (s)": "Age of the oldest record not yet processed; empty: not known",
+                    **(RATES if rates_known else {}),
                     "status": "Health, as Burrow judges it",
                 },
             ),
@@ -74,10 +82,11 @@ def describe(lag: pa.Table, groups: Sequence[str], trend: LagTrend | None) -> di
 def _row(row: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **row,
+        "topic-partition": f"{row['topic']}-{row['partition']}",
         "owner": row["member"],
-        "arrive /s": _rounded(row["arrival_rate"]),
-        "commit /s": _rounded(row["consumption_rate"]),
-        "behind (s)": _rounded(row["time_lag_s"]),
+        "arrive/s": _rounded(row["arrival_rate"]),
+        "commit/s": _rounded(row["consumption_rate"]),
+        "behind s": _rounded(row["time_lag_s"]),
     }
 
 

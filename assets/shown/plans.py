@@ -15,7 +15,7 @@ from fairlead.plans.choice import improvement
 from fairlead.plans.consumers import changes
 from fairlead.plans.document import PlanDocument
 from fairlead.plans.proposal import Outcome
-from fairlead.plots import consumers
+from fairlead.plots import bars, consumers
 from fairlead.settings import WebSettings
 from fairlead.store.records import PlanDraft, StoredPlan
 
@@ -131,7 +131,9 @@ def _plan(detail: Detail, web: WebSettings, *, draw: bool) -> dict[str, Any]:
     rows = changes(detail.document, detail.before, planned(detail.document))
     since = f"since {plan.created_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     shown: dict[str, Any] = {
-        "effect": _effect(detail.history, predicted),
+        **({} if detail.policy else {"effect": _effect(detail.history, predicted)}),
+        "cost": f"partitions: {predicted['moved']:,} moved, {predicted['placed']:,} placed; no "
+        f"assignment's heaviest consumer is below {int(predicted['lag_lower_bound']):,} records",
         "policy": detail.policy or f"version {plan.version} is {plan.state} {since}",
         "state": plan.state,
         "review": _review(plan, web),
@@ -139,7 +141,8 @@ def _plan(detail: Detail, web: WebSettings, *, draw: bool) -> dict[str, Any]:
     }
     if draw:
         alt = f"{plan.group}, version {plan.version}: lag of each consumer before and after"
-        shown["before and after"] = picture(consumers(rows), alt)
+        shown["before and after"] = picture(bars(rows), alt)
+        shown["before and after, in full"] = picture(consumers(rows), alt)
     return shown | {
         "consumers": table(
             [
@@ -193,18 +196,13 @@ def _plan(detail: Detail, web: WebSettings, *, draw: bool) -> dict[str, Any]:
 
 
 def _effect(history: Mapping[str, Any], predicted: Metrics) -> str:
-    """Say in a sentence what a plan gains, for what, and how much more there could be."""
-    bound = f"no assignment is below {int(predicted['lag_lower_bound']):,}"
-    cost = f"{predicted['moved']:,} moved, {predicted['placed']:,} placed"
+    """Say what a plan of a run before gains; of this run's own, its decision says so."""
     after = f"{int(predicted['lag_max']):,} records"
     before = history["heaviest_before"]
     if before is None:
-        return f"the heaviest consumer has {after}; partitions: {cost}; {bound}"
+        return f"the heaviest consumer has {after}"
     less = percent(improvement({"lag_max": before}, predicted))
-    return (
-        f"the heaviest consumer goes from {int(before):,} to {after}, {less} less; "
-        f"partitions: {cost}; {bound}"
-    )
+    return f"the heaviest consumer goes from {int(before):,} to {after}, {less} less"
 
 
 def _imbalance(metrics: Metrics) -> float:

@@ -15,7 +15,9 @@ from fairlead.cli.surroundings import show_version, use_running_sandbox
 from fairlead.errors import FairleadError
 
 #: Commands that are about no cluster, or bring their own.
-WITHOUT_SERVICES: Final = frozenset({None, "assign", "partition", "sandbox", "demo", "dev"})
+WITHOUT_SERVICES: Final = frozenset(
+    {None, "assign", "partition", "decide", "simulate", "sandbox", "demo", "dev"}
+)
 
 app = typer.Typer(
     name="fairlead",

@@ -5,6 +5,15 @@ shown (the Dagster UI, the review page, files). Equal input gives equal SVG.
 """
 
 from fairlead.plots.charts import consumers, frontier, lag_history
-from fairlead.plots.inline import as_markdown, data_uri, sparkline
+from fairlead.plots.inline import as_markdown, bars, data_uri, sparkline, staircase
 
-__all__ = ["as_markdown", "consumers", "data_uri", "frontier", "lag_history", "sparkline"]
+__all__ = [
+    "as_markdown",
+    "bars",
+    "consumers",
+    "data_uri",
+    "frontier",
+    "lag_history",
+    "sparkline",
+    "staircase",
+]
