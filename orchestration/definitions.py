@@ -16,7 +16,7 @@ from orchestration.jobs import adoption, planning, publication
 from orchestration.looks import group_looks, look
 from orchestration.operations import OPERATIONS
 from orchestration.schedules import planning_schedule
-from orchestration.sensors import approved_plans, group_discovery
+from orchestration.sensors import approved_plans, group_discovery, plan_life
 
 
 def build_defs(**overrides: Any) -> dg.Definitions:
@@ -35,7 +35,7 @@ def build_defs(**overrides: Any) -> dg.Definitions:
         "asset_checks": CHECKS,
         "jobs": [planning, publication, adoption, look, *OPERATIONS],
         "schedules": [planning_schedule],
-        "sensors": [group_discovery, approved_plans, group_looks],
+        "sensors": [group_discovery, approved_plans, plan_life, group_looks],
         "resources": {
             "settings": SettingsResource(),
             "kafka": KafkaResource(),

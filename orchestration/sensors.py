@@ -1,8 +1,9 @@
-"""Sensors: new and vanished consumer groups, and plans approved outside a planning run."""
+"""Sensors: new and vanished groups, approvals outside a planning run, and what became of plans."""
 
 import hashlib
 import time
 from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import dagster as dg
@@ -11,13 +12,21 @@ from assets.about import OWNERS, changes, written_here
 from assets.partitions import COHORT, cohort
 from assets.presentation import listed
 from assets.resources import KafkaResource, SettingsResource, StoreResource
+from assets.shown.plans import describe_step
 from fairlead.cohorts import cohort_of, discover
+from fairlead.store.reading import read_steps
 from fairlead.store.records import StoredPlan
 from orchestration.jobs import publication
 from orchestration.runs import known_cohorts, run_requests, under_way
 
 #: How soon an approval is seen.
 LOOK_EVERY_S: Final = 30
+#: How far back the first look at the life of plans goes.
+FIRST_LOOK: Final = timedelta(minutes=10)
+#: How old a step is when it is said: by then the transaction that took it has ended.
+SETTLED: Final = timedelta(seconds=2)
+#: Plans of a tick of which it is said: each costs Dagster some 20 ms. Postgres has all.
+OBSERVED: Final = 50
 #: A plan that is approved but refused, because its group cannot be described say, is tried again
 #: after so many seconds, not at every tick.
 TRY_AGAIN_S: Final = 600
@@ -79,6 +88,36 @@ def approved_plans(
     if not cohorts:
         return dg.SkipReason(_why_nothing(plan.group for plan in waiting))
     return run_requests(cohorts, known, reason=_what_waits(waiting, time.time()))
+
+
+@dg.sensor(
+    minimum_interval_seconds=LOOK_EVERY_S,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description="Says on the asset assignment_plan what has become of plans since their run: who "
+    "approved or rejected them, in whichever way, and that they are published.",
+    owners=OWNERS,
+    tags=changes("nothing"),
+    metadata=written_here(),
+)
+def plan_life(
+    context: dg.SensorEvaluationContext, store: StoreResource, settings: SettingsResource
+) -> dg.SensorResult | dg.SkipReason:
+    """Leave an observation for each plan that has taken a step since the last tick."""
+    # A step is dated by the beginning of its transaction: those that are about to commit wait.
+    until = datetime.now(UTC) - SETTLED
+    since = datetime.fromisoformat(context.cursor) if context.cursor else until - FIRST_LOOK
+    with store.connect() as engine:
+        steps = read_steps(engine, since, until)
+    known, policies = set(known_cohorts(context.instance)), settings.get().policies
+    last = {step["group"]: step for step in steps}  # of each group, the last one counts
+    seen = [
+        dg.AssetObservation("assignment_plan", partition=cohort, metadata=describe_step(step))
+        for step in last.values()
+        if (cohort := cohort_of(step["group"], policies)) in known
+    ]
+    if len(seen) > OBSERVED:
+        context.log.info("%d plans took a step; the last %d are said", len(seen), OBSERVED)
+    return dg.SensorResult(asset_events=seen[-OBSERVED:], cursor=until.isoformat())
 
 
 def _why_nothing(elsewhere: Iterable[str]) -> str:

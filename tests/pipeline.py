@@ -115,11 +115,14 @@ class Pipeline:
         definition = build_defs(jobs=[job]).resolve_job_def("one_check")
         return definition.execute_in_process(instance=self.instance, raise_on_error=raise_on_error)
 
-    def sensor(self, name: str) -> SensorExecutionData:
+    def sensor(self, name: str, *, cursor: str | None = None) -> SensorExecutionData:
         """Evaluate a sensor as the daemon does."""
         definitions = build_defs()
         context = dg.build_sensor_context(
-            instance=self.instance, definitions=definitions, resources=definitions.resources
+            instance=self.instance,
+            definitions=definitions,
+            resources=definitions.resources,
+            cursor=cursor,
         )
         with context, partition_loading_context(dynamic_partitions_store=self.instance):
             return definitions.resolve_sensor_def(name).evaluate_tick(context)

@@ -24,6 +24,16 @@ Metrics = Mapping[str, Any]
 #: Consumers and moves of the plan in detail; its review has all of them.
 ROWS_OF_A_PLAN: Final = 25
 _WAITS: Final = "waits for a person"
+#: What a state means for what happens next.
+_FOLLOWING: Final = {
+    "approved": "the sensor approved_plans publishes it",
+    "published": "consumers follow it: plan_adoption shows how far",
+    "rejected": "consumers keep what they have; the next planning run looks again",
+    "expired": "it came to nothing; the next planning run looks again",
+    "stale": "the group was no longer what it was made for; the next planning run looks again",
+    "superseded": "a newer version has taken its place",
+    "retired": "consumers are back at their fallback",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,6 +202,30 @@ def _plan(detail: Detail, web: WebSettings, *, draw: bool) -> dict[str, Any]:
         "lower bound (records)": int(predicted["lag_lower_bound"]),
         "partitions moved": int(predicted["moved"]),
         "partitions placed": int(predicted["placed"]),
+    }
+
+
+def describe_step(step: Mapping[str, Any]) -> dict[str, Any]:
+    """Show what has become of a plan since its run.
+
+    The names are those that `describe` gave what no longer holds: the UI shows the newest of each.
+
+    Parameters
+    ----------
+    step
+        A row of `fairlead.store.reading.read_steps`.
+    """
+    version, state = step["version"], step["state"]
+    at = f"{step['at'].astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    done = f"version {version} is {state} already"
+    return {
+        "state": state,
+        "since then": f"{step['group']}: version {version} is {state} since {at}, by "
+        f"{step['actor']}: {step['reason']}",
+        "policy": _FOLLOWING.get(state, "nothing waits for a person"),
+        "to approve it": done,
+        "to reject it": done,
+        "to approve it in SQL": done,
     }
 
 

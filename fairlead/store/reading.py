@@ -110,6 +110,10 @@ SELECT status, count(*) AS partitions,
            AS heaviest
 FROM ({_LAG}) measured WHERE status IS NOT NULL GROUP BY status ORDER BY partitions DESC, status
 """  # noqa: S608 - no values: the statement above
+_STEPS: Final = """
+SELECT group_id AS "group", version, state, at, actor, reason FROM fairlead.plan_event
+WHERE at > :since AND at <= :until AND state <> 'proposed' ORDER BY at, group_id, version
+"""
 _HISTORY: Final = """
 SELECT * FROM (
     SELECT decided_at AS at, outcome AS event, version, NULL AS actor, reason
@@ -236,6 +240,11 @@ def read_history(
     """
     _require_group(engine, group)
     return _rows(engine, _HISTORY, group=group, since=since, limit=limit)
+
+
+def read_steps(engine: Engine, since: datetime, until: datetime) -> list[Row]:
+    """Return what happened to plans after they were proposed, of all groups, the oldest first."""
+    return _rows(engine, _STEPS, since=since, until=until)
 
 
 def read_group_names(engine: Engine, prefix: str = "", *, limit: int) -> list[str]:

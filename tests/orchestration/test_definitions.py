@@ -156,6 +156,7 @@ def test_schedules_and_sensors() -> None:
     assert found == {
         "group_discovery": ([], 60, "RUNNING"),
         "approved_plans": (["publication"], 30, "RUNNING"),
+        "plan_life": ([], 30, "RUNNING"),
         "group_looks": (["look"], 30, "RUNNING"),
     }
 
@@ -208,6 +209,7 @@ def test_overrides_replace_arguments() -> None:
     assert [one.name for one in variant.sensors or []] == [
         "group_discovery",
         "approved_plans",
+        "plan_life",
         "group_looks",
     ]
     assert len(list(build_defs().schedules or [])) == 1

@@ -11,6 +11,7 @@ from orchestration.looks import IN_A_TICK_S
 from orchestration.runs import PRESUMED_DEAD
 from tests.conftest import KafkaTopic
 from tests.docs.scenario import store_week
+from tests.fairlead.followers.helpers import eventually
 from tests.fairlead.kafka.conftest import Join
 from tests.pipeline import Pipeline
 
@@ -159,3 +160,27 @@ def test_looks_wait_for_a_look_that_is_under_way(pipeline: Pipeline) -> None:
     """One at a time."""
     leave_run(pipeline, "look")
     assert "under way" in str(pipeline.sensor("group_looks").skip_message)
+
+
+def test_asset_says_what_became_of_a_plan_since_its_run(pipeline: Pipeline, database: str) -> None:
+    """A rejection, in whichever way, covers what the run left there; it is said once."""
+    store_week(database)
+    pipeline.know("billing")
+    pipeline.store.reject("billing", 1, reason="not today", actor="kim")
+
+    def said() -> list[dg.AssetObservation]:
+        events = pipeline.sensor("plan_life").asset_events
+        return [event for event in events if isinstance(event, dg.AssetObservation)]
+
+    eventually(lambda: said() != [], "the rejection has settled")
+    (observation,) = said()
+    shown = {name: str(value.value) for name, value in observation.metadata.items()}
+    assert (observation.asset_key.to_user_string(), observation.partition) == (
+        "assignment_plan",
+        "billing",
+    )
+    assert shown["state"] == "rejected"
+    assert "by kim: not today" in shown["since then"]
+    assert shown["to approve it"] == "version 1 is rejected already"
+    cursor = pipeline.sensor("plan_life").cursor
+    assert pipeline.sensor("plan_life", cursor=cursor).asset_events == []

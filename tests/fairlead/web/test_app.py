@@ -95,7 +95,7 @@ def test_list_has_figures_with_their_age_what_waits_first(week: str) -> None:
     engine = create_store_engine(week)
     page = groups_page(engine, now=measured_at + timedelta(hours=2))
     engine.dispose()
-    assert re.search(rf">{heaviest:,.0f}<small>[^<]*2 h ago</small>", page)
+    assert re.search(rf">{heaviest:,.0f}<small>[^<]*<br>2 h ago</small>", page)
     assert page.index("<bdi>billing") < page.index("<bdi>orders")
     assert "1 plan for a person to decide on" in page
 
