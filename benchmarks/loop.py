@@ -1,7 +1,10 @@
-"""The closed loop, side by side: `python -m benchmarks.loop [SCENARIO ...]`.
+"""The closed loop, side by side: `python -m benchmarks.loop [SCENARIO | landau | diagnosis ...]`.
 
-Belongs here: running every scenario with everybody who can decide, printing, and writing loop.json.
-Does not: the goals (`loop_goals`), or the simulation itself (`fairlead.simulation`).
+Belongs here: running every scenario with everybody who can decide, and writing loop.json. Does not:
+the goals (`loop_goals`), tables and the plot (`loop_report`), Landau's workload (`loop_landau`),
+diagnoses (`loop_diagnosis`), or the simulation itself (`fairlead.simulation`).
+
+Without names everything is run, and written down; `--report` draws it again from loop.json.
 """
 
 import json
@@ -11,112 +14,95 @@ import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
-from benchmarks.loop_goals import Goal, goals
+from benchmarks import loop_diagnosis, loop_landau, loop_report
+from benchmarks.loop_goals import goals
 from fairlead.simulation.catalogue import SCENARIOS, scenario
 from fairlead.simulation.course import Course
+from fairlead.simulation.landau import STEP_S, TURN_S
 from fairlead.simulation.loop import Cadence
-from fairlead.simulation.registry import CONTROLLERS, PLANNER, simulate
+from fairlead.simulation.registry import CONTROLLERS, simulate
 from fairlead.simulation.world import World
 
-RESULTS = Path(__file__).with_name("loop.json")
-HOURS = 48.0
-SEED = 1
-CADENCE = Cadence()
+RESULTS: Final = Path(__file__).with_name("loop.json")
+HOURS: Final = 48.0
+SEED: Final = 1
+CADENCE: Final = Cadence()
+_OTHERS: Final = ("landau", "diagnosis")
 
 
-def main(names: Sequence[str]) -> None:
-    """Run all scenarios, or those that are named; only all of them are written down."""
+def main(arguments: Sequence[str]) -> None:
+    """Run everything, or what is named; only everything is written down."""
     console = Console(width=160)
+    if arguments == ["--report"]:
+        loop_report.write(json.loads(RESULTS.read_text()))
+        return
     began = time.perf_counter()
-    rows: list[dict[str, Any]] = []
-    for name in names or SCENARIOS:
-        found = measure(name)
-        rows += found
-        console.print(course_table(found))
-    reached = goals(rows)
-    console.print(goal_table(reached))
-    console.print(f"{sum(g.met for g in reached)} of {len(reached)} goals met")
-    if not names:
-        write(rows, reached, time.perf_counter() - began)
+    names = arguments or (*SCENARIOS, *_OTHERS)
+    courses: list[dict[str, Any]] = []
+    for name in names:
+        if name not in _OTHERS:
+            courses += measure(name)
+            console.print(loop_report.course_table(courses[-len(CONTROLLERS) :]))
+    reached = goals(courses)
+    landau = loop_landau.measure(SEED) if "landau" in names else []
+    reached += loop_landau.goals(landau)
+    diagnoses = loop_diagnosis.measure(SEED) if "diagnosis" in names else []
+    reached += loop_diagnosis.goals(diagnoses)
+    document = {
+        "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "how": how(time.perf_counter() - began),
+        "goals": [goal.as_dict() for goal in reached],
+        "courses": courses,
+        "landau": landau,
+        "diagnosis": diagnoses,
+    }
+    loop_report.print_rest(console, document)
+    if not arguments:
+        RESULTS.write_text(json.dumps(document, indent=1) + "\n")
+        loop_report.write(document)
 
 
 def measure(name: str) -> list[dict[str, Any]]:
     """Run a scenario with everybody who can decide."""
-    world = World.of(scenario(name), seed=SEED, hours=HOURS)
+    what = scenario(name)
+    world = World.of(what, seed=SEED, hours=HOURS)
     rows = []
     for decider in CONTROLLERS:
         began = time.perf_counter()
-        course = Course.of(simulate(world, decider, CADENCE))
-        row = {"scenario": name, "kind": world.scenario.kind, "events": world.scenario.events}
+        course = Course.of(simulate(world, what, decider, CADENCE))
+        row = {"scenario": name, "kind": what.kind, "events": what.events}
         seconds = round(time.perf_counter() - began, 2)
         rows.append({**row, "controller": decider, **course.as_dict(), "seconds": seconds})
     return rows
 
 
-def course_table(rows: Sequence[dict[str, Any]]) -> Table:
-    """Everybody in one scenario."""
-    first = scenario(rows[0]["scenario"])
-    table = Table(title=f"{first.name} ({first.kind}): {first.what}", title_justify="left")
-    for heading in ("who decides", "late", "p99 s", "plans", "moves", "rebalances", "moved", "s"):
-        table.add_column(heading, justify="left" if heading == "who decides" else "right")
-    for row in rows:
-        table.add_row(
-            row["controller"],
-            f"{row['late']:,.0f}",
-            f"{row['p99_s']:,.0f}",
-            f"{row['plans']:,}",
-            f"{row['moves']:,}",
-            f"{row['rebalances']:,}",
-            f"{row['rebalance_moves']:,}",
-            f"{row['seconds']:.1f}",
-            style="bold" if row["controller"] == PLANNER else None,
-        )
-    return table
-
-
-def goal_table(reached: Sequence[Goal]) -> Table:
-    """Every goal, and whether it is met."""
-    table = Table(title="Goals", title_justify="left")
-    for heading in ("scenario", "goal", "planner", "at most", "met"):
-        table.add_column(heading, justify="right" if heading in {"planner", "at most"} else "left")
-    for goal in reached:
-        table.add_row(
-            goal.scenario,
-            goal.what,
-            f"{goal.value:,.1f}",
-            f"{goal.limit:,.1f}",
-            "yes" if goal.met else "NO",
-            style=None if goal.met else "bold red",
-        )
-    return table
-
-
-def write(rows: list[dict[str, Any]], reached: Sequence[Goal], seconds: float) -> None:
-    """Write everything down, with how it was obtained."""
-    document = {
-        "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "how": {
-            "command": "make bench-loop",
-            "hours": HOURS,
+def how(seconds: float) -> dict[str, Any]:
+    """Say how the figures were obtained."""
+    return {
+        "command": "make bench-loop",
+        "hours": HOURS,
+        "seed": SEED,
+        "step_s": 10.0,
+        "look_s": CADENCE.look_s,
+        "decision_s": CADENCE.decision_s,
+        "pause_s": CADENCE.pause_s,
+        "landau": {
             "seed": SEED,
-            "step_s": 10.0,
-            "look_s": CADENCE.look_s,
-            "decision_s": CADENCE.decision_s,
-            "pause_s": CADENCE.pause_s,
-            "seconds": round(seconds, 1),
-            "python": platform.python_version(),
-            "numpy": np.__version__,
+            "turns": loop_landau.TURNS,
+            "turn_s": TURN_S,
+            "step_s": STEP_S,
+            "objective_s": loop_landau.OBJECTIVE_S,
         },
-        "goals": [goal.as_dict() for goal in reached],
-        "courses": rows,
+        "diagnosis": {"seed": SEED, "groups": loop_diagnosis.GROUPS},
+        "seconds": round(seconds, 1),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
     }
-    RESULTS.write_text(json.dumps(document, indent=1) + "\n")
 
 
 if __name__ == "__main__":

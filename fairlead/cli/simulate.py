@@ -71,7 +71,7 @@ def simulate(
     for each in chosen:
         world = World.of(each, seed=seed, hours=hours)
         for name in names:
-            course = Course.of(registry.simulate(world, name, cadence))
+            course = Course.of(registry.simulate(world, each, name, cadence))
             rows.append({"scenario": each.name, "controller": name, **course.as_dict()})
     if as_json:
         print_json(rows)

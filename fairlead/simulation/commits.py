@@ -27,7 +27,7 @@ class Commits:
         self._fluid = fluid
         world = fluid.world
         #: What was committed when each partition came to its owner, and when: shape (P,).
-        self._taken_over: Int64 = np.zeros(world.partitions, np.int64)
+        self._taken_over: Int64 = np.floor(fluid.positions(0)).astype(np.int64)
         self._taken_over_at: Float64 = np.zeros(world.partitions)
         #: What had been committed when commits ceased; -1: they have not.
         self._frozen: Int64 = np.full(world.partitions, -1, np.int64)
@@ -44,7 +44,7 @@ class Commits:
         """Return what is committed at the start of a step, int64 of shape (P,)."""
         world = self._fluid.world
         now = step * world.step_s
-        every = world.scenario.commits.every_s
+        every = world.roster.commit_s
         owner: Int32 = self._fluid.owner
         phases = np.where(owner >= 0, world.phases[owner], 0.0)
         moment = np.maximum(now - np.mod(now - phases, every), 0.0)

@@ -136,17 +136,20 @@ class ByPlans:
         if self._plan is None:
             return assign("range", problem).owner
         counts = dict(zip(problem.topics, problem.partition_counts.tolist(), strict=True))
-        subscriptions = dict.fromkeys(problem.members, problem.topics)
-        return assignment_of(problem, fit(self._plan, subscriptions, counts)).owner
+        return assignment_of(problem, fit(self._plan, subscriptions(problem), counts)).owner
 
     def decide(self, moment: Moment) -> Int32 | None:
         """Plan, and remember the plan for rebalances."""
         owner = self.plan(moment)
         if owner is None:
             return None
-        self._plan = document(Assignment(moment.problem, owner), moment.at)
+        self.take_over(moment, owner)
         self.changed_at = moment.at
         return owner
+
+    def take_over(self, moment: Moment, owner: Int32) -> None:
+        """Remember an assignment as what followers fit."""
+        self._plan = document(Assignment(moment.problem, owner), moment.at)
 
     def plan(self, moment: Moment) -> Int32 | None:
         """Return a plan, int32 of shape (P,), or None: no change."""
@@ -154,8 +157,9 @@ class ByPlans:
 
 
 def document(assignment: Assignment, at: float) -> PlanDocument:
-    """Write an assignment as the plan that followers fit; everybody reads everything."""
+    """Write an assignment as the plan that followers fit; nobody reads who made it."""
     problem = assignment.problem
+    read = subscriptions(problem)
     when = datetime.fromtimestamp(at, UTC)
     weights = np.split(problem.weights.astype(np.float64), problem.topic_offsets[1:-1])
     return PlanDocument(
@@ -169,10 +173,19 @@ def document(assignment: Assignment, at: float) -> PlanDocument:
         partition_counts=dict(zip(problem.topics, problem.partition_counts.tolist(), strict=True)),
         members={
             member: MemberShare(
-                topics=problem.topics,
+                topics=read[member],
                 partitions={topic: np.array(row, np.int32) for topic, row in share.items()},
             )
             for member, share in assignment.by_member().items()
         },
         weights=dict(zip(problem.topics, weights, strict=True)),
     )
+
+
+def subscriptions(problem: Problem) -> dict[str, tuple[str, ...]]:
+    """Return what each member reads."""
+    rows = np.split(problem.subscription_topics, problem.subscription_offsets[1:-1])
+    return {
+        member: tuple(problem.topics[topic] for topic in row)
+        for member, row in zip(problem.members, rows, strict=True)
+    }

@@ -32,6 +32,7 @@ class Fluid:
         self.owner: Int32 = np.full(world.partitions, -1, np.int32)
         #: Records that wait at the start of each step and at the end, float64 of shape (N + 1, P).
         self.waiting: Float64 = np.zeros((world.steps + 1, world.partitions))
+        self.waiting[0] = world.waiting
         #: First step in which each partition is read again, int64 of shape (P,).
         self.still_until: Int64 = np.zeros(world.partitions, np.int64)
         self._poison = world.poisoned.any()

@@ -90,6 +90,15 @@ class Score:
         )
 
 
+def members_used(run: Run, *, warm_up_s: float = 10 * TURN_S) -> float:
+    """Return how many consumers were given something, on average over time."""
+    end = run.world.steps * run.world.step_s
+    since = [at for at, _ in run.owners]
+    lengths = np.diff(np.maximum([*since, end], warm_up_s))
+    used = [np.unique(owner[owner >= 0]).size for _, owner in run.owners]
+    return float(np.average(used, weights=lengths))
+
+
 def record_delays(run: Run) -> tuple[Float64, Float64]:
     """Return how long what arrived in each step waited, and how many records that is, (N, P).
 

@@ -156,7 +156,7 @@ class _Loop:
         if taken.any():
             fluid.rewind(taken, step, committed)
         # Nothing is read yet when a group starts: it has nothing to stand still for.
-        pauses = taken if not world.scenario.eager or step == 0 else world.exists[step]
+        pauses = taken if not world.roster.eager or step == 0 else world.exists[step]
         fluid.stand_still(pauses, step, self._cadence.pause_s)
         fluid.owner = owner
         self._owners.append((step * world.step_s, owner))

@@ -34,23 +34,23 @@ class Membership:
         return cls(world, np.flatnonzero(world.present[step]), np.flatnonzero(world.exists[step]))
 
     def problem(self, owner: Int32, weights: Int64) -> Problem:
-        """Return the group's problem: everybody reads everything.
+        """Return the group's problem.
 
         Parameters
         ----------
         owner, weights
             Of all partitions of the world, shape (P,); owners that are gone own nothing.
         """
-        scenario = self.world.scenario
-        members, topics = len(self.members), len(scenario.topics)
-        counts = np.bincount(self.world.topic_of[self.partitions], minlength=topics)
-        names = scenario.members
+        roster, members = self.world.roster, len(self.members)
+        counts = np.bincount(self.world.topic_of[self.partitions], minlength=len(roster.topics))
+        reader, topic = np.nonzero(roster.subscribed[self.members])
+        read = np.bincount(reader, minlength=members)
         return Problem(
-            topics=scenario.topic_names,
+            topics=roster.topics,
             partition_counts=counts.astype(np.int64),
-            members=tuple(names[number] for number in self.members),
-            subscription_offsets=np.arange(members + 1, dtype=np.int64) * topics,
-            subscription_topics=np.tile(np.arange(topics, dtype=np.int32), members),
+            members=tuple(roster.members[number] for number in self.members),
+            subscription_offsets=np.concatenate(([0], np.cumsum(read))).astype(np.int64),
+            subscription_topics=topic.astype(np.int32),
             weights=weights[self.partitions],
             owner=self.inside(owner),
             capacities=np.ones(members),
@@ -60,7 +60,7 @@ class Membership:
 
     def inside(self, owner: Int32) -> Int32:
         """Translate the world's owners into the problem's, int32; -1: nobody who is there."""
-        number = np.full(len(self.world.scenario.speeds) + 1, -1, np.int32)
+        number = np.full(len(self.world.roster.members) + 1, -1, np.int32)
         number[self.members] = np.arange(self.members.size)
         return number[owner[self.partitions]]
 

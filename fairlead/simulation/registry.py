@@ -61,9 +61,13 @@ def controller(
 
 
 def simulate(
-    world: World, name: str, cadence: Cadence | None = None, rules: Rules | None = None
+    world: World,
+    scenario: Scenario,
+    name: str,
+    cadence: Cadence | None = None,
+    rules: Rules | None = None,
 ) -> Run:
-    """Let a controller decide about a world.
+    """Let a controller decide about a world that was drawn from a scenario.
 
     Raises
     ------
@@ -71,4 +75,4 @@ def simulate(
         There is no controller of that name.
     """
     cadence = cadence or Cadence()
-    return run(world, controller(name, world.scenario, cadence, rules), cadence)
+    return run(world, controller(name, scenario, cadence, rules), cadence)

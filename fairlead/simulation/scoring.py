@@ -92,7 +92,7 @@ class _Truth:
         return name == labelled.cause and named
 
     def _named(self, members: npt.NDArray[np.integer[Any]]) -> frozenset[str]:
-        return frozenset(self._world.scenario.members[member] for member in members)
+        return frozenset(self._world.roster.members[member] for member in members)
 
     def _owner_before(self, at_s: float) -> Int32:
         owner = self._owners[0][1]

@@ -37,7 +37,7 @@ class Seen:
         world = self._world
         exists = world.exists[min(step, world.steps - 1)]
         end = world.ends[step]
-        if world.scenario.markers:
+        if world.roster.markers:
             end = end + (end > 0)
         at = step * world.step_s
         row = (at, np.where(exists, end, NONE), np.where(exists, committed, NONE), owner.copy())
@@ -50,7 +50,7 @@ class Seen:
         owners = np.stack([row[3] for row in self._rows])[:, group.partitions]
         gone = np.setdiff1d(owners[owners >= 0], group.members)
         names = np.concatenate((group.members, gone))
-        number = np.full(len(world.scenario.members) + 1, -1, np.int32)
+        number = np.full(len(world.roster.members) + 1, -1, np.int32)
         number[names] = np.arange(names.size)
         end = np.stack([row[1] for row in self._rows])[:, group.partitions]
         return Looks(
@@ -58,7 +58,7 @@ class Seen:
             begin=np.where(end >= 0, 0, NONE),
             end=end,
             committed=np.stack([row[2] for row in self._rows])[:, group.partitions],
-            members=tuple(world.scenario.members[name] for name in names),
+            members=tuple(world.roster.members[name] for name in names),
             owner=number[owners],
         )
 

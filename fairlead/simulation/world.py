@@ -1,7 +1,8 @@
-"""A scenario drawn by a seed: what arrives, how fast members are, who is there. The same for all.
+"""What happens to a group, whoever reads: what arrives, how fast members are, who is there.
 
-Belongs here: everything that does not depend on who reads what. Does not: what does (`fluid`,
-`loop`).
+Belongs here: everything that does not depend on who reads what, and drawing it from a scenario by a
+seed. Does not: what does depend (`fluid`, `loop`), or taking it from a recording
+(`fairlead.backtest`).
 """
 
 from dataclasses import dataclass
@@ -18,13 +19,56 @@ Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
+class Roster:
+    """Everybody and everything that is ever there: M members, T topics, P partitions.
+
+    Parameters
+    ----------
+    members, topics
+        Names, in Kafka's order.
+    counts
+        The most partitions each topic ever has.
+    subscribed
+        Who reads what, bool of shape (M, T).
+    commit_s
+        Seconds between a member's commits.
+    markers
+        Whether a transaction's marker stands at the end of each log: lag 1 at rest.
+    eager
+        Whether every partition stands still at each rebalance, not only those that move.
+    """
+
+    members: tuple[str, ...]
+    topics: tuple[str, ...]
+    counts: tuple[int, ...]
+    subscribed: Mask
+    commit_s: float = 5.0
+    markers: bool = False
+    eager: bool = False
+
+    @classmethod
+    def of(cls, scenario: Scenario) -> "Roster":
+        """Return a scenario's: everybody reads everything."""
+        shape = len(scenario.members), len(scenario.topics)
+        return cls(
+            members=scenario.members,
+            topics=scenario.topic_names,
+            counts=scenario.final_counts,
+            subscribed=np.ones(shape, dtype=bool),
+            commit_s=scenario.commits.every_s,
+            markers=scenario.markers,
+            eager=scenario.eager,
+        )
+
+
+@dataclass(frozen=True, eq=False)
 class World:
     """N steps of P partitions and M members.
 
     Parameters
     ----------
-    scenario, seed
-        What was drawn, and by what.
+    roster
+        Whose world it is.
     step_s
         Seconds a step.
     rates
@@ -41,10 +85,13 @@ class World:
         Which partitions nobody reads, or nobody commits, bool of shape (N, P).
     phases
         When each member commits: seconds past each multiple of the interval, shape (M,).
+    first
+        Log end offsets at the start, int64 of shape (P,).
+    waiting
+        Records that wait at the start, float64 of shape (P,).
     """
 
-    scenario: Scenario
-    seed: int
+    roster: Roster
     step_s: float
     rates: Float64
     arrivals: Int64
@@ -54,6 +101,8 @@ class World:
     poisoned: Mask
     uncommitted: Mask
     phases: Float64
+    first: Int64
+    waiting: Float64
 
     @classmethod
     def of(
@@ -66,9 +115,9 @@ class World:
         exists = _exists(scenario, at)
         rates = scenario.traffic.rates(at, exists, sum(scenario.speeds))
         phases = rng.uniform(0, scenario.commits.every_s, len(scenario.speeds))
+        partitions = exists.shape[1]
         return cls(
-            scenario=scenario,
-            seed=seed,
+            roster=Roster.of(scenario),
             step_s=step_s,
             rates=rates,
             arrivals=rng.poisson(rates * step_s),
@@ -78,6 +127,8 @@ class World:
             poisoned=_ill(scenario, at, consumed=False),
             uncommitted=_ill(scenario, at, consumed=True),
             phases=np.full_like(phases, phases[0]) if scenario.commits.together else phases,
+            first=np.zeros(partitions, np.int64),
+            waiting=np.zeros(partitions),
         )
 
     @property
@@ -95,12 +146,12 @@ class World:
         """Log end offsets at the start of each step and at the end, int64 of shape (N + 1, P)."""
         ends = np.zeros((self.steps + 1, self.partitions), np.int64)
         np.cumsum(self.arrivals, axis=0, out=ends[1:])
-        return ends
+        return ends + self.first
 
     @cached_property
     def topic_of(self) -> Int64:
         """Topic of each partition, int64 of shape (P,)."""
-        counts = self.scenario.final_counts
+        counts = self.roster.counts
         return np.repeat(np.arange(len(counts)), counts)
 
     @cached_property

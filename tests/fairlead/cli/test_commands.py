@@ -13,7 +13,7 @@ from fairlead.cli import app, plan_steps
 
 FAIRLEAD = Path(sys.executable).with_name("fairlead")
 COMMANDS = [
-    *("assign", "partition", "backtest", "groups", "lag", "history", "serve"),
+    *("assign", "partition", "backtest", "simulate", "groups", "lag", "history", "serve"),
     *("plans", "policy", "sandbox", "db", "demo", "dev"),
 ]
 

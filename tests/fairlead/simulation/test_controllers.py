@@ -14,16 +14,21 @@ from fairlead.simulation.registry import NEVER_PLANNED, ORACLE, STICKY, controll
 from fairlead.simulation.world import World
 
 
+def course_of(name: str, controller: str, hours: float = 8) -> Course:
+    what = scenario(name)
+    return Course.of(simulate(World.of(what, hours=hours), what, controller))
+
+
 def test_range_leaves_the_skewed_group_as_late_as_known() -> None:
     """Two of ten members are overloaded for ever: 20 partitions late, the whole time."""
-    course = Course.of(simulate(World.of(scenario("skew"), hours=8), NEVER_PLANNED))
+    course = course_of("skew", NEVER_PLANNED)
     assert course.late == 20 * 2 * 60
     assert course.plans == 0
 
 
 def test_the_oracle_cures_it_with_few_moves() -> None:
     """Whoever knows rates and speeds moves six partitions once, and nobody is late."""
-    course = Course.of(simulate(World.of(scenario("skew"), hours=8), ORACLE))
+    course = course_of("skew", ORACLE)
     assert (course.late, course.plans, course.moves) == (0, 1, 6)
 
 
@@ -47,18 +52,13 @@ def test_the_oracle_leaves_what_no_plan_can_help() -> None:
 
 def test_sticky_keeps_what_members_have() -> None:
     """In a rolling restart, range moves nearly everything time and again; sticky does not."""
-    restarts = World.of(scenario("restarts"), hours=8)
-    moved = {
-        name: Course.of(simulate(restarts, name)).rebalance_moves
-        for name in (NEVER_PLANNED, STICKY)
-    }
+    moved = {name: course_of("restarts", name).rebalance_moves for name in (NEVER_PLANNED, STICKY)}
     assert moved[STICKY] * 4 < moved[NEVER_PLANNED]
 
 
 def test_the_oracle_of_changing_load_is_ahead() -> None:
     """Hot partitions that wander make a group that follows them far less late."""
-    wander = World.of(scenario("wander"), hours=12)
-    late = {name: Course.of(simulate(wander, name)).late for name in (NEVER_PLANNED, ORACLE)}
+    late = {name: course_of("wander", name, hours=12).late for name in (NEVER_PLANNED, ORACLE)}
     assert late[ORACLE] * 4 < late[NEVER_PLANNED]
 
 

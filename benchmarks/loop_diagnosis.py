@@ -1,0 +1,47 @@
+"""How often the diagnosis is right over random groups.
+
+Belongs here: how many groups, and the goal. Does not: the groups and their marks
+(`fairlead.simulation`).
+"""
+
+from typing import Any, Final
+
+from benchmarks.loop_goals import Goal
+from fairlead.simulation.random_scenarios import random_scenario
+from fairlead.simulation.scoring import mark, share_right
+
+GROUPS: Final = 200
+_GOAL: Final = 0.95
+
+
+def measure(seed: int) -> list[dict[str, Any]]:
+    """Mark every diagnosis of every group, never planned and planned."""
+    rows = []
+    for plans in (False, True):
+        groups = (random_scenario(number) for number in range(GROUPS))
+        marks = [one for group in groups for one in mark(group, plans=plans, seed=seed)]
+        rows.append(
+            {
+                "runs": "planned" if plans else "never planned",
+                "groups": GROUPS,
+                "diagnoses": len(marks),
+                "right": share_right(marks),
+                "wrong": sorted(
+                    {f"{m.scenario}: {m.cause}, said {m.said}" for m in marks if not m.right}
+                ),
+            }
+        )
+    return rows
+
+
+def goals(rows: list[dict[str, Any]]) -> list[Goal]:
+    """Right in 95 of 100."""
+    return [
+        Goal(
+            "random groups",
+            f"diagnoses wrong, {row['runs']}",
+            value=round(1 - row["right"]["all"], 4),
+            limit=round(1 - _GOAL, 4),
+        )
+        for row in rows
+    ]

@@ -1,0 +1,212 @@
+"""What the closed loop came to, for people: tables in a console and in the docs, and the plot.
+
+Belongs here: showing figures. Does not: measuring (`loop`), or the goals (`loop_goals`).
+
+The tables of docs/closed-loop.md stand between comments that name them, and are written anew.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from rich.console import Console
+from rich.table import Table
+
+from fairlead.simulation.catalogue import SCENARIOS, scenario
+from fairlead.simulation.registry import (
+    CONTROLLERS,
+    NEVER_PLANNED,
+    ORACLE,
+    PLANNER,
+    PUBLISHED_RULE,
+    PUBLISHED_RULE_ALWAYS,
+    STICKY,
+)
+
+Row = Mapping[str, Any]
+_DOCS: Final = Path(__file__).parents[1] / "docs"
+PAGE: Final = _DOCS / "closed-loop.md"
+PLOT: Final = _DOCS / "closed-loop.svg"
+_PEERS: Final = (NEVER_PLANNED, STICKY, PUBLISHED_RULE, PUBLISHED_RULE_ALWAYS)
+
+
+def course_table(rows: Sequence[Row]) -> Table:
+    """Everybody in one scenario."""
+    first = scenario(rows[0]["scenario"])
+    title = f"{first.name} ({first.kind}): {first.what}"
+    headings = ("who decides", "late", "p99 s", "plans", "moves", "rebalances", "moved", "s")
+    keys = ("late", "p99_s", "plans", "moves", "rebalances", "rebalance_moves", "seconds")
+    return _table(title, headings, ((r["controller"], *(r[key] for key in keys)) for r in rows))
+
+
+def print_rest(console: Console, document: Mapping[str, Any]) -> None:
+    """Print Landau's workload, the diagnoses, and every goal."""
+    if document["landau"]:
+        headings = ("delta", "consumers", "who decides", "p99 s", "R-score", "plans", "moves")
+        keys = ("delta", "members", "controller", "p99_s", "r_score", "plans", "moves")
+        rows = ([row[key] for key in keys] for row in document["landau"])
+        console.print(_table("Landau's workload", headings, rows))
+    for row in document["diagnosis"]:
+        console.print(f"{row['runs']}: right in {row['right']}", *row["wrong"], sep="\n  ")
+    reached = document["goals"]
+    rows = (
+        [goal["scenario"], goal["what"], goal["value"], goal["limit"], _yes(goal["met"])]
+        for goal in reached
+    )
+    console.print(_table("Goals", ("scenario", "goal", "planner", "at most", "met"), rows))
+    console.print(f"{sum(goal['met'] for goal in reached)} of {len(reached)} goals met")
+
+
+def write(document: Mapping[str, Any]) -> None:
+    """Write the docs' tables and draw their plot."""
+    PAGE.write_text(rewritten(PAGE.read_text(), document))
+    draw(document, PLOT)
+
+
+def rewritten(page: str, document: Mapping[str, Any]) -> str:
+    """Return a page with all of its tables written anew."""
+    tables = {
+        "courses": _courses(document),
+        "goals": _goals(document),
+        "landau": _landau(document),
+        "diagnosis": _diagnosis(document),
+    }
+    for name, table in tables.items():
+        between = rf"(<!-- {name} -->\n).*?(<!-- end -->)"
+        found = re.search(between, page, flags=re.DOTALL)
+        if found is not None:
+            page = page[: found.end(1)] + table + page[found.start(2) :]
+    return page
+
+
+def _courses(document: Mapping[str, Any]) -> str:
+    """Lateness of everybody, and what the planner and the oracle took for theirs."""
+    rows = []
+    for name, found in _by_scenario(document).items():
+        late = [_number(found[who]["late"]) for who in (*_PEERS, PLANNER, ORACLE)]
+        ours, oracle = (f"{found[who]['plans']} / {found[who]['moves']}" for who in _BOTH)
+        rows.append((f"`{name}`: {SCENARIOS[name].what}", *late, ours, oracle))
+    headings = ("late, partition-minutes", *_PEERS, PLANNER, ORACLE)
+    return _markdown((*headings, "planner's plans / moves", "oracle's"), rows)
+
+
+_BOTH: Final = (PLANNER, ORACLE)
+
+
+def _goals(document: Mapping[str, Any]) -> str:
+    missed = [goal for goal in document["goals"] if not goal["met"]]
+    met, all_ = len(document["goals"]) - len(missed), len(document["goals"])
+    if not missed:
+        return f"All {all_} goals are met.\n"
+    rows = [
+        (f"`{goal['scenario']}`", goal["what"], _number(goal["value"]), _number(goal["limit"]))
+        for goal in missed
+    ]
+    table = _markdown(("scenario", "goal", "planner", "at most"), rows)
+    return f"{met} of {all_} goals are met. These are not:\n\n{table}"
+
+
+def _landau(document: Mapping[str, Any]) -> str:
+    rows = [
+        (
+            f"{row['delta']:g} %",
+            row["members"],
+            row["controller"],
+            f"{row['p99_s']:,.1f} s",
+            f"{row['r_score']:.2f}",
+        )
+        for row in document["landau"]
+    ]
+    return _markdown(("steps up to", "consumers", "who decides", "p99", "R-score"), rows)
+
+
+def _diagnosis(document: Mapping[str, Any]) -> str:
+    causes = [cause for cause in document["diagnosis"][0]["right"] if cause != "all"]
+    rows = [
+        (
+            row["runs"],
+            f"{row['diagnoses']:,}",
+            *(f"{row['right'].get(cause, 0):.1%}" for cause in ("all", *causes)),
+        )
+        for row in document["diagnosis"]
+    ]
+    return _markdown(("runs", "diagnoses", "right", *causes), rows)
+
+
+def draw(document: Mapping[str, Any], path: Path) -> None:
+    """Draw everybody's lateness by scenario, and lateness against moves for Landau's workload."""
+    from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import, and only needed here
+
+    from fairlead.plots.style import AFTER, BEFORE, BOUND, drawing  # noqa: PLC0415 - the same
+
+    colours = {NEVER_PLANNED: BEFORE, PLANNER: AFTER, ORACLE: BOUND}
+    with drawing():
+        figure = Figure(figsize=(10, 9), layout="constrained")
+        late, trade = figure.subplots(2, 1, height_ratios=(3, 2))
+        found = _by_scenario(document)
+        sick = [name for name, by in found.items() if by[NEVER_PLANNED]["late"]][::-1]
+        for who, marker in zip((*_PEERS, ORACLE, PLANNER), "os^vdD", strict=True):
+            values = [found[name][who]["late"] for name in sick]
+            colour = colours.get(who)
+            late.plot(values, sick, marker, label=who, color=colour, markersize=6, alpha=0.9)
+        late.set_xscale("symlog", linthresh=10)
+        late.set_xlim(left=-1)
+        late.xaxis.set_major_formatter("{x:,.0f}")
+        late.set_xlabel("partition-minutes more than 60 s behind")
+        late.grid(axis="y")
+        late.legend(fontsize="small", ncols=3, loc="lower right", bbox_to_anchor=(1, 1))
+        _draw_trade(trade, document["landau"])
+        figure.savefig(path, metadata={"Date": None})
+
+
+def _draw_trade(axis: Any, rows: Sequence[Row]) -> None:
+    from fairlead.plots.style import AFTER, BEFORE  # noqa: PLC0415 - as above
+
+    most = max((row["delta"] for row in rows), default=0)
+    for row in rows:
+        if row["delta"] != most or row["controller"] in {"range", STICKY}:
+            continue
+        ours = row["controller"].startswith(PLANNER)
+        at = (row["r_score"], row["p99_s"])
+        axis.plot(*at, "D" if ours else "o", color=AFTER if ours else BEFORE)
+        label = row["controller"].removeprefix("planner, ")
+        axis.annotate(label, at, xytext=(5, 4), textcoords="offset points", fontsize=7)
+    axis.set_yscale("log")
+    axis.yaxis.set_major_formatter("{x:g}")
+    axis.set_xlabel(f"R-score: consumers' worth moved at each decision (steps up to {most:g} %)")
+    axis.set_ylabel("p99 of records' lateness, s")
+
+
+def _by_scenario(document: Mapping[str, Any]) -> dict[str, dict[str, Row]]:
+    found: dict[str, dict[str, Row]] = {}
+    for row in document["courses"]:
+        if row["controller"] in CONTROLLERS:
+            found.setdefault(row["scenario"], {})[row["controller"]] = row
+    return found
+
+
+def _markdown(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    lines = [headings, ["---"] * len(headings), *rows]
+    return "".join(f"| {' | '.join(str(cell) for cell in line)} |\n" for line in lines)
+
+
+def _table(title: str, headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
+    table = Table(title=title, title_justify="left")
+    for heading in headings:
+        table.add_column(heading)
+    for row in rows:
+        style = "bold" if PLANNER in row else "red" if row[-1] == "NO" else None
+        table.add_row(
+            *(cell if isinstance(cell, str) else _number(cell) for cell in row), style=style
+        )
+    return table
+
+
+def _number(value: float) -> str:
+    small = 10
+    return f"{value:,.0f}" if value >= small or value == int(value) else f"{value:.2f}"
+
+
+def _yes(met: object) -> str:
+    return "yes" if met else "NO"
