@@ -125,16 +125,19 @@ def _run(ground: Ground, name: str, options: Mapping[str, Any]) -> Assignment:
 
 
 def _sparing(ground: Ground, found: Assignment, horizon_s: float) -> int | None:
-    """Return how many moves make nobody late who is not, where not all can be in time.
+    """Return how many moves make nobody late who is not, where there is too much for all.
 
-    None: all moves, or all are in time by then. Where there is too much for all, whoever has room
-    is filled up, and no more: to have everybody late is no better than to have some.
+    None: as many as there are. Whoever has room is filled up, and no more: to have everybody late
+    is no better than to have some.
     """
-    objective_s, before = ground.rules.objective_s, ground.problem.owner
-    late = ground.outlook.lateness(before, horizon_s) > objective_s
+    outlook, objective_s = ground.outlook, ground.rules.objective_s
+    if outlook.arrivals.sum() <= ground.rules.headroom * outlook.capacities.sum():
+        return None
+    before = ground.problem.owner
+    late = outlook.lateness(before, horizon_s) > objective_s
 
     def spoils(owner: Int32) -> bool:
-        after = ground.outlook.lateness(owner, horizon_s) > objective_s
+        after = outlook.lateness(owner, horizon_s) > objective_s
         return bool((after & ~late).any())
 
     if not spoils(found.owner):

@@ -31,6 +31,8 @@ from fairlead.judgement.rules import Rules
 #: How far back rates and commits are looked at, and how many looks at least.
 HISTORY_S: Final = 3600.0
 LEAST_LOOKS: Final = STEPS + 4
+#: Arrivals that have changed matter where they are more than this share of a member's capacity.
+CHANGED: Final = 0.1
 #: A plan that cannot bring a group within its objective must make it better by this share.
 BETTER: Final = 0.1
 
@@ -293,12 +295,28 @@ def _waits(state: State) -> str | None:
             f"the last plan took effect {seconds(now - changed_at)} ago: cooldown for {left} more"
         )
     since = int((state.recent.at > changed_at + rules.pause_s).sum())
-    if since > STEPS:
+    if since > STEPS or _changed_since(state, changed_at):
         return None
     return (
         f"the last plan took effect {seconds(max(now - changed_at, 0.0))} ago: {since} of the "
         f"{STEPS + 1} looks are there that it takes to see what it did"
     )
+
+
+def _changed_since(state: State, changed_at: float) -> bool:
+    """Whether what makes members late is what arrives since the last plan, not what it did.
+
+    Then there is nothing to wait for: that rate is another one already.
+    """
+    problem, rules = state.question.problem, state.question.rules
+    late = state.outlook.lateness(problem.owner, rules.horizon_s) > rules.objective_s
+    theirs = (problem.owner >= 0) & late[problem.owner]
+    newer = state.rates.seconds <= state.recent.now - changed_at
+    changed = theirs & newer & (state.rates.seconds < state.recent.now - state.recent.at[0])
+    count = late.size
+    owner = problem.owner[changed]
+    raised = np.bincount(owner, state.rates.per_s[changed], count)
+    return bool((raised > CHANGED * state.outlook.capacities)[late].any())
 
 
 def _settles(state: State) -> str | None:

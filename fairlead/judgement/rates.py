@@ -114,16 +114,20 @@ def _scatter(looks: Looks) -> Float64:
     """Return how many times more than by Poisson's law counts vary from step to step; 1 at least.
 
     From differences of neighbours, so that slow changes are none; by their median, so that a few
-    quick ones do not count either.
+    quick ones do not count either. And never more than what goes back and forth: where counts
+    wander, one difference says nothing of the next, where they scatter, it is undone by it.
     """
     ones = np.ones(looks.partitions)
     least = 8
     if len(looks) <= least:
         return ones
     per_s = looks.arrived / looks.seconds[:, None]
-    change = np.diff(per_s, axis=0) ** 2
+    change = np.diff(per_s, axis=0)
     spans = 1.0 / looks.seconds[1:] + 1.0 / looks.seconds[:-1]
     expected = (per_s[1:] + per_s[:-1]) / 2 * spans[:, None]
     usable = expected > 0
-    ratio = np.divide(change, expected, out=np.zeros_like(change), where=usable)
-    return np.maximum(np.median(ratio, axis=0) / _MEDIAN_CHI2, 1.0)
+    ratio = np.divide(change**2, expected, out=np.zeros_like(change), where=usable)
+    by_size = np.median(ratio, axis=0) / _MEDIAN_CHI2
+    undone = -2.0 * (change[1:] * change[:-1]).sum(axis=0)
+    by_return = undone / np.maximum(expected[1:].sum(axis=0), 1e-12)
+    return np.maximum(np.minimum(by_size, by_return), 1.0)
