@@ -320,12 +320,18 @@ def _changed_since(state: State, changed_at: float) -> bool:
 
 
 def _settles(state: State) -> str | None:
-    """Say that members have come or gone too recently to see what that did; None: they have not."""
-    looks, now = state.recent, state.recent.owner[-1]
-    present = set(now[now >= 0].tolist())
+    """Say that members have come or gone too recently to see what that did; None: they have not.
+
+    Who owns something now and did not, or the other way round. Where that was a plan's doing it
+    says nothing of who is there.
+    """
+    looks, changed_at = state.recent, state.question.changed_at
+    members = len(state.question.problem.members)
     for back in range(2, min(STEPS + 1, len(looks)) + 1):
-        owner = looks.owner[-back]
-        changed = present ^ set(owner[owner >= 0].tolist())
+        before = looks.owner[-back]
+        changed = _owners(looks.owner[-1]) ^ _owners(before)
+        if changed_at is not None and changed_at >= looks.at[-back]:
+            changed = {member for member in changed if member >= members}
         if changed:
             names = [looks.members[member] for member in sorted(changed)]
             ago = seconds(looks.now - looks.at[-back])
@@ -334,6 +340,10 @@ def _settles(state: State) -> str | None:
                 "what that did"
             )
     return None
+
+
+def _owners(owner: Int32) -> set[int]:
+    return set(owner[owner >= 0].tolist())
 
 
 def _choice(
