@@ -1,6 +1,6 @@
 """`assignment_plan`: the policy's choice becomes the group's next version, or 'no change'."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,14 +11,13 @@ from sqlalchemy import Engine
 
 from assets.candidate_plans import candidate_plans
 from assets.presentation import ROWS
-from assets.resources import KafkaResource, SettingsResource, SparkResource, StoreResource
+from assets.resources import SettingsResource, SparkResource, StoreResource
 from assets.shown.cohorts import materialized
 from assets.shown.plans import Detail, worst_first
 from assets.shown.plans import describe as describe_plans
 from assets.steps import OF_ONE_GROUP, snapshots_of, step
 from fairlead.plans.drafting import SnapshotTables, decisions, ownership
 from fairlead.plans.proposal import Look, Outcome, carry_out
-from fairlead.plans.renewal import renew
 from fairlead.policy import Policy, policy_for
 from fairlead.spark.recent import Recent
 from fairlead.spark.warehouse import Warehouse
@@ -39,7 +38,6 @@ from fairlead.store.records import StoredPlan
 def assignment_plan(
     context: dg.AssetExecutionContext,
     settings: SettingsResource,
-    kafka: KafkaResource,
     spark: SparkResource,
     store: StoreResource,
 ) -> dg.MaterializeResult[None]:
@@ -57,9 +55,6 @@ def assignment_plan(
             tables = _load(warehouse, recent)
             outcomes += _decide(plans, tables, _statuses(warehouse, recent), policies)
             read.append(tables.members)
-        unchanged = [one.stored.group for one in outcomes if one.stored.outcome == "no change"]
-        expiring = plans.expiring(unchanged, datetime.now(UTC))
-        outcomes += _renew(context, plans, kafka, expiring, policies)
         ordered = worst_first(outcomes)
         reasons = {outcome.decision.group: outcome.stored.reason for outcome in outcomes}
         for group in ordered[:ROWS]:
@@ -117,30 +112,6 @@ def _decide(
         for decision in decisions(tables, policies, now, changed_at)
     ]
     return carry_out(plans, looks, now)
-
-
-def _renew(
-    context: dg.AssetExecutionContext,
-    plans: PlanStore,
-    kafka: KafkaResource,
-    expiring: Sequence[StoredPlan],
-    policies: Sequence[Policy],
-) -> Iterator[Outcome]:
-    """Propose again what is to stay as it is, before it expires."""
-    if not expiring:
-        return
-    with kafka.gateway() as gateway:
-        for plan in expiring:
-            policy = policy_for(plan.group, policies)
-            try:
-                renewed = renew(
-                    plans, plan, policy=policy, live=gateway.live_group, now=datetime.now(UTC)
-                )
-            except OF_ONE_GROUP as error:
-                context.log.warning("Group %s: %s", plan.group, error)
-                continue
-            if renewed is not None:
-                yield renewed
 
 
 def _detail(

@@ -1,5 +1,7 @@
 """`published_plan`: what is approved goes to the plan topic, and nothing else."""
 
+from datetime import UTC, datetime
+
 import dagster as dg
 
 from assets.assignment_plan import assignment_plan
@@ -7,8 +9,9 @@ from assets.presentation import ROWS
 from assets.resources import KafkaResource, SettingsResource, StoreResource
 from assets.shown.cohorts import materialized
 from assets.shown.publication import describe
-from assets.steps import of_cohorts, step
-from fairlead.plans.publication import publish_all
+from assets.steps import groups_of, of_cohorts, step
+from fairlead.plans.lease import due, refresh
+from fairlead.plans.publication import Terms, publish_all
 
 
 @step(
@@ -17,7 +20,8 @@ from fairlead.plans.publication import publish_all
     kinds={"kafka"},
     changed="consumers",
     description="Sends the approved bytes of each group's plan to the compacted plan topic, after "
-    "verifying hash, approval, expiry and basis again. Publishes nothing that is not approved.",
+    "verifying hash, approval, expiry and basis again. Publishes nothing that is not approved. "
+    "Tells groups again of the plans they follow, before their leases are over.",
 )
 def published_plan(
     context: dg.AssetExecutionContext,
@@ -26,7 +30,7 @@ def published_plan(
     store: StoreResource,
 ) -> dg.MaterializeResult[None]:
     """Publish the approved plans of the run's groups."""
-    key = settings.get().kafka.signing_key
+    terms = Terms.of(settings.get().kafka)
     with store.open() as plans, kafka.gateway() as gateway, kafka.plan_topic() as topic:
         # Before there is a plan: followers ask ever more seldom for a topic that does not exist,
         # and what is wrong with it is to be known before anybody approves.
@@ -38,15 +42,20 @@ def published_plan(
                 waiting,
                 live=gateway.live_groups,
                 sender=topic,
-                signing_key=key.get_secret_value().encode() if key else None,
+                terms=terms,
             )
         )
+        now = datetime.now(UTC)
+        again = groups_of(context.partition_keys, settings, due(plans, terms, now))
+        untold = list(refresh(plans, again, sender=topic, terms=terms, now=now))
         current = of_cohorts(
             context.partition_keys, settings, plans.in_state("proposed", "published")
         )
     refused = [one for one in results if one.position is None]
     for one in refused[:ROWS]:
         context.log.warning("Group %s: %s", one.group, one.reason)
+    for group, reason in untold[:ROWS]:
+        context.log.warning("Group %s: not told of its plan again: %s", group, reason)
     groups = [one.group for one in sorted(results, key=lambda one: one.position is not None)]
     return materialized(
         context,

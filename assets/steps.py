@@ -76,3 +76,11 @@ def of_cohorts(
     """Return those of some plans whose groups belong to some cohorts."""
     wanted, policies = set(cohorts), settings.get().policies
     return [plan for plan in plans if cohort_of(plan.group, policies) in wanted]
+
+
+def groups_of(
+    cohorts: Iterable[str], settings: SettingsResource, groups: Iterable[str]
+) -> list[str]:
+    """Return those of some groups that belong to some cohorts."""
+    wanted, policies = set(cohorts), settings.get().policies
+    return [group for group in groups if cohort_of(group, policies) in wanted]

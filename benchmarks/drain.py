@@ -38,7 +38,8 @@ from benchmarks.rebalance import create_topics
 from fairlead.followers.kafka_python_assignors import LagAwareAssignor
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.snapshot import GroupSnapshot
-from fairlead.plans.document import MemberShare, PlanDocument, record_headers
+from fairlead.plans.document import MemberShare, PlanDocument
+from fairlead.plans.record import bare_headers
 from fairlead.sandbox.kafka import KafkaBroker
 from fairlead.settings import KafkaSettings
 
@@ -216,7 +217,6 @@ class Planner:
             "sticky-lag-aware",
             now,
             now,
-            None,
             dict.fromkeys(topics, PARTITIONS),
             {
                 member: MemberShare(
@@ -226,7 +226,7 @@ class Planner:
             },
         )
         value = plan.to_bytes()
-        self._producer.produce(self._plan_topic, value, key=group, headers=[*record_headers(value)])
+        self._producer.produce(self._plan_topic, value, key=group, headers=[*bare_headers(value)])
         self._producer.flush(10)
 
 

@@ -28,7 +28,8 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.consumers import CLIENTS, MEMBERS, Client, Member, wait_until
-from fairlead.plans.document import MemberShare, PlanDocument, record_headers
+from fairlead.plans.document import MemberShare, PlanDocument
+from fairlead.plans.record import bare_headers
 from fairlead.sandbox.kafka import KafkaBroker
 
 RESULTS = Path(__file__).with_name("rebalance.json")
@@ -164,10 +165,10 @@ def publish(servers: str, name: str, members: int, count: int) -> None:
         )
         for number in range(members)
     }
-    plan = PlanDocument(name, 1, "benchmark", "roundrobin", now, now, None, {name: count}, shares)
+    plan = PlanDocument(name, 1, "benchmark", "roundrobin", now, now, {name: count}, shares)
     value = plan.to_bytes()
     producer = Producer({"bootstrap.servers": servers})
-    producer.produce(f"{name}-plans", value, key=name, headers=[*record_headers(value)])
+    producer.produce(f"{name}-plans", value, key=name, headers=[*bare_headers(value)])
     producer.flush(30)
 
 

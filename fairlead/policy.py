@@ -154,7 +154,9 @@ class Policy(_Rule):
         description="The consumers' auto.offset.reset: the lag of a partition without a commit.",
     )
     expires_after: Duration | None = Field(
-        default=None, description="ISO 8601 (PT6H) or seconds; default: never."
+        default=None,
+        description="A plan that waits for longer can neither be approved nor published;"
+        " default: it can.",
     )
     four_eyes: bool = Field(
         default=False, description="Whoever approves is not who proposed, as the database knows."

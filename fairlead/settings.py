@@ -32,6 +32,7 @@ from pydantic_settings import (
 
 from fairlead.errors import ConfigurationError
 from fairlead.nearest import known_keys, nearest, no_such
+from fairlead.plans.signing import Signer
 from fairlead.policy import Discovery, Policy
 from fairlead.toml_lines import WrongAt, line_of
 
@@ -45,6 +46,15 @@ def _librdkafka_text(value: Any) -> Any:
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value) if isinstance(value, int | float) else value
+
+
+def _private_key(key: SecretStr) -> SecretStr:
+    """Refuse a key that could not sign, and an empty one: it would switch signing off."""
+    try:
+        Signer.from_text(key.get_secret_value())
+    except ConfigurationError as error:
+        raise ValueError(str(error)) from None
+    return key
 
 
 LibrdkafkaValue = Annotated[SecretStr, BeforeValidator(_librdkafka_text)]
@@ -64,12 +74,30 @@ class KafkaSettings(_Section):
     )
     plan_topic: str = "fairlead.plans"
     plan_topic_replication_factor: int = Field(default=-1, description="-1: the broker's default.")
-    plan_topic_partitions: int = Field(default=1, ge=1)
+    plan_topic_partitions: int = Field(
+        default=16,
+        ge=1,
+        description="With which the plan topic is created: a follower reads one of them.",
+    )
     pin_topic: str = Field(
         default="fairlead.pins", description="Where members of confluent-kafka groups agree."
     )
-    signing_key: SecretStr | None = Field(default=None, description="HMAC-SHA256 key for plans.")
+    signing_key: Annotated[SecretStr, AfterValidator(_private_key)] | None = Field(
+        default=None,
+        description="Ed25519 key that plans are signed with, as `fairlead keys new` prints it.",
+    )
+    lease: timedelta = Field(
+        default=timedelta(hours=6),
+        ge=timedelta(minutes=3),
+        description="How long consumers follow a plan that they are not told of again.",
+    )
     request_timeout_s: float = Field(default=30.0, gt=0)
+
+    @property
+    def signer(self) -> Signer | None:
+        """What plans are signed with; None: they are not."""
+        key = self.signing_key
+        return None if key is None else Signer.from_text(key.get_secret_value())
 
     def librdkafka(self, **overrides: Any) -> dict[str, Any]:
         """Return a librdkafka configuration, secrets revealed: never log it."""

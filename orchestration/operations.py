@@ -131,19 +131,25 @@ def rollback_plan(
 def retire_plan(
     context: dg.OpExecutionContext,
     config: GroupConfig,
+    settings: SettingsResource,
     kafka: KafkaResource,
     store: StoreResource,
 ) -> None:
-    """Send the tombstone of a group's published plan."""
+    """Take a group's published plan back."""
     with store.open() as plans, kafka.plan_topic() as topic, _refusals():
         retired = retire_group(
-            plans, config.group, sender=topic, reason=config.reason, actor=_actor(context)
+            plans,
+            config.group,
+            sender=topic,
+            reason=config.reason,
+            signer=settings.get().kafka.signer,
+            actor=_actor(context),
         )
     partition, offset = retired.position
     _say(
         context,
         {"version": retired.version, "partition": partition, "offset": offset},
-        "the consumers read the tombstone and rebalance to their fallback; the next planning run "
+        "the consumers read that and rebalance to their fallback; the next planning run "
         "may propose a new plan",
     )
 
@@ -205,7 +211,7 @@ def rollback() -> None:
 
 
 @dg.job(
-    description="Take a published plan back: a tombstone sends the group to its fallback.",
+    description="Take a published plan back: the group returns to its fallback.",
     owners=OWNERS,
     tags=changes("consumers"),
     metadata=written_here(),

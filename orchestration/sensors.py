@@ -14,6 +14,8 @@ from assets.presentation import listed
 from assets.resources import KafkaResource, SettingsResource, StoreResource
 from assets.shown.plans import describe_step
 from fairlead.cohorts import cohort_of, discover
+from fairlead.plans.lease import due
+from fairlead.plans.publication import Terms
 from fairlead.store.reading import read_steps
 from fairlead.store.records import StoredPlan
 from orchestration.jobs import publication
@@ -69,7 +71,8 @@ def group_discovery(
     job=publication,
     minimum_interval_seconds=LOOK_EVERY_S,
     default_status=dg.DefaultSensorStatus.RUNNING,
-    description="Starts publication of plans that were approved after their planning run ended.",
+    description="Starts publication of plans that were approved after their planning run ended, "
+    "and of those that groups are to be told of again before their leases are over.",
     owners=OWNERS,
     tags=changes("consumers"),
     metadata=written_here(),
@@ -77,17 +80,19 @@ def group_discovery(
 def approved_plans(
     context: dg.SensorEvaluationContext, store: StoreResource, settings: SettingsResource
 ) -> list[dg.RunRequest] | dg.SkipReason:
-    """Ask for a run over the cohorts that have an approved, unpublished plan."""
+    """Ask for a run over the cohorts with an approved, unpublished plan, or a lease to renew."""
     if under_way(context.instance, publication.name):
         return dg.SkipReason("A publication is under way; it may publish what waits.")
     with store.open() as plans:
         waiting = plans.approved_unpublished()
+        again = due(plans, Terms.of(settings.get().kafka), datetime.now(UTC))
     known = known_cohorts(context.instance)
     policies = settings.get().policies
-    cohorts = {cohort_of(plan.group, policies) for plan in waiting} & set(known)
+    groups = [*(plan.group for plan in waiting), *again]
+    cohorts = {cohort_of(group, policies) for group in groups} & set(known)
     if not cohorts:
         return dg.SkipReason(_why_nothing(plan.group for plan in waiting))
-    return run_requests(cohorts, known, reason=_what_waits(waiting, time.time()))
+    return run_requests(cohorts, known, reason=_what_waits(waiting, again, time.time()))
 
 
 @dg.sensor(
@@ -132,8 +137,8 @@ def _why_nothing(elsewhere: Iterable[str]) -> str:
     )
 
 
-def _what_waits(plans: Iterable[StoredPlan], now: float) -> str:
-    """Name the plans that wait, in terms that change every `TRY_AGAIN_S` seconds."""
+def _what_waits(plans: Iterable[StoredPlan], again: Iterable[str], now: float) -> str:
+    """Name what waits, in terms that change every `TRY_AGAIN_S` seconds."""
     names = sorted(f"{plan.group} {plan.version} {plan.sha256}" for plan in plans)
-    digest = hashlib.sha256("\n".join(names).encode()).hexdigest()
+    digest = hashlib.sha256("\n".join([*names, "", *again]).encode()).hexdigest()
     return f"{digest[:16]} {int(now / TRY_AGAIN_S)}"

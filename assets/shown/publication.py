@@ -102,13 +102,13 @@ def _in_force(plans: Sequence[StoredPlan]) -> dg.TableMetadataValue:
             "topic": "Where they read it",
             "partition": "Of the topic",
             "offset": "Of the record",
-            "expires": "When consumers leave it",
+            "expires": "When consumers leave it, unless they are told of it again",
             "sha256": "Of the bytes that were approved and sent",
         },
     )
 
 
 def _expiry(plan: StoredPlan) -> str:
-    if plan.expires_at is None:
-        return "never"
-    return f"{plan.expires_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    if plan.lease_until is None:
+        return "not told yet"
+    return f"{plan.lease_until.astimezone(UTC):%Y-%m-%d %H:%M} UTC"

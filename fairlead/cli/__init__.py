@@ -9,7 +9,19 @@ from typing import Annotated, Final
 
 import typer
 
-from fairlead.cli import assign, backtest, db, groups, look, plans, policy, sandbox, serve, simulate
+from fairlead.cli import (
+    assign,
+    backtest,
+    db,
+    groups,
+    keys,
+    look,
+    plans,
+    policy,
+    sandbox,
+    serve,
+    simulate,
+)
 from fairlead.cli.output import epilog
 from fairlead.cli.surroundings import show_version, use_running_sandbox
 from fairlead.errors import FairleadError
@@ -63,6 +75,7 @@ app.add_typer(plans.app, name="plans")
 app.add_typer(policy.app, name="policy")
 app.add_typer(sandbox.app, name="sandbox")
 app.add_typer(db.app, name="db")
+app.add_typer(keys.app, name="keys")
 
 
 @app.command(epilog=epilog("demo"))

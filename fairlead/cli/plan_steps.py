@@ -87,12 +87,12 @@ def publish(group: Group, *, as_json: Json = False) -> None:
     from fairlead.errors import PlanStateError, StalePlanError
     from fairlead.kafka.gateway import KafkaGateway
     from fairlead.kafka.plan_topic import PlanTopic
+    from fairlead.plans.publication import Terms
     from fairlead.plans.publication import publish as publish_plan
     from fairlead.store import PlanStore
     from fairlead.store.reading import read_plans
 
     kafka = _kafka()
-    key = kafka.signing_key
     with opened_engine() as engine:
         if not read_plans(engine, group, state="approved", limit=1):
             raise PlanStateError(
@@ -107,7 +107,7 @@ def publish(group: Group, *, as_json: Json = False) -> None:
                 live=gateway.live_group,
                 sender=topic,
                 now=datetime.now(UTC),
-                signing_key=key.get_secret_value().encode() if key else None,
+                terms=Terms.of(kafka),
             )
     if done is None:
         raise PlanStateError(f"group {group} has no approved plan: another publisher was first")
@@ -174,7 +174,7 @@ def rollback(
 
 @app.command(epilog=epilog("plans retire orders --reason 'moves to another cluster' --yes"))
 def retire(group: Group, *, reason: Reason, yes: Yes = False, as_json: Json = False) -> None:
-    """Take the published plan back: a tombstone sends the consumers to their fallback."""
+    """Take the published plan back: the consumers return to their fallback."""
     from fairlead.errors import PlanStateError
     from fairlead.kafka.plan_topic import PlanTopic
     from fairlead.plans.retirement import retire as retire_plan
@@ -188,7 +188,9 @@ def retire(group: Group, *, reason: Reason, yes: Yes = False, as_json: Json = Fa
             raise PlanStateError(f"group {group} has no published plan to retire")
         _ask(f"Retire version {published[0]['version']} of {group}?", yes=yes)
         with PlanTopic(kafka) as topic:
-            done = retire_plan(PlanStore(engine), group, sender=topic, reason=reason)
+            done = retire_plan(
+                PlanStore(engine), group, sender=topic, reason=reason, signer=kafka.signer
+            )
     partition, offset = done.position
     _say(
         {
@@ -198,7 +200,7 @@ def retire(group: Group, *, reason: Reason, yes: Yes = False, as_json: Json = Fa
             "partition": partition,
             "offset": offset,
         },
-        f"{group}: version {done.version} is retired: the tombstone is in "
+        f"{group}: version {done.version} is retired: it is said in "
         f"{kafka.plan_topic}-{partition} at offset {offset}",
         as_json=as_json,
     )

@@ -197,5 +197,5 @@ def _member(member_id: str, metadata: ConsumerProtocolMemberMetadata) -> GroupMe
         topics=tuple(metadata.subscription),
         instance_id=note.instance_id,
         client_id=note.client_id,
-        seen_offset=note.seen_offset,
+        seen=note.seen,
     )

@@ -14,6 +14,7 @@ from aiokafka.errors import for_code
 
 from fairlead.followers.partitions import home_of
 from fairlead.followers.plan_cache import PlanRecord
+from fairlead.plans.record import Origin
 
 #: What says how a cluster is reached; everything else concerns the application's own consumer.
 CONNECTION: Final = frozenset(
@@ -48,13 +49,18 @@ class AiokafkaSource:
         self,
         runner: asyncio.Runner,
         consumer: AIOKafkaConsumer,
+        group: str,
         partition: TopicPartition,
+        *,
         end: int,
+        cluster: str,
     ) -> None:
         self._runner = runner
         self._consumer = consumer
+        self._group = group
         self._partition = partition
         self._end = end
+        self.origin = Origin(partition.topic, cluster)  # the client knows no ids of topics
 
     @classmethod
     def open(cls, group: str, connection: Mapping[str, Any], topic: str) -> "AiokafkaSource | None":
@@ -73,12 +79,12 @@ class AiokafkaSource:
         reach["client_id"] = f"{connection.get('client_id', group)}-plans"
         runner = asyncio.Runner()
         try:
-            count = runner.run(_partition_count(reach, topic))
+            count, cluster = runner.run(_look(reach, topic))
             if count:
                 number = home_of(group, count)
                 partition = TopicPartition(topic, number)
                 consumer, end = runner.run(_start(reach, partition))
-                return cls(runner, consumer, partition, end)
+                return cls(runner, consumer, group, partition, end=end, cluster=cluster)
         except BaseException:
             runner.close()
             raise
@@ -96,6 +102,11 @@ class AiokafkaSource:
             for record in batches.get(self._partition, ())
         ]
 
+    def moved(self) -> bool:
+        """Whether the topic has grown, so that the group's key lands in another partition."""
+        count = len(self._consumer.partitions_for_topic(self._partition.topic) or ())
+        return count > 0 and home_of(self._group, count) != self._partition.partition
+
     def at_end(self) -> bool:
         """Whether everything that was there when this was opened has been read."""
         position: int = self._runner.run(self._consumer.position(self._partition))
@@ -109,20 +120,24 @@ class AiokafkaSource:
             self._runner.close()
 
 
-async def _partition_count(reach: dict[str, Any], topic: str) -> int:
-    """Ask for the topic by the admin client: a consumer's question could create it."""
+async def _look(reach: dict[str, Any], topic: str) -> tuple[int, str]:
+    """Return how many partitions the topic has, and the cluster's id.
+
+    Asked by the admin client: a consumer's question could create the topic.
+    """
     admin = AIOKafkaAdminClient(**reach)
     try:
         await admin.start()
         (description,) = await admin.describe_topics([topic])
+        cluster = (await admin.describe_cluster()).get("cluster_id") or ""
     finally:
         await admin.close()
     error: int = description["error_code"]
     if error in (_UNKNOWN_TOPIC, _FORBIDDEN_TOPIC):
-        return 0
+        return 0, cluster
     if error:
         raise for_code(error)(topic)
-    return len(description["partitions"])
+    return len(description["partitions"]), cluster
 
 
 async def _start(reach: dict[str, Any], partition: TopicPartition) -> tuple[AIOKafkaConsumer, int]:
@@ -132,6 +147,7 @@ async def _start(reach: dict[str, Any], partition: TopicPartition) -> tuple[AIOK
         auto_offset_reset="earliest",
         enable_auto_commit=False,
         fetch_max_wait_ms=5000,  # plans are rare: ask seldom
+        isolation_level="read_committed",
     )
     try:
         await consumer.start()

@@ -13,14 +13,14 @@ import time
 from collections import deque
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final
 
 from fairlead.followers.confluent_source import ConfluentSource
-from fairlead.followers.follower import FollowerStatus, FollowOptions
+from fairlead.followers.follower import FollowerStatus, FollowOptions, new_cache
 from fairlead.followers.members import AssignmentNote
 from fairlead.followers.pin_listener import REQUEST_S, PinListener
 from fairlead.followers.pins import PinLog
-from fairlead.followers.plan_cache import PlanCache
 from fairlead.followers.plan_reader import PlanReader
 from fairlead.followers.rejoin import RejoinSchedule
 from fairlead.followers.roll_call import Here, Partitions, Pin, RollCall, Verdict, draw_up
@@ -85,7 +85,7 @@ class Caller:
         self._reader = PlanReader(
             group,
             open_source=lambda: ConfluentSource.open(group, connection, options.plan_topic),
-            new_cache=lambda: PlanCache(group, signing_key=options.signing_key),
+            new_cache=partial(new_cache, group, options),
             on_tick=lambda: None,
         )
         self._reader.start()
@@ -161,7 +161,7 @@ class Caller:
         if self.is_for(generation, member):
             return  # subscribed again, and given the same place: what was said and decided holds
         state = self._reader.state
-        me = Here(generation, member, self._client_id, topics, given, state.offset)
+        me = Here(generation, member, self._client_id, topics, given, state.seen)
         self._call = call = RollCall(me, self._counts)
         self._announced_to, self._counted = None, False
         pins = self._listener.log
@@ -212,8 +212,8 @@ class Caller:
             self._rejoin_at = None
             log.info("Group %s: asking for a rebalance, to take part in it", self._group)
             return True
-        offset = self._reader.state.offset
-        if self._schedule is None or not self._schedule.due(seen_offset=offset, now=now):
+        seen = self._reader.state.seen
+        if self._schedule is None or not self._schedule.due(seen=seen, now=now):
             return False
         self._rejoins_asked += 1
         log.info("Group %s: asking for a rebalance, to adopt a newer plan", self._group)
@@ -285,7 +285,7 @@ class Caller:
         self._rebalances += 1
         if verdict.listed and pin is not None:
             self._left_out = 0
-            note = AssignmentNote(pin.plan_version, pin.seen_offset, pin.fallback_reason)
+            note = AssignmentNote(pin.plan_version, pin.seen, pin.fallback_reason)
             new_fallback = note.fallback_reason not in (None, self._logged_reason)
             # Of all members the one that drew the pin up warns, as a leader would.
             log.log(
@@ -300,7 +300,7 @@ class Caller:
             if turn == 0:
                 self._repeat_pin_at = time.monotonic() + REPEAT_PIN_S
             if self._schedule is not None:
-                self._schedule.settle(pin.seen_offset, turn_s=turn * _TURN_S)
+                self._schedule.settle(pin.seen, turn_s=turn * _TURN_S)
             return
         reason = (
             verdict.problem or self._listener.problem or "the others did not wait for this member"

@@ -4,19 +4,26 @@ Belongs here: finding and fetching the one partition that holds a group's key. D
 record means (`plan_cache`).
 """
 
+import logging
 from collections.abc import Mapping
 from typing import Any, Final
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
     Consumer,
+    KafkaError,
     KafkaException,
     Message,
+    TopicCollection,
     TopicPartition,
 )
+from confluent_kafka.admin import AdminClient
 
 from fairlead.followers.partitions import home_of
 from fairlead.followers.plan_cache import PlanRecord
+from fairlead.plans.record import Origin
+
+log = logging.getLogger(__name__)
 
 _TIMEOUT_S: Final = 5.0
 _ENOUGH: Final = 100
@@ -25,11 +32,14 @@ _ENOUGH: Final = 100
 class ConfluentSource:
     """The plan topic's partition that holds a group's key, read from its beginning."""
 
-    def __init__(self, consumer: Consumer, partition: TopicPartition) -> None:
+    def __init__(
+        self, consumer: Consumer, group: str, partition: TopicPartition, origin: Origin
+    ) -> None:
         self._consumer = consumer
+        self._group = group
         self._partition = partition
-        _, self._end = consumer.get_watermark_offsets(partition, timeout=_TIMEOUT_S)
-        self._read_to = 0
+        self._ended = False
+        self.origin = origin
         consumer.assign([TopicPartition(partition.topic, partition.partition, OFFSET_BEGINNING)])
 
     @classmethod
@@ -54,13 +64,17 @@ class ConfluentSource:
                 "enable.auto.commit": False,
                 "allow.auto.create.topics": False,
                 "auto.offset.reset": "earliest",
+                "isolation.level": "read_committed",
+                "enable.partition.eof": True,  # the last stable offset, whatever stands before it
             }
         )
         try:
-            found = consumer.list_topics(topic, timeout=_TIMEOUT_S).topics[topic]
+            metadata = consumer.list_topics(topic, timeout=_TIMEOUT_S)
+            found = metadata.topics[topic]
             if found.error is None:
                 number = home_of(group, len(found.partitions))
-                return cls(consumer, TopicPartition(topic, number))
+                origin = Origin(topic, metadata.cluster_id or "", _topic_id(connection, topic))
+                return cls(consumer, group, TopicPartition(topic, number), origin)
         except BaseException:
             consumer.close()
             raise
@@ -81,26 +95,47 @@ class ConfluentSource:
         first = self._consumer.poll(timeout_s)
         if first is None:
             return []
-        records = [_record(m) for m in (first, *self._consumer.consume(_ENOUGH, timeout=0))]
-        self._read_to = records[-1].offset + 1
-        return records
+        messages = (first, *self._consumer.consume(_ENOUGH, timeout=0))
+        return [record for record in map(self._record, messages) if record is not None]
+
+    def moved(self) -> bool:
+        """Whether the topic has grown, so that the group's key lands in another partition."""
+        topic = self._partition.topic
+        found = self._consumer.list_topics(topic, timeout=_TIMEOUT_S).topics[topic]
+        if found.error is not None:
+            return False
+        return home_of(self._group, len(found.partitions)) != self._partition.partition
 
     def at_end(self) -> bool:
         """Whether everything that was there when this was opened has been read."""
-        if self._read_to >= self._end:
-            return True
-        # Compaction may have removed the last records: then the position alone tells.
-        return self._consumer.position([self._partition])[0].offset >= self._end
+        return self._ended
 
     def close(self) -> None:
         """Close the consumer."""
         self._consumer.close()
 
+    def _record(self, message: Message) -> PlanRecord | None:
+        error = message.error()
+        if error is None:
+            return PlanRecord(
+                message.offset() or 0,
+                message.key(),
+                message.value(),
+                tuple(message.headers() or ()),
+            )
+        if error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's name
+            raise KafkaException(error)
+        self._ended = True
+        return None
 
-def _record(message: Message) -> PlanRecord:
-    error = message.error()
-    if error is not None:
-        raise KafkaException(error)
-    return PlanRecord(
-        message.offset() or 0, message.key(), message.value(), tuple(message.headers() or ())
+
+def _topic_id(connection: Mapping[str, Any], topic: str) -> str:
+    """Ask for the id that the cluster gave a topic; "": it does not tell."""
+    asked = AdminClient(dict(connection)).describe_topics(
+        TopicCollection([topic]), request_timeout=_TIMEOUT_S
     )
+    try:
+        return str(asked[topic].result(_TIMEOUT_S + 1).topic_id)
+    except (KafkaException, TimeoutError) as error:
+        log.debug("The id of topic %s is not known: %s", topic, error)
+        return ""

@@ -13,6 +13,8 @@ from assignors.ranges import range_
 from fairlead.followers.fit import Shares, fit
 from fairlead.followers.members import GroupMember, member_names
 from fairlead.followers.plan_cache import PlanState
+from fairlead.plans.record import NOTHING
+from fairlead.plans.record_reading import SKEW
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ def decide(
     partition_counts
         Topic to number of partitions; subscribed topics that do not exist are absent.
     now
-        Time-zone-aware: an expired plan is not followed.
+        Time-zone-aware: a plan whose lease is over is not followed.
     """
     plan = state.plan
     reason = why_not(state, now)
@@ -75,12 +77,12 @@ def why_not(state: PlanState, now: datetime) -> str | None:
     'no plan has been published'
     """
     if state.plan is not None:
-        if not state.plan.expired(now):
+        if state.lease_until is None or now < state.lease_until + SKEW:
             return None
-        return f"plan version {state.plan.version} expired at {state.plan.expires_at}"
+        return f"plan version {state.plan.version} expired at {state.lease_until}"
     if state.problem is not None:
         return f"there is no readable plan: {state.problem}"
-    return "no plan has been published" if state.offset < 0 else "the plan was withdrawn"
+    return "no plan has been published" if state.seen == NOTHING else "the plan was withdrawn"
 
 
 def _range(members: Sequence[GroupMember], partition_counts: Mapping[str, int]) -> Shares:

@@ -57,7 +57,7 @@ def fit(
     >>> day = datetime(2026, 1, 1, tzinfo=UTC)
     >>> plan = PlanDocument(
     ...     group="g", version=1, plan_id="p", assignor="lag-aware", created_at=day,
-    ...     snapshot_at=day, expires_at=None, partition_counts={"t": 3},
+    ...     snapshot_at=day, partition_counts={"t": 3},
     ...     members={"a": MemberShare(("t",), {"t": np.array([0], np.int32)}),
     ...              "b": MemberShare(("t",), {"t": np.array([1, 2], np.int32)})},
     ... )

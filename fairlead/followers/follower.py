@@ -8,8 +8,9 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final, Self
 
 from fairlead.followers.cooperation import first_round
@@ -23,9 +24,11 @@ from fairlead.followers.members import (
     encode_assignment,
     encode_subscription,
 )
-from fairlead.followers.plan_cache import PlanCache
+from fairlead.followers.plan_cache import PlanCache, PlanState
 from fairlead.followers.plan_reader import PlanReader, PlanSource
 from fairlead.followers.rejoin import RejoinSchedule
+from fairlead.plans.record import NOTHING, Identity, Origin
+from fairlead.plans.record_reading import Trust
 
 log = logging.getLogger(__name__)
 
@@ -44,18 +47,34 @@ class FollowOptions:
     plan_topic
         Where plans are published.
     signing_key
-        With it, only plans with a matching HMAC-SHA256 signature are followed.
+        With it, plans of format 1 must have a matching HMAC-SHA256 signature.
     read_timeout_s
         How long a rebalance may wait for the plan topic, where the cache is known to be behind.
     rejoin_jitter_s
         After a new plan the group rebalances within this time; None: at the next rebalance that
         comes anyway.
+    public_keys
+        `id:base64 of SPKI DER`, several separated by commas: only what the planner has signed with
+        one of them is followed. Needs the extra `signed`.
+
+    Raises
+    ------
+    ConfigurationError
+        A key is empty, or cannot be used.
     """
 
     plan_topic: str = "fairlead.plans"
-    signing_key: bytes | None = None
+    signing_key: bytes | None = field(default=None, repr=False)
     read_timeout_s: float = 5.0
     rejoin_jitter_s: float | None = 5.0
+    public_keys: str | None = None
+
+    def __post_init__(self) -> None:
+        self.trust()
+
+    def trust(self) -> Trust:
+        """Return what records are held against."""
+        return Trust.of(public_keys=self.public_keys, signing_key=self.signing_key)
 
     @classmethod
     def taken_from(cls, configs: dict[str, Any]) -> Self:
@@ -67,7 +86,7 @@ class FollowOptions:
         >>> FollowOptions.taken_from(configs).plan_topic, configs
         ('plans', {'group_id': 'orders'})
         """
-        given = [field.name for field in fields(cls) if field.name in configs]
+        given = [one.name for one in fields(cls) if one.name in configs]
         return cls(**{name: configs.pop(name) for name in given})
 
 
@@ -135,6 +154,11 @@ class FollowerStatus:
         )
 
 
+def new_cache(group: str, options: FollowOptions, origin: Origin, known: PlanState) -> PlanCache:
+    """Return the cache of a connection, which trusts what the options say."""
+    return PlanCache(group, origin, options.trust(), known=known)
+
+
 class Follower:
     """Follows one group's plans for one consumer.
 
@@ -160,14 +184,14 @@ class Follower:
         jitter_s = options.rejoin_jitter_s
         self._schedule = None if jitter_s is None else RejoinSchedule(jitter_s)
         self._request_rejoin: Callable[[], None] | None = None
-        self._decided_offset: int | None = None
+        self._decided: Identity | None = None
         self._logged_reason: str | None = None
         self._note = _JOINING
         self._rebalances = self._rejoins_asked = 0
         self._reader = PlanReader(
             group,
             open_source=open_source,
-            new_cache=lambda: PlanCache(group, signing_key=options.signing_key),
+            new_cache=partial(new_cache, group, options),
             on_tick=self._rejoin_if_due,
         )
         self._reader.start()
@@ -201,21 +225,21 @@ class Follower:
 
         For clients whose loop a rebalance must not hold up.
         """
-        self._reader.current(at_least=-1, timeout_s=self._options.read_timeout_s)
+        self._reader.current(at_least=NOTHING, timeout_s=self._options.read_timeout_s)
 
     def subscription(self, client_id: str, instance_id: str | None = None) -> bytes:
         """Return the user data for the subscription that this member joins with.
 
         A member that rejoins with what the coordinator knows already just gets its old assignment
-        back: the offset of the newest plan makes the subscription differ.
+        back: what is known of the newest plan makes the subscription differ.
         """
         with self._lock:
             if self._schedule:
                 self._schedule.unsettle()
             self._note = _JOINING
-            self._decided_offset = None
+            self._decided = None
         return encode_subscription(
-            SubscriptionNote(client_id, instance_id, self._reader.state.offset)
+            SubscriptionNote(client_id, instance_id, self._reader.state.seen)
         )
 
     def assign(
@@ -229,15 +253,15 @@ class Follower:
             Member id to topic to partition numbers, and the user data of every assignment. What a
             cooperative member must give up first is in no share yet: it rejoins when it has.
         """
-        heard = max(member.seen_offset for member in members)
+        heard = max(member.seen for member in members)
         state = self._reader.current(at_least=heard, timeout_s=self._options.read_timeout_s)
         decision = decide(state, members, partition_counts, now=datetime.now(UTC))
         self._log(decision, len(members))
         with self._lock:
-            self._decided_offset = state.offset
+            self._decided = state.seen
         note = AssignmentNote(
             plan_version=decision.plan_version,
-            seen_offset=max(heard, state.offset),
+            seen=max(heard, state.seen),
             fallback_reason=decision.fallback_reason,
         )
         return first_round(decision.shares, members), encode_assignment(note)
@@ -257,8 +281,8 @@ class Follower:
             if self._schedule:
                 # What others have seen is settled even where the leader did not get to read it,
                 # or every member would ask in turn. The leader asks again when it has read it.
-                decided = self._decided_offset
-                self._schedule.settle(note.seen_offset if decided is None else decided)
+                decided = self._decided
+                self._schedule.settle(note.seen if decided is None else decided)
 
     def _log(self, decision: Decision, members: int) -> None:
         reason = decision.fallback_reason
@@ -278,7 +302,7 @@ class Follower:
             return
         state = self._reader.state
         with self._lock:
-            if not self._schedule.due(seen_offset=state.offset, now=time.monotonic()):
+            if not self._schedule.due(seen=state.seen, now=time.monotonic()):
                 return
             self._rejoins_asked += 1
         log.info(

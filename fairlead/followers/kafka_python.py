@@ -207,6 +207,6 @@ def _member(member: Any) -> GroupMember:
         topics=tuple(subscription.topics),
         instance_id=member.group_instance_id or note.instance_id,
         client_id=note.client_id,
-        seen_offset=note.seen_offset,
+        seen=note.seen,
         owned={owned.topic: owned.partitions for owned in subscription.owned_partitions or ()},
     )

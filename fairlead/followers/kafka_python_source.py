@@ -10,8 +10,9 @@ from typing import Any, Final
 from kafka import KafkaConsumer, TopicPartition
 
 from fairlead.followers.kafka_python_connect import connect
-from fairlead.followers.partitions import home_of
+from fairlead.followers.partitions import home_of, kafka_uuid
 from fairlead.followers.plan_cache import PlanRecord
+from fairlead.plans.record import Origin
 
 #: What consumers are configured with that does not concern how the cluster is reached.
 _NOT_FOR_PLANS: Final = frozenset(
@@ -33,9 +34,13 @@ _NOT_FOR_PLANS: Final = frozenset(
 class KafkaPythonSource:
     """The plan topic's partition that holds a group's key, read from its beginning."""
 
-    def __init__(self, consumer: KafkaConsumer, partition: TopicPartition) -> None:
+    def __init__(
+        self, consumer: KafkaConsumer, group: str, partition: TopicPartition, origin: Origin
+    ) -> None:
         self._consumer = consumer
+        self._group = group
         self._partition = partition
+        self.origin = origin
         consumer.assign([partition])
         self._end = consumer.end_offsets([partition])[partition]
 
@@ -63,13 +68,14 @@ class KafkaPythonSource:
                 "auto_offset_reset": "earliest",
                 "enable_auto_commit": False,
                 "fetch_max_wait_ms": 5000,  # plans are rare: ask seldom
+                "isolation_level": "read_committed",
             },
         )
         try:
             count = len(consumer.partitions_for_topic(topic))
             if count:
                 number = home_of(group, count)
-                return cls(consumer, TopicPartition(topic, number))
+                return cls(consumer, group, TopicPartition(topic, number), _origin(consumer, topic))
         except BaseException:
             consumer.close()
             raise
@@ -87,6 +93,11 @@ class KafkaPythonSource:
             for record in batches.get(self._partition, ())
         ]
 
+    def moved(self) -> bool:
+        """Whether the topic has grown, so that the group's key lands in another partition."""
+        count = len(self._consumer.partitions_for_topic(self._partition.topic))
+        return count > 0 and home_of(self._group, count) != self._partition.partition
+
     def at_end(self) -> bool:
         """Whether everything that was there when this was opened has been read."""
         position = self._consumer.position(self._partition, timeout_ms=1000)
@@ -95,3 +106,10 @@ class KafkaPythonSource:
     def close(self) -> None:
         """Close the consumer."""
         self._consumer.close()
+
+
+def _origin(consumer: KafkaConsumer, topic: str) -> Origin:
+    """Return where records are read; the client has no public way to tell."""
+    cluster = consumer._cluster  # noqa: SLF001 - as above
+    log = cluster.topic_id(topic)
+    return Origin(topic, cluster.cluster_id or "", kafka_uuid(log.bytes) if log else "")

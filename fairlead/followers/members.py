@@ -10,7 +10,10 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
+from fairlead.plans.record import NOTHING, Identity
+
 _FORMAT: Final = 1
+_IDENTITY: Final = (int, int, bool, str)
 
 
 @dataclass(frozen=True)
@@ -27,8 +30,8 @@ class GroupMember:
         `group.instance.id`, of static members.
     client_id
         `client.id`, where the member is a follower and tells it.
-    seen_offset
-        Offset in the plan topic of the newest plan or tombstone that the member has seen; -1: none.
+    seen
+        The newest record of the plan topic that the member has read; NOTHING: none.
     owned
         Topic to partition numbers that the member holds on to during the rebalance: what a
         cooperative member owns (KIP-429). An eager member has given up everything.
@@ -38,7 +41,7 @@ class GroupMember:
     topics: tuple[str, ...]
     instance_id: str | None = None
     client_id: str | None = None
-    seen_offset: int = -1
+    seen: Identity = NOTHING
     owned: Mapping[str, Collection[int]] = field(default_factory=dict)
 
 
@@ -51,13 +54,13 @@ class SubscriptionNote:
     client_id, instance_id
         Its `client.id`, and its `group.instance.id`, which not every client library shows the
         leader.
-    seen_offset
-        The newest plan or tombstone that it has seen; -1: none.
+    seen
+        The newest record of the plan topic that it has read; NOTHING: none.
     """
 
     client_id: str | None = None
     instance_id: str | None = None
-    seen_offset: int = -1
+    seen: Identity = NOTHING
 
 
 @dataclass(frozen=True)
@@ -68,14 +71,14 @@ class AssignmentNote:
     ----------
     plan_version
         The plan that the assignment follows; None: the fallback.
-    seen_offset
-        The newest plan or tombstone that any member had seen when the leader decided.
+    seen
+        The newest record of the plan topic that any member had read when the leader decided.
     fallback_reason
         Why it is the fallback; None: it is not.
     """
 
     plan_version: int | None = None
-    seen_offset: int = -1
+    seen: Identity = NOTHING
     fallback_reason: str | None = None
 
     def followed(self) -> str:
@@ -134,18 +137,18 @@ def decode_subscription(user_data: bytes | None) -> SubscriptionNote:
 
     Examples
     --------
-    >>> note = SubscriptionNote("orders-1", seen_offset=41)
+    >>> note = SubscriptionNote("orders-1", seen=Identity(1, 7))
     >>> decode_subscription(encode_subscription(note)) == note
     True
-    >>> decode_subscription(b"")
-    SubscriptionNote(client_id=None, instance_id=None, seen_offset=-1)
+    >>> decode_subscription(b"") == SubscriptionNote()
+    True
     """
     note = _decode(user_data)
     client_id, instance_id = note.get("client_id"), note.get("instance_id")
     return SubscriptionNote(
         client_id=client_id if isinstance(client_id, str) else None,
         instance_id=instance_id if isinstance(instance_id, str) else None,
-        seen_offset=_offset(note),
+        seen=read_identity(note.get("seen")),
     )
 
 
@@ -160,9 +163,24 @@ def decode_assignment(user_data: bytes | None) -> AssignmentNote:
     version, reason = note.get("plan_version"), note.get("fallback_reason")
     return AssignmentNote(
         plan_version=version if isinstance(version, int) else None,
-        seen_offset=_offset(note),
+        seen=read_identity(note.get("seen")),
         fallback_reason=reason if isinstance(reason, str) else None,
     )
+
+
+def read_identity(raw: Any) -> Identity:
+    """Read what another member says that it has seen; NOTHING where that makes no sense.
+
+    Examples
+    --------
+    >>> read_identity([1, 7, False, "9f2c"])
+    Identity(epoch=1, version=7, retired=False, sha256='9f2c')
+    >>> read_identity("garbage") == NOTHING
+    True
+    """
+    if not isinstance(raw, list) or tuple(map(type, raw)) != _IDENTITY:
+        return NOTHING
+    return Identity(*raw)
 
 
 def _encode(values: dict[str, Any]) -> bytes:
@@ -175,8 +193,3 @@ def _decode(user_data: bytes | None) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return note if isinstance(note, dict) and note.get("fairlead") == _FORMAT else {}
-
-
-def _offset(note: dict[str, Any]) -> int:
-    offset = note.get("seen_offset")
-    return offset if isinstance(offset, int) else -1

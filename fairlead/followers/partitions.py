@@ -3,6 +3,7 @@
 Belongs here: what every client's module has to rearrange. Does not: who reads what.
 """
 
+import base64
 from collections.abc import Callable, Collection, Iterable
 
 from assignors.partitioner import partitions_of
@@ -55,3 +56,14 @@ def home_of(group: str, count: int) -> int:
     4
     """
     return int(partitions_of([group.encode()], count)[0])
+
+
+def kafka_uuid(raw: bytes) -> str:
+    """Write an id of 16 bytes as Kafka writes the ids of topics.
+
+    Examples
+    --------
+    >>> kafka_uuid(bytes(range(16)))
+    'AAECAwQFBgcICQoLDA0ODw'
+    """
+    return base64.urlsafe_b64encode(raw).decode().rstrip("=")

@@ -8,24 +8,36 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final, Protocol
 
 from fairlead.followers.plan_cache import PlanCache, PlanRecord, PlanState
+from fairlead.plans.record import Identity, Origin
 
 log = logging.getLogger(__name__)
 
 _READ_S: Final = 0.25
+#: How often to look whether the plan topic has grown.
+_LOOK_S: Final = 30.0
 _FIRST_BACKOFF_S: Final = 0.5
 _LONGEST_BACKOFF_S: Final = 30.0
 _NOT_READ: Final = "the plan topic has not been read to its end yet"
+_GROWN: Final = "the plan topic has grown: this group's plans stand in another partition now"
 _NO_TOPIC: Final = "the plan topic does not exist, or may not be read"
 
 
 class PlanSource(Protocol):
     """The one partition of the plan topic that holds a group's key, read from its beginning."""
 
+    @property
+    def origin(self) -> Origin:
+        """Where records are read: the topic, and what the client knows of cluster and log."""
+
     def read(self, timeout_s: float) -> Sequence[PlanRecord]:
         """Wait at most `timeout_s` for the next records."""
+
+    def moved(self) -> bool:
+        """Whether the topic has grown, so that the group's key lands in another partition."""
 
     def at_end(self) -> bool:
         """Whether everything that was in the partition when it was opened has been read."""
@@ -38,7 +50,8 @@ class PlanReader:
     """Keeps one group's plan current on a daemon thread.
 
     Each connection reads the partition from its beginning into a cache of its own, which counts
-    from when it has got to the end; until then the last good plan of the one before stays.
+    from when it has got to the end; until then the last good plan of the one before stays. What
+    was known before the connection, the cache goes on from.
 
     Parameters
     ----------
@@ -48,7 +61,7 @@ class PlanReader:
         Connects, or returns None where the plan topic does not exist: then there is no plan.
         Called on the thread, again after each failure, with growing pauses.
     new_cache
-        Makes the cache for a connection.
+        Makes the cache for a connection, from where that reads and what was known before.
     on_tick
         Called on the thread after each read, four times a second at least.
     """
@@ -57,7 +70,7 @@ class PlanReader:
         self,
         group: str,
         open_source: Callable[[], PlanSource | None],
-        new_cache: Callable[[], PlanCache],
+        new_cache: Callable[[Origin, PlanState], PlanCache],
         on_tick: Callable[[], None],
     ) -> None:
         self._group = group
@@ -92,19 +105,19 @@ class PlanReader:
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(timeout=5)
 
-    def current(self, *, at_least: int, timeout_s: float) -> PlanState:
+    def current(self, *, at_least: Identity, timeout_s: float) -> PlanState:
         """Return the plan, waiting only where the cache is known to be behind.
 
         Parameters
         ----------
         at_least
-            An offset that somebody has seen; the cache is behind until it has got there.
+            A record that somebody has read; the cache is behind until it has got there.
         timeout_s
             How long to wait; then the state is whatever is known.
         """
         with self._progress:
             if not self._progress.wait_for(
-                lambda: self._caught_up and self._state.offset >= at_least, timeout_s
+                lambda: self._caught_up and self._state.seen.rank >= at_least.rank, timeout_s
             ):
                 log.warning(
                     "Group %s: the plan topic was not read to its end within %.1f s; deciding with "
@@ -139,12 +152,19 @@ class PlanReader:
         """Read until told to stop. Returns why there is nothing to read, if so."""
         source = self._open_source()
         if source is None:
-            self._publish(PlanState(problem=_NO_TOPIC))
+            state = self._state
+            keep = state.seen.epoch > 0  # its lease says for how long
+            self._publish(replace(state if keep else PlanState(), problem=_NO_TOPIC))
             return _NO_TOPIC
         try:
             log.info("Group %s: reading plans from %s", self._group, source)
-            cache, at_end = self._new_cache(), False
+            cache, at_end = self._new_cache(source.origin, self._state), False
+            look_at = time.monotonic() + _LOOK_S
             while not self._stopping.is_set():
+                if time.monotonic() >= look_at:
+                    if source.moved():
+                        return _GROWN
+                    look_at = time.monotonic() + _LOOK_S
                 for record in source.read(_READ_S):
                     cache.apply(record)
                 at_end = at_end or source.at_end()

@@ -6,10 +6,15 @@ Belongs here: which plan change to ask for, once, and when. Does not: asking (ea
 import random
 from dataclasses import dataclass, field
 
+from fairlead.plans.record import NOTHING, Identity
+
 
 @dataclass
 class RejoinSchedule:
     """Decides when one member asks for a rebalance because of a plan its group has not heard of.
+
+    Plans are compared by what they are known by, wherever they stand: the same one told again, as
+    when its lease is extended, is nothing to rebalance for.
 
     Every member that sees a newer plan draws a time within the jitter; the first to come up
     makes the whole group rebalance, and the others then have nothing left to ask for. Each plan is
@@ -25,17 +30,18 @@ class RejoinSchedule:
     Examples
     --------
     >>> schedule = RejoinSchedule(jitter_s=0.0)
-    >>> schedule.settle(3)  # the group rebalanced when the newest plan stood at offset 3
-    >>> [schedule.due(seen_offset=3, now=0.0), schedule.due(seen_offset=8, now=1.0)]
+    >>> third, fourth = Identity(1, 3), Identity(1, 4)
+    >>> schedule.settle(third)  # the group rebalanced when version 3 was the newest
+    >>> [schedule.due(seen=third, now=0.0), schedule.due(seen=fourth, now=1.0)]
     [False, True]
-    >>> schedule.due(seen_offset=8, now=2.0)
+    >>> schedule.due(seen=fourth, now=2.0)
     False
     """
 
     jitter_s: float
     rng: random.Random = field(default_factory=random.Random)
-    _settled: int | None = None
-    _asked: int = -1
+    _settled: Identity | None = None
+    _asked: Identity = NOTHING
     _at: float | None = None
     _turn_s: float = 0.0
 
@@ -43,22 +49,22 @@ class RejoinSchedule:
         """Note that a rebalance has begun: there is nothing to ask for until it ends."""
         self._settled = None
 
-    def settle(self, offset: int, *, turn_s: float = 0.0) -> None:
-        """Note that a rebalance has ended in which the plan at this offset was known.
+    def settle(self, seen: Identity, *, turn_s: float = 0.0) -> None:
+        """Note that a rebalance has ended in which this record was the newest known.
 
         Where members take turns in asking, `turn_s` is how long this one leaves it to others.
         """
-        self._settled = offset
+        self._settled = seen
         self._at = None
         self._turn_s = turn_s
 
-    def due(self, *, seen_offset: int, now: float) -> bool:
+    def due(self, *, seen: Identity, now: float) -> bool:
         """Whether to ask now. `now` is a monotonic time in seconds; true once for a plan."""
-        if self._settled is None or seen_offset <= max(self._settled, self._asked):
+        if self._settled is None or seen.rank <= max(self._settled, self._asked).rank:
             return False
         if self._at is None:
             self._at = now + self._turn_s + self.rng.uniform(0.0, self.jitter_s)
         if now < self._at:
             return False
-        self._asked, self._at = seen_offset, None
+        self._asked, self._at = seen, None
         return True

@@ -20,6 +20,7 @@ from fairlead.followers.decision import why_not
 from fairlead.followers.fit import fit
 from fairlead.followers.members import GroupMember, member_names
 from fairlead.followers.plan_cache import PlanState
+from fairlead.plans.record import NOTHING, Identity
 
 Partitions = Mapping[str, tuple[int, ...]]
 
@@ -46,8 +47,8 @@ class Here:
         Its subscription, ascending.
     given
         What range gave it.
-    seen_offset
-        Offset in the plan topic of the newest plan or tombstone it knows; -1: none.
+    seen
+        The newest record of the plan topic that it has read; NOTHING: none.
     """
 
     generation: int
@@ -55,7 +56,7 @@ class Here:
     client_id: str
     topics: tuple[str, ...]
     given: Partitions
-    seen_offset: int = -1
+    seen: Identity = NOTHING
 
 
 @dataclass(frozen=True)
@@ -73,9 +74,9 @@ class Pin:
         subscription, also those without a share; deals out what they ceded, and nothing else.
     plan_version
         The plan it follows; None: what range gave.
-    seen_offset
-        The newest plan or tombstone that its writer knew; members that know a newer one ask for
-        another rebalance.
+    seen
+        The newest record of the plan topic that its writer had read; members that know a newer one
+        ask for another rebalance.
     fallback_reason
         Why it follows no plan; None: it does.
     """
@@ -85,7 +86,7 @@ class Pin:
     topics: tuple[str, ...]
     shares: Mapping[str, Partitions]
     plan_version: int | None = None
-    seen_offset: int = -1
+    seen: Identity = NOTHING
     fallback_reason: str | None = None
 
 
@@ -171,7 +172,7 @@ class RollCall:
             return None
         if self._pinned_at is not None:
             return self._pinned_at + REPEAT_S
-        newest_last = sorted(self.heard, key=lambda here: here.seen_offset)  # stable
+        newest_last = sorted(self.heard, key=lambda here: here.seen.rank)  # stable
         turn = [here.member for here in reversed(newest_last)].index(self.me.member)
         return self._last_heard_at + self._patience_s() + turn * TURN_S
 
@@ -219,7 +220,7 @@ def draw_up(heard: tuple[Here, ...], state: PlanState, *, now: datetime, member:
     state
         What is known of the plan.
     now
-        Time-zone-aware: an expired plan is not followed.
+        Time-zone-aware: a plan whose lease is over is not followed.
     member
         Who writes the pin.
     """
@@ -243,7 +244,7 @@ def draw_up(heard: tuple[Here, ...], state: PlanState, *, now: datetime, member:
         topics=topics,
         shares=shares,
         plan_version=plan.version if plan is not None and reason is None else None,
-        seen_offset=state.offset,
+        seen=state.seen,
         fallback_reason=reason,
     )
 

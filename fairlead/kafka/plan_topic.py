@@ -19,6 +19,7 @@ from confluent_kafka import (
     KafkaException,
     Message,
     Producer,
+    TopicCollection,
     TopicPartition,
 )
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
@@ -26,7 +27,7 @@ from kafka.partitioner.default import murmur2
 
 from fairlead.errors import ConfigurationError, KafkaUnavailableError
 from fairlead.kafka.answers import GRACE_S, TRANSIENT, kafka_error
-from fairlead.plans.document import Headers
+from fairlead.plans.record import Headers, Origin
 from fairlead.settings import KafkaSettings
 
 LARGEST_PLAN_BYTES: Final = 8 * 1024 * 1024
@@ -34,11 +35,11 @@ LARGEST_PLAN_BYTES: Final = 8 * 1024 * 1024
 
 TOPIC_CONFIG: Final = {
     "cleanup.policy": "compact",
-    # Followers read the topic from its beginning: superseded plans should go soon, and a tombstone
-    # should outlive every follower that is down over a weekend.
+    # Followers read a partition from its beginning. Plans are told again every other hour, and what
+    # was told before should be gone about then: twice the plans that hold is all there is to read.
     "min.cleanable.dirty.ratio": "0.1",
-    "segment.ms": str(24 * 60 * 60 * 1000),
-    "delete.retention.ms": str(7 * 24 * 60 * 60 * 1000),
+    "segment.ms": str(60 * 60 * 1000),
+    "max.compaction.lag.ms": str(2 * 60 * 60 * 1000),
     "max.message.bytes": str(LARGEST_PLAN_BYTES),
 }
 
@@ -59,7 +60,7 @@ class Record:
     group
         Its key.
     value
-        The plan's bytes; None: a tombstone, the group is without a plan.
+        The plan's bytes, or that it is retired; None: a tombstone, which nobody here sends.
     headers
         As published.
     position
@@ -76,7 +77,7 @@ class Record:
 
 
 class PlanTopic:
-    """Publishes plans and reads them back. A context manager; not for several threads.
+    """Sends records and reads them back. A context manager; not for several threads.
 
     Parameters
     ----------
@@ -88,11 +89,38 @@ class PlanTopic:
         self._settings = settings
         self._timeout_s = settings.request_timeout_s
         self._producer: Producer | None = None
+        self._origin: Origin | None = None
 
     @property
     def name(self) -> str:
         """The topic's name."""
         return self._settings.plan_topic
+
+    @property
+    def origin(self) -> Origin:
+        """The topic, with the ids of the cluster and of the topic in it: asked for once.
+
+        Raises
+        ------
+        ConfigurationError
+            The topic does not exist.
+        KafkaUnavailableError
+            Brokers do not answer in time.
+        """
+        if self._origin is None:
+            admin = AdminClient(self._settings.librdkafka())
+            asked = admin.describe_topics(
+                TopicCollection([self.name]), request_timeout=self._timeout_s
+            )[self.name]
+            try:
+                log = str(asked.result(self._timeout_s + GRACE_S).topic_id)
+                cluster = admin.list_topics(self.name, timeout=self._timeout_s).cluster_id
+            except KafkaException as error:
+                raise self._failure(error, "cannot be described") from error
+            except TimeoutError as error:
+                raise KafkaUnavailableError(f"Topic {self.name}: not described in time") from error
+            self._origin = Origin(self.name, cluster, log)
+        return self._origin
 
     def __enter__(self) -> Self:
         return self
@@ -133,10 +161,10 @@ class PlanTopic:
         except TimeoutError as error:
             raise KafkaUnavailableError(f"Topic {self.name}: not created in time") from error
 
-    def publish(self, group: str, value: bytes | None, headers: Headers) -> Position:
-        """Publish a group's plan, or a tombstone, and wait until every replica in sync has it.
+    def publish(self, group: str, value: bytes, headers: Headers) -> Position:
+        """Send a group's record, and wait until every replica in sync has it.
 
-        Publishing the same bytes again is harmless: the record just stands there twice until
+        Sending the same bytes again is harmless: the record just stands there twice until
         compaction.
 
         Raises

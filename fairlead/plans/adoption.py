@@ -61,7 +61,7 @@ def compare(plan: PlanDocument, owned: Ownership) -> Adoption:
     >>> from datetime import UTC, datetime
     >>> from fairlead.plans.document import MemberShare
     >>> day = datetime(2026, 1, 1, tzinfo=UTC)
-    >>> plan = PlanDocument("g", 1, "id", "range", day, day, None, {"t": 2},
+    >>> plan = PlanDocument("g", 1, "id", "range", day, day, {"t": 2},
     ...                     {"a": MemberShare(("t",), {"t": np.array([0, 1], np.int32)})})
     >>> compare(plan, {"a": {"t": [0]}, "b": {"t": [1]}}).adherence
     0.5

@@ -1,7 +1,7 @@
 """A plan once more: the assignment of an earlier version as a draft, on what is known now.
 
-Belongs here: weights, balance and moves of the draft. Does not: when a plan comes back (`rollback`,
-`renewal`).
+Belongs here: weights, balance and moves of the draft. Does not: when one comes back
+(`rollback`).
 """
 
 from dataclasses import replace
@@ -66,6 +66,7 @@ def draft_again(
         partition_counts=plan.partition_counts,
         members=plan.members,
         weights=plan.weights,
+        topic_ids=plan.topic_ids,
         four_eyes=policy.four_eyes,
     )
 

@@ -38,7 +38,7 @@ def differences(
     >>> from datetime import UTC, datetime
     >>> from fairlead.plans.document import MemberShare
     >>> day = datetime(2026, 1, 1, tzinfo=UTC)
-    >>> plan = PlanDocument("g", 1, "id", "range", day, day, None, {"t": 3},
+    >>> plan = PlanDocument("g", 1, "id", "range", day, day, {"t": 3},
     ...                     {"a": MemberShare(("t",), {})})
     >>> differences(plan, {"a": ["t"], "b": ["t"]}, {"t": 4})
     ['new members: b', 'topic t has 4 partitions, planned were 3']

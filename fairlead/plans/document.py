@@ -1,14 +1,14 @@
 """The plan document: what the plan topic carries, byte for byte.
 
-Belongs here: format 1 of the document, its headers, and every check that a reader can make from the
-bytes alone. Does not: whether the plan still fits a group (`fairlead.followers.fit`), nor who may
-approve it. Standard library and numpy alone: consumer applications import this module.
+Belongs here: format 2 of the document, format 1 to be read, and every check that a reader can make
+from the bytes alone. Does not: what stands beside the bytes in a record (`record`), whether the
+plan still fits a group (`fairlead.followers.fit`), nor who may approve it. Standard library and
+numpy alone: consumer applications import this module.
 """
 
 import hashlib
-import hmac
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
@@ -19,14 +19,11 @@ import numpy.typing as npt
 from fairlead.errors import InvalidPlanError
 from fairlead.plans.partition_sets import format_partitions, parse_partitions
 
-FORMAT: Final = 1
+FORMAT: Final = 2
+#: Format 1 said in the document itself when the plan expires, and named no topic ids.
+READABLE: Final = (1, FORMAT)
 #: Partitions a document may count in all topics together: what a reader's memory is bounded by.
 MAX_PARTITIONS: Final = 10_000_000
-HASH_HEADER: Final = "sha256"
-FORMAT_HEADER: Final = "format"
-SIGNATURE_HEADER: Final = "hmac-sha256"
-
-Headers = list[tuple[str, bytes]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +50,8 @@ class PlanDocument:
     ----------
     group, version, plan_id, assignor
         The consumer group; its version, counted from 1; a UUID; the assignor's name.
-    created_at, snapshot_at, expires_at
-        Time-zone-aware. `expires_at` None: the plan holds until another replaces it.
+    created_at, snapshot_at
+        Time-zone-aware.
     partition_counts
         Topic to number of partitions, for every topic some member subscribes to.
     members
@@ -63,6 +60,10 @@ class PlanDocument:
     weights
         Topic to one non-negative number a partition: the load the plan was made for. May lack
         topics.
+    topic_ids
+        Topic to the id that the cluster gave it, as Kafka writes it. May lack topics.
+    expires_at
+        Of format 1 alone, and read only: format 2 is told beside the document how long it holds.
     """
 
     group: str
@@ -71,13 +72,14 @@ class PlanDocument:
     assignor: str
     created_at: datetime
     snapshot_at: datetime
-    expires_at: datetime | None
     partition_counts: Mapping[str, int]
     members: Mapping[str, MemberShare]
     weights: Mapping[str, npt.NDArray[np.float64]] = field(default_factory=dict)
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
+    expires_at: datetime | None = None
 
     def to_bytes(self) -> bytes:
-        """Serialise to the exact bytes that are stored, hashed and published."""
+        """Serialise, in format 2, to the exact bytes that are stored, hashed and published."""
         document = {
             "format": FORMAT,
             "group": self.group,
@@ -86,8 +88,8 @@ class PlanDocument:
             "assignor": self.assignor,
             "created_at": self.created_at.isoformat(),
             "snapshot_at": self.snapshot_at.isoformat(),
-            "expires_at": self.expires_at.isoformat() if self.expires_at else None,
             "partition_counts": dict(sorted(self.partition_counts.items())),
+            "topic_ids": dict(sorted(self.topic_ids.items())),
             "members": {
                 name: {
                     "topics": sorted(share.topics),
@@ -130,9 +132,10 @@ class PlanDocument:
             raise InvalidPlanError(f"The plan is not UTF-8 JSON: {error}") from error
         if not isinstance(raw, dict):
             raise InvalidPlanError(f"The plan is a JSON {type(raw).__name__}, not an object")
-        if raw.get("format") != FORMAT:
+        if type(raw.get("format")) is not int or raw["format"] not in READABLE:
             raise InvalidPlanError(
-                f"The plan has format {raw.get('format')!r}; this version reads format {FORMAT}"
+                f"The plan has format {raw.get('format')!r}; this version reads formats "
+                f"{' and '.join(map(str, READABLE))}"
             )
         try:
             document = cls._read(raw)
@@ -161,54 +164,22 @@ class PlanDocument:
             assignor=_text(raw, "assignor"),
             created_at=_time(raw["created_at"], "created_at"),
             snapshot_at=_time(raw["snapshot_at"], "snapshot_at"),
-            expires_at=_optional_time(raw.get("expires_at"), "expires_at"),
             partition_counts=counts,
             members=_read_members(raw["members"], counts),
             weights={
                 topic: _weights(values, counts, topic)
                 for topic, values in raw.get("weights", {}).items()
             },
+            topic_ids=_topic_ids(raw.get("topic_ids", {}), counts),
+            expires_at=(
+                _optional_time(raw.get("expires_at"), "expires_at") if raw["format"] == 1 else None
+            ),
         )
-
-    def expired(self, now: datetime) -> bool:
-        """Whether the plan no longer holds at `now` (time-zone-aware)."""
-        return self.expires_at is not None and now >= self.expires_at
 
 
 def content_hash(value: bytes) -> str:
     """Return the SHA-256 of a document's bytes, in hexadecimal: what an approval names."""
     return hashlib.sha256(value).hexdigest()
-
-
-def record_headers(value: bytes, *, signing_key: bytes | None = None) -> Headers:
-    """Return the headers a plan record is published with."""
-    headers: Headers = [
-        (FORMAT_HEADER, str(FORMAT).encode()),
-        (HASH_HEADER, content_hash(value).encode()),
-    ]
-    if signing_key:
-        signature = hmac.new(signing_key, value, hashlib.sha256).hexdigest()
-        headers.append((SIGNATURE_HEADER, signature.encode()))
-    return headers
-
-
-def check_headers(
-    value: bytes, headers: Iterable[tuple[str, bytes | None]], *, signing_key: bytes | None = None
-) -> None:
-    """Check a record's bytes against its headers.
-
-    Raises
-    ------
-    InvalidPlanError
-        The hash differs, or a signing key is configured and the signature is missing or wrong.
-    """
-    found = {key: text or b"" for key, text in headers}
-    expected = dict(record_headers(value, signing_key=signing_key))
-    for name in (HASH_HEADER, SIGNATURE_HEADER):
-        if name not in expected or (name == HASH_HEADER and name not in found):
-            continue
-        if not hmac.compare_digest(found.get(name, b""), expected[name]):
-            raise InvalidPlanError(f"The plan's {name} header does not agree with its bytes")
 
 
 def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -246,6 +217,14 @@ def _time(value: Any, what: str) -> datetime:
 
 def _optional_time(value: Any, what: str) -> datetime | None:
     return None if value is None else _time(value, what)
+
+
+def _topic_ids(raw: dict[str, Any], counts: dict[str, int]) -> dict[str, str]:
+    for topic in raw:
+        if topic not in counts:
+            raise ValueError(f"topic_ids.{topic}: the topic has no partition count")
+        _text(raw, topic)
+    return dict(raw)
 
 
 def _weights(values: Any, counts: dict[str, int], topic: str) -> npt.NDArray[np.float64]:

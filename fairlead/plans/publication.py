@@ -6,18 +6,22 @@ Kafka's producer (`fairlead.kafka.plan_topic`), the plan's states (`fairlead.sto
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Final, Protocol
+from typing import Final, Protocol, Self
 
 from assignors.verifier import violations
 from fairlead.errors import GroupError, InvalidPlanError, TamperedPlanError
 from fairlead.kafka.gateway import LiveGroup
 from fairlead.plans.as_problem import assignment_of, planned, problem_of
 from fairlead.plans.basis import differences_from
-from fairlead.plans.document import Headers, PlanDocument, record_headers
+from fairlead.plans.document import PlanDocument
+from fairlead.plans.record import Headers, Origin, plan_headers
+from fairlead.plans.signing import Signer
+from fairlead.settings import KafkaSettings
 from fairlead.store.plans import PlanStore
 from fairlead.store.records import StoredPlan
+from fairlead.store.turns import Sent
 
 #: Groups described at once: few enough that none has changed much when its turn comes.
 AT_ONCE: Final = 100
@@ -31,9 +35,49 @@ class Sender(Protocol):
         """The topic."""
         ...
 
-    def publish(self, group: str, value: bytes | None, headers: Headers) -> tuple[int, int]:
-        """Send a plan, or a tombstone, and wait for all replicas; returns partition and offset."""
+    @property
+    def origin(self) -> Origin:
+        """The topic, with the ids of the cluster and of the topic in it."""
         ...
+
+    def publish(self, group: str, value: bytes, headers: Headers) -> tuple[int, int]:
+        """Send a record, and wait for all replicas; returns partition and offset."""
+        ...
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What goes for every plan that is sent.
+
+    Parameters
+    ----------
+    lease
+        How long consumers follow a plan that they are not told of again.
+    signer
+        Signs the records; None: they are not signed.
+    """
+
+    lease: timedelta
+    signer: Signer | None = None
+
+    @classmethod
+    def of(cls, settings: KafkaSettings) -> Self:
+        """Return what the settings say."""
+        return cls(settings.lease, settings.signer)
+
+    def headers(
+        self, plan: StoredPlan, origin: Origin, *, epoch: int, lease_until: datetime
+    ) -> Headers:
+        """Return the headers that a plan's bytes are sent with."""
+        return plan_headers(
+            plan.document,
+            group=plan.group,
+            version=plan.version,
+            origin=origin,
+            epoch=epoch,
+            lease_until=lease_until,
+            signer=self.signer,
+        )
 
 
 @dataclass(frozen=True)
@@ -62,7 +106,7 @@ def publish_all(
     *,
     live: Callable[[Iterable[str]], Mapping[str, LiveGroup | GroupError]],
     sender: Sender,
-    signing_key: bytes | None = None,
+    terms: Terms,
 ) -> Iterator[Published]:
     """Publish the approved plans of groups; `AT_ONCE` groups are described together just before.
 
@@ -74,7 +118,7 @@ def publish_all(
         Approved plans, one a group: `publish` looks again at what waits when its turn comes.
     live
         Describes groups as they are now.
-    store, sender, signing_key
+    store, sender, terms
         As for `publish`.
 
     Raises
@@ -93,7 +137,7 @@ def publish_all(
                     live=partial(_present, found),
                     sender=sender,
                     now=datetime.now(UTC),
-                    signing_key=signing_key,
+                    terms=terms,
                 )
             except (GroupError, InvalidPlanError, TamperedPlanError) as error:
                 yield Published(plan.group, plan.version, None, str(error))
@@ -116,7 +160,7 @@ def publish(
     live: Callable[[str], LiveGroup],
     sender: Sender,
     now: datetime,
-    signing_key: bytes | None = None,
+    terms: Terms,
 ) -> Published | None:
     """Publish a group's approved plan, if one waits.
 
@@ -137,9 +181,9 @@ def publish(
     sender
         The plan topic.
     now
-        What the plan's expiry is held against.
-    signing_key
-        Signs the record.
+        What the plan's expiry is held against, and when its lease begins.
+    terms
+        How long it holds, and what signs it.
 
     Returns
     -------
@@ -159,15 +203,15 @@ def publish(
             return None
         plan = turn.plan.verify()
         _verify_assignment(plan)
-        different = ["it has expired"] if plan.expired(now) else differences_from(plan, live(group))
+        late = turn.plan.expired(now)
+        different = ["it has expired"] if late else differences_from(plan, live(group))
         if refusal := "; ".join(different):
             turn.mark_stale(reason=refusal)
             return Published(group, plan.version, None, refusal)
-        value = turn.plan.document
-        partition, offset = sender.publish(
-            group, value, record_headers(value, signing_key=signing_key)
-        )
-        turn.mark_published(topic=sender.name, partition=partition, offset=offset)
+        epoch, until = turn.epoch(), now + terms.lease
+        headers = terms.headers(turn.plan, sender.origin, epoch=epoch, lease_until=until)
+        partition, offset = sender.publish(group, turn.plan.document, headers)
+        turn.mark_published(Sent(epoch, until, sender.name, partition, offset))
     return Published(
         group, plan.version, (partition, offset), f"{sender.name}-{partition} at offset {offset}"
     )

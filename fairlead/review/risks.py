@@ -138,12 +138,12 @@ def _time(facts: Facts) -> Iterator[Risk]:
     yield Risk(serious=age > _OLD, topic="Age of the snapshot", text=text)
     expires_at = facts.stored.expires_at
     if expires_at is None:
-        text = "The plan never expires: consumers follow it until another replaces it."
+        text = "The plan may wait for as long as it takes to be approved and published."
         yield Risk(serious=False, topic="Expiry", text=text)
     elif facts.expired:
         text = f"The plan expired {span(facts.now - expires_at)} ago and cannot be published."
         yield Risk(serious=True, topic="Expired", text=text)
     else:
         left = expires_at - facts.now
-        text = f"The plan is void in {span(left)}; consumers then go back to their fallback."
+        text = f"The plan can be approved and published for {span(left)} yet."
         yield Risk(serious=left < _SOON, topic="Expiry", text=text)

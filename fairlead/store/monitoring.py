@@ -53,8 +53,10 @@ CROSS JOIN LATERAL (
 WHERE observed.measured_at >= :gone_before
 """
 _PLANS: Final = """
-SELECT group_id, version, state, proposed_at, expires_at, heaviest_predicted, adherence
-FROM fairlead.plan_history WHERE state IN ('published', 'proposed', 'approved')
+SELECT group_id, version, state, proposed_at, heaviest_predicted, adherence,
+       CASE state WHEN 'published' THEN lease_until ELSE expires_at END AS expires_at
+FROM fairlead.plan_history LEFT JOIN fairlead.plan_record USING (group_id, version)
+WHERE state IN ('published', 'proposed', 'approved')
 """
 _DECISIONS: Final = """
 SELECT known.group_id, decided.decided_at, planned.created_at

@@ -14,7 +14,17 @@ from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
-from sqlalchemy import ColumnElement, Engine, bindparam, func, select, text, tuple_
+from sqlalchemy import (
+    ColumnElement,
+    Engine,
+    and_,
+    bindparam,
+    func,
+    or_,
+    select,
+    text,
+    tuple_,
+)
 from sqlalchemy.dialects.postgresql import insert
 
 from fairlead.errors import PlanStateError
@@ -27,7 +37,7 @@ from fairlead.store.decisions import (
 )
 from fairlead.store.engine import transaction
 from fairlead.store.lag import insert_lag
-from fairlead.store.models import METRICS, Balance, Plan, PlanAdoption
+from fairlead.store.models import METRICS, Balance, Plan, PlanAdoption, PlanTold
 from fairlead.store.queries import (
     close_open_plans,
     find_plans,
@@ -38,7 +48,7 @@ from fairlead.store.queries import (
     register_groups,
 )
 from fairlead.store.records import MeasuredLag, NoPlan, PlanDraft, StoredDecision, StoredPlan
-from fairlead.store.turns import Publication, Retirement
+from fairlead.store.turns import Publication, Refreshment, Retirement
 
 
 class PlanStore:
@@ -221,12 +231,23 @@ class PlanStore:
         with transaction(self._engine) as connection:
             return measured_lag(connection, group)
 
-    def expiring(self, groups: Iterable[str], now: datetime) -> list[StoredPlan]:
-        """Return the published plans that have less than half of their time left, or none."""
-        half_spent = Plan.expires_at - now <= now - Plan.created_at
-        wanted = (Plan.state == "published", Plan.group_id.in_(list(groups)), half_spent)
+    def told_before(self, due: datetime) -> list[str]:
+        """Return the groups whose published plan is told to hold until `due` at most, or never was.
+
+        Told anew, it holds for longer.
+        """
+        told = and_(PlanTold.group_id == Plan.group_id, PlanTold.version == Plan.version)
         with transaction(self._engine) as connection:
-            return find_plans(connection, *wanted)
+            groups = connection.scalars(
+                select(Plan.group_id)
+                .outerjoin(PlanTold, told)
+                .where(
+                    Plan.state == "published",
+                    or_(PlanTold.lease_until.is_(None), PlanTold.lease_until <= due),
+                )
+                .order_by(Plan.group_id)
+            )
+            return list(groups)
 
     def unobserved(self, plans: Iterable[StoredPlan]) -> set[tuple[str, int]]:
         """Return (group, version) of the plans whose adoption was never recorded."""
@@ -274,8 +295,20 @@ class PlanStore:
             yield Publication(connection, group, approved[0] if approved else None)
 
     @contextmanager
+    def refreshment(self, group: str) -> Iterator[Refreshment]:
+        """Hold a group's lock while it is told again of its published plan.
+
+        What the `Refreshment` records is committed when the block ends, and is lost where it
+        raises: the plan is then told again sooner than it must be.
+        """
+        with transaction(self._engine) as connection:
+            lock_groups(connection, [group])
+            published = find_plans(connection, Plan.group_id == group, Plan.state == "published")
+            yield Refreshment(connection, published[0] if published else None)
+
+    @contextmanager
     def retirement(self, group: str) -> Iterator[Retirement]:
-        """Hold a group's lock while the tombstone of its published plan is sent.
+        """Hold a group's lock while the record that takes its plan back is sent.
 
         What the `Retirement` records is committed when the block ends, and is lost where it raises:
         the plan is then still published, and the next call sends the tombstone again.

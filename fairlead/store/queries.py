@@ -24,7 +24,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import aliased
 
-from fairlead.store.models import ConsumerGroup, Decision, Plan, PlanEvent
+from fairlead.store.models import ConsumerGroup, Decision, Plan, PlanEvent, PlanTold
 from fairlead.store.records import MeasuredLag, StoredPlan
 
 
@@ -115,6 +115,15 @@ def find_plans(connection: Connection, *conditions: ColumnElement[bool]) -> list
             publication.record_offset,
             Plan.four_eyes,
             Plan.rolled_back_from,
+            PlanTold.lease_until,
+        )
+        .outerjoin(
+            PlanTold,
+            and_(
+                PlanTold.group_id == Plan.group_id,
+                PlanTold.version == Plan.version,
+                Plan.state == "published",
+            ),
         )
         .outerjoin(approval, event(approval, "approved"))
         .outerjoin(publication, event(publication, "published"))

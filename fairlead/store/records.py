@@ -58,7 +58,9 @@ class PlanDraft(NoPlan):
         The partitions whose owner changes, one row each: topic string, partition int32,
         previous_member string, member string, weight double, reason string. The last two columns
         may be absent.
-    expires_at, partition_counts, members, weights
+    expires_at
+        Until when the plan can be approved and published; None: no end.
+    partition_counts, members, weights, topic_ids
         As in `PlanDocument`.
     four_eyes
         Whether the approver must not be the proposer.
@@ -74,6 +76,7 @@ class PlanDraft(NoPlan):
     partition_counts: Mapping[str, int]
     members: Mapping[str, MemberShare]
     weights: Mapping[str, npt.NDArray[np.float64]]
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
     four_eyes: bool = False
     rolled_back_from: int | None = None
 
@@ -86,10 +89,10 @@ class PlanDraft(NoPlan):
             assignor=self.assignor,
             created_at=created_at,
             snapshot_at=self.snapshot_at,
-            expires_at=self.expires_at,
             partition_counts=self.partition_counts,
             members=self.members,
             weights=self.weights,
+            topic_ids=self.topic_ids,
         )
 
 
@@ -109,6 +112,8 @@ class StoredPlan:
         Where it was published; None: it was not.
     four_eyes, rolled_back_from
         As in `PlanDraft`.
+    lease_until
+        When consumers leave it unless they are told of it again; None: they are not to follow it.
     """
 
     group: str
@@ -129,6 +134,11 @@ class StoredPlan:
     record_offset: int | None
     four_eyes: bool
     rolled_back_from: int | None
+    lease_until: datetime | None = None
+
+    def expired(self, now: datetime) -> bool:
+        """Whether it is too late to approve or publish the plan at `now` (time-zone-aware)."""
+        return self.expires_at is not None and now >= self.expires_at
 
     def verify(self) -> PlanDocument:
         """Check the bytes against the hashes, and that they are this version's; return them read.

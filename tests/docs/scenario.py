@@ -18,6 +18,7 @@ from fairlead.plans.choice import Candidate
 from fairlead.plans.document import MemberShare, PlanDocument, content_hash
 from fairlead.store import NoPlan, PlanDraft, PlanStore, create_store_engine
 from fairlead.store.migrate import upgrade
+from fairlead.store.turns import Sent
 
 Owners = Mapping[str, Sequence[int]]
 
@@ -90,7 +91,7 @@ def _publish(store: PlanStore, version: int, actor: str, reason: str) -> None:
     plan = store.get("orders", version)
     store.approve("orders", version, sha256=plan.sha256, actor=actor, reason=reason)
     with store.publication("orders") as turn:
-        turn.mark_published(topic="fairlead.plans", partition=0, offset=version + 40)
+        turn.mark_published(Sent(1, at(31, 0), "fairlead.plans", 0, version + 40))
 
 
 def _adopt(

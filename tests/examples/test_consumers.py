@@ -22,7 +22,7 @@ from kafka import KafkaProducer
 from fairlead.errors import GroupError
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.plan_topic import PlanTopic
-from fairlead.plans.document import record_headers
+from fairlead.plans.record import bare_headers
 from fairlead.settings import Settings
 from tests.fairlead.followers.helpers import Owned, eventually, make_plan
 from tests.interrupts import heeding_ctrl_c
@@ -146,7 +146,7 @@ def test_example_reads_what_the_plan_gives_it(
     value = make_plan(shares, partition_counts={topic: 3}, group=unique_name).to_bytes()
     with PlanTopic(settings.kafka) as plans:
         plans.ensure()
-        plans.publish(unique_name, value, record_headers(value))
+        plans.publish(unique_name, value, bare_headers(value))
     with ExitStack() as stack:
         outputs = {
             name: stack.enter_context(example(environment, broker, unique_name, name, topic))

@@ -7,7 +7,9 @@ import pytest
 
 from fairlead.errors import ConfigurationError
 from fairlead.settings import KafkaSettings, load_settings
+from tests.records import SIGNER
 
+KEY = SIGNER.private_text()
 SECRET = "hunter2"  # noqa: S105 - what must never be shown
 
 
@@ -186,12 +188,24 @@ def test_librdkafka_settings_pass_through(config: Path) -> None:
 def test_secrets_are_not_shown(config: Path) -> None:
     """Neither a settings object nor its dump shows passwords, keys or the database's address."""
     config.write_text(
-        f'[kafka]\nsigning_key = "{SECRET}"\nproperties = {{"sasl.password" = "{SECRET}"}}\n'
+        f'[kafka]\nsigning_key = "{KEY}"\nproperties = {{"sasl.password" = "{SECRET}"}}\n'
         f'[postgres]\nurl = "postgresql://me:{SECRET}@db/fairlead"\n'
         f'[spark.properties]\n"spark.hadoop.fs.s3a.secret.key" = "{SECRET}"\n'
     )
     settings = load_settings()
-    assert SECRET not in repr(settings) + str(settings)
+    shown = repr(settings) + str(settings)
+    assert SECRET not in shown
+    assert KEY not in shown
+    assert settings.kafka.signer is not None
+
+
+@pytest.mark.parametrize("key", ["", SECRET])
+def test_a_key_that_could_not_sign_is_refused(config: Path, key: str) -> None:
+    """An empty one, as of a variable that is not set, would switch signing off."""
+    config.write_text(f'[kafka]\nsigning_key = "{key}"\n')
+    with pytest.raises(ConfigurationError, match=r"kafka\.signing_key") as refused:
+        load_settings()
+    assert SECRET not in str(refused.value)
 
 
 @pytest.mark.parametrize(

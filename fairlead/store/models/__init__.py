@@ -13,6 +13,7 @@ from fairlead.store.models.plan import (
     Plan,
     PlanEvent,
     PlanMove,
+    PlanTold,
 )
 
 __all__ = [
@@ -30,4 +31,5 @@ __all__ = [
     "PlanAdoption",
     "PlanEvent",
     "PlanMove",
+    "PlanTold",
 ]

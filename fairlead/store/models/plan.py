@@ -147,6 +147,37 @@ class PlanEvent(Base):
     record_offset: Mapped[int | None] = mapped_column(comment="Where it was published: offset.")
 
 
+class PlanTold(Base):
+    """The newest record of a group in the plan topic, as it was sent."""
+
+    __tablename__ = "plan_record"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["group_id", "version"], ["fairlead.plan.group_id", "fairlead.plan.version"]
+        ),
+        CheckConstraint(one_of("kind", ("plan", "retired")), name="kind"),
+        CheckConstraint("epoch > 0", name="epoch"),
+        CheckConstraint("(kind = 'plan') = (lease_until IS NOT NULL)", name="lease"),
+        {"comment": "The newest record of each group in the plan topic, as it was sent."},
+    )
+
+    group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
+    kind: Mapped[str] = mapped_column(comment="plan or retired.")
+    version: Mapped[int] = mapped_column(Integer, comment="The version that is told or retired.")
+    epoch: Mapped[int] = mapped_column(
+        comment="Of the group's versions; followers ignore lower ones."
+    )
+    lease_until: Mapped[datetime | None] = mapped_column(
+        comment="When the plan lapses unless it is told again; null: it is retired."
+    )
+    topic: Mapped[str] = mapped_column(comment="The plan topic.")
+    partition: Mapped[int] = mapped_column(Integer, comment="Its partition.")
+    record_offset: Mapped[int] = mapped_column(comment="The offset there.")
+    at: Mapped[datetime] = mapped_column(
+        server_default=func.now(), comment="When it was sent, by the database's clock."
+    )
+
+
 class PlanMove(Base):
     """A partition whose owner a plan changes."""
 

@@ -17,7 +17,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from assignors.partitioner import partitions_of
 from fairlead.followers.pins import PIN_PARTITIONS, decode
 from fairlead.followers.roll_call import Pin
-from fairlead.plans.document import record_headers
+from fairlead.plans.record import bare_headers
 from tests.fairlead.followers.helpers import eventually, make_plan
 
 WORKER = Path(__file__).with_name("confluent_worker.py")
@@ -305,7 +305,7 @@ class ConfluentGroup:
             version=version,
         )
         value = plan.to_bytes()
-        self.send(value, record_headers(value), plan_topic=plan_topic)
+        self.send(value, bare_headers(value), plan_topic=plan_topic)
 
     def send(
         self,

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime
 from queue import Empty, Queue
 from typing import Any, Literal, Protocol
@@ -23,8 +24,11 @@ from fairlead.followers import aiokafka, kafka_python
 from fairlead.followers.follower import FollowerStatus
 from fairlead.followers.partitions import by_topic
 from fairlead.followers.plan_cache import PlanRecord
-from fairlead.plans.document import Headers, MemberShare, PlanDocument, record_headers
+from fairlead.plans.document import MemberShare, PlanDocument, content_hash
+from fairlead.plans.record import Headers, Identity, Origin, bare_headers
+from fairlead.plans.signing import Signer
 from fairlead.sandbox import Services
+from tests.records import SIGNER, origin_of, signed
 
 DAY = datetime(2026, 1, 1, tzinfo=UTC)
 Owned = dict[str, list[int]]
@@ -38,7 +42,6 @@ def make_plan(
     partition_counts: Mapping[str, int],
     group: str = "group",
     version: int = 1,
-    expires_at: datetime | None = None,
     weights: Mapping[str, list[float]] | None = None,
 ) -> PlanDocument:
     """Return a plan in which each member subscribes to every topic."""
@@ -49,7 +52,6 @@ def make_plan(
         assignor="lag-aware",
         created_at=DAY,
         snapshot_at=DAY,
-        expires_at=expires_at,
         partition_counts=partition_counts,
         members={
             name: MemberShare(
@@ -78,17 +80,22 @@ def make_big_plan(members: Mapping[str, Owned], *, group: str, version: int) -> 
     return plan
 
 
-def spoilt(newer: PlanDocument, *, key: bytes) -> dict[str, tuple[bytes, Headers]]:
+def spoilt(newer: PlanDocument, origin: Origin) -> dict[str, tuple[bytes | None, Headers]]:
     """Return records of a plan for two members or more, each of which must not be followed.
 
     Parameters
     ----------
     newer
         What they look like.
-    key
-        What they must be signed with.
+    origin
+        Where they are sent; they must be signed with `tests.records.SIGNER`.
     """
     good = newer.to_bytes()
+
+    def sign(value: bytes, **changes: Any) -> tuple[bytes, Headers]:
+        said = {"group": newer.group, "version": newer.version, "origin": origin}
+        return value, signed(value, **{**said, **changes})
+
     raw = json.loads(good)
     first, second, *_ = raw["members"].values()
     owned_twice = {"a": first, "b": {**second, "partitions": first["partitions"]}}
@@ -96,14 +103,20 @@ def spoilt(newer: PlanDocument, *, key: bytes) -> dict[str, tuple[bytes, Headers
         "random bytes": random.Random(1).randbytes(500),
         "truncated": good[: len(good) // 2],
         "empty": b"",
-        "another format": json.dumps({**raw, "format": 2}).encode(),
+        "another format": json.dumps({**raw, "format": 99}).encode(),
         "another group's name": json.dumps({**raw, "group": "another"}).encode(),
         "a partition owned twice": json.dumps({**raw, "members": owned_twice}).encode(),
     }
     return {
-        **{how: (value, record_headers(value, signing_key=key)) for how, value in values.items()},
-        "unsigned": (good, record_headers(good)),
-        "signed with another key": (good, record_headers(good, signing_key=b"wrong")),
+        **{how: sign(value) for how, value in values.items()},
+        "unsigned": sign(good, signer=None),
+        "stripped of what is signed": (good, bare_headers(good)),
+        "signed with another key": sign(good, signer=Signer.new(SIGNER.key_id)),
+        "signed for another cluster": sign(good, origin=replace(origin, cluster="another")),
+        "signed for another topic": sign(good, origin=replace(origin, topic="another")),
+        "signed for another group": sign(good, group="another"),
+        "signed for another version": sign(good, version=newer.version - 1),
+        "a tombstone": (None, []),
     }
 
 
@@ -117,6 +130,8 @@ def eventually(condition: Callable[[], bool], what: str, *, within_s: float = 30
 
 class ScriptedSource:
     """A partition whose records the test puts in; reading an exception raises it."""
+
+    origin = Origin("fairlead.plans")
 
     def __init__(self, *records: PlanRecord) -> None:
         self.feed: Queue[PlanRecord | Exception] = Queue()
@@ -137,6 +152,10 @@ class ScriptedSource:
             raise item
         return [item]
 
+    def moved(self) -> bool:
+        """Say that the partition stays where it is."""
+        return False
+
     def at_end(self) -> bool:
         """Whether the test has said so and all is read."""
         return self.ended.is_set() and self.feed.empty()
@@ -146,13 +165,19 @@ class ScriptedSource:
         self.closed = True
 
 
+def seen(version: int) -> Identity:
+    """Return what `record` of a version is known by."""
+    plan = make_plan({"a": {"t": [0]}}, partition_counts={"t": 1}, version=version)
+    return Identity(0, version, sha256=content_hash(plan.to_bytes()))
+
+
 def record(offset: int, version: int | None) -> PlanRecord:
     """Return a record with a small plan of this version; None: a tombstone."""
     if version is None:
         return PlanRecord(offset, b"group", None)
     plan = make_plan({"a": {"t": [0]}}, partition_counts={"t": 1}, version=version)
     value = plan.to_bytes()
-    return PlanRecord(offset, b"group", value, tuple(record_headers(value)))
+    return PlanRecord(offset, b"group", value, tuple(bare_headers(value)))
 
 
 class Member(Protocol):
@@ -256,6 +281,7 @@ class Fleet:
         topics: list[str],
         client: Client = "kafka-python",
     ) -> None:
+        self._services = services
         self.client = client
         self.group = group
         self.plan_topic = plan_topic
@@ -288,7 +314,12 @@ class Fleet:
     def publish(self, plan: PlanDocument) -> None:
         """Publish a plan."""
         value = plan.to_bytes()
-        self.send(value, record_headers(value))
+        self.send(value, bare_headers(value))
+
+    @property
+    def origin(self) -> Origin:
+        """Where records of the plan topic stand."""
+        return origin_of(self._services, self.plan_topic)
 
     def send(self, value: bytes | None, headers: list[tuple[str, bytes]] | None = None) -> None:
         """Put any record under the group's key."""

@@ -19,7 +19,7 @@ from typing import Any
 from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import NewPartitions
 
-from fairlead.plans.document import record_headers
+from fairlead.plans.record import bare_headers
 from fairlead.sandbox import Services
 from tests.fairlead.followers.helpers import make_plan
 
@@ -211,7 +211,7 @@ class Storm:
         counts = {self.topic: self.partitions}
         plan = make_plan(members, partition_counts=counts, group=self.group, version=self.version)
         value = plan.to_bytes()
-        self._put(value, record_headers(value))
+        self._put(value, bare_headers(value))
         self.followed, self.spoilt = self.version, False
         return f"plan version {self.version}"
 

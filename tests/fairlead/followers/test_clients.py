@@ -8,7 +8,8 @@ import pytest
 
 from fairlead.errors import ConfigurationError
 from fairlead.followers import aiokafka, kafka_python
-from fairlead.plans.document import PlanDocument, record_headers
+from fairlead.plans.document import PlanDocument
+from fairlead.plans.record_reading import SKEW
 from tests.fairlead.followers.helpers import (
     CLIENTS,
     Fleet,
@@ -18,16 +19,14 @@ from tests.fairlead.followers.helpers import (
     make_plan,
     spoilt,
 )
+from tests.records import PUBLIC, signed, signed_plan
 
 pytestmark = pytest.mark.kafka
 
 FOUR = [0, 1, 2, 3]
-KEY = b"secret"
 
 
-def plan(
-    fleet: Fleet, version: int, expires_at: datetime | None = None, **shares: list[int]
-) -> PlanDocument:
+def plan(fleet: Fleet, version: int, **shares: list[int]) -> PlanDocument:
     """Return a plan for the fleet's one topic."""
     topic = fleet.topics[0]
     return make_plan(
@@ -35,7 +34,6 @@ def plan(
         partition_counts={topic: 4},
         group=fleet.group,
         version=version,
-        expires_at=expires_at,
     )
 
 
@@ -104,9 +102,9 @@ def test_without_rejoin_a_new_version_waits_for_the_next_rebalance(fleet: Fleet)
 
 def test_bad_records_leave_the_last_good_plan_in_place(fleet: Fleet) -> None:
     """A record that cannot be trusted changes nothing, also at the next rebalance."""
-    good = plan(fleet, 1, a=[0], b=[1, 2, 3]).to_bytes()
-    fleet.send(good, record_headers(good, signing_key=KEY))
-    members = {"a": fleet.join("a", signing_key=KEY)}
+    origin = fleet.origin
+    fleet.send(*signed_plan(plan(fleet, 1, a=[0], b=[1, 2, 3]), origin))
+    members = {"a": fleet.join("a", public_keys=PUBLIC)}
     settles(fleet, members, 1, a=FOUR)
     status = members["a"].status
 
@@ -114,10 +112,10 @@ def test_bad_records_leave_the_last_good_plan_in_place(fleet: Fleet) -> None:
         return status().records_skipped == count
 
     newer = plan(fleet, 2, a=[3], b=[0, 1, 2])
-    for skipped, (how, record) in enumerate(spoilt(newer, key=KEY).items(), start=1):
+    for skipped, (how, record) in enumerate(spoilt(newer, origin).items(), start=1):
         fleet.send(*record)
         eventually(partial(skips, skipped), f"{how}: skipped")
-    members["b"] = fleet.join("b", signing_key=KEY)
+    members["b"] = fleet.join("b", public_keys=PUBLIC)
     settles(fleet, members, 1, a=[0], b=[1, 2, 3])
     assert status().rejoins_asked == 0
 
@@ -145,11 +143,34 @@ def test_tombstone_sends_the_group_back_to_range(fleet: Fleet) -> None:
 
 
 def test_expired_plan_is_not_followed(fleet: Fleet) -> None:
-    """After its expiry a plan is as good as none."""
-    past = datetime.now(UTC) - timedelta(seconds=1)
-    fleet.publish(plan(fleet, 1, past, a=[], b=FOUR))
+    """After its lease a plan is as good as none."""
+    past = datetime.now(UTC) - SKEW
+    value = plan(fleet, 1, a=[], b=FOUR).to_bytes()
+    fleet.send(value, signed(value, group=fleet.group, origin=fleet.origin, lease_until=past))
     members = {name: fleet.join(name) for name in ("a", "b")}
     settles(fleet, members, None, a=[0, 1], b=[2, 3])
+
+
+def test_plan_that_is_told_again_rebalances_nobody(fleet: Fleet) -> None:
+    """The same bytes with a later lease: members read them, and stay where they are."""
+    value, origin = plan(fleet, 1, a=[0], b=[1, 2, 3]).to_bytes(), fleet.origin
+    until = datetime.now(UTC) + timedelta(hours=1)
+
+    def tell(until: datetime) -> None:
+        fleet.send(value, signed(value, group=fleet.group, origin=origin, lease_until=until))
+
+    tell(until)
+    members = {name: fleet.join(name, rejoin_jitter_s=0.0) for name in ("a", "b")}
+    settles(fleet, members, 1, a=[0], b=[1, 2, 3])
+    before = [member.status().rebalances for member in members.values()]
+    tell(until + timedelta(hours=1))
+    fleet.send(b"garbage")  # read after the plan that was told again
+    eventually(
+        lambda: all(member.status().records_skipped == 1 for member in members.values()),
+        "what follows is read",
+    )
+    assert [member.status().rebalances for member in members.values()] == before
+    assert [member.status().rejoins_asked for member in members.values()] == [0, 0]
 
 
 def test_missing_plan_topic_means_range_at_once(fleet: Fleet) -> None:

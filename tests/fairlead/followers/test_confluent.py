@@ -13,9 +13,11 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from fairlead.errors import ConfigurationError
 from fairlead.followers.confluent import PlanConsumer
 from fairlead.followers.follower import FollowOptions
-from fairlead.plans.document import Headers, PlanDocument, record_headers
+from fairlead.plans.document import PlanDocument
+from fairlead.plans.record import Headers, bare_headers
 from fairlead.sandbox import Services
 from tests.fairlead.followers.helpers import make_big_plan, make_plan, spoilt
+from tests.records import PUBLIC, origin_of, signed_plan
 
 NewConsumer = Callable[..., PlanConsumer]
 
@@ -39,7 +41,7 @@ def new_consumer(
         name: str = "a",
         *,
         rejoin_jitter_s: float | None = 0.0,
-        signing_key: bytes | None = None,
+        public_keys: str | None = None,
         **config: Any,
     ) -> PlanConsumer:
         settings = {
@@ -51,7 +53,9 @@ def new_consumer(
             "session.timeout.ms": 3000,
             **config,
         }
-        options = FollowOptions(plan_topic, signing_key, rejoin_jitter_s=rejoin_jitter_s)
+        options = FollowOptions(
+            plan_topic, rejoin_jitter_s=rejoin_jitter_s, public_keys=public_keys
+        )
         made.append(PlanConsumer(settings, options=options, pin_topic=pin_topic))
         return made[-1]
 
@@ -83,7 +87,7 @@ def publish(
     services: Services, consumer: PlanConsumer, topic: str, version: int = 1, **shares: list[int]
 ) -> None:
     value = plan(consumer, topic, version, **shares).to_bytes()
-    send(services, consumer, value, record_headers(value))
+    send(services, consumer, value, bare_headers(value))
 
 
 def poll_until(condition: Callable[[], bool], *consumers: PlanConsumer) -> list[Any]:
@@ -325,20 +329,20 @@ def test_bad_records_change_nothing_and_a_large_plan_behind_them_is_adopted(
     services: Services, new_consumer: NewConsumer, topic: str
 ) -> None:
     """Each is skipped and starts no rebalance; a plan of 5 MB is one like any other."""
-    one = new_consumer("a", signing_key=b"secret")
+    one = new_consumer("a", public_keys=PUBLIC)
+    origin = origin_of(services, one.status().plan_topic)
     good = plan(one, topic, 1, a=[0], b=[1, 2, 3])
-    good_value = good.to_bytes()
-    send(services, one, good_value, record_headers(good_value, signing_key=b"secret"))
+    send(services, one, *signed_plan(good, origin))
     one.subscribe([topic])
     poll_until(lambda: one.plan_version == 1, one)
-    bad = spoilt(plan(one, topic, 2, a=[3], b=[0, 1, 2]), key=b"secret")
+    bad = spoilt(plan(one, topic, 2, a=[3], b=[0, 1, 2]), origin)
     for value, headers in bad.values():
         send(services, one, value, headers)
     poll_until(lambda: one.status().records_skipped == len(bad), one)
     assert (one.plan_version, one.status().rejoins_asked) == (1, 0)
     shares = {"a": {topic: [0]}, "b": {topic: [1, 2, 3]}}
-    value = make_big_plan(shares, group=one.status().group, version=2).to_bytes()
-    send(services, one, value, record_headers(value, signing_key=b"secret"))
+    big = make_big_plan(shares, group=one.status().group, version=2)
+    send(services, one, *signed_plan(big, origin))
     poll_until(lambda: one.plan_version == 2, one)
 
 

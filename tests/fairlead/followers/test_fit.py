@@ -61,7 +61,6 @@ def plans(draw: st.DrawFn) -> PlanDocument:
         assignor="lag-aware",
         created_at=DAY,
         snapshot_at=DAY,
-        expires_at=None,
         partition_counts=counts,
         members={
             name: MemberShare(

@@ -16,7 +16,8 @@ from fairlead.followers.members import (
     encode_assignment,
 )
 from fairlead.followers.plan_cache import PlanRecord
-from tests.fairlead.followers.helpers import ScriptedSource, eventually, record
+from fairlead.plans.record import NOTHING, Identity
+from tests.fairlead.followers.helpers import ScriptedSource, eventually, record, seen
 
 OPTIONS = FollowOptions(read_timeout_s=0.01, rejoin_jitter_s=0.0)
 
@@ -34,10 +35,10 @@ class Stage:
         self.source.feed.put(record(offset, None))
         eventually(lambda: self.follower.status().latest_version is None, "the tombstone is read")
 
-    def lead(self, heard: int = -1) -> AssignmentNote:
-        """Rebalance with this member as leader; another member has seen the offset `heard`."""
+    def lead(self, heard: Identity = NOTHING) -> AssignmentNote:
+        """Rebalance with this member as leader; another member has read `heard`."""
         self.follower.subscription("a")
-        members = [GroupMember("a-1", ("t",)), GroupMember("b-1", ("t",), seen_offset=heard)]
+        members = [GroupMember("a-1", ("t",)), GroupMember("b-1", ("t",), seen=heard)]
         _, user_data = self.follower.assign(members, {"t": 1})
         self.follower.assigned(user_data, generation=1)
         return decode_assignment(user_data)
@@ -77,16 +78,16 @@ def following(
 def test_leader_follows_the_plan_and_tells_its_version() -> None:
     """What the leader decides is what everybody, itself included, reports."""
     with following() as stage:
-        assert stage.lead() == AssignmentNote(plan_version=1, seen_offset=0)
+        assert stage.lead() == AssignmentNote(plan_version=1, seen=seen(1))
         assert stage.follower.plan_version == 1
 
 
 def test_each_newer_plan_is_asked_for_once() -> None:
     """Asking did not help? Then asking again would not either."""
     with following() as stage:
-        stage.be_led(AssignmentNote(plan_version=1, seen_offset=0))
+        stage.be_led(AssignmentNote(plan_version=1, seen=seen(1)))
         stage.reads(4, version=2)
-        stage.be_led(AssignmentNote(plan_version=1, seen_offset=0))
+        stage.be_led(AssignmentNote(plan_version=1, seen=seen(1)))
         stage.reads(5, version=3)
         assert stage.rejoins == [2, 3]
 
@@ -94,7 +95,7 @@ def test_each_newer_plan_is_asked_for_once() -> None:
 def test_plan_that_the_group_has_heard_of_is_not_asked_for() -> None:
     """The leader knows that there is a newer plan: no member needs to tell it again."""
     with following() as stage:
-        stage.be_led(AssignmentNote(plan_version=1, seen_offset=4))
+        stage.be_led(AssignmentNote(plan_version=1, seen=seen(2)))
         stage.reads(4, version=2)
         assert stage.rejoins == []
 
@@ -102,7 +103,7 @@ def test_plan_that_the_group_has_heard_of_is_not_asked_for() -> None:
 def test_leader_that_was_behind_asks_when_it_has_caught_up() -> None:
     """It decides in time with what it knows, and makes good for it once it has read more."""
     with following() as stage:
-        assert stage.lead(heard=4) == AssignmentNote(plan_version=1, seen_offset=4)
+        assert stage.lead(heard=seen(2)) == AssignmentNote(plan_version=1, seen=seen(2))
         stage.reads(4, version=2)
         assert stage.rejoins == [2]
 

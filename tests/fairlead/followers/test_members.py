@@ -12,6 +12,7 @@ from fairlead.followers.members import (
     encode_assignment,
     member_names,
 )
+from fairlead.plans.record import Identity
 
 # Few letters, so that names, client ids and member ids collide all the time.
 letters = st.sampled_from("abcd")
@@ -47,7 +48,9 @@ def test_instance_id_goes_before_client_id() -> None:
 
 def test_assignment_note_survives_the_wire() -> None:
     """What the leader writes is what members read."""
-    note = AssignmentNote(plan_version=7, seen_offset=41, fallback_reason="because")
+    note = AssignmentNote(
+        plan_version=7, seen=Identity(3, 7, retired=True, sha256="9f2c"), fallback_reason="because"
+    )
     assert decode_assignment(encode_assignment(note)) == note
 
 

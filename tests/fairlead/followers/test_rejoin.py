@@ -3,22 +3,23 @@
 import random
 
 from fairlead.followers.rejoin import RejoinSchedule
+from fairlead.plans.record import Identity
 
 
 def test_nothing_is_asked_before_the_group_has_settled() -> None:
     """A rebalance under way adopts the newest plan by itself."""
     schedule = RejoinSchedule(jitter_s=0.0)
-    assert not schedule.due(seen_offset=1, now=0.0)
-    schedule.settle(0)
+    assert not schedule.due(seen=Identity(1, 1), now=0.0)
+    schedule.settle(Identity(1, 0))
     schedule.unsettle()
-    assert not schedule.due(seen_offset=1, now=0.0)
+    assert not schedule.due(seen=Identity(1, 1), now=0.0)
 
 
 def test_asks_once_for_a_plan_within_the_jitter() -> None:
     """The moment is drawn once and kept; then the plan has had its chance."""
     schedule = RejoinSchedule(jitter_s=10.0, rng=random.Random(1))
-    schedule.settle(0)
-    asked = [now for now in range(30) if schedule.due(seen_offset=1, now=now)]
+    schedule.settle(Identity(1, 0))
+    asked = [now for now in range(30) if schedule.due(seen=Identity(1, 1), now=now)]
     assert len(asked) == 1
     assert asked[0] <= 10
 
@@ -26,20 +27,32 @@ def test_asks_once_for_a_plan_within_the_jitter() -> None:
 def test_plan_the_group_has_heard_of_is_not_asked_for() -> None:
     """Somebody else asked first: the others' turns are over."""
     schedule = RejoinSchedule(jitter_s=0.0)
-    schedule.settle(0)
-    schedule.settle(5)
-    assert not schedule.due(seen_offset=5, now=0.0)
+    schedule.settle(Identity(1, 0))
+    schedule.settle(Identity(1, 5))
+    assert not schedule.due(seen=Identity(1, 5), now=0.0)
 
 
 def test_stream_of_plans_does_not_put_the_rejoin_off() -> None:
     """Plans that keep coming are adopted with the first one's delay."""
     schedule = RejoinSchedule(jitter_s=10.0, rng=random.Random(1))
-    schedule.settle(0)
-    assert any(schedule.due(seen_offset=1 + now, now=now) for now in range(12))
+    schedule.settle(Identity(1, 0))
+    assert any(schedule.due(seen=Identity(1, 1 + now), now=now) for now in range(12))
 
 
 def test_member_leaves_its_turn_to_those_before_it() -> None:
     """Where members take turns, a later one asks only if the earlier ones have not."""
     schedule = RejoinSchedule(jitter_s=0.0)
-    schedule.settle(0, turn_s=4.0)
-    assert [schedule.due(seen_offset=1, now=now) for now in (0.0, 3.0, 4.0)] == [False, False, True]
+    schedule.settle(Identity(1, 0), turn_s=4.0)
+    assert [schedule.due(seen=Identity(1, 1), now=now) for now in (0.0, 3.0, 4.0)] == [
+        False,
+        False,
+        True,
+    ]
+
+
+def test_plan_that_is_told_again_is_not_asked_for() -> None:
+    """Its place in the log is new, and nothing else."""
+    schedule = RejoinSchedule(jitter_s=0.0)
+    schedule.settle(Identity(1, 5, sha256="9f2c"))
+    assert not schedule.due(seen=Identity(1, 5, sha256="9f2c"), now=0.0)
+    assert schedule.due(seen=Identity(1, 5, retired=True), now=0.0)

@@ -17,13 +17,16 @@ from fairlead.followers.roll_call import (
     RollCall,
     draw_up,
 )
+from fairlead.plans.record import Identity
 from tests.fairlead.followers.helpers import DAY, make_plan
 
 COUNTS = {"t": 4}
 
 
 def here(member: str, *given: int, seen: int = -1, generation: int = 1) -> Here:
-    return Here(generation, member, member, ("t",), {"t": given} if given else {}, seen)
+    return Here(
+        generation, member, member, ("t",), {"t": given} if given else {}, Identity(1, seen)
+    )
 
 
 def plan(version: int = 1, **shares: list[int]) -> PlanState:
@@ -32,7 +35,7 @@ def plan(version: int = 1, **shares: list[int]) -> PlanState:
         partition_counts=COUNTS,
         version=version,
     )
-    return PlanState(document, offset=version)
+    return PlanState(document, Identity(1, version))
 
 
 def calls(*records: Here) -> dict[str, RollCall]:
@@ -183,9 +186,12 @@ def test_no_partition_has_two_owners_whoever_reads_how_much(seed: int) -> None:
 
 def test_expired_plan_is_not_pinned() -> None:
     """The pin says why."""
-    document = make_plan({"a": {"t": [0]}}, partition_counts=COUNTS, expires_at=DAY)
+    document = make_plan({"a": {"t": [0]}}, partition_counts=COUNTS)
     decision = draw_up(
-        (here("a", 0, 1),), PlanState(document, 3), now=datetime.now(UTC), member="a"
+        (here("a", 0, 1),),
+        PlanState(document, Identity(1, 1), DAY),
+        now=datetime.now(UTC),
+        member="a",
     )
     assert decision.plan_version is None
     assert "expired" in str(decision.fallback_reason)

@@ -71,10 +71,12 @@ def test_the_newest_record_of_a_group_is_read_back(topic: PlanTopic) -> None:
     )
 
 
-def test_a_tombstone_is_a_record_without_a_value(topic: PlanTopic) -> None:
-    """A group that was retired is told from one that never had a plan."""
+def test_a_tombstone_is_a_record_without_a_value(topic: PlanTopic, own: KafkaSettings) -> None:
+    """What others have done by hand is told from a group that never had a plan."""
     topic.publish("orders", b"one", [])
-    topic.publish("orders", None, [])
+    producer = KafkaProducer(bootstrap_servers=own.bootstrap_servers)
+    producer.send(own.plan_topic, None, key=b"orders").get(30)
+    producer.close()
 
     record = topic.read("orders")
 

@@ -15,14 +15,14 @@ import pyarrow as pa
 from sqlalchemy import event
 
 from fairlead.kafka.plan_topic import PlanTopic
-from fairlead.plans.document import Headers
 from fairlead.plans.proposal import Look, carry_out
 from fairlead.plans.publication import publish
+from fairlead.plans.record import Headers, Origin
 from fairlead.plans.retirement import retire
 from fairlead.policy import Approval, Policy
 from fairlead.settings import KafkaSettings
 from fairlead.store import PlanStore, create_store_engine
-from tests.fairlead.plans.plans import as_planned
+from tests.fairlead.plans.plans import TERMS, as_planned
 from tests.fairlead.store.conftest import SNAPSHOT_AT, make_draft, make_metrics
 
 #: Where a run can die, in its order, and the state its plan is in then; None: there is no plan.
@@ -43,8 +43,8 @@ PLANNING: Final = {
 }
 #: The same for a retirement, which the run then ends with.
 RETIRING: Final = {
-    "before the tombstone": "published",
-    "after the tombstone": "published",
+    "before the retirement": "published",
+    "after the retirement": "published",
     "retirement uncommitted": "published",
     "retirement committed": "retired",
 }
@@ -79,7 +79,9 @@ def plan(url: str, kafka: KafkaSettings, group: str, snapshot: str, reach: Reach
         draft = make_draft(snapshot, group=group, snapshot_at=at, expires_at=None)
         carry_out(store, [Look(draft, POLICY, {"OK"})], at)
         transaction.name = "publication"
-        publish(store, group, live=as_planned, sender=Sender(topic, reach, "send"), now=at)
+        publish(
+            store, group, live=as_planned, sender=Sender(topic, reach, "send"), now=at, terms=TERMS
+        )
         transaction.name = "adoption"
         published = store.published(group)
         assert published is not None
@@ -98,7 +100,7 @@ def send_back(url: str, kafka: KafkaSettings, group: str, reach: Reach) -> None:
     """Retire a group's published plan."""
     with open_store(url, reach) as (store, transaction), PlanTopic(kafka) as topic:
         transaction.name = "retirement"
-        retire(store, group, sender=Sender(topic, reach, "tombstone"), reason="enough")
+        retire(store, group, sender=Sender(topic, reach, "retirement"), reason="enough")
 
 
 def lag(group: str, snapshot: str, at: datetime) -> pa.Table:
@@ -179,7 +181,12 @@ class Sender:
         self._topic, self._reach, self._what = topic, reach, what
         self.name = topic.name
 
-    def publish(self, group: str, value: bytes | None, headers: Headers) -> tuple[int, int]:
+    @property
+    def origin(self) -> Origin:
+        """Of the topic."""
+        return self._topic.origin
+
+    def publish(self, group: str, value: bytes, headers: Headers) -> tuple[int, int]:
         """Send."""
         self._reach(f"before the {self._what}")
         position = self._topic.publish(group, value, headers)

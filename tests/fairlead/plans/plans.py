@@ -4,7 +4,7 @@ Belongs here: making documents and surroundings. Does not: any expectation.
 """
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,12 @@ from fairlead.errors import KafkaUnavailableError
 from fairlead.kafka.descriptions import Member
 from fairlead.kafka.gateway import LiveGroup
 from fairlead.kafka.plan_topic import PlanTopic
-from fairlead.plans.document import Headers, MemberShare, PlanDocument
+from fairlead.plans.document import MemberShare, PlanDocument
+from fairlead.plans.publication import Terms
+from fairlead.plans.record import Headers, Origin
 from tests.fairlead.store.conftest import SNAPSHOT_AT
 
+TERMS = Terms(timedelta(hours=6))
 DAY = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -32,7 +35,6 @@ def make_plan(
         "assignor": "lag-aware",
         "created_at": DAY,
         "snapshot_at": DAY,
-        "expires_at": None,
         "partition_counts": {topic: len(values) for topic, values in weights.items()},
         "members": {
             name: MemberShare(
@@ -82,7 +84,12 @@ class DiesAfterSending:
         self._topic = topic
         self.name = topic.name
 
-    def publish(self, group: str, value: bytes | None, headers: Headers) -> tuple[int, int]:
+    @property
+    def origin(self) -> Origin:
+        """Of the topic."""
+        return self._topic.origin
+
+    def publish(self, group: str, value: bytes, headers: Headers) -> tuple[int, int]:
         """Send and fail."""
         self._topic.publish(group, value, headers)
         raise KafkaUnavailableError("the connection was lost")

@@ -16,6 +16,7 @@ import pytest
 
 from fairlead.errors import KafkaUnavailableError, StoreUnavailableError
 from fairlead.kafka.plan_topic import PlanTopic
+from fairlead.plans.record import retired_value
 from fairlead.sandbox.kafka import KafkaBroker
 from fairlead.sandbox.postgres import Postgres
 from fairlead.settings import KafkaSettings, Settings
@@ -100,7 +101,7 @@ def test_the_run_after_a_killed_one_leaves_nothing_half_done(
 def test_a_retirement_that_was_killed_is_asked_for_again(
     store_url: str, store: PlanStore, kafka: KafkaSettings
 ) -> None:
-    """Killed before and after its send and its transaction: a tombstone is the last record."""
+    """Killed before and after its send and its transaction: a retirement is the last record."""
 
     def kill(point: str) -> None:
         kill_at(point, store_url, kafka, point, retiring=True)
@@ -114,7 +115,8 @@ def test_a_retirement_that_was_killed_is_asked_for_again(
         assert [row["state"] for row in store.history(group)] == ["retired"]
         with PlanTopic(kafka) as topic:
             record = topic.read(group)
-        assert record is None or record.value is None
+        assert record is not None
+        assert record.value == retired_value(group, 1)
 
 
 @pytest.fixture

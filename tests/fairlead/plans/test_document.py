@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -15,13 +15,9 @@ from fairlead.plans.document import (
     MAX_PARTITIONS,
     MemberShare,
     PlanDocument,
-    check_headers,
-    content_hash,
-    record_headers,
 )
 
 NOW = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
-KEY = b"a shared key"
 names = st.text(
     st.characters(exclude_categories=["Cs"]),  # what UTF-8 can carry
     min_size=1,
@@ -52,7 +48,7 @@ def documents(draw: st.DrawFn) -> PlanDocument:
         assignor=draw(names),
         created_at=draw(times),
         snapshot_at=draw(times),
-        expires_at=draw(st.none() | times),
+        topic_ids={topic: draw(names) for topic in counts if draw(st.booleans())},
         partition_counts=counts,
         members={
             member: MemberShare(tuple(sorted(counts)), share) for member, share in shares.items()
@@ -70,15 +66,15 @@ def documents(draw: st.DrawFn) -> PlanDocument:
 def _plan() -> dict[str, Any]:
     """Return a valid document, as JSON, to be spoilt."""
     return {
-        "format": 1,
+        "format": 2,
         "group": "orders",
         "version": 7,
         "plan_id": "e0c4",
         "assignor": "lag-aware",
         "created_at": NOW.isoformat(),
         "snapshot_at": NOW.isoformat(),
-        "expires_at": None,
         "partition_counts": {"t0": 3},
+        "topic_ids": {"t0": "Q0wK"},
         "members": {
             "a": {"topics": ["t0"], "partitions": {"t0": "0-1"}},
             "b": {"topics": ["t0"], "partitions": {"t0": "2"}},
@@ -97,10 +93,10 @@ def test_what_is_written_is_read_back(plan: PlanDocument) -> None:
     value = plan.to_bytes()
     read = PlanDocument.from_bytes(value, group=plan.group)
     assert read.to_bytes() == value
-    assert (read.version, read.created_at, read.expires_at) == (
+    assert (read.version, read.created_at, read.topic_ids) == (
         plan.version,
         plan.created_at,
-        plan.expires_at,
+        plan.topic_ids,
     )
     assert {name: dict(share.partitions) for name, share in read.members.items()} == {
         name: {topic: pytest.approx(owned) for topic, owned in share.partitions.items()}
@@ -161,13 +157,14 @@ def _with(*path: str, value: Any) -> Callable[[dict[str, Any]], None]:
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (_with("format", value=2), "has format 2; this version reads format 1"),
+        (_with("format", value=3), "has format 3; this version reads formats 1 and 2"),
+        (_with("format", value=True), "has format True"),
+        (_with("topic_ids", value={"t1": "Q0wK"}), "topic_ids.t1: the topic has no partition"),
+        (_with("topic_ids", value={"t0": 7}), "t0 is 7, not a text"),
         (_with("version", value=0), "versions count from 1"),
         (_with("version", value=True), "version is True, not a count"),
         (_with("group", value=""), "group is '', not a text"),
         (_with("created_at", value="2026-03-01T12:00:00"), "time zone is missing"),
-        (_with("expires_at", value=""), "cannot be read"),
-        (_with("expires_at", value=0), "expires_at is 0, not an ISO 8601 time"),
         (_with("partition_counts", "t0", value=-1), "t0 is -1, not a count"),
         (_with("partition_counts", value={}), "'t0' has no partition count"),
         (_with("partition_counts", "t1", value=MAX_PARTITIONS), "more than 10,000,000 partitions"),
@@ -190,7 +187,7 @@ def test_broken_invariants_are_named(spoil: Callable[[dict[str, Any]], None], me
         _read(raw)
 
 
-@pytest.mark.parametrize("name", sorted(set(_plan()) - {"format", "expires_at", "weights"}))
+@pytest.mark.parametrize("name", sorted(set(_plan()) - {"format", "topic_ids", "weights"}))
 def test_missing_fields_are_named(name: str) -> None:
     """A document without a field it must have is refused by that field's name."""
     raw = _plan()
@@ -200,7 +197,7 @@ def test_missing_fields_are_named(name: str) -> None:
 
 
 def test_fields_of_later_versions_are_ignored() -> None:
-    """A field that format 1 does not know yet is no reason to refuse a plan."""
+    """A field that format 2 does not know is no reason to refuse a plan."""
     assert _read(_plan() | {"comment": "hello"}).version == 7
 
 
@@ -236,39 +233,22 @@ def test_claims_do_not_multiply_memory() -> None:
         _read(raw)
 
 
-def test_plan_expires_at_its_time() -> None:
-    """A plan holds until its expiry, not at it; without one it holds for good."""
-    plan = _read(_plan() | {"expires_at": NOW.isoformat()})
-    assert not plan.expired(NOW - timedelta(microseconds=1))
-    assert plan.expired(NOW)
-    assert not _read(_plan()).expired(NOW + timedelta(days=3650))
+def test_format_1_is_still_read() -> None:
+    """It says itself when it expires, and is written again as format 2, which does not."""
+    old = _plan() | {"format": 1, "expires_at": NOW.isoformat()}
+    del old["topic_ids"]
+    plan = _read(old)
+    assert (plan.version, plan.expires_at) == (7, NOW)
+    assert _read(json.loads(plan.to_bytes())).expires_at is None
 
 
-def test_headers_of_a_record_agree_with_its_bytes() -> None:
-    """A record checks out with its own headers, signed or not, whatever headers others add."""
-    value = _read(_plan()).to_bytes()
-    signed = record_headers(value, signing_key=KEY)
-    assert dict(signed)["sha256"] == content_hash(value).encode()
-    check_headers(value, signed, signing_key=KEY)
-    check_headers(value, signed)  # a reader without the key
-    check_headers(value, [*record_headers(value), ("traceparent", None)])
-
-
-@pytest.mark.parametrize("name", ["sha256", "hmac-sha256"])
-def test_changed_bytes_are_refused(name: str) -> None:
-    """A byte changed on the way is caught by the hash, and by the signature alone as well."""
-    value = _read(_plan()).to_bytes()
-    headers = [one for one in record_headers(value, signing_key=KEY) if one[0] == name]
-    with pytest.raises(InvalidPlanError, match=f"{name} header does not agree"):
-        check_headers(value.replace(b'"version":7', b'"version":8'), headers, signing_key=KEY)
-
-
-@pytest.mark.parametrize("key", [None, b"another key"])
-def test_reader_with_a_key_wants_the_signature(key: bytes | None) -> None:
-    """Where a key is configured, an unsigned record, or one of another key, is refused."""
-    value = _read(_plan()).to_bytes()
-    with pytest.raises(InvalidPlanError, match="hmac-sha256 header does not agree"):
-        check_headers(value, record_headers(value, signing_key=key), signing_key=KEY)
+@pytest.mark.parametrize(
+    ("value", "message"), [("", "cannot be read"), (0, "expires_at is 0, not an ISO 8601 time")]
+)
+def test_expiry_of_format_1_that_makes_no_sense_is_refused(value: object, message: str) -> None:
+    """A plan that would never expire because its date is broken is no plan."""
+    with pytest.raises(InvalidPlanError, match=message):
+        _read(_plan() | {"format": 1, "expires_at": value})
 
 
 def test_a_name_that_stands_twice_is_refused() -> None:

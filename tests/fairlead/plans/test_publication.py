@@ -9,11 +9,14 @@ import pytest
 from fairlead.errors import InvalidPlanError, KafkaUnavailableError, TamperedPlanError
 from fairlead.kafka.gateway import LiveGroup
 from fairlead.kafka.plan_topic import PlanTopic
-from fairlead.plans.document import MemberShare, check_headers
-from fairlead.plans.publication import Published, publish
+from fairlead.plans.document import MemberShare
+from fairlead.plans.publication import Published, Terms, publish
+from fairlead.plans.record_reading import Trust, read_record
+from fairlead.plans.signing import Verifier
 from fairlead.store import PlanStore, StoredPlan
-from tests.fairlead.plans.plans import DiesAfterSending, as_planned, emptied
+from tests.fairlead.plans.plans import TERMS, DiesAfterSending, as_planned, emptied
 from tests.fairlead.store.conftest import SNAPSHOT_AT
+from tests.records import PUBLIC, SIGNER
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
@@ -24,11 +27,9 @@ def send(
     store: PlanStore,
     topic: PlanTopic | DiesAfterSending,
     live: Callable[[str], LiveGroup] = as_planned,
-    signing_key: bytes | None = None,
+    terms: Terms = TERMS,
 ) -> Published | None:
-    return publish(
-        store, "orders", live=live, sender=topic, now=SNAPSHOT_AT, signing_key=signing_key
-    )
+    return publish(store, "orders", live=live, sender=topic, now=SNAPSHOT_AT, terms=terms)
 
 
 def test_approved_bytes_are_sent_and_recorded(
@@ -48,12 +49,18 @@ def test_approved_bytes_are_sent_and_recorded(
 def test_record_is_signed_where_a_key_is_configured(
     store: PlanStore, topic: PlanTopic, approve: Approve
 ) -> None:
-    """A follower with the key can check the record."""
+    """A follower with the public key believes it, and knows how long it holds."""
     plan = approve()
-    send(store, topic, signing_key=b"secret")
+    send(store, topic, terms=Terms(timedelta(hours=6), SIGNER))
     record = topic.read("orders")
     assert record is not None
-    check_headers(plan.document, record.headers, signing_key=b"secret")
+    assert record.value == plan.document
+    trust = Trust(Verifier.from_text(PUBLIC))
+    told = read_record(
+        plan.document, record.headers, group="orders", origin=topic.origin, trust=trust
+    )
+    assert told.identity[1:] == (1, False, plan.sha256)
+    assert told.lease_until == SNAPSHOT_AT + timedelta(hours=6)
 
 
 def test_nothing_is_sent_without_approval(
@@ -121,6 +128,7 @@ def test_expired_plan_is_stale(store: PlanStore, topic: PlanTopic, approve: Appr
         live=as_planned,
         sender=topic,
         now=due,
+        terms=TERMS,
     )
     assert refused is not None
     assert refused.reason == "it has expired"

@@ -90,7 +90,7 @@ def test_old_assignment_becomes_the_next_version(second: PlanStore) -> None:
     assert done.plan.reason == "rollback to version 1: it was calmer (asked for by kim)"
     old, new = (second.get("orders", version).verify() for version in (1, 3))
     assert shares_of(new) == shares_of(old)
-    assert new.expires_at == NOW + timedelta(hours=1)
+    assert done.plan.expires_at == NOW + timedelta(hours=1)
     assert done.approval.reason == "waits for a person: the policy approves nothing by itself"
 
 

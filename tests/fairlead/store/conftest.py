@@ -21,14 +21,21 @@ from fairlead.plans.choice import Candidate
 from fairlead.plans.document import MemberShare
 from fairlead.store import NoPlan, PlanDraft, PlanStore, StoredPlan, create_store_engine
 from fairlead.store.migrate import upgrade
+from fairlead.store.turns import Sent
 
 SNAPSHOT_AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+LEASE_UNTIL = SNAPSHOT_AT + timedelta(hours=6)
 
 MakeDraft = Callable[..., PlanDraft]
 #: Makes a login with roles, returns its URL of the database.
 Login = Callable[..., str]
 #: Opens a store by a URL.
 StoreAs = Callable[[str], PlanStore]
+
+
+def sent(offset: int = 1, *, lease_until: datetime | None = LEASE_UNTIL) -> Sent:
+    """Return a record that the plan topic has taken."""
+    return Sent(1, lease_until, "fairlead.plans", 0, offset)
 
 
 @pytest.fixture
@@ -166,7 +173,7 @@ def publish(store: PlanStore, approve: Callable[..., StoredPlan]) -> Callable[..
     def publish(snapshot_id: str = "s1", **changes: Any) -> StoredPlan:
         plan = approve(snapshot_id, **changes)
         with store.publication(plan.group) as turn:
-            turn.mark_published(topic="fairlead.plans", partition=0, offset=plan.version)
+            turn.mark_published(sent(plan.version))
         return store.get(plan.group, plan.version)
 
     return publish

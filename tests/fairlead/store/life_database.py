@@ -16,7 +16,7 @@ from sqlalchemy.exc import IntegrityError
 from fairlead.errors import FairleadError
 from fairlead.plans.document import content_hash
 from fairlead.store import NoPlan, PlanStore
-from tests.fairlead.store.conftest import SNAPSHOT_AT, MakeDraft
+from tests.fairlead.store.conftest import SNAPSHOT_AT, MakeDraft, sent
 from tests.fairlead.store.life_model import (
     SUPERUSER,
     Decide,
@@ -112,14 +112,14 @@ class Database:
             if operation.how == "stale":
                 turn.mark_stale(reason="somebody joined")
             else:
-                turn.mark_published(topic="plans", partition=0, offset=turn.plan.version)
+                turn.mark_published(sent(turn.plan.version))
             if operation.how == "died":
                 raise InterruptedError
         return operation.how
 
     def _retire(self, operation: Retire, group: str) -> str:
         with self.stores[operation.who].retirement(group) as turn:
-            turn.mark_retired(reason="enough")
+            turn.mark_retired(sent(lease_until=None), reason="enough")
             if operation.how == "died":
                 raise InterruptedError
         return operation.how

@@ -45,11 +45,7 @@ def test_a_draft_becomes_a_proposed_version_with_its_document(
     assert (decision.outcome, decision.created) == ("plan", True)
     assert (plan.group, plan.version, plan.state) == ("orders", 1, "proposed")
     document = plan.verify()
-    assert (document.created_at, document.snapshot_at, document.expires_at) == (
-        plan.created_at,
-        plan.snapshot_at,
-        plan.expires_at,
-    )
+    assert (document.created_at, document.snapshot_at) == (plan.created_at, plan.snapshot_at)
     assert document.members["orders-2"].partitions["t0"].tolist() == [1, 2]
 
 

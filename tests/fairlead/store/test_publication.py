@@ -10,6 +10,7 @@ from sqlalchemy import Engine
 
 from fairlead.errors import PlanStateError, StoreUnavailableError
 from fairlead.store import PlanStore, StoredPlan
+from tests.fairlead.store.conftest import sent
 
 pytestmark = pytest.mark.postgres
 
@@ -38,7 +39,7 @@ def test_a_publisher_that_fails_leaves_the_plan_approved(store: PlanStore, appro
 
     def fail() -> None:
         with store.publication("orders") as turn:
-            turn.mark_published(topic="fairlead.plans", partition=0, offset=1)
+            turn.mark_published(sent(1))
             raise ConnectionError
 
     with pytest.raises(ConnectionError):
@@ -62,7 +63,7 @@ def test_a_publisher_that_is_cut_off_leaves_the_plan_approved(
                 "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
                 " WHERE datname = current_database() AND application_name = 'fairlead'"
             )
-            turn.mark_published(topic="fairlead.plans", partition=0, offset=1)
+            turn.mark_published(sent(1))
 
     with pytest.raises(StoreUnavailableError):
         be_cut_off()
@@ -79,7 +80,7 @@ def test_publishers_take_turns(store: PlanStore, approve: Plans) -> None:
         with store.publication("orders") as turn:
             if turn.plan is None:
                 return False
-            turn.mark_published(topic="fairlead.plans", partition=0, offset=offset)
+            turn.mark_published(sent(offset))
             return True
 
     with ThreadPoolExecutor(4) as pool:
@@ -106,4 +107,4 @@ def test_nothing_waits_nothing_is_published(store: PlanStore, propose: Plans) ->
         with store.publication(group) as turn:
             assert turn.plan is None
             with pytest.raises(PlanStateError, match="no approved plan"):
-                turn.mark_published(topic="fairlead.plans", partition=0, offset=1)
+                turn.mark_published(sent(1))

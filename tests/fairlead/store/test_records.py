@@ -22,7 +22,6 @@ def document(**changes: object) -> bytes:
         "assignor": "sticky",
         "created_at": NOW,
         "snapshot_at": NOW,
-        "expires_at": None,
         "partition_counts": {},
         "members": {},
     }

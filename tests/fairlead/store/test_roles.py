@@ -8,7 +8,7 @@ import pytest
 
 from fairlead.errors import ConfigurationError, PlanStateError
 from fairlead.store import PlanDraft, PlanStore, StoredPlan
-from tests.fairlead.store.conftest import SNAPSHOT_AT, Login, MakeDraft, StoreAs, make_metrics
+from tests.fairlead.store.conftest import SNAPSHOT_AT, Login, MakeDraft, StoreAs, make_metrics, sent
 
 pytestmark = pytest.mark.postgres
 
@@ -25,6 +25,7 @@ INSERTED = {
     "plan_adoption",
     "plan_event",
     "plan_move",
+    "plan_record",
 }
 READING = {"lag_days", "plan_diff", "plan_owners"}
 CALLED = {
@@ -126,7 +127,9 @@ def test_rights_are_exactly_these(store_url: str) -> None:
         for role in ROLES:
             assert held(role, "SELECT") == everything
             assert held(role, "INSERT") == (INSERTED if role == "fairlead_planner" else set())
-            for right in ("UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER"):
+            told = {"plan_record"} if role == "fairlead_planner" else set()
+            assert held(role, "UPDATE") == told
+            for right in ("DELETE", "TRUNCATE", "REFERENCES", "TRIGGER"):
                 assert held(role, right) == set(), (role, right)
         for role, called in CALLED.items():
             assert called == {
@@ -201,7 +204,7 @@ def test_a_planner_has_all_rights_that_planning_takes(planner: PlanStore, draft:
         plan = propose(planner, draft(snapshot))
         planner.approve("orders", plan.version, sha256=plan.sha256, reason="few", actor="policy")
         with planner.publication("orders") as turn:
-            turn.mark_published(topic="fairlead.plans", partition=0, offset=plan.version)
+            turn.mark_published(sent(plan.version))
     planner.record_adoption(
         "orders",
         2,
@@ -212,7 +215,7 @@ def test_a_planner_has_all_rights_that_planning_takes(planner: PlanStore, draft:
         achieved=make_metrics(),
     )
     with planner.retirement("orders") as turn:
-        turn.mark_retired(reason="enough")
+        turn.mark_retired(sent(3, lease_until=None), reason="enough")
     assert [(row["state"], row["decided_by"]) for row in planner.history("orders")] == [
         ("superseded", "policy"),
         ("retired", "policy"),

@@ -1,0 +1,56 @@
+"""Signed records for tests: a key pair, and headers for any value.
+
+Belongs here: making records. Does not: any expectation.
+"""
+
+from datetime import UTC, datetime, timedelta
+
+from fairlead.kafka.plan_topic import PlanTopic
+from fairlead.plans.document import PlanDocument
+from fairlead.plans.record import Headers, Kind, Origin, plan_headers
+from fairlead.plans.signing import Signer
+from fairlead.sandbox import Services
+from fairlead.settings import KafkaSettings
+
+#: A key that guards nothing but these tests.
+SIGNER = Signer.from_text("tests:MC4CAQAwBQYDK2VwBCIEIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f")
+PUBLIC = SIGNER.public_text()
+ORIGIN = Origin("fairlead.plans", "cluster", "log")
+
+
+def signed(
+    value: bytes,
+    *,
+    group: str = "group",
+    version: int = 1,
+    origin: Origin = ORIGIN,
+    epoch: int = 1,
+    lease_until: datetime | None = None,
+    kind: Kind = "plan",
+    signer: Signer | None = SIGNER,
+) -> Headers:
+    """Return the headers of a record as the planner sends it; the lease is a day from now."""
+    until = lease_until or datetime.now(UTC) + timedelta(days=1)
+    return plan_headers(
+        value,
+        group=group,
+        version=version,
+        origin=origin,
+        epoch=epoch,
+        lease_until=until if kind == "plan" else None,
+        kind=kind,
+        signer=signer,
+    )
+
+
+def signed_plan(plan: PlanDocument, origin: Origin = ORIGIN) -> tuple[bytes, Headers]:
+    """Return the record of a plan, signed."""
+    value = plan.to_bytes()
+    return value, signed(value, group=plan.group, version=plan.version, origin=origin)
+
+
+def origin_of(services: Services, topic: str) -> Origin:
+    """Return where records of a topic stand, as the planner knows it."""
+    settings = KafkaSettings(bootstrap_servers=services.bootstrap_servers, plan_topic=topic)
+    with PlanTopic(settings) as plans:
+        return plans.origin
