@@ -294,7 +294,6 @@ def _document(assignment: Assignment, at: datetime) -> PlanDocument:
         assignor="",
         created_at=at,
         snapshot_at=at,
-        expires_at=None,
         partition_counts=dict(zip(problem.topics, problem.partition_counts.tolist(), strict=True)),
         members={
             member: MemberShare(

@@ -122,7 +122,7 @@ def before(document: PlanDocument, moves: Sequence[Mapping[str, Any]]) -> Owners
     >>> from fairlead.plans.document import MemberShare
     >>> share = MemberShare(("t",), {"t": np.array([0, 1], np.int32)})
     >>> day = datetime(2026, 1, 1, tzinfo=UTC)
-    >>> document = PlanDocument("g", 1, "id", "fair", day, day, None, {"t": 2}, {"b": share})
+    >>> document = PlanDocument("g", 1, "id", "fair", day, day, {"t": 2}, {"b": share})
     >>> move = {"topic": "t", "partition": 1, "previous_member": "a", "member": "b"}
     >>> before(document, [move])
     {'b': {'t': {0}}, 'a': {'t': {1}}}
