@@ -19,7 +19,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient
 
-from fairlead.followers.partitions import home_of
+from fairlead.followers.partitions import home_of, kafka_uuid
 from fairlead.followers.plan_cache import PlanRecord
 from fairlead.plans.record import Origin
 
@@ -135,7 +135,7 @@ def _topic_id(connection: Mapping[str, Any], topic: str) -> str:
         TopicCollection([topic]), request_timeout=_TIMEOUT_S
     )
     try:
-        return str(asked[topic].result(_TIMEOUT_S + 1).topic_id)
+        return kafka_uuid(str(asked[topic].result(_TIMEOUT_S + 1).topic_id))
     except (KafkaException, TimeoutError) as error:
         log.debug("The id of topic %s is not known: %s", topic, error)
         return ""

@@ -58,12 +58,20 @@ def home_of(group: str, count: int) -> int:
     return int(partitions_of([group.encode()], count)[0])
 
 
-def kafka_uuid(raw: bytes) -> str:
-    """Write an id of 16 bytes as Kafka writes the ids of topics.
+def kafka_uuid(raw: bytes | str) -> str:
+    """Write an id of 16 bytes as Kafka writes the ids of topics: base64 for URLs, without padding.
+
+    Parameters
+    ----------
+    raw
+        The bytes; or text as librdkafka writes it, which is base64 of the other alphabet.
 
     Examples
     --------
-    >>> kafka_uuid(bytes(range(16)))
-    'AAECAwQFBgcICQoLDA0ODw'
+    >>> kafka_uuid(bytes(range(0xF0, 0x100)))
+    '8PHy8_T19vf4-fr7_P3-_w'
+    >>> kafka_uuid("8PHy8/T19vf4+fr7/P3+/w")
+    '8PHy8_T19vf4-fr7_P3-_w'
     """
-    return base64.urlsafe_b64encode(raw).decode().rstrip("=")
+    text = raw if isinstance(raw, str) else base64.b64encode(raw).decode()
+    return text.rstrip("=").replace("+", "-").replace("/", "_")

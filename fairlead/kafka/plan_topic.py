@@ -26,6 +26,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, Resourc
 from kafka.partitioner.default import murmur2
 
 from fairlead.errors import ConfigurationError, KafkaUnavailableError
+from fairlead.followers.partitions import kafka_uuid
 from fairlead.kafka.answers import GRACE_S, TRANSIENT, kafka_error
 from fairlead.plans.record import Headers, Origin
 from fairlead.settings import KafkaSettings
@@ -113,7 +114,7 @@ class PlanTopic:
                 TopicCollection([self.name]), request_timeout=self._timeout_s
             )[self.name]
             try:
-                log = str(asked.result(self._timeout_s + GRACE_S).topic_id)
+                log = kafka_uuid(str(asked.result(self._timeout_s + GRACE_S).topic_id))
                 cluster = admin.list_topics(self.name, timeout=self._timeout_s).cluster_id
             except KafkaException as error:
                 raise self._failure(error, "cannot be described") from error
