@@ -19,6 +19,7 @@ from fairlead.judgement.capacities import Capacity
 from fairlead.judgement.decision import Judgement, Question, judge
 from fairlead.judgement.forecast import Forecast
 from fairlead.judgement.looks import NONE, Int32, Int64, Looks
+from fairlead.nearest import known_keys, no_such
 from fairlead.policy import Policy
 
 _KEYS: Final = frozenset({"policy", "topics", "members", "snapshots", "capacities", "changed_at"})
@@ -70,6 +71,9 @@ def _policy(given: Any) -> Policy:
         first = error.errors()[0]
         where = ".".join(["policy", *map(str, first["loc"])])
         what = first["msg"].removeprefix("Value error, ")
+        if first["type"] == "extra_forbidden":
+            *above, key = first["loc"]
+            what = no_such("key", str(key), known_keys(Policy, above))
         raise InvalidProblemError(f"{where}: {what}") from None
 
 
@@ -84,7 +88,10 @@ def _question(line: Mapping[str, Any], policy: Policy) -> Question:
             name: Member(one.topics, owned.get(name, {}), None, one.instance_id, one.rack)
             for name, one in members.items()
         },
-        dict(zip(layout.topics, np.split(looks.lag[-1], layout.topic_offsets[1:-1]), strict=True)),
+        {
+            topic: looks.lag[-1][layout.topic_offsets[number] : layout.topic_offsets[number + 1]]
+            for number, topic in enumerate(layout.topics)
+        },
     )
     changed_at = line.get("changed_at")
     return Question(
