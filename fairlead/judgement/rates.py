@@ -130,4 +130,5 @@ def _scatter(looks: Looks) -> Float64:
     by_size = np.median(ratio, axis=0) / _MEDIAN_CHI2
     undone = -2.0 * (change[1:] * change[:-1]).sum(axis=0)
     by_return = undone / np.maximum(expected[1:].sum(axis=0), 1e-12)
-    return np.maximum(np.minimum(by_size, by_return), 1.0)
+    scatter: Float64 = np.maximum(np.minimum(by_size, by_return), 1.0)
+    return scatter
