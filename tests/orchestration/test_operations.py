@@ -61,7 +61,7 @@ def test_retired_plan_is_left_and_comes_back_by_rollback_and_approval(
         unique_name,
     )
     assert retired[0]["actor"] == "kim"
-    assert retired[0]["reason"].startswith("too risky (tombstone in ")
+    assert retired[0]["reason"].startswith("too risky (said in ")
 
 
 def test_operation_that_is_refused_says_why_at_once(pipeline: Pipeline, unique_name: str) -> None:
