@@ -11,7 +11,7 @@ import dagster as dg
 from assets.presentation import DECIMALS, launchpad, others, percent, picture, table
 from fairlead.links import review_url
 from fairlead.plans.as_problem import Ownership, planned
-from fairlead.plans.choice import improvement
+from fairlead.plans.choice import lightening
 from fairlead.plans.consumers import changes
 from fairlead.plans.document import PlanDocument
 from fairlead.plans.proposal import Outcome
@@ -235,7 +235,7 @@ def _effect(history: Mapping[str, Any], predicted: Metrics) -> str:
     before = history["heaviest_before"]
     if before is None:
         return f"the heaviest consumer has {after}"
-    less = percent(improvement({"lag_max": before}, predicted))
+    less = percent(lightening({"lag_max": before}, predicted))
     return f"the heaviest consumer goes from {int(before):,} to {after}, {less} less"
 
 

@@ -13,7 +13,7 @@ from fairlead.errors import GroupError, PlanStateError
 from fairlead.plans.choice import Candidate
 from fairlead.store.decisions import plain_number
 from fairlead.store.engine import transaction
-from fairlead.store.models import METRICS
+from fairlead.store.models import FORECAST, METRICS
 
 Row = dict[str, Any]
 
@@ -23,8 +23,11 @@ SELECT known.group_id AS "group", published.version AS published, published.adhe
        decided.outcome, decided.decided_at, decided.reason,
        observed.lag_max AS heaviest, observed.imbalance, observed.measured_at AS observed_at,
        achieved.lag_max AS heaviest_achieved, achieved.imbalance AS imbalance_achieved,
-       achieved.measured_at AS achieved_at
+       achieved.measured_at AS achieved_at,
+       found.diagnosis, found.names, found.evidence, found.since, found.last_seen, found.late_s,
+       found.utilisation
 FROM fairlead.consumer_group known
+LEFT JOIN fairlead.diagnosis found ON found.group_id = known.group_id
 LEFT JOIN LATERAL (
     SELECT version, adherence FROM fairlead.plan_history
     WHERE group_id = known.group_id AND state = 'published'
@@ -65,8 +68,8 @@ _PLANS: Final = """
 SELECT group_id AS "group", version, state, assignor, rolled_back_from, proposed_at, four_eyes,
        decided_by, decided_at, decision, published_at, moved, placed, heaviest_before,
        heaviest_predicted, heaviest_achieved, imbalance_before, imbalance_predicted,
-       imbalance_achieved, adherence, reason, snapshot_id, sha256,
-       expires_at
+       imbalance_achieved, adherence, reason, snapshot_id, sha256, expires_at,
+       late_before, late_predicted, utilisation_before, utilisation_predicted
 FROM fairlead.plan_history
 WHERE (CAST(:group AS text) IS NULL OR group_id = :group)
     AND (CAST(:state AS text) IS NULL OR state = :state)
@@ -131,7 +134,7 @@ ORDER BY at DESC, version DESC LIMIT :limit
 
 
 def read_groups(engine: Engine) -> list[Row]:
-    """Return every group that anything is stored of: its plans, last decision and balance."""
+    """Return every group that anything is stored of: its diagnosis, plans, decision, balance."""
     return _rows(engine, _GROUPS)
 
 
@@ -181,7 +184,9 @@ def read_candidates(engine: Engine, group: str, snapshot: str) -> list[Candidate
     return [
         Candidate(
             row["assignor"],
-            None if row["error"] else {name: plain_number(row[name]) for name in METRICS},
+            None
+            if row["error"]
+            else {name: plain_number(row[name]) for name in (*METRICS, *FORECAST)},
             row["outcome"],
             row["error"],
             tuple((moves, heaviest) for moves, heaviest in row["frontier"] or ()),
