@@ -14,7 +14,7 @@ from fairlead.demo.cluster import produce
 from fairlead.demo.scenario import DemoGroup
 
 #: How much of what the consumers can process together is produced, evenly spread or not.
-LOAD: Final = 0.8
+LOAD: Final = 0.85
 #: Seconds between batches: several between two looks, so that these see a steady stream.
 BATCH_S: Final = 0.25
 

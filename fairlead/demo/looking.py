@@ -13,7 +13,7 @@ from fairlead.looks.archive import LookArchive
 from fairlead.looks.taking import take
 from fairlead.settings import Settings
 
-EVERY_S: Final = 1.5
+EVERY_S: Final = 3.0
 
 
 class Looking:

@@ -28,13 +28,13 @@ from fairlead.store.engine import create_store_engine
 from fairlead.store.plans import PlanStore
 
 JOIN_TIMEOUT_S = 60.0
-LOOK_TIMEOUT_S = 60.0
+LOOK_TIMEOUT_S = 120.0
 PLAN_TIMEOUT_S = 180.0
 ADOPT_TIMEOUT_S = 60.0
 DRAIN_TIMEOUT_S = 120.0
 POLL_S = 0.1
 #: It takes some to tell a backlog from a commit that has not come yet.
-LOOKS = 8
+LOOKS = 10
 STOP_GRACE_S = 5.0
 
 DAGSTER_STEP = re.compile(r'Started execution of step "(\w+)"')

@@ -14,6 +14,7 @@ from sqlalchemy import Engine
 
 from fairlead import plots
 from fairlead.cohorts import cohort_of
+from fairlead.judgement.diagnosis import rate
 from fairlead.links import asset_url
 from fairlead.plans.approval import PlanFacts, decide
 from fairlead.plans.choice import improvement, lightening
@@ -21,7 +22,7 @@ from fairlead.policy import Policy, policy_for
 from fairlead.review import ways
 from fairlead.review.facts import Facts, gather
 from fairlead.review.risks import risks
-from fairlead.review.words import moment, number, percent, plural, span
+from fairlead.review.words import length, moment, number, percent, plural, span
 
 ROWS: Final = 500
 """A page is for reading; commands give the rest."""
@@ -39,6 +40,8 @@ _TEMPLATES.filters |= {
     "percent": percent,
     "plural": plural,
     "data_uri": plots.data_uri,
+    "rate": rate,
+    "seconds": length,
 }
 
 
@@ -110,6 +113,9 @@ def _summary(facts: Facts) -> str:
         parts.append(f"moves {shown['moved']:,}{partitions} partitions to another consumer")
     if shown["placed"]:
         parts.append(f"gives {plural(shown['placed'], 'partition')} without an owner one")
+    if shown["late_before"] is not None and shown["late_predicted"] is not None:
+        before, after = (length(shown[f"late_{when}"]) for when in ("before", "predicted"))
+        parts.append(f"brings the group from {before} late, as forecast, to {after}")
     if shown["heaviest_predicted"] is not None:
         parts.append(_effect(shown["heaviest_before"], shown["heaviest_predicted"]))
     if not parts:

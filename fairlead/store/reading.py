@@ -113,6 +113,13 @@ SELECT status, count(*) AS partitions,
            AS heaviest
 FROM ({_LAG}) measured WHERE status IS NOT NULL GROUP BY status ORDER BY partitions DESC, status
 """  # noqa: S608 - no values: the statement above
+_ARRIVALS: Final = """
+SELECT topic, partition, arrival_rate FROM fairlead.lag_history
+WHERE group_id = :group AND arrival_rate IS NOT NULL AND snapshot_at = (
+    SELECT snapshot_at FROM fairlead.lag_snapshot
+    WHERE group_id = :group AND snapshot_id = :snapshot
+)
+"""
 _STEPS: Final = """
 SELECT group_id AS "group", version, state, at, actor, reason FROM fairlead.plan_event
 WHERE at > :since AND at <= :until AND state <> 'proposed' ORDER BY at, group_id, version
@@ -234,6 +241,14 @@ def read_statuses(engine: Engine, group: str, *, at: datetime) -> list[Row]:
     Each row has the `status`, the number of `partitions`, and the names of the `heaviest` ten.
     """
     return _rows(engine, _STATUSES, group=group, at=at)
+
+
+def read_arrivals(engine: Engine, group: str, snapshot: str) -> dict[tuple[str, int], float]:
+    """Return records a second that arrive at each partition, by a snapshot, where that is known."""
+    return {
+        (row["topic"], row["partition"]): row["arrival_rate"]
+        for row in _rows(engine, _ARRIVALS, group=group, snapshot=snapshot)
+    }
 
 
 def read_history(

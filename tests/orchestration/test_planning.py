@@ -38,9 +38,8 @@ IN_PLACE = 1_000
 #: Of the metadata of one partition's event.
 MOST_BYTES = 100_000
 PLOTS = [
-    ("partition_lag", "lag lately"),
-    ("partition_lag", "lag history"),
     ("assignment_plan", "before and after"),
+    ("assignment_plan", "before and after, in full"),
 ]
 
 
@@ -116,7 +115,7 @@ def test_one_run_takes_a_group_from_lag_to_an_adopted_plan(
     for asset, plot in PLOTS:
         picture = metadata(result, asset)[plot]
         assert picture.startswith("![")
-        assert (len(picture) < IN_PLACE) == (plot == "lag lately"), plot
+        assert (len(picture) < IN_PLACE) == (plot == "before and after"), plot
 
 
 def test_second_run_on_the_same_state_changes_nothing(
