@@ -15,8 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from fairlead.judgement.capacities import Capacity
+from fairlead.looks.questions import Ways
 from fairlead.policy import Policy
-from fairlead.spark.judging import Ways
 from fairlead.spark.planning import CANDIDATES, QUESTIONS, Place, plan_task
 from fairlead.spark.warehouse import Warehouse
 
@@ -125,16 +125,7 @@ def _ways(policies: Mapping[str, Policy], *, compare: bool) -> tuple[list[Ways],
     for group, policy in policies.items():
         if id(policy) not in places:
             places[id(policy)] = len(ways)
-            ways.append(
-                Ways(
-                    rules=policy.rules(),
-                    assignors=policy.assignors,
-                    options={name: policy.assignor_options(name) for name in policy.assignors},
-                    choose=policy.choose,
-                    latest=policy.auto_offset_reset == "latest",
-                    compare=compare,
-                )
-            )
+            ways.append(Ways.of(policy, compare=compare))
         way_of[group] = places[id(policy)]
     return ways, way_of
 

@@ -16,7 +16,8 @@ import pyarrow.compute as pc
 
 from assignors.metrics import Metrics
 from fairlead.looks.archive import HISTORY, LookArchive
-from fairlead.spark.judging import OBSERVED, Group, Row, Ways, judge_group
+from fairlead.looks.questions import Group, Ways
+from fairlead.spark.judging import OBSERVED, Row, judge_group
 from fairlead.spark.warehouse import Warehouse
 from fairlead.tables import slices
 

@@ -9,9 +9,10 @@ import pytest
 
 from assignors.moves import MOVED, PLACED
 from fairlead.kafka.snapshot import GROUPS, MEMBERS
+from fairlead.looks.questions import Group, Ways
 from fairlead.plans.drafting import SnapshotTables, decisions, ownership
 from fairlead.policy import Policy
-from fairlead.spark.judging import OBSERVED, Group, Ways, judge_group
+from fairlead.spark.judging import OBSERVED, judge_group
 from fairlead.spark.planning import CANDIDATES, as_batch
 from fairlead.store.records import NoPlan, PlanDraft
 from tests.fairlead.plans.plans import DAY
