@@ -16,6 +16,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -33,6 +34,7 @@ from assets.partitions import COHORT as COHORTS
 from benchmarks import recorded
 from benchmarks.recorded import COHORT, Size
 from benchmarks.store import copying, seconds
+from fairlead.judgement.capacities import Capacity
 from fairlead.kafka.snapshot import GroupSnapshot
 from fairlead.looks.archive import LookArchive
 from fairlead.sandbox.postgres import Postgres
@@ -42,7 +44,10 @@ from fairlead.spark.lag import partition_lag
 from fairlead.spark.session import build_session
 from fairlead.spark.warehouse import Warehouse
 from fairlead.store.engine import create_store_engine, transaction
+from fairlead.store.judgement import record_findings
 from fairlead.store.migrate import upgrade
+from fairlead.store.queries import register_groups
+from fairlead.store.records import Findings
 from orchestration.definitions import build_defs
 
 RESULTS: Final = Path(__file__).with_name("fleet.json")
@@ -164,8 +169,7 @@ def surroundings(cores: int) -> Iterator[tuple[Warehouse, str]]:
 
 def planning_run(warehouse: Warehouse, sizes: list[Size], url: str) -> dict[str, Any]:
     """Run the planning assets, from the snapshot on, through Dagster on Postgres."""
-    del url
-    write(warehouse, sizes)
+    remember(url, write(warehouse, sizes))
     job = dg.define_asset_job(
         "recorded",
         selection=dg.AssetSelection.assets("partition_lag", "candidate_plans", "assignment_plan"),
@@ -228,6 +232,32 @@ def write(warehouse: Warehouse, sizes: list[Size]) -> GroupSnapshot:
     archive.tidy(snapshot.snapshot_at, timedelta(days=2))
     warehouse.write_snapshot(snapshot)
     return snapshot
+
+
+def remember(url: str, snapshot: GroupSnapshot) -> None:
+    """Store what a fleet that was planned before remembers: the speeds of half of the members."""
+    at = snapshot.snapshot_at.timestamp() - 900
+    found: dict[str, tuple[datetime, Findings]] = {}
+    for row in snapshot.members.select(["group", "member"]).to_pylist()[::2]:
+        group = row["group"]
+        if group not in found:
+            nothing = Findings(
+                diagnosis="unknown",
+                names=(),
+                evidence="",
+                late_s=0.0,
+                utilisation=0.0,
+                capacities={},
+            )
+            found[group] = (snapshot.snapshot_at - timedelta(minutes=15), nothing)
+        speeds = dict(found[group][1].capacities)
+        speeds[row["member"]] = Capacity(200.0, measured=True, at=at)
+        found[group] = (found[group][0], replace(found[group][1], capacities=speeds))
+    store = create_store_engine(url)
+    with transaction(store) as connection:
+        register_groups(connection, found)
+        record_findings(connection, found, capacities=True)
+    store.dispose()
 
 
 def with_lag(warehouse: Warehouse, sizes: list[Size]) -> tuple[str, list[str]]:

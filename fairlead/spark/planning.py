@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assignors.metrics import Metrics
-from fairlead.looks.archive import HISTORY, LookArchive
+from fairlead.looks.archive import EVERY_LOOK, HISTORY, LookArchive
 from fairlead.looks.questions import Group, Ways
 from fairlead.spark.judging import OBSERVED, Row, judge_group
 from fairlead.spark.warehouse import Warehouse
@@ -92,6 +92,8 @@ QUESTIONS: Final = pa.schema(
 )
 """One row a group, by task and name: how it is judged (an index into ways), and what is known."""
 
+#: So many groups of a task are few: the looks of the whole day are read of them.
+FEW: Final = 20
 #: Groups whose rows are handed on at once.
 _AT_ONCE: Final = 200
 
@@ -141,9 +143,11 @@ def _groups(place: Place, task: int) -> Iterator[tuple[Group, int]]:
     described = {row["group"]: row for row in load("groups").to_pylist()}
     members = slices(load("members"), "group")
     now = load("look")
-    earlier = LookArchive(place.warehouse).read(
-        place.snapshot_at - HISTORY, place.snapshot_at, (min(names), max(names))
-    )
+    # Where speeds are remembered, what lies before the last hour says little; of thousands of
+    # groups it would be most of what is read.
+    remembered = len(questions) > FEW and all(row["capacities"] for row in questions)
+    since = place.snapshot_at - (EVERY_LOOK if remembered else HISTORY)
+    earlier = LookArchive(place.warehouse).read(since, place.snapshot_at, (min(names), max(names)))
     earlier = earlier.filter(pc.is_in(earlier["group"], now["group"].combine_chunks()))
     # The snapshot comes last: of equal moments, as where it is among the looks, the last counts.
     looks = slices(pa.concat_tables([earlier, now]), "group")
