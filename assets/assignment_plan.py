@@ -31,9 +31,9 @@ from fairlead.store.records import StoredPlan
     group_name="decide",
     kinds={"postgres"},
     changed="plans",
-    description="Chooses between the candidates by policy, stores the next version of each group's "
-    "plan or 'no change' with the reason, with balance history, in one transaction; approves what "
-    "the policy allows.",
+    description="Stores what the judgement came to: the next version of each group's plan or 'no "
+    "change' with the reason, with diagnosis, speeds and balance history, in one transaction; "
+    "approves what the policy allows.",
 )
 def assignment_plan(
     context: dg.AssetExecutionContext,
@@ -101,7 +101,6 @@ def _decide(
     policies: Sequence[Policy],
 ) -> list[Outcome]:
     """Store a decision for each group of a snapshot."""
-    changed_at = plans.last_changes(tables.groups["group"].to_pylist())
     now = datetime.now(UTC)
     looks = [
         Look(
@@ -109,7 +108,7 @@ def _decide(
             policy_for(decision.group, policies),
             statuses.get(decision.group, frozenset()),
         )
-        for decision in decisions(tables, policies, now, changed_at)
+        for decision in decisions(tables, policies, now)
     ]
     return carry_out(plans, looks, now)
 

@@ -1,6 +1,4 @@
-"""`candidate_plans`: what every assignor of a group's policy would do with the same snapshot."""
-
-from typing import Any
+"""`candidate_plans`: what is the matter with each group, and what each assignor would do."""
 
 import dagster as dg
 import pyarrow as pa
@@ -8,14 +6,12 @@ import pyarrow.compute as pc
 
 from assets.partition_lag import partition_lag
 from assets.presentation import ROWS
-from assets.resources import SettingsResource, SparkResource
+from assets.resources import SettingsResource, SparkResource, StoreResource
 from assets.shown.candidates import COLUMNS, describe, worst_first
 from assets.shown.cohorts import materialized
 from assets.steps import snapshots_of, step
 from fairlead.policy import policy_for
-from fairlead.spark.candidates import candidate_plans as plan_candidates
-from fairlead.spark.recent import Recent
-from fairlead.spark.warehouse import Warehouse
+from fairlead.spark.candidates import candidate_plans as judge_groups
 
 
 @step(
@@ -23,19 +19,33 @@ from fairlead.spark.warehouse import Warehouse
     group_name="decide",
     kinds={"spark", "parquet"},
     changed="nothing",
-    description="Runs every assignor of each group's policy on the same lag, one group a Spark "
-    "task, with metrics, verification and a reason for each move.",
+    description="Judges each group by its looks, in Spark: what is the matter, how late it will "
+    "be, and whether a plan is worth it; with what each assignor of the policy would do, verified, "
+    "on the same forecast.",
 )
 def candidate_plans(
-    context: dg.AssetExecutionContext, settings: SettingsResource, spark: SparkResource
+    context: dg.AssetExecutionContext,
+    settings: SettingsResource,
+    spark: SparkResource,
+    store: StoreResource,
 ) -> dg.MaterializeResult[None]:
-    """Compute candidates for the newest snapshots of the run's cohorts."""
+    """Judge the groups of the newest snapshots of the run's cohorts."""
     warehouse = spark.warehouse()
     policies = settings.get().policies
     computed = []
     for recent in snapshots_of(context.partition_keys, warehouse, "lag"):
         groups = warehouse.load("groups", recent.snapshot_id)["group"].to_pylist()
-        _compute(spark, warehouse, recent, {group: policy_for(group, policies) for group in groups})
+        with store.open() as plans:
+            known, changed_at = plans.capacities(groups), plans.last_changes(groups)
+        judged = judge_groups(
+            spark.session(),
+            warehouse,
+            recent.snapshot_id,
+            {group: policy_for(group, policies) for group in groups},
+            capacities=known,
+            changed_at=changed_at,
+        )
+        warehouse.write("candidates", recent.snapshot_id, judged)
         computed.append(warehouse.load("candidates", recent.snapshot_id).select(COLUMNS))
     candidates = pa.concat_tables(computed)
     failed = candidates.filter(pc.is_valid(candidates["error"]))
@@ -45,19 +55,5 @@ def candidate_plans(
         context,
         worst_first(candidates),
         policies,
-        lambda groups, draw: describe(candidates, groups, policies, draw),
+        lambda groups, _: describe(candidates, groups),
     )
-
-
-def _compute(
-    spark: SparkResource, warehouse: Warehouse, recent: Recent, policies: dict[str, Any]
-) -> None:
-    """Plan a whole snapshot and keep the table."""
-    session, snapshot_id = spark.session(), recent.snapshot_id
-    candidates = plan_candidates(
-        warehouse.read(session, "lag", snapshot_id),
-        warehouse.read(session, "members", snapshot_id),
-        warehouse.read(session, "groups", snapshot_id),
-        policies,
-    )
-    warehouse.write("candidates", snapshot_id, candidates)

@@ -13,7 +13,10 @@ from assets.shown.lag import describe as describe_lag
 from assets.shown.lag import worst_first
 from assets.steps import snapshots_of, step
 from fairlead.policy import policy_for
+from fairlead.spark.earlier import earlier_offsets
 from fairlead.spark.lag import partition_lag as measure_lag
+from fairlead.spark.recent import Recent
+from fairlead.spark.warehouse import Warehouse
 from fairlead.store.plans import PlanStore
 from fairlead.store.trend import lag_trend
 
@@ -48,7 +51,9 @@ def partition_lag(
             measure_lag(
                 warehouse.read(session, "offsets", recent.snapshot_id),
                 resets,
-                warehouse.earlier(session, recent.snapshot_id, recent.snapshot_at),
+                earlier_offsets(
+                    session, spark.looks(), recent.snapshot_at, _partitions(warehouse, recent)
+                ),
                 warehouse.read(session, "members", recent.snapshot_id),
             ),
         )
@@ -63,3 +68,8 @@ def partition_lag(
             return describe_lag(lag, groups, trend)
 
         return materialized(context, worst_first(lag), policies, describe)
+
+
+def _partitions(warehouse: Warehouse, recent: Recent) -> int:
+    rows: int = warehouse.load("offsets", recent.snapshot_id, columns=["partition"]).num_rows
+    return rows

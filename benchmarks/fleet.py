@@ -16,7 +16,8 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -33,6 +34,9 @@ from assets.partitions import COHORT as COHORTS
 from benchmarks import recorded
 from benchmarks.recorded import COHORT, Size
 from benchmarks.store import copying, seconds
+from fairlead.judgement.capacities import Capacity
+from fairlead.kafka.snapshot import GroupSnapshot
+from fairlead.looks.archive import LookArchive
 from fairlead.sandbox.postgres import Postgres
 from fairlead.settings import load_settings
 from fairlead.spark.candidates import candidate_plans
@@ -40,7 +44,10 @@ from fairlead.spark.lag import partition_lag
 from fairlead.spark.session import build_session
 from fairlead.spark.warehouse import Warehouse
 from fairlead.store.engine import create_store_engine, transaction
+from fairlead.store.judgement import record_findings
 from fairlead.store.migrate import upgrade
+from fairlead.store.queries import register_groups
+from fairlead.store.records import Findings
 from orchestration.definitions import build_defs
 
 RESULTS: Final = Path(__file__).with_name("fleet.json")
@@ -162,8 +169,7 @@ def surroundings(cores: int) -> Iterator[tuple[Warehouse, str]]:
 
 def planning_run(warehouse: Warehouse, sizes: list[Size], url: str) -> dict[str, Any]:
     """Run the planning assets, from the snapshot on, through Dagster on Postgres."""
-    del url
-    warehouse.write_snapshot(recorded.snapshot(sizes))
+    remember(url, write(warehouse, sizes))
     job = dg.define_asset_job(
         "recorded",
         selection=dg.AssetSelection.assets("partition_lag", "candidate_plans", "assignment_plan"),
@@ -209,12 +215,7 @@ def candidates_alone(warehouse: Warehouse, sizes: list[Size]) -> dict[str, float
     warehouse.write(
         "candidates",
         snapshot,
-        candidate_plans(
-            warehouse.read(spark, "lag", snapshot),
-            warehouse.read(spark, "members", snapshot),
-            warehouse.read(spark, "groups", snapshot),
-            dict.fromkeys(names, policy),
-        ),
+        candidate_plans(spark, warehouse, snapshot, dict.fromkeys(names, policy)),
     )
     all_s = time.time() - began
     ends = sorted(task_ends(spark))
@@ -222,10 +223,46 @@ def candidates_alone(warehouse: Warehouse, sizes: list[Size]) -> dict[str, float
     return {"small_s": small[-1] - began, "all_s": all_s}
 
 
+def write(warehouse: Warehouse, sizes: list[Size]) -> GroupSnapshot:
+    """Write a snapshot, and the looks of the day before it."""
+    snapshot = recorded.snapshot(sizes)
+    archive = LookArchive(warehouse.path)
+    for look_id, look in recorded.past(snapshot):
+        archive.append(look, look_id)
+    archive.tidy(snapshot.snapshot_at, timedelta(days=2))
+    warehouse.write_snapshot(snapshot)
+    return snapshot
+
+
+def remember(url: str, snapshot: GroupSnapshot) -> None:
+    """Store what a fleet that was planned before remembers: the speeds of half of the members."""
+    at = snapshot.snapshot_at.timestamp() - 900
+    found: dict[str, tuple[datetime, Findings]] = {}
+    for row in snapshot.members.select(["group", "member"]).to_pylist()[::2]:
+        group = row["group"]
+        if group not in found:
+            nothing = Findings(
+                diagnosis="unknown",
+                names=(),
+                evidence="",
+                late_s=0.0,
+                utilisation=0.0,
+                capacities={},
+            )
+            found[group] = (snapshot.snapshot_at - timedelta(minutes=15), nothing)
+        speeds = dict(found[group][1].capacities)
+        speeds[row["member"]] = Capacity(200.0, measured=True, at=at)
+        found[group] = (found[group][0], replace(found[group][1], capacities=speeds))
+    store = create_store_engine(url)
+    with transaction(store) as connection:
+        register_groups(connection, found)
+        record_findings(connection, found, capacities=True)
+    store.dispose()
+
+
 def with_lag(warehouse: Warehouse, sizes: list[Size]) -> tuple[str, list[str]]:
     """Write a snapshot and its lag; return its id and its groups."""
-    snapshot = recorded.snapshot(sizes)
-    warehouse.write_snapshot(snapshot)
+    snapshot = write(warehouse, sizes)
     spark = build_session(load_settings().spark)
     lag = partition_lag(
         warehouse.read(spark, "offsets", snapshot.snapshot_id),

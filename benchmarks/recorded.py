@@ -4,17 +4,20 @@ Belongs here: groups of any number and size, with skewed lag, as the tables of a
 measuring (`fleet`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pyarrow as pa
 
 from fairlead.kafka.snapshot import GROUPS, MEMBERS, OFFSETS, GroupSnapshot, new_snapshot_id
+from fairlead.looks.look import LOOKS, look_of
 
 COHORT = "fleet"
 IN_TOPIC, TOPICS_AT_MOST = 50, 100
+#: Records behind of each partition of a level group; records a second read of any.
+LEVEL, READ_S = 1_000, 20
 
 
 @dataclass(frozen=True)
@@ -76,10 +79,40 @@ def snapshot(sizes: Sequence[Size], *, at: datetime | None = None, seed: int = 1
     )
 
 
+def past(taken: GroupSnapshot) -> Iterator[tuple[str, pa.Table]]:
+    """Make the looks of a day before a snapshot: every 5 minutes in the last hour, else a quarter.
+
+    Consumers have read `READ_S` records a second of each partition, and half of the lag has come
+    about in the last hour: those with the heaviest partitions fall behind.
+
+    Yields
+    ------
+    Id and rows of each look, the oldest first.
+    """
+    now = look_of(taken)
+    end, committed = (now[name].combine_chunks() for name in ("end", "committed"))
+    lag = end.flatten().to_numpy() - committed.flatten().to_numpy()
+    level = lag == LEVEL
+    ages = [*range(24 * 60, 60, -15), *range(60, 0, -5)]
+    for minutes in ages:
+        stands = committed.flatten().to_numpy() - READ_S * 60 * minutes
+        waits = np.where(level, lag, lag * (1 - min(minutes, 60) / 120)).astype(np.int64)
+        at = taken.snapshot_at - timedelta(minutes=minutes)
+        columns = {
+            "at": pa.repeat(pa.scalar(at, LOOKS.field("at").type), now.num_rows),
+            "end": pa.ListArray.from_arrays(end.offsets, stands + waits),
+            "committed": pa.ListArray.from_arrays(committed.offsets, stands),
+        }
+        rows = now
+        for name, values in columns.items():
+            rows = rows.set_column(LOOKS.get_field_index(name), LOOKS.field(name), values)
+        yield new_snapshot_id(at), rows
+
+
 def _offsets(name: str, size: Size, *, level: bool, rng: np.random.Generator) -> pa.Table:
     numbers = np.arange(size.partitions)
     zipf = 1_000_000 / (1 + rng.permutation(size.partitions))
-    lag = np.full(size.partitions, 1_000) if level else zipf.astype(np.int64)
+    lag = np.full(size.partitions, LEVEL) if level else zipf.astype(np.int64)
     topics = pa.DictionaryArray.from_arrays(
         pa.array((numbers // size.in_topic).astype(np.int32)),
         [f"{name}-{topic}" for topic in range(size.topics)],

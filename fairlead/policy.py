@@ -29,7 +29,7 @@ from fairlead.toml_lines import WrongAt
 _WILDCARDS = re.compile(r"[*?]|\[!?.[^]]*\]", re.DOTALL)
 
 #: Keys of a policy that are options of each assignor that has one of this name.
-SHARED_OPTIONS: Final = ("horizon", "band", "max_moves")
+SHARED_OPTIONS: Final = ("max_moves",)
 
 Status = Literal["OK", "WARN", "STALL", "STOP", "REWIND", "DATA_LOSS"]
 #: ISO 8601 (PT6H) or seconds.
@@ -62,7 +62,7 @@ class Approval(_Rule):
         default=0.0,
         ge=0.0,
         le=1.0,
-        description="The heaviest member's load falls by this share at least.",
+        description="How late the group is forecast falls by this share at least.",
     )
     forbidden_statuses: tuple[Status, ...] = Field(
         default=("STOP", "DATA_LOSS"), description="No partition of the group has one of these."
@@ -116,12 +116,6 @@ class Policy(_Rule):
         default=timedelta(seconds=10),
         description="For how long a partition stands still that is moved: the price of a move.",
     )
-    band: float | None = Field(
-        default=None,
-        ge=0.0,
-        description="Nothing moves for load while the heaviest member is at most this share above "
-        "the lower bound.",
-    )
     max_moves: int | None = Field(
         default=None,
         ge=0,
@@ -130,19 +124,12 @@ class Policy(_Rule):
     )
     options: dict[str, dict[str, Any]] = Field(
         default_factory=dict,
-        description="Assignor name to its options; they go over `horizon`, `band`, `max_moves`.",
+        description="Assignor name to its options; they go over `max_moves`.",
     )
-    choose: Literal["first", "lightest"] = Field(
+    choose: Literal["first", "best"] = Field(
         default="first",
-        description="first: the first of `assignors`; the others are for comparison. lightest: the "
-        "lightest heaviest member, then the fewest moves, then the order of `assignors`.",
-    )
-    min_improvement: float = Field(
-        default=0.01,
-        ge=0.0,
-        le=1.0,
-        description="Below this share the answer is 'no change': the heaviest member's load must "
-        "fall by it, unless a partition lacks an owner.",
+        description="first: the first of `assignors`; the others are for comparison. best: the one "
+        "that is least late, then least full, then moves least, then the order of `assignors`.",
     )
     cooldown: Duration | None = Field(
         default=None,
@@ -178,11 +165,6 @@ class Policy(_Rule):
                 raise WrongAt(f"there is no assignor {name!r}", "options", name)
             for option, value in options.items():
                 _check_option(name, option, value)
-        for key in ("horizon", "band"):
-            if getattr(self, key) is not None and not any(
-                key in option_defaults(name) for name in self.assignors
-            ):
-                raise WrongAt(f"no assignor of this policy has the option {key}", key)
         if self.four_eyes and self.approval.automatic:
             raise WrongAt(
                 "the policy cannot be the second pair of eyes: four_eyes asks for a person, "
@@ -214,14 +196,12 @@ class Policy(_Rule):
 
         Examples
         --------
-        >>> policy = Policy(max_moves=20, band=0.1, options={"sticky-lag-aware": {"band": 0.2}})
+        >>> policy = Policy(max_moves=20, options={"sticky-lag-aware": {"band": 0.2}})
         >>> policy.assignor_options("sticky-lag-aware"), policy.assignor_options("fair")
-        ({'band': 0.2, 'max_moves': 20}, {})
+        ({'max_moves': 20, 'band': 0.2}, {})
         """
         known = option_defaults(name)
         shared = {key: getattr(self, key) for key in SHARED_OPTIONS if key in known}
-        if shared.get("horizon") is not None:
-            shared["horizon"] = shared["horizon"].total_seconds()
         given = {key: value for key, value in shared.items() if value is not None}
         return given | self.options.get(name, {})
 

@@ -8,7 +8,7 @@ from typing import Final
 import dagster as dg
 
 from assets.about import OWNERS, changes, written_here
-from assets.resources import KafkaResource, SettingsResource, SparkResource
+from assets.resources import KafkaResource, SettingsResource, SparkResource, StoreResource
 from assets.steps import RETRIES
 from fairlead.looks.pace import due, now, told, wait_s
 from fairlead.looks.taking import covered_groups, take
@@ -28,11 +28,12 @@ def look_at_groups(
     settings: SettingsResource,
     kafka: KafkaResource,
     spark: SparkResource,
+    store: StoreResource,
 ) -> None:
     """Look at every group that discovery covers."""
     current = settings.get()
-    with kafka.gateway() as gateway:
-        taken = take(gateway, spark.looks(), current, covered_groups(gateway, current))
+    with kafka.gateway() as gateway, store.open() as plans:
+        taken = take(gateway, spark.looks(), current, covered_groups(gateway, current), plans)
     context.log.info(told(taken, current.looks))
     context.add_output_metadata(
         {"groups": taken.groups, "partitions": taken.partitions, "took_s": taken.took_s}
@@ -43,7 +44,7 @@ def look_at_groups(
     description="Look at every group once: offsets and owners, without a plan. The sensor "
     "group_looks does so by itself, and starts this where it takes long.",
     owners=OWNERS,
-    tags=changes("nothing"),
+    tags=changes("history"),
     metadata=written_here(),
 )
 def look() -> None:
@@ -59,7 +60,7 @@ def look() -> None:
     "and looks.share say: rates, capacities and diagnoses come from these looks. Where that takes "
     "long, it starts the job look instead.",
     owners=OWNERS,
-    tags=changes("nothing"),
+    tags=changes("history"),
     metadata=written_here(),
 )
 def group_looks(
@@ -67,6 +68,7 @@ def group_looks(
     settings: SettingsResource,
     kafka: KafkaResource,
     spark: SparkResource,
+    store: StoreResource,
 ) -> dg.RunRequest | dg.SkipReason:
     """Take a look if one is due."""
     current, archive = settings.get(), spark.looks()
@@ -77,9 +79,9 @@ def group_looks(
         return dg.SkipReason("The look before is still under way.")
     if last is not None and last.took_s > IN_A_TICK_S:
         return dg.RunRequest()
-    with kafka.gateway() as gateway:
+    with kafka.gateway() as gateway, store.open() as plans:
         groups = covered_groups(gateway, current)
         if last is None and len(groups) > GROUPS_IN_A_TICK:
             return dg.RunRequest()
-        taken = take(gateway, archive, current, groups)
+        taken = take(gateway, archive, current, groups, plans)
     return dg.SkipReason(f"{told(taken, current.looks)}.")

@@ -5,7 +5,7 @@ what tests ask of it. Does not: the services themselves (`conftest`).
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
@@ -32,7 +32,8 @@ from fairlead.store.records import StoredPlan
 from orchestration.definitions import build_defs
 from orchestration.proxy import ACTOR_TAG
 from orchestration.runs import range_tags
-from tests.fairlead.followers.helpers import Member, eventually
+from tests.fairlead.followers.helpers import Fleet, Member, eventually
+from tests.recalled import recall
 
 #: Records of a topic's partitions: under `range`, the first of two consumers has most of them.
 SKEWED: Final = (100, 80, 5, 5)
@@ -173,6 +174,17 @@ class Pipeline:
                 producer.produce(topic, b"record", partition=partition)
         assert producer.flush(30) == 0
 
+    def recall(self, group: str) -> None:
+        """Write down a past of a group: who is behind now fell behind; see `tests.recalled`."""
+        recall(self.settings.kafka, self.settings.warehouse_path, group)
+
+    def age(self, group: str, minutes: int) -> None:
+        """Make all that happened to a group's plans happen earlier: its looks are of after that."""
+        self.tamper(
+            f"UPDATE fairlead.plan_event SET at = at - interval '{minutes} minutes'"
+            f" WHERE group_id = '{group}'"
+        )
+
     def close(self) -> None:
         """Close connections."""
         self._engine.dispose()
@@ -188,16 +200,23 @@ class Consumers:
         The group id; the one topic it reads.
     members
         Client id to consumer.
+    fleet
+        Starts more of them.
     """
 
     group: str
     topic: str
-    members: Mapping[str, Member]
+    members: dict[str, Member]
+    fleet: Fleet
 
     @property
     def owned(self) -> dict[str, list[int]]:
         """Client id to the partitions it has now."""
         return {name: member.owned.get(self.topic, []) for name, member in self.members.items()}
+
+    def join(self, name: str) -> None:
+        """Start another consumer."""
+        self.members[name] = self.fleet.join(name, enable_auto_commit=False)
 
     def settle(self, partitions: int) -> None:
         """Wait until every partition has exactly one owner, and every consumer has one."""

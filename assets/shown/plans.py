@@ -9,9 +9,10 @@ from typing import Any, Final
 import dagster as dg
 
 from assets.presentation import DECIMALS, launchpad, others, percent, picture, table
+from assets.shown.words import span
 from fairlead.links import review_url
 from fairlead.plans.as_problem import Ownership, planned
-from fairlead.plans.choice import improvement
+from fairlead.plans.choice import lightening
 from fairlead.plans.consumers import changes
 from fairlead.plans.document import PlanDocument
 from fairlead.plans.proposal import Outcome
@@ -65,7 +66,7 @@ class Detail:
 
 
 def worst_first(outcomes: Sequence[Outcome]) -> list[str]:
-    """Return the groups: failures, what waits for a person, then by the heaviest member."""
+    """Return the groups: failures, what waits for a person, then by how late, then by lag."""
     ordered = sorted(outcomes, key=_attention)
     return list(dict.fromkeys(outcome.decision.group for outcome in ordered))
 
@@ -106,6 +107,7 @@ def describe(
         shown |= _plan(detail, web, draw=draw)
     if len(groups) == 1 and mine and mine[0].decision.observed:
         observed = mine[0].decision.observed
+        shown |= _found(mine[0])
         shown["heaviest now (records)"] = int(observed["lag_max"] or 0)
         shown["imbalance now"] = _imbalance(observed)
     if len(groups) > 1:
@@ -119,14 +121,33 @@ def describe(
     }
 
 
+def _found(outcome: Outcome) -> dict[str, Any]:
+    """Show what a group was found to be, and how late it gets."""
+    found = outcome.decision.findings
+    if found is None:
+        return {}
+    shown: dict[str, Any] = {
+        "diagnosis": found.diagnosis,
+        "evidence": found.evidence,
+        "late as it is (s)": round(found.late_s, 1),
+        "fullest member as it is": round(found.utilisation, DECIMALS),
+    }
+    if isinstance(outcome.decision, PlanDraft) and "late_s" in outcome.decision.predicted:
+        predicted = outcome.decision.predicted
+        shown["late as planned (s)"] = round(predicted["late_s"], 1)
+        shown["fullest member as planned"] = round(predicted["utilisation"], DECIMALS)
+    return shown
+
+
 def _by_group(outcomes: Sequence[Outcome]) -> dg.TableMetadataValue:
     return table(
         [_row(outcome) for outcome in outcomes],
         {
-            "group": "Consumer group: failures, what waits, then by the heaviest member",
+            "group": "Consumer group: failures, what waits, then by how late it is forecast",
+            "diagnosis": "What is the matter",
             "outcome": "A plan's version, or why there is none",
-            "heaviest before": "Records of the heaviest member, as observed",
-            "heaviest after": "The same, predicted",
+            "late": "Forecast at the policy's horizon: as it is, then as planned",
+            "heaviest": "Records of the heaviest member: as observed, then predicted",
             "moved": "Partitions taken from a present owner",
             "reason": "Why",
             "approval": "What the policy says of publishing it unasked",
@@ -235,7 +256,7 @@ def _effect(history: Mapping[str, Any], predicted: Metrics) -> str:
     before = history["heaviest_before"]
     if before is None:
         return f"the heaviest consumer has {after}"
-    less = percent(improvement({"lag_max": before}, predicted))
+    less = percent(lightening({"lag_max": before}, predicted))
     return f"the heaviest consumer goes from {int(before):,} to {after}, {less} less"
 
 
@@ -292,8 +313,9 @@ def _row(outcome: Outcome) -> dict[str, Any]:
     return {
         "group": decision.group,
         "outcome": f"version {stored.plan.version}" if stored.plan else stored.outcome,
-        "heaviest before": _lag(decision.observed),
-        "heaviest after": _lag(predicted),
+        "diagnosis": decision.findings.diagnosis if decision.findings else "",
+        "late": _both(_late(decision.observed), _late(predicted)),
+        "heaviest": _both(_lag(decision.observed), _lag(predicted)),
         "moved": predicted["moved"] if predicted else 0,
         "reason": stored.reason,
         "approval": outcome.approval.reason,
@@ -303,12 +325,22 @@ def _row(outcome: Outcome) -> dict[str, Any]:
     }
 
 
+def _both(before: str, after: str) -> str:
+    return f"{before} \N{RIGHTWARDS ARROW} {after}" if after else before
+
+
+def _late(metrics: Metrics | None) -> str:
+    return span(metrics.get("late_s") if metrics else None) or ""
+
+
 def _lag(metrics: Metrics | None) -> str:
     return "" if metrics is None or metrics["lag_max"] is None else f"{int(metrics['lag_max']):,}"
 
 
-def _attention(outcome: Outcome) -> tuple[bool, bool, float, str]:
+def _attention(outcome: Outcome) -> tuple[bool, bool, float, float, str]:
     observed = outcome.decision.observed
+    late_s = float(observed.get("late_s") or 0) if observed else 0.0
     heaviest = float(observed["lag_max"] or 0) if observed else 0.0
     waits = _WAITS in (outcome.approval.reason or outcome.stored.reason)
-    return outcome.stored.outcome != "failed", not waits, -heaviest, outcome.decision.group
+    failed = outcome.stored.outcome == "failed"
+    return not failed, not waits, -late_s, -heaviest, outcome.decision.group

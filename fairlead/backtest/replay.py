@@ -19,10 +19,11 @@ from assignors.assignment import Assignment
 from assignors.metrics import Metrics, measure
 from assignors.problem import Int32, InvalidProblemError, Problem
 from assignors.registry import assign
+from fairlead.backtest.worth import worth_it
 from fairlead.followers.fit import fit
 from fairlead.plans.approval import PlanFacts, decide
 from fairlead.plans.as_problem import assignment_of
-from fairlead.plans.choice import Candidate, choose, cool_down, improvement
+from fairlead.plans.choice import lightening
 from fairlead.plans.document import MemberShare, PlanDocument
 from fairlead.policy import Policy
 
@@ -204,7 +205,7 @@ class _ByPlans:
     def __init__(self, assignor: str, policy: Policy) -> None:
         self._assignor = assignor
         self._options = policy.assignor_options(assignor)
-        self._policy = policy.model_copy(update={"assignors": (assignor,)})
+        self._policy = policy
         self._by_hand = policy.four_eyes or not policy.approval.automatic
         self._published: PlanDocument | None = None
         self._published_at: datetime | None = None
@@ -220,19 +221,17 @@ class _ByPlans:
         observed = figures.as_dict()
         try:
             planned = assign(self._assignor, problem, **self._options)
-        except InvalidProblemError as error:
-            candidate = Candidate(self._assignor, error=str(error))
-        else:
-            candidate = Candidate(self._assignor, measure(problem, planned).as_dict())
-        choice = choose(self._policy, [candidate], observed)
-        choice = cool_down(choice, self._policy, changed_at=self._published_at, now=snapshot.at)
-        if choice.outcome != "plan":
+        except InvalidProblemError:
             return _Decision()
-        predicted = candidate.metrics or {}
+        predicted: Mapping[str, Any] = measure(problem, planned).as_dict()
+        if not worth_it(
+            self._policy, predicted, observed, changed_at=self._published_at, now=snapshot.at
+        ):
+            return _Decision()
         facts = PlanFacts(
             moved=predicted["moved"],
             placed=predicted["placed"],
-            improvement=improvement(observed, predicted),
+            improvement=lightening(observed, predicted),
             statuses=snapshot.statuses,
         )
         if not self._by_hand and not decide(self._policy, facts, snapshot.at).approved:

@@ -18,10 +18,10 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from assignors.problem import InvalidProblemError
 from assignors.registry import option_defaults
+from fairlead.backtest.problems import group_problem
 from fairlead.backtest.replay import OBSERVED, Snapshot, replay
 from fairlead.errors import ConfigurationError, GroupError
 from fairlead.policy import Policy
-from fairlead.spark.planning import group_problem
 from fairlead.spark.warehouse import Warehouse
 from fairlead.tables import slices
 

@@ -12,6 +12,9 @@ from fairlead.cli.output import as_text, print_json, print_table
 
 _GROUPS = {
     "group": "group",
+    "diagnosis": "diagnosis",
+    "late_s": "late (s)",
+    "utilisation": "fullest",
     "published": "published",
     "adherence": "adherence",
     "waiting": "waits",
@@ -19,7 +22,6 @@ _GROUPS = {
     "outcome": "last decision",
     "decided_at": "at (UTC)",
     "heaviest": "heaviest member",
-    "imbalance": "x mean",
 }
 _LAG = ("topic", "partition", "member", "lag", "time_lag_s", "arrival_rate", "status")
 _LAG_BY_MEMBER = ("member", "partitions", "lag")
@@ -33,7 +35,7 @@ _HISTORY = {
 
 
 def groups(*, as_json: Json = False) -> None:
-    """List the groups: which plan they follow, how far, what waits, and their last balance."""
+    """List the groups: what is the matter, how late they get, which plan they follow."""
     from fairlead.store.reading import read_groups
 
     with opened_engine() as engine:

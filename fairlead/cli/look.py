@@ -4,9 +4,15 @@ Belongs here: the loop and what it says. Does not: what a look is (`fairlead.loo
 """
 
 import time
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from fairlead.cli.arguments import opened_engine
+
+if TYPE_CHECKING:
+    from fairlead.looks.archive import LookArchive
+    from fairlead.settings import Settings
 
 
 def look(
@@ -16,16 +22,15 @@ def look(
 
     Dagster's sensor group_looks does the same. Where both run, each leaves the other its looks.
     """
-    from fairlead.errors import KafkaUnavailableError
+    from fairlead.errors import KafkaUnavailableError, StoreUnavailableError
     from fairlead.looks.archive import LookArchive
-    from fairlead.looks.pace import due, now, told, wait_s
-    from fairlead.looks.taking import look_once
+    from fairlead.looks.pace import due, now, wait_s
     from fairlead.settings import load_settings
 
     settings = load_settings()
     archive = LookArchive(settings.warehouse_path)
     if once:
-        typer.echo(told(look_once(archive, settings), settings.looks))
+        typer.echo(_taken(archive, settings))
         return
     while True:
         last = archive.taken()
@@ -33,7 +38,19 @@ def look(
             time.sleep(max(1.0, wait_s(last, settings.looks, now())))
             continue
         try:
-            typer.echo(told(look_once(archive, settings), settings.looks))
-        except KafkaUnavailableError as error:  # it may answer again: a service does not give up
-            typer.echo(f"fairlead: {error}", err=True)
+            typer.echo(_taken(archive, settings))
+        except (KafkaUnavailableError, StoreUnavailableError) as error:
+            typer.echo(f"fairlead: {error}", err=True)  # it may answer again: services go on
             time.sleep(settings.looks.every.total_seconds())
+
+
+def _taken(archive: "LookArchive", settings: "Settings") -> str:
+    """Take a look; say what it cost."""
+    from fairlead.kafka.gateway import KafkaGateway
+    from fairlead.looks.pace import told
+    from fairlead.looks.taking import covered_groups, take
+    from fairlead.store.plans import PlanStore
+
+    with KafkaGateway(settings.kafka) as gateway, opened_engine() as engine:
+        groups = covered_groups(gateway, settings)
+        return told(take(gateway, archive, settings, groups, PlanStore(engine)), settings.looks)

@@ -157,10 +157,9 @@ class Consumers:
             for partition in range(len(counts))
         )
 
-    @property
-    def drained(self) -> bool:
-        """Whether every record of the backlog has been processed."""
-        return self.processed >= self.scenario.records
+    def drained(self, records: int) -> bool:
+        """Whether so many records have been processed."""
+        return self.processed >= records
 
     def _start(self, member: str) -> None:
         command = [

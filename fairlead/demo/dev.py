@@ -9,7 +9,6 @@ import os
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -19,8 +18,10 @@ from urllib.request import urlopen
 from confluent_kafka.admin import AdminClient
 from rich.console import Console
 
-from fairlead.demo.cluster import Consumers, create_backlog, produce
-from fairlead.demo.scenario import ASKS_FIRST, DEV_GROUPS, DemoGroup
+from fairlead.demo.cluster import Consumers, create_backlog
+from fairlead.demo.load import Load
+from fairlead.demo.looking import Looking
+from fairlead.demo.scenario import ASKS_FIRST, DEV_GROUPS
 from fairlead.demo.surroundings import CHECKOUT, surroundings
 from fairlead.errors import ConfigurationError, SandboxError
 from fairlead.links import asset_url, lineage_url
@@ -33,10 +34,9 @@ from fairlead.web.server import PORT, serving
 DAGSTER_PORT = 3000
 START_TIMEOUT_S = 180.0
 POLL_S = 0.5
+#: Of a cluster of its own, a first plan need not wait for minutes.
+LOOK_EVERY_S = 5.0
 STOP_GRACE_S = 45.0  # longer than Dagster gives its own processes
-
-#: How much of what the consumers can process together is produced, evenly spread or not.
-LOAD = 0.8
 
 
 def dev(state_dir: Path, console: Console) -> None:
@@ -67,11 +67,14 @@ def dev(state_dir: Path, console: Console) -> None:
                 )
         for consumers in groups:
             consumers.start_work()
-        stopped = threading.Event()
-        load = threading.Thread(target=_produce_load, args=(servers, groups, stopped))
-        load.start()
-        stack.callback(load.join)
-        stack.callback(stopped.set)
+
+        def groups_report() -> None:
+            for consumers in groups:
+                consumers.update()
+
+        stack.enter_context(Load(servers, DEV_GROUPS, groups_report))
+        names = [group.name for group in DEV_GROUPS]
+        stack.enter_context(Looking(around.settings, names, every_s=LOOK_EVERY_S))
         port = _free_port(DAGSTER_PORT)
         dagster_url = f"http://127.0.0.1:{port}"
         pages = stack.enter_context(_pages(around.settings, dagster_url))
@@ -156,23 +159,6 @@ def _wait_for(address: str, process: "subprocess.Popen[bytes]", log: Path) -> No
         except OSError:
             time.sleep(POLL_S)
     raise SandboxError(f"Dagster does not answer; the end of {log}:\n{tail(log)}")
-
-
-def _produce_load(
-    bootstrap_servers: str, groups: list[Consumers], stopped: threading.Event
-) -> None:
-    while not stopped.wait(1.0):
-        for consumers in groups:
-            consumers.update()
-            produce(bootstrap_servers, _records_a_second(consumers.scenario))
-
-
-def _records_a_second(group: DemoGroup) -> dict[str, list[int]]:
-    """Spread the load over the partitions as the backlog is."""
-    scale = LOAD * group.consumers * group.rate / group.records
-    return {
-        topic: [round(count * scale) for count in counts] for topic, counts in group.backlog.items()
-    }
 
 
 def _free_port(usual: int) -> int:

@@ -17,6 +17,8 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 from rich.status import Status
 
 from fairlead.demo.cluster import Consumers, create_backlog
+from fairlead.demo.load import Load
+from fairlead.demo.looking import Looking
 from fairlead.demo.report import GroupReport, Ownership
 from fairlead.demo.scenario import DEMO_GROUPS, DemoGroup
 from fairlead.demo.surroundings import Surroundings, reset, surroundings
@@ -26,10 +28,13 @@ from fairlead.store.engine import create_store_engine
 from fairlead.store.plans import PlanStore
 
 JOIN_TIMEOUT_S = 60.0
+LOOK_TIMEOUT_S = 120.0
 PLAN_TIMEOUT_S = 180.0
 ADOPT_TIMEOUT_S = 60.0
 DRAIN_TIMEOUT_S = 120.0
 POLL_S = 0.1
+#: It takes some to tell a backlog from a commit that has not come yet.
+LOOKS = 10
 STOP_GRACE_S = 5.0
 
 DAGSTER_STEP = re.compile(r'Started execution of step "(\w+)"')
@@ -58,20 +63,30 @@ class _Demo:
 
     def run(self) -> list[GroupReport]:
         """Do it all; returns a report a group."""
+        servers = self._around.services.bootstrap_servers
         with self._step("Producing skewed backlogs"):
             for group in DEMO_GROUPS:
-                create_backlog(self._around.services.bootstrap_servers, group)
+                create_backlog(servers, group)
         with self._step("Starting consumers on Kafka's default assignment"):
             self._start_consumers()
             self._wait(lambda: all(map(_settled, self._all())), JOIN_TIMEOUT_S, "join their groups")
         before = {name: dict(consumers.owned) for name, consumers in self._planned.items()}
-        with self._step("Planning, through Dagster") as status:
-            self._plan(status)
-        plans = {group.name: self._published(group) for group in DEMO_GROUPS}
-        with self._step("Consumers rejoin and adopt the plan"):
-            self._wait(lambda: self._adopted(plans), ADOPT_TIMEOUT_S, "adopt the plan")
-        after = {name: dict(consumers.owned) for name, consumers in self._planned.items()}
-        seconds = self._drain()
+        with Load(servers, DEMO_GROUPS) as load:
+            for consumers in self._all():
+                consumers.start_work()
+            with Looking(self._around.settings, list(self._planned)) as looking:
+                with self._step("Working, while records arrive and looks are taken"):
+                    self._wait(lambda: looking.taken >= LOOKS, LOOK_TIMEOUT_S, "be looked at")
+                with self._step("Planning, through Dagster") as status:
+                    self._plan(status)
+            plans = {group.name: self._published(group) for group in DEMO_GROUPS}
+            with self._step("Consumers rejoin and adopt the plan"):
+                self._wait(lambda: self._adopted(plans), ADOPT_TIMEOUT_S, "adopt the plan")
+            after = {name: dict(consumers.owned) for name, consumers in self._planned.items()}
+            load.stop()
+        seconds = self._drain(
+            {group.name: group.records + load.produced[group.name] for group in DEMO_GROUPS}
+        )
         return [
             GroupReport(
                 plan=plans[name],
@@ -129,9 +144,12 @@ class _Demo:
             for name, consumers in self._planned.items()
         )
 
-    def _drain(self) -> dict[str, float]:
-        """Let every group work at once, side by side; returns seconds by group id."""
-        self._console.print("[bold]Draining[/]: every consumer works at the same fixed rate")
+    def _drain(self, records: dict[str, int]) -> dict[str, float]:
+        """Wait until every group has read all there is, side by side; returns seconds by group id.
+
+        From when nothing arrives any more. `records`: how many there are, by the group's scenario.
+        """
+        self._console.print("[bold]Draining[/]: nothing arrives any more, all consumers go on")
         progress = Progress(
             TextColumn("  {task.description}"),
             BarColumn(),
@@ -142,13 +160,11 @@ class _Demo:
         with progress:
             tasks = {
                 consumers.group: progress.add_task(
-                    consumers.group, total=consumers.scenario.records, seconds=""
+                    consumers.group, total=records[consumers.scenario.name], seconds=""
                 )
                 for consumers in self._all()
             }
             started_at = time.monotonic()
-            for consumers in self._all():
-                consumers.start_work()
 
             def advance() -> bool:
                 for consumers in self._all():
@@ -158,11 +174,14 @@ class _Demo:
                         completed=consumers.processed,
                         seconds=f"{seconds:.1f} s",
                     )
-                return all(consumers.drained for consumers in self._all())
+                return all(
+                    consumers.drained(records[consumers.scenario.name]) for consumers in self._all()
+                )
 
             self._wait(advance, DRAIN_TIMEOUT_S, "drain")
         return {
-            consumers.group: consumers.last_processed_at - started_at for consumers in self._all()
+            consumers.group: max(0.1, consumers.last_processed_at - started_at)
+            for consumers in self._all()
         }
 
     def _all(self) -> list[Consumers]:

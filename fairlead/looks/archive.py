@@ -128,7 +128,7 @@ class LookArchive:
         return [f"{self._uri}/{one.path}" for one in self._current(since, until)]
 
     def read(
-        self, since: datetime, until: datetime, groups: Sequence[str] | None = None
+        self, since: datetime, until: datetime, span: tuple[str, str] | None = None
     ) -> pa.Table:
         """Read the looks of a time, `since` and `until` included, by group and time.
 
@@ -136,15 +136,15 @@ class LookArchive:
         ----------
         since, until
             Time-zone-aware.
-        groups
-            None: all.
+        span
+            The first and the last group, by name; None: all.
         """
         rows = [
             pq.read_table(
                 f"{self._root}/{one.path}",
                 filesystem=self._files,
                 schema=LOOKS,
-                filters=None if groups is None else [("group", "in", list(groups))],
+                filters=span and [("group", ">=", span[0]), ("group", "<=", span[1])],
             )
             for one in self._current(since, until)
         ]

@@ -16,8 +16,10 @@ import pyarrow.compute as pc
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.snapshot import GroupSnapshot, new_snapshot_id
 from fairlead.looks.archive import LookArchive, Taken
+from fairlead.looks.diagnosing import MOST, diagnose
 from fairlead.looks.look import LOOKS, look_of
 from fairlead.settings import Settings
+from fairlead.store.plans import PlanStore
 
 #: Commits are read before ends; with few groups at a time, seconds lie between the two at most.
 GROUPS_AT_ONCE: Final = 500
@@ -28,32 +30,45 @@ def covered_groups(gateway: KafkaGateway, settings: Settings) -> list[str]:
     return [name for name in gateway.list_groups() if settings.discovery.covers(name)]
 
 
-def look_once(archive: LookArchive, settings: Settings) -> Taken:
-    """Look at every group that discovery covers, on a connection of its own; see `take`."""
-    with KafkaGateway(settings.kafka) as gateway:
-        return take(gateway, archive, settings, covered_groups(gateway, settings))
-
-
 def take(
-    gateway: KafkaGateway, archive: LookArchive, settings: Settings, groups: Sequence[str]
+    gateway: KafkaGateway,
+    archive: LookArchive,
+    settings: Settings,
+    groups: Sequence[str],
+    store: PlanStore | None = None,
 ) -> Taken:
-    """Look at groups, write it down, and tidy the archive.
+    """Look at groups, write it down, tidy the archive, and say what is the matter.
+
+    Parameters
+    ----------
+    store
+        Where diagnoses go, of at most `diagnosing.MOST` groups; None: nobody asks for them.
 
     Raises
     ------
     KafkaUnavailableError
         Brokers do not answer in time. Nothing is written then.
+    StoreUnavailableError
+        The database does not answer. The look is written down all the same.
     """
     began, clock = datetime.now(UTC), time.monotonic()
-    portions = [
-        look_of(gateway.snapshot(groups[first : first + GROUPS_AT_ONCE]))
-        for first in range(0, len(groups), GROUPS_AT_ONCE)
-    ]
-    look = pa.concat_tables([LOOKS.empty_table(), *portions])
+    diagnosed = store is not None and 0 < len(groups) <= MOST
+    looks, snapshots = [LOOKS.empty_table()], []
+    for first in range(0, len(groups), GROUPS_AT_ONCE):
+        snapshot = gateway.snapshot(groups[first : first + GROUPS_AT_ONCE])
+        looks.append(look_of(snapshot))
+        if diagnosed:
+            snapshots.append(snapshot)
+    look = pa.concat_tables(looks)
     archive.append(look, new_snapshot_id(began))
     archive.tidy(datetime.now(UTC), settings.looks.retention)
-    taken = Taken(began, time.monotonic() - clock, look.num_rows, partitions_in(look))
-    archive.note(taken)
+    try:
+        if store is not None and snapshots:
+            known = store.capacities(groups)
+            store.record_findings(diagnose(archive, snapshots, settings.policies, known))
+    finally:  # the look was taken, whatever became of the diagnoses
+        taken = Taken(began, time.monotonic() - clock, look.num_rows, partitions_in(look))
+        archive.note(taken)
     return taken
 
 

@@ -23,14 +23,14 @@ class PlanFacts:
     placed
         Partitions without an owner that get one.
     improvement
-        Share by which the heaviest member's load falls; negative where it rises.
+        Share by which forecast lateness falls; negative where it rises; None: it is not known.
     statuses
         The statuses that partitions of the group have in the plan's snapshot.
     """
 
     moved: int
     placed: int
-    improvement: float
+    improvement: float | None
     statuses: Collection[str]
 
 
@@ -102,7 +102,7 @@ def requirements(policy: Policy) -> list[str]:
     if rules.min_improvement:
         fall = _percent(rules.min_improvement)
         conditions.append(
-            f"the heaviest member's load falls by {fall} at least, unless partitions lack an owner"
+            f"forecast lateness falls by {fall} at least, unless partitions lack an owner"
         )
     if rules.forbidden_statuses:
         conditions.append(f"no partition is in {' or '.join(rules.forbidden_statuses)}")
@@ -117,7 +117,7 @@ def _objections(approval: Approval, facts: PlanFacts, now: datetime) -> list[str
     objections = []
     if approval.max_moves is not None and facts.moved > approval.max_moves:
         objections.append(f"{_moves(facts.moved)}, the policy allows {approval.max_moves:,}")
-    if facts.moved and not facts.placed and facts.improvement < approval.min_improvement:
+    if facts.moved and not facts.placed and not _improves(approval, facts):
         objections.append(
             f"{_change(facts.improvement)}, the policy asks for a fall of "
             f"{_percent(approval.min_improvement)} at least"
@@ -128,6 +128,12 @@ def _objections(approval: Approval, facts: PlanFacts, now: datetime) -> list[str
     if approval.hours and not within(approval.hours, approval.time_zone, now):
         objections.append(f"the policy approves at {_hours(approval)}")
     return objections
+
+
+def _improves(approval: Approval, facts: PlanFacts) -> bool:
+    if facts.improvement is None:
+        return approval.min_improvement == 0
+    return facts.improvement >= approval.min_improvement
 
 
 def _hours(approval: Approval) -> str:
@@ -143,9 +149,11 @@ def _moves(count: int) -> str:
     return f"{count:,} {'partition moves' if count == 1 else 'partitions move'}"
 
 
-def _change(improvement: float) -> str:
+def _change(improvement: float | None) -> str:
+    if improvement is None:
+        return "how late it would be is not known"
     verb = "falls" if improvement >= 0 else "rises"
-    return f"the heaviest member's load {verb} by {_percent(abs(improvement))}"
+    return f"forecast lateness {verb} by {_percent(abs(improvement))}"
 
 
 def _percent(share: float) -> str:

@@ -1,8 +1,7 @@
 """From candidates to decisions: what is to be stored for each group of a snapshot.
 
 Belongs here: gathering one group's rows of the snapshot's tables into a `PlanDraft` or a `NoPlan`.
-Does not: computing candidates (`fairlead.spark.candidates`), choosing between them (`choice`),
-storing the decision (`fairlead.store`).
+Does not: judging groups (`fairlead.spark.candidates`), storing the decision (`fairlead.store`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,18 +14,22 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from assignors.moves import MOVED, PLACED
-from fairlead.plans.choice import Candidate, choose, cool_down
+from fairlead.judgement.capacities import Capacity
+from fairlead.plans.choice import Candidate
 from fairlead.plans.document import MemberShare
 from fairlead.policy import Policy, policy_for
-from fairlead.store.models import METRICS
-from fairlead.store.records import NoPlan, PlanDraft
+from fairlead.store.models import FORECAST, METRICS
+from fairlead.store.records import Findings, NoPlan, PlanDraft
 from fairlead.tables import named, slices
 
 #: The candidates' row that measures what the group has now.
 OBSERVED: Final = "observed"
 
 #: Of the table of candidates: what is said of each, without the arrays of its assignment.
-_SUMMARY: Final = ["assignor", "error", "outcome", *METRICS, "frontier"]
+_SUMMARY: Final = [
+    *("assignor", "error", "outcome", *METRICS, *FORECAST),
+    *("decision", "decision_reason", "chosen", "diagnosis", "names", "evidence", "capacities"),
+]
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,6 @@ def decisions(
     tables: SnapshotTables,
     policies: Sequence[Policy],
     now: datetime,
-    changed_at: Mapping[str, datetime] | None = None,
 ) -> Iterator[PlanDraft | NoPlan]:
     """Decide on every group of a snapshot, in the order of their names.
 
@@ -64,12 +66,10 @@ def decisions(
         From `fairlead.toml`; the most specific one decides for a group.
     now
         When the plans are made: what `expires_after` counts from.
-    changed_at
-        Group to when a plan of it was last published or retired: what `cooldown` counts from.
 
     Yields
     ------
-    PlanDraft where the policy's candidate is worth it, else NoPlan with the reason. A group that
+    PlanDraft where the judgement says so, else NoPlan with the reason. A group that
     could not be read or planned is a NoPlan with the outcome `failed`.
     """
     subscriptions = tables.members.select(["group", "member", "topics"])
@@ -93,7 +93,6 @@ def decisions(
                 candidates.get(group, tables.candidates.slice(0, 0)),
                 members=members.get(group, subscriptions.slice(0, 0)),
                 now=now,
-                changed_at=(changed_at or {}).get(group),
             )
         except Exception as error:  # noqa: BLE001 - one group's data must not fail the others
             why = f"the group cannot be decided on: {error!r}"
@@ -112,37 +111,30 @@ def ownership(members: pa.Table) -> dict[str, dict[str, dict[str, list[int]]]]:
 
 
 def _decide(
-    common: Mapping[str, Any],
-    policy: Policy,
-    rows: pa.Table,
-    *,
-    members: pa.Table,
-    now: datetime,
-    changed_at: datetime | None,
+    common: Mapping[str, Any], policy: Policy, rows: pa.Table, *, members: pa.Table, now: datetime
 ) -> PlanDraft | NoPlan:
-    # A snapshot may be older than a column: what was not written is not known.
-    kept = [name for name in _SUMMARY if name in rows.column_names]
-    summaries = rows.select(kept).to_pylist()
+    summaries = rows.select(_SUMMARY).to_pylist()
     candidates = {row["assignor"]: _candidate(row) for row in summaries}
     places = {row["assignor"]: place for place, row in enumerate(summaries)}
     observed = candidates.pop(OBSERVED, None)
-    offered = tuple(candidates.values())
-    if observed is not None and observed.metrics is None:
+    if observed is None:
+        return NoPlan(**common, outcome="failed", reason="the group was not judged")
+    if observed.metrics is None:
         return NoPlan(**common, outcome="failed", reason=observed.error or "no observed balance")
-    measured = observed.metrics if observed else None
-    choice = choose(policy, offered, measured or {})
-    choice = cool_down(choice, policy, changed_at=changed_at, now=now)
-    known = {**common, "observed": measured, "candidates": offered, "reason": choice.reason}
-    if choice.outcome != "plan" or choice.candidate is None:
-        return NoPlan(**known, outcome=choice.outcome)
-    layout = _Layout.of(rows, places[OBSERVED])
-    place = places[choice.candidate.assignor]
+    judged = summaries[places[OBSERVED]]
+    known = {**common, "observed": observed.metrics, "candidates": tuple(candidates.values())}
+    if judged["decision"] is None:
+        return NoPlan(**known, reason=f"{observed.outcome or 'nothing'}: there is nothing to plan")
+    known |= {"reason": judged["decision_reason"], "findings": _findings(judged)}
+    if judged["decision"] != "plan":
+        return NoPlan(**known)
+    layout, place = _Layout.of(rows, places[OBSERVED]), places[judged["chosen"]]
     owner = _values(rows["owner"], place)
     reasons = {one["index"]: one["reason"] for one in rows["reasons"][place].as_py()}
     return PlanDraft(
         **known,
-        assignor=choice.candidate.assignor,
-        predicted=choice.candidate.metrics or {},
+        assignor=judged["chosen"],
+        predicted=candidates[judged["chosen"]].metrics or {},
         moves=layout.moves(owner, reasons),
         expires_at=None if policy.expires_after is None else now + policy.expires_after,
         partition_counts=dict(zip(layout.topics, layout.counts.tolist(), strict=True)),
@@ -155,10 +147,23 @@ def _decide(
 def _candidate(row: Mapping[str, Any]) -> Candidate:
     return Candidate(
         assignor=row["assignor"],
-        metrics=None if row["error"] else {name: row[name] for name in METRICS},
+        metrics=None if row["error"] else {name: row[name] for name in (*METRICS, *FORECAST)},
         outcome=row["outcome"],
         error=row["error"],
-        frontier=tuple((one["moves"], one["lag_max"]) for one in row.get("frontier") or ()),
+    )
+
+
+def _findings(judged: Mapping[str, Any]) -> Findings:
+    return Findings(
+        diagnosis=judged["diagnosis"],
+        names=tuple(judged["names"]),
+        evidence=judged["evidence"],
+        late_s=judged["late_s"],
+        utilisation=judged["utilisation"],
+        capacities={
+            one["member"]: Capacity(one["records_per_s"], one["measured"], one["at"])
+            for one in judged["capacities"]
+        },
     )
 
 

@@ -101,12 +101,12 @@ def explain(
 
     Examples
     --------
-    >>> rules = [Policy(groups="*"), Policy(groups="orders-*", band=0.1)]
+    >>> rules = [Policy(groups="*"), Policy(groups="orders-*", max_moves=9)]
     >>> found = explain("orders-eu", rules)
     >>> found.why
     '[[policies]] 2 (orders-*) decides: of 2 that match it has the most literal characters'
     >>> [(one.key, one.value) for one in found.values if one.source != "default"]
-    [('band', 0.1), ('options.sticky-lag-aware.band', 0.1)]
+    [('max_moves', 9), ('options.sticky-lag-aware.max_moves', 9), ('options.sticky.max_moves', 9)]
     """
     found = ranked(group, policies)
     policy = found[0][1] if found else Policy()

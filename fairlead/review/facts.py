@@ -16,8 +16,9 @@ from fairlead.plans.as_problem import Ownership, planned
 from fairlead.plans.choice import Candidate
 from fairlead.plans.consumers import ConsumerChange, changes
 from fairlead.plans.document import PlanDocument
+from fairlead.review.traffic import Traffic, traffic
 from fairlead.store import PlanStore
-from fairlead.store.reading import Row, read_candidates, read_plan, read_statuses
+from fairlead.store.reading import Row, read_arrivals, read_candidates, read_plan, read_statuses
 from fairlead.store.records import StoredPlan
 
 
@@ -39,6 +40,11 @@ class Facts:
         Metrics of the plan, on its snapshot.
     consumers
         Every consumer before and after, the heaviest first; none where the bytes do not verify.
+    traffic
+        What arrives at every consumer before and after, and what it can do; none where no rates
+        are stored.
+    most_consumed
+        Records a second: the most that any member of the group was seen to consume; None: unknown.
     candidates
         What every assignor would have done, the lightest first; none for a rollback or a renewal.
     statuses
@@ -53,6 +59,8 @@ class Facts:
     broken: str | None
     predicted: Mapping[str, Any]
     consumers: Sequence[ConsumerChange]
+    traffic: Sequence[Traffic]
+    most_consumed: float | None
     candidates: Sequence[Candidate]
     statuses: Sequence[Row]
     now: datetime
@@ -97,6 +105,7 @@ def gather(engine: Engine, group: str, version: int | None, now: datetime) -> Fa
         document = stored.verify()
     except (InvalidPlanError, TamperedPlanError) as error:
         broken = str(error)
+    known = store.capacities([group]).get(group, {})
     return Facts(
         shown=shown,
         stored=stored,
@@ -106,6 +115,15 @@ def gather(engine: Engine, group: str, version: int | None, now: datetime) -> Fa
         consumers=[]
         if document is None
         else changes(document, before(document, shown["moves"]), planned(document)),
+        traffic=[]
+        if document is None
+        else traffic(
+            read_arrivals(engine, group, stored.snapshot_id),
+            before(document, shown["moves"]),
+            planned(document),
+            known,
+        ),
+        most_consumed=max((one.records_per_s for one in known.values()), default=None),
         candidates=read_candidates(engine, group, stored.snapshot_id),
         statuses=read_statuses(engine, group, at=stored.snapshot_at),
         now=now,

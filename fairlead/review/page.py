@@ -7,21 +7,22 @@ Belongs here: which of it is shown, and how much. Does not: what is known (`fact
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from sqlalchemy import Engine
 
 from fairlead import plots
 from fairlead.cohorts import cohort_of
+from fairlead.judgement.diagnosis import rate
 from fairlead.links import asset_url
 from fairlead.plans.approval import PlanFacts, decide
-from fairlead.plans.choice import improvement
+from fairlead.plans.choice import improvement, lightening
 from fairlead.policy import Policy, policy_for
 from fairlead.review import ways
 from fairlead.review.facts import Facts, gather
 from fairlead.review.risks import risks
-from fairlead.review.words import moment, number, percent, plural, span
+from fairlead.review.words import length, moment, number, percent, plural, span
 
 ROWS: Final = 500
 """A page is for reading; commands give the rest."""
@@ -39,6 +40,8 @@ _TEMPLATES.filters |= {
     "percent": percent,
     "plural": plural,
     "data_uri": plots.data_uri,
+    "rate": rate,
+    "seconds": length,
 }
 
 
@@ -110,6 +113,9 @@ def _summary(facts: Facts) -> str:
         parts.append(f"moves {shown['moved']:,}{partitions} partitions to another consumer")
     if shown["placed"]:
         parts.append(f"gives {plural(shown['placed'], 'partition')} without an owner one")
+    if shown["late_before"] is not None and shown["late_predicted"] is not None:
+        before, after = (length(shown[f"late_{when}"]) for when in ("before", "predicted"))
+        parts.append(f"brings the group from {before} late, as forecast, to {after}")
     if shown["heaviest_predicted"] is not None:
         parts.append(_effect(shown["heaviest_before"], shown["heaviest_predicted"]))
     if not parts:
@@ -119,7 +125,7 @@ def _summary(facts: Facts) -> str:
 
 
 def _effect(before: Decimal | None, after: Decimal) -> str:
-    change = improvement({"lag_max": before or 0}, {"lag_max": after})
+    change = lightening({"lag_max": before or 0}, {"lag_max": after})
     if not before or not change:
         return f"leaves the heaviest consumer at {number(after)} records"
     direction = "less" if change > 0 else "more"
@@ -134,13 +140,14 @@ def _policy(facts: Facts, policies: Sequence[Policy] | None) -> str | None:
     shown = facts.shown
     if policies is None or not facts.waits or shown["heaviest_predicted"] is None:
         return None
-    observed: dict[str, Any] = {"lag_max": shown["heaviest_before"] or 0}
     answer = decide(
         policy_for(shown["group"], policies),
         PlanFacts(
             moved=shown["moved"],
             placed=shown["placed"],
-            improvement=improvement(observed, {"lag_max": shown["heaviest_predicted"]}),
+            improvement=improvement(
+                {"late_s": shown["late_before"]}, {"late_s": shown["late_predicted"]}
+            ),
             statuses={row["status"] for row in facts.statuses},
         ),
         facts.now,

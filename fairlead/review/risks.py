@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
+from fairlead.judgement.diagnosis import rate
 from fairlead.review.facts import Facts
 from fairlead.review.words import listed, number, percent, plural, span
 
@@ -49,7 +50,13 @@ class Risk:
 
 def risks(facts: Facts) -> list[Risk]:
     """Return what is to be kept in mind, serious things first."""
-    found = [*_statuses(facts), *_effect(facts), *_moves(facts), *_consumers(facts)]
+    found = [
+        *_more_than_ever(facts),
+        *_statuses(facts),
+        *_effect(facts),
+        *_moves(facts),
+        *_consumers(facts),
+    ]
     if facts.stored.state in {"proposed", "approved"}:
         found += _time(facts)
     if facts.stored.state == "proposed" and facts.stored.four_eyes:
@@ -62,6 +69,22 @@ def risks(facts: Facts) -> list[Risk]:
             )
         )
     return sorted(found, key=lambda risk: not risk.serious)
+
+
+def _more_than_ever(facts: Facts) -> Iterator[Risk]:
+    """Name who gets more than anybody has ever consumed: whether it can is not known."""
+    most = facts.most_consumed
+    if most is None:
+        return
+    beyond = [one for one in facts.traffic if one.after > most and one.after > one.before]
+    if beyond:
+        first = beyond[0]
+        names = listed([one.consumer for one in beyond])
+        text = (
+            f"{rate(first.after)} would arrive at {first.consumer}; the most that any consumer of "
+            f"the group was ever seen to do is {rate(most)}. So it is with {names}."
+        )
+        yield Risk(serious=True, topic="More than ever", text=text)
 
 
 def _statuses(facts: Facts) -> Iterator[Risk]:

@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Final
 
+from fairlead.judgement.diagnosis import seconds as written
+
 _NAMES: Final = 10
 _UNITS: Final = (("d", 86_400), ("h", 3_600), ("min", 60))
 
@@ -43,6 +45,17 @@ def moment(at: datetime | None) -> str:
     '2026-01-02 03:04:05 UTC'
     """
     return "never" if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def length(seconds: float | None) -> str:
+    """Write a forecast length of time.
+
+    Examples
+    --------
+    >>> length(61.0), length(None)
+    ('61 s', 'unknown')
+    """
+    return "unknown" if seconds is None else written(seconds)
 
 
 def span(length: timedelta) -> str:

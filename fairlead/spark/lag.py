@@ -69,8 +69,8 @@ def partition_lag(
     reset_policy_by_group
         Group to its consumers' `auto.offset.reset`; `earliest` for groups that are missing.
     earlier
-        The tables `offsets` of snapshots before it, in any order; None: there are none. Groups
-        that `offsets` lacks are ignored.
+        Offsets before it, as `fairlead.spark.earlier` reads them from looks, in any order; None:
+        there are none. Groups that `offsets` lacks are ignored.
     members
         The table `members` of the snapshot; None: owners are not known.
 
@@ -95,7 +95,7 @@ def partition_lag(
     if earlier is not None:
         groups = offsets.select("group").distinct()
         before = earlier.join(groups, "group", "left_semi").withColumn("_current", no)
-        rows = rows.unionByName(before)
+        rows = rows.unionByName(before, allowMissingColumns=True)
     steps = _steps(_with_lag(rows, reset_policy_by_group))
     figures = _summarise(steps).where("_current is not null")
     owned = (

@@ -7,10 +7,10 @@ A table is `PATH/TABLE/SNAPSHOT_ID/`. Groups are a sorted column within it, not 
 group costs milliseconds, and a snapshot can cover thousands.
 """
 
-from collections.abc import Iterable
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Sequence
+from datetime import datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,9 +19,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from fairlead.kafka.snapshot import GroupSnapshot
 from fairlead.looks.archive import FOLDER
+from fairlead.looks.look import look_of
 
-HISTORY: Final = timedelta(hours=1)
 _FILE: Final = "part-0.parquet"
+#: Rows: little is read of a table that is sorted by group for a few groups of many.
+_ROWS_IN_PIECE: Final = 50_000
+
+Filters = list[tuple[str, str, Any]]
 
 
 class Warehouse:
@@ -38,11 +42,18 @@ class Warehouse:
         self._path = path.rstrip("/") if "://" in path else str(Path(path).absolute())
         self._files, self._root = fs.FileSystem.from_uri(self._path)
 
-    def write_snapshot(self, snapshot: GroupSnapshot) -> None:
-        """Write the tables of a snapshot: `offsets`, `members` and, last, `groups`.
+    @property
+    def path(self) -> str:
+        """Where everything is; what executors open it by."""
+        return self._path
 
-        A snapshot counts as written when its groups are.
+    def write_snapshot(self, snapshot: GroupSnapshot) -> None:
+        """Write the tables of a snapshot: `offsets`, `members`, `look` and, last, `groups`.
+
+        A snapshot counts as written when its groups are. It is written down as a look as well, so
+        that it is there whatever becomes of the archive of looks.
         """
+        self.write("look", snapshot.snapshot_id, look_of(snapshot))
         for table in ("offsets", "members", "groups"):
             self.write(table, snapshot.snapshot_id, snapshot.tables[table])
 
@@ -58,7 +69,7 @@ class Warehouse:
         self._files.create_dir(f"{self._root}/{folder}", recursive=True)
         target = f"{self._root}/{folder}/{_FILE}"
         unfinished = f"{self._root}/{folder}/_{_FILE}"  # readers pass over names with underscores
-        pq.write_table(rows, unfinished, filesystem=self._files)
+        pq.write_table(rows, unfinished, filesystem=self._files, row_group_size=_ROWS_IN_PIECE)
         self._files.move(unfinished, target)
 
     def read(self, spark: SparkSession, table: str, snapshot_id: str) -> DataFrame:
@@ -76,8 +87,19 @@ class Warehouse:
         """Read a table of several snapshots, one at least, of which all were written."""
         return spark.read.parquet(*(f"{self._path}/{table}/{name}" for name in snapshot_ids))
 
-    def load(self, table: str, snapshot_id: str) -> pa.Table:
+    def load(
+        self,
+        table: str,
+        snapshot_id: str,
+        filters: Filters | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> pa.Table:
         """Read a table of a snapshot into memory, without Spark.
+
+        Parameters
+        ----------
+        filters, columns
+            As for `pyarrow.parquet.read_table`: which rows and columns; None: all.
 
         Raises
         ------
@@ -85,33 +107,17 @@ class Warehouse:
             It was not written.
         """
         self._require(table, snapshot_id)
-        return pq.read_table(f"{self._root}/{table}/{snapshot_id}", filesystem=self._files)
+        return pq.read_table(
+            f"{self._root}/{table}/{snapshot_id}",
+            filesystem=self._files,
+            filters=filters,
+            columns=None if columns is None else list(columns),
+        )
 
     def snapshots(self, table: str = "groups") -> list[str]:
         """List the snapshots of which a table was written, in order of time."""
         names = self._folders(f"{self._root}/{table}")
         return sorted(name for name in names if self._exists(table, name))
-
-    def earlier(
-        self,
-        spark: SparkSession,
-        snapshot_id: str,
-        snapshot_at: datetime,
-        *,
-        history: timedelta = HISTORY,
-    ) -> DataFrame | None:
-        """Read the offsets of the snapshots in the time before one; None: there is none.
-
-        Parameters
-        ----------
-        snapshot_id, snapshot_at
-            The snapshot, which is not among them.
-        history
-            How far back.
-        """
-        oldest = f"{snapshot_at - history:%Y%m%dT%H%M%S}"
-        ids = [name for name in self.snapshots() if oldest <= name < snapshot_id]
-        return self.read_all(spark, "offsets", ids) if ids else None
 
     def _require(self, table: str, snapshot_id: str) -> None:
         if not self._exists(table, snapshot_id):

@@ -16,7 +16,16 @@ from sqlalchemy.dialects.postgresql import insert
 
 from fairlead.plans.document import content_hash
 from fairlead.store.bulk import copy_rows, with_constants
-from fairlead.store.models import METRICS, Balance, CandidatePlan, Decision, Plan, PlanMove
+from fairlead.store.judgement import record_findings
+from fairlead.store.models import (
+    FORECAST,
+    METRICS,
+    Balance,
+    CandidatePlan,
+    Decision,
+    Plan,
+    PlanMove,
+)
 from fairlead.store.queries import close_open_plans, find_plans
 from fairlead.store.records import NoPlan, PlanDraft, StoredDecision
 
@@ -81,7 +90,7 @@ def propose(connection: Connection, drafts: Sequence[PlanDraft]) -> dict[str, in
 def insert_decisions(
     connection: Connection, decisions: Sequence[NoPlan], versions: Mapping[str, int]
 ) -> None:
-    """Store decisions, their candidates, and the balances observed and predicted.
+    """Store decisions, their candidates, the balances observed and predicted, and the findings.
 
     Parameters
     ----------
@@ -122,6 +131,12 @@ def insert_decisions(
             predicted = metric_columns(decision.predicted)
             balances.append(key | {"kind": "predicted", "version": version} | predicted)
     connection.execute(insert(Decision), rows)
+    found = {
+        decision.group: (decision.snapshot_at, decision.findings)
+        for decision in decisions
+        if decision.findings is not None
+    }
+    record_findings(connection, found, capacities=True)
     for table, measured in ((CandidatePlan.__table__, candidates), (Balance.__table__, balances)):
         if measured:
             copy_rows(connection, table, _as_text(measured))
@@ -163,7 +178,11 @@ def plain_number(value: Any) -> Any:
 
 def metric_columns(metrics: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the columns of `MeasuredBalance`; None: nothing was measured."""
-    return {name: None if metrics is None else metrics[name] for name in METRICS}
+    if metrics is None:
+        return dict.fromkeys((*METRICS, *FORECAST))
+    return {name: metrics[name] for name in METRICS} | {
+        name: metrics.get(name) for name in FORECAST
+    }
 
 
 def _moves(draft: PlanDraft, version: int) -> pa.Table:

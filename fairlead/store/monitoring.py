@@ -52,6 +52,10 @@ CROSS JOIN LATERAL (
 ) observed
 WHERE observed.measured_at >= :gone_before
 """
+_DIAGNOSES: Final = """
+SELECT group_id, diagnosis, since, late_s, utilisation, 1 AS holds
+FROM fairlead.diagnosis WHERE last_seen >= :gone_before
+"""
 _PLANS: Final = """
 SELECT group_id, version, state, proposed_at, heaviest_predicted, adherence,
        CASE state WHEN 'published' THEN lease_until ELSE expires_at END AS expires_at
@@ -125,6 +129,8 @@ class Readings:
         `group_id`, `status`, `partitions`: a row a status.
     balance
         `group_id`, `lag_max` in records, `imbalance`: as last observed.
+    diagnoses
+        `group_id`, `diagnosis`, `since`, `late_s`, `utilisation`, as last seen; `holds` is 1.
     plans
         `group_id`, `version`, `state`, `proposed_at`, `expires_at`, `heaviest_predicted` in
         records, `adherence`: the plans that are published or may be yet.
@@ -139,6 +145,7 @@ class Readings:
     lag: Rows
     statuses: Rows
     balance: Rows
+    diagnoses: Rows
     plans: Rows
     decisions: Rows
     counts: Counter[tuple[str, str]]
@@ -160,6 +167,7 @@ def read_all_groups(engine: Engine, counts: DecisionCounts) -> Readings:
             lag=[row for row in lag if row["total"]],
             statuses=[row for row in lag if not row["total"]],
             balance=_rows(connection, _BALANCE, gone_before=gone_before),
+            diagnoses=_rows(connection, _DIAGNOSES, gone_before=gone_before),
             plans=[row for row in _rows(connection, _PLANS) if row["group_id"] in seen],
             decisions=decisions,
             counts=counts.read(connection),

@@ -28,6 +28,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import insert
 
 from fairlead.errors import PlanStateError
+from fairlead.judgement.capacities import Capacity
 from fairlead.store.decisions import (
     insert_decisions,
     metric_columns,
@@ -36,8 +37,9 @@ from fairlead.store.decisions import (
     stored_decisions,
 )
 from fairlead.store.engine import transaction
+from fairlead.store.judgement import known_capacities, record_findings
 from fairlead.store.lag import insert_lag
-from fairlead.store.models import METRICS, Balance, Plan, PlanAdoption, PlanTold
+from fairlead.store.models import FORECAST, METRICS, Balance, Plan, PlanAdoption, PlanTold
 from fairlead.store.queries import (
     close_open_plans,
     find_plans,
@@ -47,7 +49,14 @@ from fairlead.store.queries import (
     measured_lag,
     register_groups,
 )
-from fairlead.store.records import MeasuredLag, NoPlan, PlanDraft, StoredDecision, StoredPlan
+from fairlead.store.records import (
+    Findings,
+    MeasuredLag,
+    NoPlan,
+    PlanDraft,
+    StoredDecision,
+    StoredPlan,
+)
 from fairlead.store.turns import Publication, Refreshment, Retirement
 
 
@@ -270,9 +279,28 @@ class PlanStore:
         with transaction(self._engine) as connection:
             rows = connection.execute(predicted).mappings().all()
         return {
-            (row["group_id"], row["version"]): {name: plain_number(row[name]) for name in METRICS}
+            (row["group_id"], row["version"]): {
+                name: plain_number(row[name]) for name in (*METRICS, *FORECAST)
+            }
             for row in rows
         }
+
+    def capacities(self, groups: Iterable[str]) -> dict[str, dict[str, Capacity]]:
+        """Return what is known of the speeds of groups' members, by group and member."""
+        with transaction(self._engine) as connection:
+            return known_capacities(connection, groups)
+
+    def record_findings(self, found: Mapping[str, tuple[datetime, Findings]]) -> None:
+        """Store what looks between planning runs say of groups: diagnoses, not speeds.
+
+        Parameters
+        ----------
+        found
+            Group to when it was looked at, and what was found.
+        """
+        with transaction(self._engine) as connection:
+            register_groups(connection, found)
+            record_findings(connection, found, capacities=False)
 
     def history(self, group: str) -> list[dict[str, Any]]:
         """Return the view `plan_history` of a group, a dict a version, oldest first."""

@@ -13,7 +13,7 @@ from fairlead.errors import GroupError, PlanStateError
 from fairlead.plans.choice import Candidate
 from fairlead.store.decisions import plain_number
 from fairlead.store.engine import transaction
-from fairlead.store.models import METRICS
+from fairlead.store.models import FORECAST, METRICS
 
 Row = dict[str, Any]
 
@@ -23,8 +23,11 @@ SELECT known.group_id AS "group", published.version AS published, published.adhe
        decided.outcome, decided.decided_at, decided.reason,
        observed.lag_max AS heaviest, observed.imbalance, observed.measured_at AS observed_at,
        achieved.lag_max AS heaviest_achieved, achieved.imbalance AS imbalance_achieved,
-       achieved.measured_at AS achieved_at
+       achieved.measured_at AS achieved_at,
+       found.diagnosis, found.names, found.evidence, found.since, found.last_seen, found.late_s,
+       found.utilisation
 FROM fairlead.consumer_group known
+LEFT JOIN fairlead.diagnosis found ON found.group_id = known.group_id
 LEFT JOIN LATERAL (
     SELECT version, adherence FROM fairlead.plan_history
     WHERE group_id = known.group_id AND state = 'published'
@@ -65,8 +68,8 @@ _PLANS: Final = """
 SELECT group_id AS "group", version, state, assignor, rolled_back_from, proposed_at, four_eyes,
        decided_by, decided_at, decision, published_at, moved, placed, heaviest_before,
        heaviest_predicted, heaviest_achieved, imbalance_before, imbalance_predicted,
-       imbalance_achieved, adherence, reason, snapshot_id, sha256,
-       expires_at
+       imbalance_achieved, adherence, reason, snapshot_id, sha256, expires_at,
+       late_before, late_predicted, utilisation_before, utilisation_predicted
 FROM fairlead.plan_history
 WHERE (CAST(:group AS text) IS NULL OR group_id = :group)
     AND (CAST(:state AS text) IS NULL OR state = :state)
@@ -110,6 +113,13 @@ SELECT status, count(*) AS partitions,
            AS heaviest
 FROM ({_LAG}) measured WHERE status IS NOT NULL GROUP BY status ORDER BY partitions DESC, status
 """  # noqa: S608 - no values: the statement above
+_ARRIVALS: Final = """
+SELECT topic, partition, arrival_rate FROM fairlead.lag_history
+WHERE group_id = :group AND arrival_rate IS NOT NULL AND snapshot_at = (
+    SELECT snapshot_at FROM fairlead.lag_snapshot
+    WHERE group_id = :group AND snapshot_id = :snapshot
+)
+"""
 _STEPS: Final = """
 SELECT group_id AS "group", version, state, at, actor, reason FROM fairlead.plan_event
 WHERE at > :since AND at <= :until AND state <> 'proposed' ORDER BY at, group_id, version
@@ -131,7 +141,7 @@ ORDER BY at DESC, version DESC LIMIT :limit
 
 
 def read_groups(engine: Engine) -> list[Row]:
-    """Return every group that anything is stored of: its plans, last decision and balance."""
+    """Return every group that anything is stored of: its diagnosis, plans, decision, balance."""
     return _rows(engine, _GROUPS)
 
 
@@ -181,7 +191,9 @@ def read_candidates(engine: Engine, group: str, snapshot: str) -> list[Candidate
     return [
         Candidate(
             row["assignor"],
-            None if row["error"] else {name: plain_number(row[name]) for name in METRICS},
+            None
+            if row["error"]
+            else {name: plain_number(row[name]) for name in (*METRICS, *FORECAST)},
             row["outcome"],
             row["error"],
             tuple((moves, heaviest) for moves, heaviest in row["frontier"] or ()),
@@ -229,6 +241,14 @@ def read_statuses(engine: Engine, group: str, *, at: datetime) -> list[Row]:
     Each row has the `status`, the number of `partitions`, and the names of the `heaviest` ten.
     """
     return _rows(engine, _STATUSES, group=group, at=at)
+
+
+def read_arrivals(engine: Engine, group: str, snapshot: str) -> dict[tuple[str, int], float]:
+    """Return records a second that arrive at each partition, by a snapshot, where that is known."""
+    return {
+        (row["topic"], row["partition"]): row["arrival_rate"]
+        for row in _rows(engine, _ARRIVALS, group=group, snapshot=snapshot)
+    }
 
 
 def read_history(

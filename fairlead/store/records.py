@@ -15,8 +15,31 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fairlead.errors import TamperedPlanError
+from fairlead.judgement.capacities import Capacity
 from fairlead.plans.choice import Candidate, Outcome
 from fairlead.plans.document import MemberShare, PlanDocument, content_hash
+
+
+@dataclass(frozen=True, kw_only=True)
+class Findings:
+    """What a judgement says of a group as it is.
+
+    Parameters
+    ----------
+    diagnosis, names, evidence
+        As in `fairlead.judgement.diagnosis.Diagnosis`.
+    late_s, utilisation
+        The forecast of what is.
+    capacities
+        Member to what is known of its speed now; replaces what was known before.
+    """
+
+    diagnosis: str
+    names: tuple[str, ...]
+    evidence: str
+    late_s: float
+    utilisation: float
+    capacities: Mapping[str, Capacity]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -28,11 +51,13 @@ class NoPlan:
     group, snapshot_id, snapshot_at
         The group, and the snapshot that was looked at; time-zone-aware.
     outcome, reason
-        As in `fairlead.plans.choice.Choice`.
+        What it came to, and why, in words.
     observed
         Metrics of the group's assignment in the snapshot; None where there is none.
     candidates
-        What every assignor of the policy would have done.
+        What the assignors of the policy would have done.
+    findings
+        What the judgement says; None where there was none, as of a group that cannot be read.
     """
 
     group: str
@@ -42,6 +67,7 @@ class NoPlan:
     outcome: Outcome = "no change"
     observed: Mapping[str, Any] | None = None
     candidates: tuple[Candidate, ...] = ()
+    findings: Findings | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

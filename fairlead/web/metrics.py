@@ -59,6 +59,31 @@ class Gauge:
 
 GAUGES: Final = (
     Gauge(
+        "fairlead_group_late_seconds",
+        "seconds",
+        "How far behind the worst partition is forecast to be at the policy's horizon.",
+        *("diagnoses", "late_s"),
+    ),
+    Gauge(
+        "fairlead_group_utilisation_ratio",
+        "ratio",
+        "What arrives at the fullest member over what it can do; above 1 it falls behind.",
+        *("diagnoses", "utilisation"),
+    ),
+    Gauge(
+        "fairlead_group_diagnosis",
+        "",
+        "What is the matter with the group, as last seen: 1 for the diagnosis that holds.",
+        *("diagnoses", "holds"),
+        labels=("group", "diagnosis"),
+    ),
+    Gauge(
+        "fairlead_group_diagnosis_since_timestamp_seconds",
+        "seconds",
+        "Since when that is the matter.",
+        *("diagnoses", "since"),
+    ),
+    Gauge(
         "fairlead_group_lag_records",
         "records",
         "Records the group is behind in its newest snapshot.",

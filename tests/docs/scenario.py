@@ -14,10 +14,12 @@ import numpy as np
 import psycopg
 import pyarrow as pa
 
+from fairlead.judgement.capacities import Capacity
 from fairlead.plans.choice import Candidate
 from fairlead.plans.document import MemberShare, PlanDocument, content_hash
 from fairlead.store import NoPlan, PlanDraft, PlanStore, create_store_engine
 from fairlead.store.migrate import upgrade
+from fairlead.store.records import Findings
 from fairlead.store.turns import Sent
 
 Owners = Mapping[str, Sequence[int]]
@@ -33,6 +35,76 @@ BILLING_NEXT: Final[Owners] = {"billing-1": (0,), "billing-2": (1,)}
 def at(day: int, hour: int, minute: int = 0) -> datetime:
     """Return a moment of the week; day 0 is Monday."""
     return MONDAY + timedelta(days=day, hours=hour, minutes=minute)
+
+
+#: What was found when.
+FOUND: Final = {
+    ("orders", at(0, 8)): ("unknown", (), "Nobody is known to own 6 of 6 partitions.", 0.0, 0.0),
+    ("orders", at(1, 9)): (
+        *("badly spread", ("orders-1",)),
+        (
+            "orders-1 gets 128% of what it can do and is forecast 11 min late in 30 min, while"
+            " orders-3 gets 41%."
+        ),
+        *(660.0, 1.28),
+    ),
+    ("orders", at(1, 12)): (
+        *("recovering", ("orders-0",)),
+        "orders-0 is 250 s behind, and every partition is forecast within 60 s in 30 min.",
+        *(20.0, 0.92),
+    ),
+    ("orders", at(2, 9)): (
+        *("badly spread", ("orders-2",)),
+        (
+            "orders-2 gets 115% of what it can do and is forecast 7 min late in 30 min, while"
+            " orders-1 gets 62%."
+        ),
+        *(420.0, 1.15),
+    ),
+    ("billing", at(1, 9)): (
+        *("healthy", ()),
+        (
+            "The fullest member gets 38% of what it can do; the worst partition is forecast 2 s"
+            " late in 30 min."
+        ),
+        *(2.0, 0.38),
+    ),
+    ("billing", at(3, 9)): (
+        *("badly spread", ("billing-1",)),
+        (
+            "billing-1 gets 140% of what it can do and is forecast 14 min late in 30 min, while"
+            " billing-2 gets 0%."
+        ),
+        *(840.0, 1.4),
+    ),
+}
+#: Records a second that members were seen to do at least, or at their limit.
+SPEEDS: Final = {
+    "orders": {"orders-1": (95.0, True), "orders-2": (90.0, True), "orders-3": (60.0, False)},
+    "billing": {"billing-1": (22.0, True)},
+}
+
+
+def findings(group: str, moment: datetime) -> Findings:
+    """Return what was found of a group at a moment."""
+    diagnosis, names, evidence, late_s, utilisation = FOUND[group, moment]
+    return Findings(
+        diagnosis=diagnosis,
+        names=names,
+        evidence=evidence,
+        late_s=late_s,
+        utilisation=utilisation,
+        capacities={
+            member: Capacity(per_s, measured, moment.timestamp())
+            for member, (per_s, measured) in SPEEDS[group].items()
+        },
+    )
+
+
+def forecast(group: str, moment: datetime) -> dict[str, float]:
+    """Return how late the group was forecast to be as it was."""
+    *_, late_s, utilisation = FOUND[group, moment]
+    return {"late_s": late_s, "utilisation": utilisation}
 
 
 #: group, when, who owns what, records behind by partition.
@@ -121,7 +193,9 @@ def _draft(
     ]
     observed, predicted = _metrics(before, lags), _metrics(after, lags)
     moved = sum(previous is not None for _, previous, _ in moves)
+    observed |= forecast(group, moment)
     predicted |= {"moved": moved, "placed": len(moves) - moved, "kept": len(lags) - len(moves)}
+    predicted |= {"late_s": 15.0, "utilisation": 0.86}
     return PlanDraft(
         group=group,
         snapshot_id=f"{moment:%Y%m%dT%H%M}",
@@ -133,6 +207,7 @@ def _draft(
             Candidate("sticky", observed | {"kept": len(lags)}, outcome="balanced"),
             Candidate("lag-aware", predicted | {"moved": len(lags) - 1, "kept": 1}),
         ),
+        findings=findings(group, moment),
         assignor="sticky-lag-aware",
         predicted=predicted,
         moves=pa.table(
@@ -166,7 +241,8 @@ def _no_plan(
         snapshot_id=f"{moment:%Y%m%dT%H%M}",
         snapshot_at=moment,
         reason=reason,
-        observed=_metrics(owners, lags),
+        observed=_metrics(owners, lags) | forecast(group, moment),
+        findings=findings(group, moment),
     )
 
 

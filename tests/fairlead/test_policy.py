@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from fairlead.judgement.rules import Rules
 from fairlead.policy import Approval, Discovery, Policy, policy_for
 
 group_ids = st.text(st.characters(exclude_characters="*?[]"), min_size=1, max_size=20)
@@ -28,9 +29,9 @@ def test_most_literal_pattern_decides(group: str, expected: str) -> None:
 
 def test_earlier_policy_decides_between_equals() -> None:
     """Of two patterns as specific as each other, the one that stands first decides."""
-    rules = [Policy(groups="a*", choose="first"), Policy(groups="*a", choose="lightest")]
+    rules = [Policy(groups="a*", choose="first"), Policy(groups="*a", choose="best")]
     assert policy_for("aa", rules).choose == "first"
-    assert policy_for("aa", rules[::-1]).choose == "lightest"
+    assert policy_for("aa", rules[::-1]).choose == "best"
 
 
 def test_character_sets_are_no_literals() -> None:
@@ -78,7 +79,10 @@ def test_dangerous_statuses_are_forbidden_by_default() -> None:
     "wrong",
     [
         {"expires_after": timedelta(0)},
-        {"min_improvement": 1.5},
+        {"approval": {"min_improvement": 1.5}},
+        {"band": 0.1},
+        {"objective": "PT0S"},
+        {"headroom": 1.5},
         {"assignors": ()},
         {"approval": {"max_moves": -1}},
         {"approval": {"forbidden_statuses": ["STOPPED"]}},
@@ -89,7 +93,6 @@ def test_dangerous_statuses_are_forbidden_by_default() -> None:
         {"options": {"sticky-lag-aware": {"band": -0.1}}},
         {"cooldown": "PT0S"},
         {"cadence": -60},
-        {"assignors": ["fair"], "horizon": "PT5M"},
         {"four_eyes": True, "approval": {"automatic": True}},
         {"approval": {"hours": ["9-17"]}},
         {"approval": {"hours": ["25:00-06:00"]}},
@@ -108,17 +111,22 @@ def test_keys_of_the_policy_reach_the_assignors_that_know_them() -> None:
     """In the assignor's own units, and below what its options say."""
     policy = Policy(
         horizon=timedelta(minutes=5),
-        band=0.1,
         max_moves=20,
-        options={"sticky-lag-aware": {"max_moves": 5, "max_count_skew": 0}},
+        options={"sticky-lag-aware": {"band": 0.1, "max_moves": 5, "max_count_skew": 0}},
     )
     assert policy.assignor_options("sticky-lag-aware") == {
-        "horizon": 300.0,
         "band": 0.1,
         "max_moves": 5,
         "max_count_skew": 0,
     }
     assert policy.assignor_options("lag-aware") == {}
+
+
+def test_judgement_is_told_the_rules_in_seconds() -> None:
+    """Durations of the file; what it leaves out is the judgement's own default."""
+    rules = Policy(objective="PT2M", pause=timedelta(seconds=3), cooldown="PT1H").rules()  # type: ignore[arg-type]
+    assert (rules.objective_s, rules.pause_s, rules.cooldown_s) == (120, 3, 3600)
+    assert (rules.horizon_s, rules.headroom) == (Rules().horizon_s, Rules().headroom)
 
 
 def test_documentation_names_every_key_and_its_example_is_valid() -> None:

@@ -11,8 +11,9 @@ from fairlead.sandbox import Services
 from fairlead.settings import Settings
 from tests.conftest import KafkaTopic
 from tests.fairlead.followers.helpers import Fleet
-from tests.fairlead.kafka.conftest import commit, join, join_raw  # noqa: F401 - fixtures
+from tests.fairlead.kafka.conftest import Commit, commit, join, join_raw  # noqa: F401 - fixtures
 from tests.pipeline import SKEWED, Consumers, Pipeline, running_pipeline
+from tests.recalled import CONSUMED
 
 
 class StartConsumers(Protocol):
@@ -34,19 +35,27 @@ def pipeline(
 
 @pytest.fixture
 def start_consumers(
-    services: Services, pipeline: Pipeline, kafka_topic: KafkaTopic
+    services: Services,
+    pipeline: Pipeline,
+    kafka_topic: KafkaTopic,
+    commit: Commit,  # noqa: F811
 ) -> Iterator[StartConsumers]:
-    """Return a function that starts groups of consumers which read a topic each."""
+    """Return a function that starts groups of consumers which read a topic each.
+
+    They have read some of it before, and those that are behind have fallen behind since.
+    """
     with ExitStack() as stack:
 
         def start(group: str, *, backlog: tuple[int, ...] = SKEWED) -> Consumers:
             topic = kafka_topic(partitions=len(backlog))
-            pipeline.produce(topic, backlog)
+            pipeline.produce(topic, [CONSUMED + records for records in backlog])
+            commit(group, {(topic, number): CONSUMED for number in range(len(backlog))})
             fleet = Fleet(services, group, pipeline.settings.kafka.plan_topic, [topic])
             stack.callback(fleet.close)
             members = {name: fleet.join(name, enable_auto_commit=False) for name in ("one", "two")}
-            consumers = Consumers(group, topic, members)
+            consumers = Consumers(group, topic, members, fleet)
             consumers.settle(len(backlog))
+            pipeline.recall(group)
             return consumers
 
         yield start

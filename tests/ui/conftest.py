@@ -9,16 +9,18 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
 from assets.partitions import COHORT
 from fairlead.sandbox import Services
+from fairlead.settings import KafkaSettings
 from fairlead.store.migrate import upgrade
 from tests.conftest import empty_database
 from tests.fairlead.followers.helpers import Fleet, eventually
 from tests.pipeline import SKEWED
+from tests.recalled import CONSUMED, recall
 from tests.ui.browser import browser_path
 from tests.ui.running import SCREENSHOTS, dagster_dev, fairlead_serve, free_port
 
@@ -102,12 +104,15 @@ def around(services: Services, tmp_path_factory: pytest.TempPathFactory) -> Iter
     with ExitStack() as stack:
         create_topic(services, topic, partitions=len(SKEWED))
         create_topic(services, plan_topic, cleanup_policy="compact")
-        produce(services, topic, SKEWED)
+        produce(services, topic, tuple(CONSUMED + records for records in SKEWED))
+        consumed(services, group, topic, partitions=len(SKEWED))
         fleet = Fleet(services, group, plan_topic, [topic])
         stack.callback(fleet.close)
-        for name in ("orders-1", "orders-2"):
-            fleet.join(name, enable_auto_commit=False)
+        members = [fleet.join(name, enable_auto_commit=False) for name in ("orders-1", "orders-2")]
         leave_behind(services, doomed, topic)
+        eventually(lambda: all(one.owned.get(topic) for one in members), f"{group} settles")
+        kafka = KafkaSettings(bootstrap_servers=services.bootstrap_servers)
+        recall(kafka, str(folder / "warehouse"), group)
         database = stack.enter_context(empty_database(services))
         dagster_database = stack.enter_context(empty_database(services))
         upgrade(database)
@@ -201,6 +206,14 @@ def produce(services: Services, topic: str, counts: tuple[int, ...]) -> None:
         for _ in range(count):
             producer.produce(topic, b"record", partition=partition)
     assert producer.flush(30) == 0
+
+
+def consumed(services: Services, group: str, topic: str, *, partitions: int) -> None:
+    """Let a group have read the beginning of each partition."""
+    consumer = Consumer({"bootstrap.servers": services.bootstrap_servers, "group.id": group})
+    offsets = [TopicPartition(topic, number, CONSUMED) for number in range(partitions)]
+    consumer.commit(offsets=offsets, asynchronous=False)
+    consumer.close()
 
 
 def leave_behind(services: Services, group: str, topic: str) -> None:

@@ -3,8 +3,9 @@
 Triggers, functions and views are SQL: `migrations/sql`.
 """
 
-from fairlead.store.models.base import METRICS, SCHEMA, Base
+from fairlead.store.models.base import FORECAST, METRICS, SCHEMA, Base
 from fairlead.store.models.history import Balance, LagSnapshot, PartitionLag, PlanAdoption
+from fairlead.store.models.judgement import GroupDiagnosis, MemberCapacity
 from fairlead.store.models.plan import (
     STATES,
     CandidatePlan,
@@ -17,6 +18,7 @@ from fairlead.store.models.plan import (
 )
 
 __all__ = [
+    "FORECAST",
     "METRICS",
     "SCHEMA",
     "STATES",
@@ -25,7 +27,9 @@ __all__ = [
     "CandidatePlan",
     "ConsumerGroup",
     "Decision",
+    "GroupDiagnosis",
     "LagSnapshot",
+    "MemberCapacity",
     "PartitionLag",
     "Plan",
     "PlanAdoption",

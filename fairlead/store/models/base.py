@@ -42,7 +42,7 @@ class Base(DeclarativeBase):
 
 
 class MeasuredBalance:
-    """The metrics of an assignment, as columns.
+    """The metrics of an assignment and its forecast, as columns.
 
     Lag sums are numeric: the sum of int64 lags need not fit an int64.
     """
@@ -67,6 +67,12 @@ class MeasuredBalance:
     placed: Mapped[int | None] = mapped_column(
         comment="Partitions without an owner, or whose owner is gone, that get one."
     )
+    late_s: Mapped[float | None] = mapped_column(
+        comment="Seconds the worst partition is forecast to be behind at the policy's horizon."
+    )
+    utilisation: Mapped[float | None] = mapped_column(
+        comment="Share of what it can do that the fullest member gets: above 1 it falls behind."
+    )
 
 
 METRICS: Final = (
@@ -81,4 +87,6 @@ METRICS: Final = (
     "moved",
     "placed",
 )
-"""The columns of `MeasuredBalance`: the keys of an assignment's metrics."""
+"""The columns of `MeasuredBalance` that are an assignment's metrics."""
+FORECAST: Final = ("late_s", "utilisation")
+"""Those that are its forecast, which not every assignment has."""

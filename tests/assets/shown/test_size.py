@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from dagster_shared.serdes import serialize_value
 
+from assets.presentation import ROWS
 from assets.shown import adoption, candidates, lag, plans, publication
 from assignors.metrics import Metrics
 from fairlead.plans.adoption import Adoption, Observed
@@ -61,7 +62,7 @@ def test_lag_of_a_fleet() -> None:
 
 
 def test_candidates_of_a_fleet() -> None:
-    """Those of the heaviest groups, and the frontier of one."""
+    """Those of the groups that are forecast latest, each with what is the matter."""
     table = pa.Table.from_pylist(
         [
             {
@@ -69,15 +70,24 @@ def test_candidates_of_a_fleet() -> None:
                 "assignor": assignor,
                 **make_metrics(lag_max=place, moved=place),
                 "outcome": REASON,
-                "frontier": [{"moves": n, "lag_max": 1e9 / (n + 1)} for n in range(100)],
+                "late_s": float(place),
+                "utilisation": 0.5,
+                **(
+                    {"diagnosis": "badly spread", "names": [group]}
+                    if assignor == "observed"
+                    else {}
+                ),
+                "evidence": REASON,
             }
             for place, group in enumerate(GROUPS[:300])
             for assignor in ASSIGNORS
         ],
         CANDIDATES,
     )
-    shown = candidates.describe(table, candidates.worst_first(table), [], draw=True)
-    assert shown["shown in detail"] == GROUPS[299]
+    groups = candidates.worst_first(table)
+    assert groups[0] == GROUPS[299]
+    shown = candidates.describe(table, groups)
+    assert len(shown["diagnoses"].records) == ROWS
     assert size_of(shown) < MOST_BYTES
 
 

@@ -56,7 +56,7 @@ def test_looks_are_read_as_soon_as_they_are_written(tmp_path: Path) -> None:
     read = archive.read(NOON - MINUTE, NOON)
     assert read["group"].to_pylist() == ["a", "a", "b", "b"]
     assert read["at"].to_pylist() == [NOON - MINUTE, NOON] * 2
-    assert archive.read(NOON - MINUTE, NOON, ["b"])["group"].to_pylist() == ["b", "b"]
+    assert archive.read(NOON - MINUTE, NOON, ("b", "b"))["group"].to_pylist() == ["b", "b"]
 
 
 def test_tidying_changes_no_look_of_the_last_hour(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Engine, text
 
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.looks import taking
@@ -11,6 +12,7 @@ from fairlead.looks.archive import LookArchive
 from fairlead.looks.taking import covered_groups, keep, take
 from fairlead.policy import Discovery
 from fairlead.settings import Settings
+from fairlead.store import PlanStore
 from tests.conftest import KafkaTopic
 from tests.fairlead.kafka.conftest import (  # noqa: F401 - fixtures
     Commit,
@@ -21,8 +23,10 @@ from tests.fairlead.kafka.conftest import (  # noqa: F401 - fixtures
     join,
     produce,
 )
+from tests.fairlead.store.conftest import engine, store, store_url  # noqa: F401 - fixtures
+from tests.recalled import CONSUMED, recall
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
 
 def test_look_is_what_the_broker_says(
@@ -61,6 +65,38 @@ def test_look_is_what_the_broker_says(
     assert (other["members"], sorted(other["owner"])) == (["a", "b"], [0, 1])
     assert (taken.groups, taken.partitions) == (2, 4)
     assert archive.taken() == taken
+
+
+def test_groups_are_diagnosed_as_they_are_looked_at(
+    *,
+    gateway: KafkaGateway,  # noqa: F811
+    join: Join,  # noqa: F811
+    produce: Produce,  # noqa: F811
+    commit: Commit,  # noqa: F811
+    kafka_topic: KafkaTopic,
+    settings: Settings,
+    tmp_path: Path,
+    unique_name: str,
+    store: PlanStore,  # noqa: F811
+    engine: Engine,  # noqa: F811
+) -> None:
+    """By the looks before it: unknown at first, then what is the matter, as rows in Postgres."""
+    topic = kafka_topic(partitions=4)
+    produce(topic, [CONSUMED + lag for lag in (100, 80, 5, 5)])
+    commit(unique_name, {(topic, number): CONSUMED for number in range(4)})
+    join(unique_name, [topic], 4, [{"client.id": "one"}, {"client.id": "two"}])
+    archive = LookArchive(str(tmp_path))
+    take(gateway, archive, settings, [unique_name], store)
+    recall(settings.kafka, str(tmp_path), unique_name)
+    take(gateway, archive, settings, [unique_name], store)
+    with engine.connect() as connection:
+        found = connection.execute(
+            text("SELECT diagnosis, names FROM fairlead.diagnosis_history ORDER BY since")
+        ).all()
+    assert [(row.diagnosis, row.names) for row in found] == [
+        ("unknown", []),
+        ("badly spread", ["one"]),
+    ]
 
 
 def test_snapshot_of_a_planning_run_is_a_look(

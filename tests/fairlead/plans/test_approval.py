@@ -31,7 +31,7 @@ def test_an_approval_says_what_was_approved() -> None:
     assert decision.approved
     assert decision.reason == (
         "approved by policy: 3 partitions move, 2 without an owner get one, "
-        "the heaviest member's load falls by 40.0 %"
+        "forecast lateness falls by 40.0 %"
     )
 
 
@@ -42,7 +42,7 @@ def test_all_objections_are_named() -> None:
     assert not decision.approved
     assert decision.reason == (
         "waits for a person: 3 partitions move, the policy allows 1; "
-        "the heaviest member's load falls by 40.0 %, "
+        "forecast lateness falls by 40.0 %, "
         "the policy asks for a fall of 50.0 % at least; "
         "partitions are in DATA_LOSS and STOP"
     )
@@ -58,6 +58,8 @@ def test_all_objections_are_named() -> None:
         ({"min_improvement": 0.41}, {}, False),
         ({}, {"improvement": -0.01}, False),
         ({"min_improvement": 0.4}, {"placed": 1, "improvement": float("-inf")}, True),
+        ({}, {"improvement": None}, True),
+        ({"min_improvement": 0.01}, {"improvement": None}, False),
         ({}, {"statuses": {"STALL"}}, True),
         ({"forbidden_statuses": ("STALL",)}, {"statuses": {"STALL"}}, False),
         ({"forbidden_statuses": ()}, {"statuses": {"STOP"}}, True),
@@ -92,7 +94,7 @@ def test_requirements_name_every_rule() -> None:
     assert requirements(Policy(approval=rules)) == [
         "a person approves, or the policy by itself where all of this holds",
         "at most 20 partitions move",
-        "the heaviest member's load falls by 10.0 % at least, unless partitions lack an owner",
+        "forecast lateness falls by 10.0 % at least, unless partitions lack an owner",
         "no partition is in STOP or DATA_LOSS",
         "it is 22:00-06:00, UTC",
     ]

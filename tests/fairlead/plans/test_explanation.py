@@ -61,7 +61,8 @@ def test_values_say_where_they_come_from() -> None:
     assert source(found, "approval.min_improvement") == (0.0, "default")
     of = "options.sticky-lag-aware"
     assert source(found, f"{of}.band") == (0.2, "[[policies]] 2")
-    assert source(found, f"{of}.horizon") == (300.0, "[[policies]] 2: horizon")
+    assert source(found, f"{of}.horizon") == (0.0, "default")
+    assert source(found, f"{of}.max_moves") == (20, "[[policies]] 2: max_moves")
     assert source(found, f"{of}.band_floor") == (0.0, "default")
 
 

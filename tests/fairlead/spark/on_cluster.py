@@ -28,12 +28,8 @@ def plan(warehouse: Warehouse, snapshot_id: str) -> DataFrame:
     offsets = warehouse.read(spark, "offsets", snapshot_id)
     warehouse.write("lag", snapshot_id, partition_lag(offsets, {}, members=members))
     groups = warehouse.load("groups", snapshot_id)["group"].to_pylist()
-    candidates = candidate_plans(
-        warehouse.read(spark, "lag", snapshot_id),
-        members,
-        warehouse.read(spark, "groups", snapshot_id),
-        dict.fromkeys(groups, Policy(assignors=("sticky-lag-aware", "range"))),
-    )
+    policy = Policy(assignors=("sticky-lag-aware", "range"))
+    candidates = candidate_plans(spark, warehouse, snapshot_id, dict.fromkeys(groups, policy))
     warehouse.write("candidates", snapshot_id, candidates)
     return warehouse.read(spark, "candidates", snapshot_id)
 

@@ -1,67 +1,100 @@
-"""Candidate plans of several groups in one Spark job."""
+"""Candidate plans of several groups in one Spark job, from a warehouse."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from fairlead.kafka.snapshot import GROUPS, MEMBERS
+from fairlead.judgement.capacities import Capacity
+from fairlead.kafka.snapshot import GROUPS, MEMBERS, OFFSETS, GroupSnapshot, new_snapshot_id
+from fairlead.looks.archive import LookArchive
+from fairlead.looks.look import look_of
 from fairlead.policy import Policy
 from fairlead.spark.candidates import candidate_plans
 from fairlead.spark.planning import CANDIDATES
+from fairlead.spark.warehouse import Warehouse
+from tests.recalled import CONSUMED, recalled
 
 pytestmark = pytest.mark.spark
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
+RANGE = Policy(assignors=("range",))
 
 
-@pytest.fixture
-def tables(spark: SparkSession) -> tuple[DataFrame, DataFrame, DataFrame]:
-    """Return lag, members and groups: good ones, an empty one, a broken one, a failed one."""
-
-    def group(name: str, error: str | None = None) -> dict[str, Any]:
-        return {"snapshot_id": "s", "snapshot_at": NOON, "group": name, "error": error}
-
-    def member(group: str, name: str) -> dict[str, Any]:
-        return {
-            "snapshot_id": "s",
-            "group": group,
-            "member": name,
-            "topics": ["t"],
-            "partitions": [],
-        }
-
-    groups = [group("good-1"), group("good-2"), group("empty"), group("holes"), group("bad", "why")]
-    members = [member(name, who) for name in ("good-1", "good-2", "holes") for who in "ab"]
-    lag = [
-        (name, "t", number, 10 * number, None)
-        for name in ("good-1", "good-2", "empty", "holes", "unlisted")
-        for number in ((0, 2) if name == "holes" else (0, 1, 2))
+def snapshot(
+    lags: dict[str, list[int | None]], errors: dict[str, str] | None = None
+) -> GroupSnapshot:
+    """Return a snapshot: group to the lags of its topic; a owns the first half, b the others."""
+    key: dict[str, Any] = {"snapshot_id": new_snapshot_id(NOON), "snapshot_at": NOON}
+    offsets = [
+        key
+        | {"group": group, "topic": "t", "partition": number, "begin_offset": 0}
+        | {"end_offset": None if lag is None else CONSUMED + lag, "committed_offset": CONSUMED}
+        for group, values in lags.items()
+        for number, lag in enumerate(values)
     ]
-    return (
-        spark.createDataFrame(
-            lag, "group string, topic string, partition int, lag long, arrival_rate double"
-        ),
-        spark.createDataFrame(pa.Table.from_pylist(members, MEMBERS)),
-        spark.createDataFrame(pa.Table.from_pylist(groups, GROUPS)),
+    members = [
+        key
+        | {"group": group, "member": name, "topics": ["t"]}
+        | {
+            "partitions": [
+                {"topic": "t", "partition": number}
+                for number in range(len(values))
+                if (number >= len(values) // 2) == (name == "b")
+            ]
+        }
+        for group, values in lags.items()
+        if group != "empty"
+        for name in "ab"
+    ]
+    groups = [
+        key | {"group": group, "protocol": "range", "error": (errors or {}).get(group)}
+        for group in {*lags, *(errors or {})}
+    ]
+    return GroupSnapshot(
+        snapshot_id=key["snapshot_id"],
+        snapshot_at=NOON,
+        spread_s=0.0,
+        offsets=pa.Table.from_pylist(offsets, OFFSETS),
+        members=pa.Table.from_pylist(members, MEMBERS),
+        groups=pa.Table.from_pylist(groups, GROUPS),
     )
 
 
-def test_each_group_is_planned_by_its_policy_and_fails_alone(
-    tables: tuple[DataFrame, DataFrame, DataFrame],
+def remember(warehouse: Warehouse, taken: GroupSnapshot) -> None:
+    """Write down looks of the minutes before a snapshot."""
+    archive = LookArchive(warehouse.path)
+    past = [recalled(row) for row in look_of(taken).to_pylist()]
+    for before in range(past[0].num_rows - 1):
+        look = pa.concat_tables([looks.slice(before, 1) for looks in past])
+        archive.append(look, new_snapshot_id(look["at"][0].as_py()))
+
+
+SKEWED: list[int | None] = [100, 80, 5, 5]
+
+
+def test_each_group_is_judged_by_its_policy_and_fails_alone(
+    spark: SparkSession, tmp_path: Path
 ) -> None:
     """Every listed group has a row; what is wrong with one does not reach another, nor the job."""
+    warehouse = Warehouse(str(tmp_path))
+    taken = snapshot(
+        {"good-1": SKEWED, "good-2": [0, 0], "empty": [3], "holes": [1, None]}, {"bad": "why"}
+    )
+    warehouse.write_snapshot(taken)
+    remember(warehouse, taken)
     policies = dict.fromkeys(
         ("good-1", "empty", "holes", "bad"), Policy(assignors=("lag-aware", "roundrobin"))
-    ) | {"good-2": Policy(assignors=("range",))}
-    candidates = candidate_plans(*tables, policies)
+    ) | {"good-2": RANGE}
+    candidates = candidate_plans(spark, warehouse, taken.snapshot_id, policies)
     assert candidates.columns == CANDIDATES.names
-    summary = [row.asDict() for row in candidates.collect()]
+    rows = [row.asDict() for row in candidates.collect()]
 
-    assert {row["snapshot_id"] for row in summary} == {"s"}
-    assert sorted((row["group"], row["assignor"]) for row in summary) == [
+    assert {row["snapshot_id"] for row in rows} == {taken.snapshot_id}
+    assert sorted((row["group"], row["assignor"]) for row in rows) == [
         ("bad", "observed"),
         ("empty", "observed"),
         ("good-1", "lag-aware"),
@@ -71,35 +104,47 @@ def test_each_group_is_planned_by_its_policy_and_fails_alone(
         ("good-2", "range"),
         ("holes", "observed"),
     ]
-    errors = {row["group"]: row["error"] for row in summary if row["error"]}
+    errors = {row["group"]: row["error"] for row in rows if row["error"]}
     assert errors.keys() == {"bad", "holes"}
     assert errors["bad"] == "why"
-    placed = {(row["group"], row["assignor"]): row["placed"] for row in summary}
-    assert placed["good-2", "range"] == 3
-    assert sorted((row["group"], row["assignor"]) for row in summary if row["owner"]) == [
-        ("good-1", "lag-aware"),
-        ("good-1", "observed"),
-        ("good-1", "roundrobin"),
-        ("good-2", "observed"),
-        ("good-2", "range"),
-    ]
+    found = {row["group"]: (row["diagnosis"], row["decision"]) for row in rows if row["diagnosis"]}
+    assert found == {"good-1": ("badly spread", "plan"), "good-2": ("healthy", "no change")}
+
+
+def test_what_is_remembered_reaches_the_judgement(spark: SparkSession, tmp_path: Path) -> None:
+    """Speeds, and when a plan took effect, as Postgres has them, to each group its own."""
+    warehouse, taken = Warehouse(str(tmp_path)), snapshot({"g": SKEWED, "h": SKEWED})
+    warehouse.write_snapshot(taken)
+    remember(warehouse, taken)
+    fast = Capacity(99.0, measured=True, at=(NOON - timedelta(minutes=1)).timestamp())
+    rows = candidate_plans(
+        spark,
+        warehouse,
+        taken.snapshot_id,
+        dict.fromkeys("gh", RANGE),
+        capacities={"g": {"b": fast}},
+        changed_at={"h": NOON - timedelta(minutes=1)},
+    ).where("assignor = 'observed'")
+    found = {row["group"]: row for row in rows.collect()}
+    known = {
+        group: {one["member"]: one["records_per_s"] for one in row["capacities"]}
+        for group, row in found.items()
+    }
+    assert known["g"]["b"] == 99.0
+    assert known["h"]["b"] < 1
+    assert "took effect" in found["h"]["decision_reason"]
+    assert "took effect" not in found["g"]["decision_reason"]
 
 
 def test_groups_stay_in_the_tasks_they_were_dealt_out_to(
-    tables: tuple[DataFrame, DataFrame, DataFrame],
+    spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Nothing shuffles them anew: there are as many as were dealt, the giant's is the last."""
-    policies = dict.fromkeys(("good-1", "good-2", "empty", "holes", "bad"), Policy())
-    lag, members, groups = tables
-    big = lag.where("group = 'good-1'").selectExpr("*", "explode(sequence(0, 9)) AS tens")
-    grown = big.selectExpr(
-        "group", "topic", "(partition + 3 * tens) AS partition", "lag", "arrival_rate"
-    )
-    candidates = candidate_plans(
-        lag.where("group != 'good-1'").unionByName(grown), members, groups, policies
-    )
+    """There are as many tasks as were dealt, in the order of names; the giant's is the last."""
+    warehouse = Warehouse(str(tmp_path))
+    small: dict[str, list[int | None]] = {name: [1, 2] for name in "abde"}
+    taken = snapshot({**small, "c": [0] * 30})
+    warehouse.write_snapshot(taken)
+    candidates = candidate_plans(spark, warehouse, taken.snapshot_id, dict.fromkeys("abcde", RANGE))
     by_task = candidates.withColumn("task", sf.spark_partition_id()).select("task", "group")
     found = {row["group"]: row["task"] for row in by_task.distinct().collect()}
-    assert found.pop("good-1") == 2
-    assert sorted(found) == ["bad", "empty", "good-2", "holes"]
-    assert set(found.values()) == {0, 1}
+    assert found == {"a": 0, "b": 0, "d": 1, "e": 1, "c": 2}

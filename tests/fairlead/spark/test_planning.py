@@ -1,88 +1,96 @@
-"""Planning one group, without Spark."""
+"""Judging one group, without Spark."""
 
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from assignors import registry
-from assignors.assignment import Assignment, Spent
-from fairlead.spark.planning import CANDIDATES, FRONTIER, OBSERVED, plan_group
+from assignors.assignment import Assignment
+from fairlead.looks.look import LOOKS
+from fairlead.looks.questions import Group, Ways
+from fairlead.spark.judging import OBSERVED, judge_group
+from fairlead.spark.planning import CANDIDATES, as_batch
+from tests.recalled import CONSUMED, recalled
 
-MEMBER: dict[str, Any] = {
-    "snapshot_id": "s",
-    "group": "g",
-    "error": None,
-    "assignors": ["lag-aware", "range"],
-    "options": "{}",
-    "generation": None,
-    "instance_id": None,
-}
-ROSTER = pa.schema(
-    {
-        "snapshot_id": pa.string(),
-        "group": pa.string(),
-        "error": pa.string(),
-        "assignors": pa.list_(pa.string()),
-        "options": pa.string(),
-        "member": pa.string(),
-        "topics": pa.list_(pa.string()),
-        "partitions": pa.list_(pa.struct({"topic": pa.string(), "partition": pa.int32()})),
-        "generation": pa.int32(),
-        "instance_id": pa.string(),
+NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
+WAYS = Ways(assignors=("lag-aware", "range"))
+Members = dict[str, tuple[list[str], list[tuple[str, int]]]]
+
+
+def group(
+    members: Members,
+    lags: dict[str, list[int]],
+    *,
+    error: str | None = None,
+    protocol: str = "range",
+    looks: pa.Table | None = None,
+    **more: Any,
+) -> Group:
+    """Return a group: name to subscription and owned partitions; topic to lags."""
+    return Group(
+        described={"snapshot_id": "s", "group": "g", "error": error, "protocol": protocol},
+        members=[
+            {
+                "member": name,
+                "topics": topics,
+                "partitions": [{"topic": topic, "partition": number} for topic, number in owned],
+                "generation": None,
+                "instance_id": None,
+            }
+            for name, (topics, owned) in members.items()
+        ],
+        looks=pa.Table.from_pylist([look(members, lags)], LOOKS) if looks is None else looks,
+        **more,
+    )
+
+
+def look(members: Members, lags: dict[str, list[int]]) -> dict[str, Any]:
+    """Return a look at such a group."""
+    names = sorted(members)
+    owners = {
+        partition: names.index(name) for name, (_, owned) in members.items() for partition in owned
     }
-)
-LOADS = pa.schema(
-    {
-        "topic": pa.string(),
-        "partition": pa.int32(),
-        "weight": pa.int64(),
-        "arrival_rate": pa.float64(),
+    partitions = [(topic, number) for topic in sorted(lags) for number in range(len(lags[topic]))]
+    lag = [lags[topic][number] for topic, number in partitions]
+    return {
+        "group": "g",
+        "at": NOON,
+        "topics": sorted(lags),
+        "counts": [len(lags[topic]) for topic in sorted(lags)],
+        "begin": [0] * len(lag),
+        "end": [CONSUMED + one for one in lag],
+        "committed": [CONSUMED] * len(lag),
+        "members": names,
+        "owner": [owners.get(partition, -1) for partition in partitions],
     }
-)
 
 
-def roster(members: dict[str, tuple[list[str], list[tuple[str, int]]]], **more: Any) -> pa.Table:
-    """Return a roster of members: name to subscription and owned partitions."""
-    rows = [
-        MEMBER
-        | {
-            "member": name,
-            "topics": topics,
-            "partitions": [{"topic": topic, "partition": number} for topic, number in owned],
-        }
-        | more
-        for name, (topics, owned) in members.items()
-    ]
-    return pa.Table.from_pylist(rows or [MEMBER | more], ROSTER)
-
-
-def loads(**lags: list[int]) -> pa.Table:
-    """Return the loads of topics, in no order at all."""
-    rows = [
-        {"topic": topic, "partition": number, "weight": lag}
-        for topic, values in lags.items()
-        for number, lag in enumerate(values)
-    ]
-    return pa.Table.from_pylist(rows[::-1], LOADS)
-
-
-def planned(roster: pa.Table, loads: pa.Table) -> dict[str, dict[str, Any]]:
-    """Return assignor to its row."""
-    table = plan_group(roster, loads)
-    assert table.schema == CANDIDATES
-    rows = table.to_pylist()
+def judged(group: Group, ways: Ways = WAYS) -> dict[str, dict[str, Any]]:
+    """Return assignor to its row, as it is written."""
+    batch = as_batch(judge_group(group, ways))
+    assert batch.schema == CANDIDATES
+    rows = batch.to_pylist()
     assert {(row["snapshot_id"], row["group"]) for row in rows} <= {("s", "g")}
     return {row["assignor"]: row for row in rows}
 
 
-ONE_OWNS_ALL = {"a": (["t"], [("t", 0), ("t", 1)]), "b": (["t"], [])}
+ONE_OWNS_ALL: Members = {"a": (["t"], [("t", 0), ("t", 1)]), "b": (["t"], [])}
+SKEWED: Members = {"a": (["t"], [("t", 0), ("t", 1)]), "b": (["t"], [("t", 2), ("t", 3)])}
+BACKLOG = {"t": [100, 80, 5, 5]}
+
+
+def fallen_behind(**more: Any) -> Group:
+    """Return a group of which one member has fallen behind for twenty minutes."""
+    return group(SKEWED, BACKLOG, looks=recalled(look(SKEWED, BACKLOG)), **more)
 
 
 def test_every_assignor_is_measured_beside_the_observed_assignment() -> None:
     """The example of KAFKA-5337: what is now, and what each assignor would make of it."""
-    found = planned(roster(ONE_OWNS_ALL), loads(t=[100, 60, 50]))
-
+    found = judged(group(ONE_OWNS_ALL, {"t": [100, 60, 50]}))
     assert list(found) == [OBSERVED, "lag-aware", "range"]
     assert [row["lag_max"] for row in found.values()] == [160, 110, 160]
     assert [row["owner"] for row in found.values()] == [[0, 0, -1], [0, 1, 1], [0, 0, 1]]
@@ -91,16 +99,97 @@ def test_every_assignor_is_measured_beside_the_observed_assignment() -> None:
     assert [found["range"][name] for name in layout] == [None] * 4
 
 
+def test_group_that_falls_behind_is_planned_with_its_diagnosis() -> None:
+    """What is the matter, how late it gets, and how late under the plan, from its looks."""
+    found = judged(fallen_behind(), replace(WAYS, assignors=("sticky-lag-aware", "range")))
+    observed, plan = found[OBSERVED], found["sticky-lag-aware"]
+    assert (observed["decision"], observed["chosen"]) == ("plan", "sticky-lag-aware")
+    assert (observed["diagnosis"], observed["names"]) == ("badly spread", ["a"])
+    assert observed["evidence"].startswith("a gets 11")
+    assert observed["decision_reason"]
+    assert observed["utilisation"] > 1 > plan["utilisation"]
+    assert observed["late_s"] > 60 > plan["late_s"]
+    assert found["range"]["late_s"] == pytest.approx(observed["late_s"])
+    assert plan["moved"] >= 1
+    known = {one["member"]: one for one in observed["capacities"]}
+    assert known["a"]["measured"]
+    assert known["a"]["records_per_s"] == pytest.approx(1.0, rel=0.1)
+    assert not known["b"]["measured"]
+    assert np.array(observed["arrival_rates"]) * 60 == pytest.approx([35, 34, 6, 6], rel=0.1)
+    assert len(observed["capacity_used"]) == 2
+
+
+def test_without_looks_it_says_what_it_does_not_know() -> None:
+    """One moment tells no backlog from a late commit: no plan, and why."""
+    observed = judged(group(SKEWED, BACKLOG))[OBSERVED]
+    assert (observed["diagnosis"], observed["decision"]) == ("unknown", "no change")
+    assert "There is 1 look" in observed["decision_reason"]
+
+
+def test_what_was_known_before_is_remembered() -> None:
+    """Of members that are there, and of names that may come back; not of member ids."""
+    gone = "client-2f1b7a3c-1111-2222-3333-0123456789ab"
+    known = [
+        {"member": name, "records_per_s": 7.5, "measured": True, "at": NOON.timestamp() - 60}
+        for name in ("b", "left", gone)
+    ]
+    observed = judged(fallen_behind(capacities=known))[OBSERVED]
+    found = {one["member"]: one["records_per_s"] for one in observed["capacities"]}
+    assert found["left"] == 7.5
+    assert found["b"] == 7.5
+    assert gone not in found
+
+
+def test_a_plan_that_just_took_effect_is_waited_for() -> None:
+    """Nothing is judged by looks from before it."""
+    observed = judged(fallen_behind(changed_at=NOON.timestamp() - 60))[OBSERVED]
+    assert observed["decision"] == "no change"
+    assert "took effect 60 s ago" in observed["decision_reason"]
+
+
+def test_where_no_plan_is_called_for_nothing_need_be_compared() -> None:
+    """In a fleet, candidates of groups that stay as they are would be most of the work."""
+    calm = {"t": [0, 0, 0, 0]}
+    healthy = group(SKEWED, calm, looks=recalled(look(SKEWED, calm)))
+    assert list(judged(healthy)) == [OBSERVED, "lag-aware", "range"]
+    found = judged(healthy, replace(WAYS, compare=False))
+    assert list(found) == [OBSERVED]
+    assert found[OBSERVED]["diagnosis"] == "healthy"
+
+
+@pytest.mark.parametrize(
+    ("protocol", "generation", "eager"),
+    [
+        ("range", None, True),
+        ("cooperative-sticky", None, False),
+        ("fairlead", None, True),
+        ("fairlead", 4, False),
+        ("", None, False),
+    ],
+)
+def test_eager_groups_stand_still_as_a_whole(
+    protocol: str,
+    generation: int | None,
+    eager: bool,  # noqa: FBT001
+) -> None:
+    """Which the price of a plan counts, in a group whose protocol revokes everything."""
+    from fairlead.looks.questions import question_about  # noqa: PLC0415 - of this test alone
+
+    asked = group(SKEWED, BACKLOG, protocol=protocol)
+    members = [{**row, "generation": generation} for row in asked.members]
+    assert question_about(replace(asked, members=members), WAYS).eager is eager
+
+
 def test_only_what_members_read_is_planned() -> None:
     """Topics with commits but without subscribers do not enter the problem."""
-    found = planned(roster({"a": (["t"], [])}), loads(t=[1], left=[5, 5]))
+    found = judged(group({"a": (["t"], [])}, {"t": [1], "left": [5, 5]}))
     assert found[OBSERVED]["topics"] == ["t"]
 
 
 def test_claims_on_what_is_gone_are_dropped() -> None:
     """A member that still owns a deleted topic or a vanished partition can be planned."""
-    members = {"a": (["t", "gone"], [("t", 0), ("t", 9), ("gone", 0)])}
-    found = planned(roster(members), loads(t=[1]))
+    members: Members = {"a": (["t", "gone"], [("t", 0), ("t", 9), ("gone", 0)])}
+    found = judged(group(members, {"t": [1]}))
     assert found["range"]["kept"] == 1
     assert found[OBSERVED]["owner"] == [0]
 
@@ -113,36 +202,37 @@ def test_claims_on_what_is_gone_are_dropped() -> None:
         ({"a": (["gone"], [])}, "No member reads a topic that has partitions"),
     ],
 )
-def test_nothing_to_plan_is_an_outcome(members: dict[str, Any], outcome: str) -> None:
+def test_nothing_to_plan_is_an_outcome(members: Members, outcome: str) -> None:
     """Without members or partitions there are no candidates, and that is no error."""
-    found = planned(roster(members), loads(t=[1]))
+    found = judged(group(members, {"t": [1]}))
     assert list(found) == [OBSERVED]
     assert (found[OBSERVED]["outcome"], found[OBSERVED]["error"]) == (outcome, None)
     assert found[OBSERVED]["lag_max"] == 0
     assert found[OBSERVED]["owner"] is None
+    assert found[OBSERVED]["decision"] is None
 
 
 def test_a_group_with_an_error_is_not_planned() -> None:
     """What the snapshot says is passed on, without figures."""
-    found = planned(roster(ONE_OWNS_ALL, error="rebalancing"), loads(t=[1]))
+    found = judged(group(ONE_OWNS_ALL, {"t": [1, 2]}, error="rebalancing"))
     assert [(row["error"], row["lag_max"], row["owner"]) for row in found.values()] == [
         ("rebalancing", None, None)
     ]
 
 
-def test_a_missing_partition_is_an_error() -> None:
-    """Where the lag of a partition is unknown, its topic is not planned as if it were shorter."""
-    found = planned(roster(ONE_OWNS_ALL), loads(t=[1, 2, 3]).slice(0, 2))
+def test_a_partition_that_could_not_be_read_is_an_error() -> None:
+    """Where its lag is unknown, its topic is not planned as if it were shorter."""
+    row = look(ONE_OWNS_ALL, {"t": [1, 2]})
+    row["end"][1] = -1
+    found = judged(group(ONE_OWNS_ALL, {}, looks=pa.Table.from_pylist([row], LOOKS)))
     assert "topic t: the lag of some partition is not known" in found[OBSERVED]["error"]
 
 
-def test_an_unknown_assignor_or_option_fails_alone() -> None:
-    """A policy's mistake is an error of that candidate; the others are there."""
-    more = {"assignors": ["nonsense", "lag-aware", "range"], "options": '{"range": {"x": 1}}'}
-    found = planned(roster(ONE_OWNS_ALL, **more), loads(t=[1, 2]))
-    assert "'nonsense'" in found["nonsense"]["error"]
-    assert "options.x" in found["range"]["error"]
-    assert [name for name, row in found.items() if row["owner"]] == [OBSERVED, "lag-aware"]
+def test_an_option_that_contradicts_itself_is_the_groups_error() -> None:
+    """Policies are checked when they are read; what gets past that stays in its group."""
+    wrong = replace(WAYS, options={"range": {"x": 1}})
+    found = judged(group(ONE_OWNS_ALL, {"t": [1, 2]}), wrong)
+    assert "options.x" in found[OBSERVED]["error"]
 
 
 def test_an_assignor_that_raises_or_errs_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,8 +247,8 @@ def test_an_assignor_that_raises_or_errs_fails_alone(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(
         registry, "ASSIGNORS", {**registry.ASSIGNORS, "broken": broken, "careless": careless}
     )
-    more = {"assignors": ["broken", "careless", "range"]}
-    found = planned(roster(ONE_OWNS_ALL, **more), loads(t=[1, 2, 3]))
+    ways = Ways(assignors=("broken", "careless", "range"))
+    found = judged(group(ONE_OWNS_ALL, {"t": [1, 2, 3]}), ways)
     assert "RuntimeError('broken by t')" in found["broken"]["error"]
     assert "have no owner: t-2" in found["careless"]["error"]
     assert [name for name, row in found.items() if row["owner"]] == [OBSERVED, "range"]
@@ -173,52 +263,9 @@ def test_an_assignors_own_reasons_and_outcome_are_kept(monkeypatch: pytest.Monke
         return Assignment(problem, owner, outcome="done", reasons={0: "because", 1: "not moved"})
 
     monkeypatch.setattr(registry, "ASSIGNORS", {"talkative": talkative})
-    found = planned(roster(ONE_OWNS_ALL, assignors=["talkative"]), loads(t=[1, 2]))
+    found = judged(group(ONE_OWNS_ALL, {"t": [1, 2]}), Ways(assignors=("talkative",)))
     assert found["talkative"]["outcome"] == "done"
     assert found["talkative"]["reasons"] == [
         {"index": 0, "reason": "because"},
         {"index": 1, "reason": "not moved"},
     ]
-
-
-def test_a_long_frontier_keeps_its_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What fewer moves would have bought is cut down to what a plot shows; most have none."""
-
-    def patient(problem: Any) -> Assignment:
-        path = tuple(Spent(moves, 1000.0 - moves) for moves in range(999))
-        return Assignment(problem, problem.owner * 0, frontier=path)
-
-    monkeypatch.setattr(registry, "ASSIGNORS", {**registry.ASSIGNORS, "patient": patient})
-    found = planned(roster(ONE_OWNS_ALL, assignors=["patient", "range"]), loads(t=[1, 2]))
-    frontier = found["patient"]["frontier"]
-    assert len(frontier) == FRONTIER
-    assert [frontier[place] for place in (0, -1)] == [
-        {"moves": 0, "lag_max": 1000.0},
-        {"moves": 998, "lag_max": 2.0},
-    ]
-    assert found["range"]["frontier"] is None
-
-
-def test_a_frontier_in_other_units_than_lag_is_left_out() -> None:
-    """With a horizon an assignor's loads are arrivals too, unlike the candidates beside it."""
-
-    def of(options: str) -> Any:
-        members = roster(ONE_OWNS_ALL, assignors=["sticky-lag-aware"], options=options)
-        return planned(members, loads(t=[100, 60]))["sticky-lag-aware"]["frontier"]
-
-    assert of('{"sticky-lag-aware": {"horizon": 0.0}}')
-    assert of('{"sticky-lag-aware": {"horizon": 60.0}}') is None
-
-
-def test_assignors_know_the_arrival_rates(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is known of arrivals reaches the problem; what is unknown counts as none."""
-    seen: list[list[float]] = []
-
-    def curious(problem: Any) -> Assignment:
-        seen.append(problem.arrival_rates.tolist())
-        return Assignment(problem, problem.owner * 0)
-
-    monkeypatch.setattr(registry, "ASSIGNORS", {"curious": curious})
-    known = loads(t=[1, 2]).set_column(3, "arrival_rate", pa.array([None, 2.5], pa.float64()))
-    planned(roster(ONE_OWNS_ALL, assignors=["curious"]), known)
-    assert seen == [[2.5, 0.0]]

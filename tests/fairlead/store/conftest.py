@@ -77,6 +77,8 @@ def make_metrics(**given: Any) -> dict[str, Any]:
         "kept": 3,
         "moved": 0,
         "placed": 0,
+        "late_s": 300.0,
+        "utilisation": 1.25,
     } | given
 
 

@@ -29,7 +29,9 @@ INSERTED = {
 }
 READING = {"lag_days", "plan_diff", "plan_owners"}
 CALLED = {
-    "fairlead_planner": READING | {"approve_plan", "ensure_lag_day", "lock_group", "reject_plan"},
+    "fairlead_planner": READING
+    | {"approve_plan", "ensure_lag_day", "lock_group", "reject_plan"}
+    | {"record_capacities", "record_diagnoses"},
     "fairlead_approver": READING | {"approve_plan", "reject_plan"},
     "fairlead_reader": READING,
     "public": set(),
@@ -49,6 +51,8 @@ REFUSED = {
         "UPDATE fairlead.consumer_group SET group_id = 'mine'",
         "DELETE FROM fairlead.decision",
         "DELETE FROM fairlead.balance",
+        "UPDATE fairlead.group_diagnosis SET diagnosis = 'healthy'",
+        "DELETE FROM fairlead.member_capacity",
         "TRUNCATE fairlead.partition_lag",
         "DROP TABLE fairlead.plan",
         "ALTER TABLE fairlead.plan_event DISABLE TRIGGER ALL",

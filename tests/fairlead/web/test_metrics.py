@@ -52,6 +52,9 @@ def test_figures_are_those_of_the_history(served: str) -> None:
     expected = {
         of("fairlead_database_up"): 1,
         of("fairlead_group_lag_records", group="orders"): 9500,
+        of("fairlead_group_late_seconds", group="orders"): 420,
+        of("fairlead_group_utilisation_ratio", group="orders"): 1.15,
+        of("fairlead_group_diagnosis", group="orders", diagnosis="overloaded"): 1,
         of("fairlead_group_heaviest_member_records", group="orders"): 4500,
         of("fairlead_group_imbalance_ratio", group="orders"): 1.421,
         of("fairlead_group_adherence_ratio", group="orders"): 1,
@@ -113,6 +116,8 @@ def test_groups_that_are_gone_are_not_measured(week: str, served: str) -> None:
             ("decision", "decided_at"),
             ("lag_snapshot", "snapshot_at"),
             ("balance", "measured_at"),
+            ("group_diagnosis", "since"),
+            ("group_diagnosis", "last_seen"),
         ):
             connection.execute(
                 f"UPDATE fairlead.{table} SET {column} = {column} - interval '9 days'"

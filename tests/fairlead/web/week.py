@@ -12,13 +12,16 @@ _MOVED: Final = (
     ("partition_lag", "snapshot_at"),
     ("balance", "measured_at"),
     ("plan", "created_at"),
+    ("group_diagnosis", "until"),
+    ("group_diagnosis", "last_seen"),
+    ("group_diagnosis", "since"),
 )
 
 
 def store_recent_week(url: str) -> None:
     """Migrate an empty database and fill it with two groups, `orders` and `billing`.
 
-    Plans expire tomorrow, and one partition of `orders` stands still.
+    Plans expire tomorrow, one partition of `orders` stands still, and each is ill in its own way.
     """
     store_week(url)
     with psycopg.connect(url) as connection:
@@ -34,6 +37,12 @@ def store_recent_week(url: str) -> None:
             connection.execute(
                 f"UPDATE fairlead.{table} SET {column} = {column} + days * interval '1 day'"
                 " FROM moved".encode()
+            )
+        for group, diagnosis in (("orders", "overloaded"), ("billing", "stuck partition")):
+            connection.execute(
+                "UPDATE fairlead.group_diagnosis SET diagnosis = %s"
+                " WHERE group_id = %s AND until IS NULL",
+                (diagnosis, group),
             )
         connection.execute("UPDATE fairlead.plan SET expires_at = now() + interval '1 day'")
         connection.execute(

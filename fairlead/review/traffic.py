@@ -1,0 +1,89 @@
+"""What arrives at each consumer before and after a plan, beside what it can do.
+
+Belongs here: sums for people. Does not: estimating rates and speeds (`fairlead.judgement`).
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from fairlead.judgement.capacities import Capacity
+from fairlead.plans.as_problem import Ownership
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """One consumer under a plan, in records a second.
+
+    Parameters
+    ----------
+    before, after
+        What arrives at its partitions.
+    capacity
+        What it can do, or was seen to do at least; None: nothing is known of it.
+    measured
+        Whether it was at its limit then.
+    """
+
+    consumer: str
+    before: float
+    after: float
+    capacity: float | None = None
+    measured: bool = False
+
+    @property
+    def used_before(self) -> float | None:
+        """What arrives before the plan as a share of what it can do."""
+        return self.before / self.capacity if self.capacity else None
+
+    @property
+    def used_after(self) -> float | None:
+        """The same, under the plan."""
+        return self.after / self.capacity if self.capacity else None
+
+
+def traffic(
+    rates: Mapping[tuple[str, int], float],
+    before: Ownership,
+    after: Ownership,
+    capacities: Mapping[str, Capacity],
+) -> list[Traffic]:
+    """Sum up every consumer, the one at which most arrives under the plan first.
+
+    Parameters
+    ----------
+    rates
+        Topic and partition to records a second; what is missing is not known, and counts as none.
+        Empty: nothing is known, and no consumer is returned.
+
+    Examples
+    --------
+    >>> rates = {("t", 0): 30.0, ("t", 1): 20.0}
+    >>> seen = {"b": Capacity(40.0, measured=True, at=0.0)}
+    >>> for one in traffic(rates, {"a": {"t": [0, 1]}}, {"a": {"t": [0]}, "b": {"t": [1]}}, seen):
+    ...     print(one.consumer, one.before, one.after, one.used_after)
+    a 50.0 30.0 None
+    b 0.0 20.0 0.5
+    """
+    if not rates:
+        return []
+    rows = []
+    for name in {*before, *after}:
+        known = capacities.get(name)
+        rows.append(
+            Traffic(
+                name,
+                _arrive(rates, before.get(name, {})),
+                _arrive(rates, after.get(name, {})),
+                None if known is None else known.records_per_s,
+                known is not None and known.measured,
+            )
+        )
+    return sorted(rows, key=lambda row: (-row.after, row.consumer))
+
+
+def _arrive(rates: Mapping[tuple[str, int], float], share: Mapping[str, Collection[int]]) -> float:
+    return sum(
+        rates.get((topic, int(number)), 0.0)
+        for topic, numbers in share.items()
+        for number in numbers
+    )

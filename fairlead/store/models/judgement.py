@@ -1,0 +1,87 @@
+"""Tables of what the judgement knows: how fast members are, what is the matter with groups.
+
+Belongs here: what the next judgement brings along, and the history of diagnoses. Does not: what a
+look came to (`plan.Decision`). Planners write both by functions (`migrations/sql`).
+"""
+
+from datetime import datetime
+from typing import Final
+
+from sqlalchemy import ARRAY, CheckConstraint, ForeignKey, Index, Text, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from fairlead.store.models.base import Base, one_of
+from fairlead.store.models.plan import ConsumerGroup
+
+DIAGNOSES: Final = (
+    "healthy",
+    "recovering",
+    "badly spread",
+    "slow member",
+    "overloaded",
+    "hot partition",
+    "stuck partition",
+    "unknown",
+)
+
+
+class MemberCapacity(Base):
+    """What is known of a member's speed."""
+
+    __tablename__ = "member_capacity"
+    __table_args__ = (
+        CheckConstraint("records_per_s >= 0", name="records_per_s"),
+        {"comment": "How fast members are, as last seen: what forecasts count with."},
+    )
+
+    group_id: Mapped[str] = mapped_column(
+        ForeignKey(ConsumerGroup.group_id), primary_key=True, comment="The consumer group."
+    )
+    member: Mapped[str] = mapped_column(primary_key=True, comment="The member's name in plans.")
+    records_per_s: Mapped[float] = mapped_column(
+        comment="Records a second it can do, or can do at least."
+    )
+    measured: Mapped[bool] = mapped_column(
+        comment="Whether it was at its limit: else it can do at least so much."
+    )
+    measured_at: Mapped[datetime] = mapped_column(comment="When that was seen.")
+    evidence: Mapped[str] = mapped_column(comment="What it was seen by.")
+
+
+class GroupDiagnosis(Base):
+    """What was the matter with a group from when to when."""
+
+    __tablename__ = "group_diagnosis"
+    __table_args__ = (
+        CheckConstraint(one_of("diagnosis", DIAGNOSES), name="diagnosis"),
+        CheckConstraint(
+            "since <= last_seen AND last_seen < coalesce(until, 'infinity')", name="times"
+        ),
+        Index(
+            "group_diagnosis_now_idx",
+            "group_id",
+            unique=True,
+            postgresql_where=text("until IS NULL"),
+        ),
+        {"comment": "What was the matter with each group; a row where that changed."},
+    )
+
+    group_id: Mapped[str] = mapped_column(
+        ForeignKey(ConsumerGroup.group_id), primary_key=True, comment="The consumer group."
+    )
+    since: Mapped[datetime] = mapped_column(primary_key=True, comment="When it was first seen.")
+    until: Mapped[datetime | None] = mapped_column(
+        comment="When something else was seen; null: it holds still."
+    )
+    last_seen: Mapped[datetime] = mapped_column(comment="When it was last seen.")
+    diagnosis: Mapped[str] = mapped_column(comment="What is the matter.")
+    names: Mapped[list[str]] = mapped_column(
+        ARRAY(Text), comment="The members, or topic-partition, that it is about."
+    )
+    evidence: Mapped[str] = mapped_column(comment="By what, in a sentence, as last seen.")
+    late_s: Mapped[float | None] = mapped_column(
+        comment="Seconds the worst partition is forecast to be behind at the policy's horizon."
+    )
+    utilisation: Mapped[float | None] = mapped_column(
+        comment="Share of what it can do that the fullest member gets: above 1 it falls behind."
+    )

@@ -1,0 +1,68 @@
+"""What happened to a group before a test began: looks of the minutes before the one that is real.
+
+Belongs here: a past in which consumers that are behind now fell behind, and the others did not.
+Does not: how groups and brokers come about.
+"""
+
+from datetime import timedelta
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from fairlead.kafka.gateway import KafkaGateway
+from fairlead.kafka.snapshot import new_snapshot_id
+from fairlead.looks.archive import LookArchive
+from fairlead.looks.look import LOOKS, look_of
+from fairlead.settings import KafkaSettings
+
+MINUTES: Final = 20
+#: Records a minute that a consumer reads of each of its partitions, when it is behind and when not.
+BUSY, IDLE = 30, 6
+#: What each partition must have committed for such a past.
+CONSUMED: Final = 2 * MINUTES * BUSY
+#: More than so many records a partition are a backlog.
+BEHIND: Final = 10
+
+
+def recalled(row: dict[str, Any], minutes: int = MINUTES) -> pa.Table:
+    """Return looks at a group in each of the minutes before one, and that one, oldest first.
+
+    Parameters
+    ----------
+    row
+        A look at the group: a row of `LOOKS`.
+    """
+    end, committed, owner = (np.array(row[key], int) for key in ("end", "committed", "owner"))
+    lag = np.maximum(end - np.maximum(committed, 0), 0)
+    has_one = owner >= 0
+    owned = np.bincount(owner[has_one], minlength=len(row["members"]))
+    waiting = np.bincount(owner[has_one], lag[has_one], minlength=len(row["members"]))
+    behind = np.zeros(owner.size, dtype=bool)
+    behind[has_one] = (waiting > BEHIND * owned)[owner[has_one]]
+    per_minute = np.where(committed >= CONSUMED, np.where(behind, BUSY, IDLE), 0)
+    rows = []
+    for before in range(minutes, -1, -1):
+        stands = np.where(committed >= 0, committed - before * per_minute, committed)
+        waits = np.where(behind, lag - lag * before // minutes, lag)
+        ends = np.where(committed >= 0, stands + waits, end)
+        rows.append(
+            row
+            | {
+                "at": row["at"] - timedelta(minutes=before),
+                "end": ends.tolist(),
+                "committed": stands.tolist(),
+            }
+        )
+    return pa.Table.from_pylist(rows, LOOKS)
+
+
+def recall(kafka: KafkaSettings, warehouse: str, group: str) -> None:
+    """Write down such a past of a living group."""
+    with KafkaGateway(kafka) as gateway:
+        (row,) = look_of(gateway.snapshot([group])).to_pylist()
+    looks = recalled(row)
+    archive = LookArchive(warehouse)
+    for number in range(looks.num_rows - 1):
+        at = looks["at"][number].as_py()
+        archive.append(looks.slice(number, 1), new_snapshot_id(at))
