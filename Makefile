@@ -5,7 +5,7 @@ UV_VERSION := 0.13.8
 UV := .fairlead/uv/bin/uv
 BIN := .venv/bin
 
-.PHONY: install demo dev test check format bench bench-fleet bench-followers bench-loop bench-store docs psql lock clean
+.PHONY: install demo dev test check format bench bench-fleet bench-followers bench-loop bench-store docs pictures psql lock clean
 
 install: .venv/installed
 
@@ -57,6 +57,11 @@ bench-fleet: install
 
 bench-store: install
 	$(BIN)/python -m benchmarks.store
+
+pictures: install
+	@$(BIN)/python -m tests.ui.browser
+	$(BIN)/pytest tests/ui
+	$(BIN)/python -m tests.ui.pictures
 
 docs: install
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet

@@ -106,7 +106,7 @@ def approved_plans(
 )
 def plan_life(
     context: dg.SensorEvaluationContext, store: StoreResource, settings: SettingsResource
-) -> dg.SensorResult | dg.SkipReason:
+) -> dg.SensorResult:
     """Leave an observation for each plan that has taken a step since the last tick."""
     # A step is dated by the beginning of its transaction: those that are about to commit wait.
     until = datetime.now(UTC) - SETTLED
@@ -120,6 +120,8 @@ def plan_life(
         for step in last.values()
         if (cohort := cohort_of(step["group"], policies)) in known
     ]
+    if not seen:
+        return dg.SensorResult(skip_reason="No plan took a step.", cursor=until.isoformat())
     if len(seen) > OBSERVED:
         context.log.info("%d plans took a step; the last %d are said", len(seen), OBSERVED)
     return dg.SensorResult(asset_events=seen[-OBSERVED:], cursor=until.isoformat())

@@ -6,7 +6,7 @@ Belongs here: commands over `fairlead.sandbox`. Does not: how the services are r
 import os
 import signal
 import subprocess
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -14,6 +14,16 @@ from fairlead.cli.output import epilog
 
 if TYPE_CHECKING:
     from fairlead.sandbox import Sandbox
+
+#: Said before psql opens: `\d` lists every table, and these are what people ask.
+VIEWS: Final = """\
+Ask these five views; \\d+ NAME says what their columns mean:
+  plan_history     every version: state, who decided, what it moves, predicts and achieved
+  plan_moves       each partition whose owner a version changes, with the reason
+  adoption         how far consumers follow the published version
+  balance_history  how evenly work was spread: observed, predicted, achieved
+  lag_history      offsets, lag, rates, status and owner of every partition in every snapshot
+"""
 
 app = typer.Typer(
     help="Embedded Kafka and Postgres under the state directory (.fairlead).",
@@ -65,6 +75,8 @@ def psql(
         raise SandboxError(
             f"There is no plan history in {postgres.state_dir.parent} yet: try `fairlead demo`"
         )
+    if not arguments:
+        typer.echo(VIEWS, err=True)
     keep = postgres.process() is not None
     options = f"{os.environ.get('PGOPTIONS', '')} -c search_path=fairlead,public".strip()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for psql, which ends a query by it

@@ -109,6 +109,12 @@ def _mkdir(arguments: Sequence[str]) -> None:
     assert len(arguments) > 1
 
 
+def _cp(arguments: Sequence[str]) -> None:
+    source, target = arguments
+    assert (ROOT / source).is_file(), f"there is no {source}"
+    assert target.endswith("/")
+
+
 def _source(arguments: Sequence[str]) -> None:
     assert list(arguments) == [".venv/bin/activate"]
 
@@ -120,6 +126,7 @@ def _project() -> Mapping[str, Any]:
 
 _CHECKS: Final[Mapping[str, Callable[[Sequence[str]], None]]] = {
     ".": _source,
+    "cp": _cp,
     "dagster": _dagster,
     "export": _export,
     "fairlead": _fairlead,

@@ -122,7 +122,8 @@ def test_errors_in_policies_name_line_and_key(config: Path) -> None:
     assert str(caught.value) == (
         f"{config}:3: policies.0.max_moves: Input should be greater than or equal to 0; "
         f"{config}:8: policies.1.options.sticky-lag-aware.bnad: sticky-lag-aware has no such "
-        "option (has: band, band_floor, horizon, max_moves, max_count_skew, max_topic_count_skew)"
+        "option (has: band, band_floor, enough, horizon, max_moves, max_count_skew, "
+        "max_topic_count_skew)"
     )
 
 

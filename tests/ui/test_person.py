@@ -7,13 +7,18 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from playwright.sync_api import Page, expect
 
+from fairlead.links import lineage_url
 from tests.fairlead.followers.helpers import eventually
 from tests.ui.conftest import Surroundings, keep
+from tests.ui.running import ROOT
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres, pytest.mark.spark]
 
+#: What the pinned version of Dagster calls what a newcomer clicks.
+LINEAGE, MATERIALIZE, CHOOSE = "Lineage", "Materialize all", "Select a partition or create one"
+LAUNCH, LAUNCH_RUN = "Launch backfill", "Launch 1 run"
 #: Narrower than any plot: what failed to load has no width.
-PLOT_PX = 400
+PLOT_PX = 300
 #: A run starts Spark first, and the daemon looks once a minute, beside another suite.
 PATIENCE_S = 180.0
 
@@ -25,14 +30,20 @@ def test_person_plans_looks_approves_and_sees_the_plan_followed(
     group = around.group
     eventually(lambda: group in around.cohorts(), f"{group} found", within_s=PATIENCE_S)
 
-    page.goto(f"{around.url}/asset-groups")
+    page.goto(around.url)
+    page.get_by_role("link", name=LINEAGE).click()  # its icon has that name, too
     assert_left_to_right(page, "observe", "decide", "act")
+    page.goto(lineage_url(around.url))
+    assert_left_to_right(page, "group_offsets", "assignment_plan", "plan_adoption")
     keep(page, "asset-graph")
     materialize(page, group)
     eventually(lambda: around.states(group) == ["proposed"], "a plan", within_s=PATIENCE_S)
     eventually(lambda: not around.runs_under_way(), "the run's end", within_s=PATIENCE_S)
 
-    for asset in ("partition_lag", "candidate_plans", "assignment_plan"):
+    show(page, around, "partition_lag")
+    expect(page.get_by_text("one look so far")).to_be_visible()
+    keep(page, "partition_lag")
+    for asset in ("candidate_plans", "assignment_plan"):
         show(page, around, asset)
         assert_plots(page, asset)
 
@@ -40,6 +51,10 @@ def test_person_plans_looks_approves_and_sees_the_plan_followed(
     expect(page).to_have_url(f"{around.review_url}/review?group={group}&version=1")
     expect(page.get_by_role("heading", level=1)).to_contain_text(group)
     keep(page, "review")
+    expect(page.get_by_role("link", name="This group in Dagster")).to_be_visible()
+    page.get_by_role("link", name="All groups").click()
+    expect(page.get_by_role("link", name="version 1")).to_be_visible()
+    keep(page, "groups")
 
     show(page, around, "assignment_plan")
     page.locator('a[href*="/jobs/approve/playground"]').first.click()
@@ -55,6 +70,19 @@ def test_person_plans_looks_approves_and_sees_the_plan_followed(
     show(page, around, "plan_adoption")
     expect(page.get_by_text("4 of 4 partitions are where")).to_be_visible()
     keep(page, "plan_adoption")
+    eventually(
+        lambda: says(page, around, "assignment_plan", "version 1 is published already"),
+        "the asset says what became of its plan",
+        within_s=PATIENCE_S,
+    )
+    keep(page, "assignment_plan-published")
+
+
+@pytest.mark.parametrize("page_of_the_site", ["README.md", "docs/own-cluster.md"])
+def test_words_are_those_that_the_ui_has(page_of_the_site: str) -> None:
+    """What the pages tell a newcomer to click is what the test before this one clicks."""
+    text = " ".join((ROOT / page_of_the_site).read_text().split())
+    assert [word for word in (LINEAGE, MATERIALIZE, LAUNCH_RUN) if f"*{word}*" not in text] == []
 
 
 def test_daemon_plans_what_is_new_and_forgets_what_is_gone(
@@ -97,12 +125,13 @@ def assert_left_to_right(page: Page, *names: str) -> None:
 
 def materialize(page: Page, group: str) -> None:
     """Materialize all assets of one group."""
-    page.get_by_role("button", name="Materialize all").click()
-    page.get_by_text("Select a partition or create one").first.click()
+    page.get_by_role("button", name=MATERIALIZE).click()
+    expect(page.get_by_role("button", name=LAUNCH)).to_be_disabled()
+    page.get_by_text(CHOOSE).first.click()
     page.get_by_text(group, exact=True).locator("visible=true").last.click()
     page.keyboard.press("Escape")
     keep(page, "materialize")
-    page.get_by_role("button", name="Launch 1 run").click()
+    page.get_by_role("button", name=LAUNCH_RUN).click()
 
 
 def show(page: Page, around: Surroundings, asset: str) -> None:
@@ -111,8 +140,17 @@ def show(page: Page, around: Surroundings, asset: str) -> None:
     expect(page.get_by_text("Metadata", exact=True)).to_be_visible()
 
 
+def says(page: Page, around: Surroundings, asset: str, text: str) -> bool:
+    """Whether what an asset shows of the group has a text."""
+    show(page, around, asset)
+    return page.get_by_text(text).first.is_visible()
+
+
 def assert_plots(page: Page, asset: str) -> None:
-    """Open each plot of the page and see that it is drawn, wide enough to read."""
+    """See one plot in place, open the others, each drawn and wide enough to read."""
+    in_place = page.locator("td img").first
+    expect(in_place).to_be_visible()
+    assert in_place.evaluate("image => image.naturalWidth") >= PLOT_PX, asset
     links = page.get_by_text("Show Markdown")
     expect(links.first).to_be_visible()
     keep(page, asset)

@@ -31,6 +31,7 @@ def fairlead(state_dir: Path) -> Fairlead:
         return subprocess.run(
             [Path(sys.executable).with_name("fairlead"), "sandbox", *arguments],
             env={**os.environ, "FAIRLEAD_STATE_DIR": str(state_dir)},
+            stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             timeout=120,
@@ -86,6 +87,9 @@ def test_psql_speaks_to_the_plan_history(fairlead: Fairlead, state_dir: Path) ->
     answer = fairlead("psql", "-At", "-c", "SELECT group_id FROM plan_history")
     assert (answer.returncode, answer.stdout, answer.stderr) == (0, "orders\n", "")
     assert postgres.process() is None
+    opened = fairlead("psql")  # and ends with standard input
+    assert opened.returncode == 0
+    assert "plan_history     every version" in opened.stderr
 
 
 def test_psql_without_a_history_says_how_to_get_one(fairlead: Fairlead) -> None:

@@ -1,0 +1,37 @@
+"""The pictures of the site: what the browser saw in the last run of the UI's tests.
+
+`make pictures` runs these tests, then this.
+"""
+
+import shutil
+import sys
+from typing import Final
+
+from tests.ui.running import ROOT, SCREENSHOTS
+
+PICTURES: Final = ROOT / "docs" / "pictures"
+#: Screenshots that pages show; the others are for whoever looks at a test that failed.
+SHOWN: Final = (
+    "asset-graph",
+    "materialize",
+    "assignment_plan",
+    "review",
+    "launchpad",
+    "plan_adoption",
+)
+
+
+def main() -> int:
+    """Put the screenshots where the pages are."""
+    missing = [name for name in SHOWN if not (SCREENSHOTS / f"{name}.png").exists()]
+    if missing:
+        sys.stderr.write(f"{SCREENSHOTS} lacks {', '.join(missing)}: run the tests of the UI\n")
+        return 1
+    PICTURES.mkdir(exist_ok=True)
+    for name in SHOWN:
+        shutil.copyfile(SCREENSHOTS / f"{name}.png", PICTURES / f"{name}.png")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
