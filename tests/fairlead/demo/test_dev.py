@@ -8,7 +8,8 @@ from threading import Thread
 
 import pytest
 
-from fairlead.demo.dev import LOAD, _first_steps, _wait_for
+from fairlead.demo.dev import _first_steps, _wait_for
+from fairlead.demo.load import LOAD
 from fairlead.demo.scenario import ASKS_FIRST, DEV_GROUPS, DemoGroup
 from fairlead.demo.surroundings import POLICIES
 from fairlead.errors import SandboxError
