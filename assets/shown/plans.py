@@ -104,7 +104,7 @@ def describe(
     elif detail is not None:
         shown["shown in detail"] = f"{detail.plan.group}, version {detail.plan.version}"
     if detail is not None:
-        shown |= _plan(detail, web, draw=draw)
+        shown |= _plan(detail, web, draw=draw, alone=len(groups) == 1)
     if len(groups) == 1 and mine and mine[0].decision.observed:
         observed = mine[0].decision.observed
         shown |= _found(mine[0])
@@ -156,7 +156,7 @@ def _by_group(outcomes: Sequence[Outcome]) -> dg.TableMetadataValue:
     )
 
 
-def _plan(detail: Detail, web: WebSettings, *, draw: bool) -> dict[str, Any]:
+def _plan(detail: Detail, web: WebSettings, *, draw: bool, alone: bool) -> dict[str, Any]:
     """Show what a plan does, how to decide on it, and what it is in figures."""
     plan, predicted = detail.plan, detail.predicted
     rows = changes(detail.document, detail.before, planned(detail.document))
@@ -172,7 +172,8 @@ def _plan(detail: Detail, web: WebSettings, *, draw: bool) -> dict[str, Any]:
     }
     if draw:
         alt = f"{plan.group}, version {plan.version}: lag of each consumer before and after"
-        shown["before and after"] = picture(bars(rows), alt)
+        if alone:  # beside other groups there is no room for both
+            shown["before and after"] = picture(bars(rows), alt)
         shown["before and after, in full"] = picture(consumers(rows), alt)
     return shown | {
         "consumers": table(
