@@ -131,9 +131,8 @@ class ConfluentSource:
 
 def _topic_id(connection: Mapping[str, Any], topic: str) -> str:
     """Ask for the id that the cluster gave a topic; "": it does not tell."""
-    asked = AdminClient(dict(connection)).describe_topics(
-        TopicCollection([topic]), request_timeout=_TIMEOUT_S
-    )
+    admin = AdminClient(dict(connection))  # answers nothing once it is let go
+    asked = admin.describe_topics(TopicCollection([topic]), request_timeout=_TIMEOUT_S)
     try:
         return kafka_uuid(str(asked[topic].result(_TIMEOUT_S + 1).topic_id))
     except (KafkaException, TimeoutError) as error:
