@@ -83,7 +83,10 @@ def traffic(
 
 def _arrive(rates: Mapping[tuple[str, int], float], share: Mapping[str, Collection[int]]) -> float:
     return sum(
-        rates.get((topic, int(number)), 0.0)
-        for topic, numbers in share.items()
-        for number in numbers
+        (
+            rates.get((topic, int(number)), 0.0)
+            for topic, numbers in share.items()
+            for number in numbers
+        ),
+        start=0.0,
     )

@@ -81,7 +81,7 @@ def test_policies_are_read_in_order(config: Path) -> None:
         ("[[policies]]\nassignors = []", "policies.0.assignors"),
         ("[[policies]]\nexpires_after = 0", "policies.0.expires_after"),
         ("[[policies]]\napproval.forbidden_statuses = ['STOPP']", "forbidden_statuses"),
-        ("[[policies]]\nchoose = 'best'", "policies.0.choose"),
+        ("[[policies]]\nchoose = 'lightest'", "policies.0.choose"),
     ],
 )
 def test_settings_that_cannot_be_are_named(config: Path, toml: str, name: str) -> None:
