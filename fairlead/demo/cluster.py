@@ -168,7 +168,7 @@ class Consumers:
             *("--group", self.group),
             *("--name", member),
             *("--topics", ",".join(self.scenario.backlog)),
-            *("--rate", str(self.scenario.rate)),
+            *("--rate", str(self.scenario.speeds[member])),
             *(("--plan-topic", self.plan_topic) if self.plan_topic else ()),
         ]
         with self.log.open("a") as log:

@@ -13,8 +13,6 @@ import numpy as np
 from fairlead.demo.cluster import produce
 from fairlead.demo.scenario import DemoGroup
 
-#: How much of what the consumers can process together is produced, evenly spread or not.
-LOAD: Final = 0.85
 #: Seconds between batches: several between two looks, so that these see a steady stream.
 BATCH_S: Final = 0.25
 
@@ -83,7 +81,7 @@ def _rates(group: DemoGroup) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """Return records a second for each partition, topic by topic."""
     counts = np.concatenate([np.array(one, np.float64) for one in group.backlog.values()])
     rates: np.ndarray[tuple[int], np.dtype[np.float64]] = (
-        counts * LOAD * group.consumers * group.rate / group.records
+        counts * group.load * sum(group.speeds.values()) / group.records
     )
     return rates
 

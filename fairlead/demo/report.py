@@ -18,11 +18,81 @@ Ownership = Mapping[str, Mapping[str, list[int]]]
 
 
 @dataclass(frozen=True)
+class Found:
+    """What the planner found to be the matter with a group, and what it said of it.
+
+    Parameters
+    ----------
+    diagnosis, names, evidence
+        In a word or two; the members or partitions it is about; in one sentence.
+    reason
+        Why there is a plan, or none.
+    """
+
+    diagnosis: str
+    names: tuple[str, ...]
+    evidence: str
+    reason: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as it is written to `report.json`."""
+        return {
+            "diagnosis": self.diagnosis,
+            "names": list(self.names),
+            "evidence": self.evidence,
+            "reason": self.reason,
+        }
+
+    def render(self) -> Text:
+        """Return the line a person reads."""
+        style = "green" if self.diagnosis == "healthy" else "yellow"
+        return Text.assemble((self.diagnosis, f"bold {style}"), f": {self.evidence}")
+
+
+@dataclass(frozen=True)
+class LeftAlone:
+    """A group that needs no plan.
+
+    Parameters
+    ----------
+    group
+        Its id.
+    found
+        What is the matter with it: nothing.
+    owned
+        What its consumers have, before and after.
+    """
+
+    group: str
+    found: Found
+    owned: Ownership
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the report as it is written to `report.json`."""
+        return {
+            "group": self.group,
+            "assignor": None,
+            "plan_version": None,
+            **self.found.as_dict(),
+            "consumers": {
+                member: {"partitions": owned} for member, owned in sorted(self.owned.items())
+            },
+        }
+
+    def render(self) -> RenderableType:
+        """Return what a person reads."""
+        title = Text(f"Group {self.group}: no plan", style="bold italic")
+        return Group(title, self.found.render(), "It was left alone.\n")
+
+
+@dataclass(frozen=True)
 class GroupReport:
     """One group before and after its plan.
 
     Parameters
     ----------
+    found
+        What was the matter with it.
     plan
         The plan that was published; its weights are the measured lags, in records.
     before, after
@@ -31,6 +101,7 @@ class GroupReport:
         Seconds from when nothing arrived any more until the last record was processed.
     """
 
+    found: Found
     plan: PlanDocument
     before: Ownership
     after: Ownership
@@ -60,6 +131,7 @@ class GroupReport:
             "group": self.plan.group,
             "assignor": self.plan.assignor,
             "plan_version": self.plan.version,
+            **self.found.as_dict(),
             "consumers": {
                 member: {
                     stage: {
@@ -105,7 +177,7 @@ class GroupReport:
             f" with the plan, {self.drain_without_plan_s:.1f} s without: {faster:.2f} times as "
             "fast.\n",
         )
-        return Group(table, verdict)
+        return Group(table, self.found.render(), verdict)
 
 
 def _normal(ownership: Ownership) -> dict[str, dict[str, list[int]]]:

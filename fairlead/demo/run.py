@@ -7,7 +7,7 @@ modules of this package).
 import json
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from subprocess import Popen, TimeoutExpired
@@ -19,13 +19,14 @@ from rich.status import Status
 from fairlead.demo.cluster import Consumers, create_backlog
 from fairlead.demo.load import Load
 from fairlead.demo.looking import Looking
-from fairlead.demo.report import GroupReport, Ownership
-from fairlead.demo.scenario import DEMO_GROUPS, DemoGroup
+from fairlead.demo.report import Found, GroupReport, LeftAlone, Ownership
+from fairlead.demo.scenario import CURED, DEMO_GROUPS, DemoGroup
 from fairlead.demo.surroundings import Surroundings, reset, surroundings
 from fairlead.errors import SandboxError
 from fairlead.plans.document import PlanDocument
 from fairlead.store.engine import create_store_engine
 from fairlead.store.plans import PlanStore
+from fairlead.store.reading import read_groups
 
 JOIN_TIMEOUT_S = 60.0
 LOOK_TIMEOUT_S = 120.0
@@ -50,7 +51,7 @@ Where to go next
 
 
 class _Demo:
-    """The demo under way: services, and each group twice, with a plan and without."""
+    """The demo under way: services, and the groups, those that need a plan also without one."""
 
     def __init__(self, around: Surroundings, console: Console, stack: ExitStack) -> None:
         self._around = around
@@ -61,7 +62,7 @@ class _Demo:
         self._planned: dict[str, Consumers] = {}
         self._unplanned: dict[str, Consumers] = {}
 
-    def run(self) -> list[GroupReport]:
+    def run(self) -> list[GroupReport | LeftAlone]:
         """Do it all; returns a report a group."""
         servers = self._around.services.bootstrap_servers
         with self._step("Producing skewed backlogs"):
@@ -79,7 +80,8 @@ class _Demo:
                     self._wait(lambda: looking.taken >= LOOKS, LOOK_TIMEOUT_S, "be looked at")
                 with self._step("Planning, through Dagster") as status:
                     self._plan(status)
-            plans = {group.name: self._published(group) for group in DEMO_GROUPS}
+            found = self._found()
+            plans = {group.name: self._published(group) for group in CURED}
             with self._step("Consumers rejoin and adopt the plan"):
                 self._wait(lambda: self._adopted(plans), ADOPT_TIMEOUT_S, "adopt the plan")
             after = {name: dict(consumers.owned) for name, consumers in self._planned.items()}
@@ -87,8 +89,23 @@ class _Demo:
         seconds = self._drain(
             {group.name: group.records + load.produced[group.name] for group in DEMO_GROUPS}
         )
+        alone = [name for name in self._planned if name not in plans]
+        return [
+            *self._cured(plans, found, before, after, seconds),
+            *(LeftAlone(name, found[name], after[name]) for name in alone),
+        ]
+
+    def _cured(
+        self,
+        plans: Mapping[str, PlanDocument],
+        found: Mapping[str, Found],
+        before: Mapping[str, Ownership],
+        after: Mapping[str, Ownership],
+        seconds: Mapping[str, float],
+    ) -> list[GroupReport]:
         return [
             GroupReport(
+                found=found[name],
                 plan=plans[name],
                 before=before[name],
                 after=after[name],
@@ -107,6 +124,7 @@ class _Demo:
             self._planned[group.name] = self._stack.enter_context(
                 Consumers(group, group.name, bootstrap_servers, plan_topic, log)
             )
+        for group in CURED:
             self._unplanned[group.name] = self._stack.enter_context(
                 Consumers(group, f"{group.name}-without-plan", bootstrap_servers, None, log)
             )
@@ -128,6 +146,18 @@ class _Demo:
         if process.returncode:
             raise SandboxError(f"The planning job failed; what it said is in {log}")
 
+    def _found(self) -> dict[str, Found]:
+        """Return what the planner found, by group."""
+        engine = create_store_engine(self._around.settings.postgres)
+        try:
+            rows = {row["group"]: row for row in read_groups(engine)}
+        finally:
+            engine.dispose()
+        return {
+            name: Found(row["diagnosis"], tuple(row["names"]), row["evidence"], row["reason"] or "")
+            for name, row in rows.items()
+        }
+
     def _published(self, group: DemoGroup) -> PlanDocument:
         engine = create_store_engine(self._around.settings.postgres)
         try:
@@ -140,8 +170,8 @@ class _Demo:
 
     def _adopted(self, plans: dict[str, PlanDocument]) -> bool:
         return all(
-            _settled(consumers) and _matches(consumers.owned, plans[name])
-            for name, consumers in self._planned.items()
+            _settled(self._planned[name]) and _matches(self._planned[name].owned, plan)
+            for name, plan in plans.items()
         )
 
     def _drain(self, records: dict[str, int]) -> dict[str, float]:

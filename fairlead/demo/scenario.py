@@ -3,7 +3,8 @@
 Belongs here: numbers alone. Does not: making them real (`cluster`).
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -22,17 +23,31 @@ class DemoGroup:
         How many consumer processes the group has.
     rate
         Records a second that one consumer processes, whatever it owns.
+    slow
+        Index of a consumer to the share of the rate that it can do.
+    load
+        How much of what all consumers together can process arrives, spread as the backlog is.
     """
 
     name: str
     backlog: dict[str, list[int]]
     consumers: int
     rate: int
+    slow: Mapping[int, float] = field(default_factory=dict)
+    load: float = 0.85
 
     @property
     def members(self) -> list[str]:
         """The consumers' client ids, which are their names in a plan."""
         return [f"{self.name}-{index + 1}" for index in range(self.consumers)]
+
+    @property
+    def speeds(self) -> dict[str, int]:
+        """Records a second of each consumer, by name."""
+        return {
+            member: round(self.rate * self.slow.get(index, 1.0))
+            for index, member in enumerate(self.members)
+        }
 
     @property
     def records(self) -> int:
@@ -61,10 +76,6 @@ def zipf_backlog(
     return {topic: piece.tolist() for topic, piece in zip(partitions, pieces, strict=True)}
 
 
-#: The smallest group that `range` burdens unevenly: three partitions for two consumers. Its
-#: backlogs are those of KAFKA-5337's own example at a fiftieth: 100,000 / 60,000 / 50,000.
-THREE_FOR_TWO = DemoGroup("three-for-two", {"invoices": [2000, 1200, 1000]}, consumers=2, rate=160)
-
 #: Several topics of different sizes, and Zipf lag over all their partitions.
 ORDERS = DemoGroup(
     "orders",
@@ -78,6 +89,14 @@ ORDERS = DemoGroup(
     rate=250,
 )
 
+#: Even partitions, and one machine that does less than half of what the others do.
+ONE_IS_SLOW = DemoGroup(
+    "one-is-slow", {"invoices": [60] * 12}, consumers=3, rate=160, slow={1: 0.4}, load=0.7
+)
+
+#: Nothing is the matter with it: no plan is made, whatever its lags are.
+KEEPS_UP = DemoGroup("keeps-up", {"audits": [20] * 6}, consumers=2, rate=120, load=0.5)
+
 #: Its plans wait for a person, by the demo's policies: `make dev` leads to its first one.
 ASKS_FIRST = DemoGroup(
     "asks-first",
@@ -86,7 +105,8 @@ ASKS_FIRST = DemoGroup(
     rate=200,
 )
 
-#: Drained with a plan and without, by `make demo`.
-DEMO_GROUPS = (ORDERS, THREE_FOR_TWO)
+#: Each twice in `make demo`: with a plan and without.
+CURED = (ORDERS, ONE_IS_SLOW)
+DEMO_GROUPS = (*CURED, KEEPS_UP)
 #: At work under steady load, in `make dev`.
 DEV_GROUPS = (ASKS_FIRST, *DEMO_GROUPS)

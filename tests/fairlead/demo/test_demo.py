@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 import pytest
 
-from fairlead.demo.scenario import DEMO_GROUPS, DemoGroup
+from fairlead.demo.scenario import CURED, KEEPS_UP, ONE_IS_SLOW, DemoGroup
 from tests.interrupts import heeding_ctrl_c
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres, pytest.mark.spark]
@@ -74,8 +74,8 @@ def report(shown: str, state_dir: Path) -> dict[str, Any]:
 
 
 def groups(report: dict[str, Any]) -> Iterator[tuple[DemoGroup, dict[str, Any]]]:
-    """Yield every group of the scenario with its report."""
-    return zip(DEMO_GROUPS, [report, *report["other_groups"]], strict=True)
+    """Yield every group of the scenario that has a plan, with its report."""
+    return zip(CURED, [report, *report["other_groups"][:-1]], strict=True)
 
 
 def test_report_has_a_row_a_consumer(report: dict[str, Any]) -> None:
@@ -117,9 +117,19 @@ def test_drain_is_faster_with_the_plan(report: dict[str, Any]) -> None:
         assert seconds["with_plan"] < seconds["without_plan"]
 
 
+def test_diagnosis_names_what_is_the_matter(report: dict[str, Any]) -> None:
+    """One group is badly spread, of another one machine is slow and named, one is left alone."""
+    spread, (slow, healthy) = report, report["other_groups"]
+    assert spread["diagnosis"] == "badly spread"
+    assert set(spread["names"]) <= set(spread["consumers"])
+    assert (slow["diagnosis"], slow["names"]) == ("slow member", [ONE_IS_SLOW.members[1]])
+    assert (healthy["group"], healthy["diagnosis"]) == (KEEPS_UP.name, "healthy")
+    assert healthy["plan_version"] is None
+
+
 def test_table_and_next_steps_are_shown(shown: str) -> None:
     """It ends with a table for people and where to go next."""
-    for text in ("heaviest consumer", "Drained in", "make dev", "make psql"):
+    for text in ("heaviest consumer", "Drained in", "left alone", "make dev", "make psql"):
         assert text in shown
 
 

@@ -9,7 +9,6 @@ from threading import Thread
 import pytest
 
 from fairlead.demo.dev import _first_steps, _wait_for
-from fairlead.demo.load import LOAD
 from fairlead.demo.scenario import ASKS_FIRST, DEV_GROUPS, DemoGroup
 from fairlead.demo.surroundings import POLICIES
 from fairlead.errors import SandboxError
@@ -93,7 +92,7 @@ def test_first_steps_lead_to_a_plan_that_waits(monkeypatch: pytest.MonkeyPatch) 
 
 def test_group_that_asks_needs_a_plan() -> None:
     """By `range` one consumer gets more than it can do; no partition alone is too much for one."""
-    produced = LOAD * ASKS_FIRST.consumers / ASKS_FIRST.records
+    produced = ASKS_FIRST.load * ASKS_FIRST.consumers / ASKS_FIRST.records
     heaviest_partition = max(max(counts) for counts in ASKS_FIRST.backlog.values())
     assert max(shares(ASKS_FIRST)) * produced > 1.1
     assert heaviest_partition * produced < 0.9
