@@ -8,15 +8,15 @@ from typing import Any, Final
 
 from matplotlib.figure import Figure
 
-from fairlead.backtest.replay import OBSERVED
-from fairlead.backtest.report import Report
+from fairlead.backtest.replay import RECORDED
+from fairlead.backtest.report import HISTORY, Report
 from fairlead.plots.style import GREY, drawing
 
 FORMATS: Final = (".svg", ".png")
 
 
 def draw(report: Report, path: Path) -> None:
-    """Draw the heaviest member's lag over the lower bound, and the moves so far, over time.
+    """Draw how far behind the latest partition is, and the moves so far, over time.
 
     Parameters
     ----------
@@ -25,22 +25,21 @@ def draw(report: Report, path: Path) -> None:
     """
     with drawing():
         figure = Figure(figsize=(10, 7), layout="constrained")
-        loads, moves = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
+        late, moves = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
         for course in report.courses:
             look: dict[str, Any] = {"linewidth": 1.2}
-            if course.assignor == OBSERVED:
-                look |= {"color": GREY, "linestyle": ":", "zorder": 3}
-            loads.plot(course.at, course.over_bound, label=course.assignor, **look)
+            if course.in_charge in HISTORY:
+                dots = ":" if course.in_charge == RECORDED else "--"
+                look |= {"color": GREY, "linestyle": dots, "zorder": 3}
+            late.plot(course.at, course.worst_s, label=course.in_charge, **look)
             moves.plot(course.at, course.moves.cumsum(), **look)
-        loads.set_title(f"Group {report.group}, with each assignor in charge")
-        loads.set_yscale("log")
-        loads.yaxis.set_major_formatter("{x:g}")
-        loads.yaxis.set_minor_formatter("{x:g}")
-        loads.set_ylabel("heaviest member / lower bound")
-        loads.legend(fontsize="small", ncols=4)
-        moves.set_yscale("symlog")
-        moves.yaxis.set_major_formatter("{x:g}")
-        moves.set_ylim(bottom=0)
+        late.set_title(f"Group {report.group}, by who is in charge")
+        late.set_ylabel("latest partition, seconds behind")
+        late.legend(fontsize="small", ncols=4)
         moves.set_ylabel("partitions moved so far")
+        for axes in (late, moves):
+            axes.set_yscale("symlog")
+            axes.yaxis.set_major_formatter("{x:g}")
+            axes.set_ylim(bottom=0)
         metadata = {"Date": None} if path.suffix == ".svg" else None
         figure.savefig(path, metadata=metadata)

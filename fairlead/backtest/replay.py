@@ -1,108 +1,84 @@
-"""One assignor in charge of a recorded group: what is in force at each snapshot, and what it costs.
+"""One assignor in charge of a recorded group: what would have happened, and what it would cost.
 
-Belongs here: carrying an assignment from snapshot to snapshot as the group would have. Does not:
-reading snapshots (`spark`), the rules of assignment (`assignors`) and of policies
-(`fairlead.plans`), nor condensing the result (`report`). Pure.
-
-The lag of every snapshot is taken as it was recorded. Under another assignment it would have
-evolved differently; a replay does not know how.
+Belongs here: who can be in charge, and the figures of a replay at each snapshot. Does not: the
+recording (`recording`), the fluid (`fairlead.simulation`), the rules of assignment (`assignors`)
+and of policies, nor condensing the result (`report`). Pure.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import Any, Final, Protocol
+from datetime import datetime, timedelta
+from typing import Any, Final
 
 import numpy as np
 
-from assignors.assignment import Assignment
-from assignors.metrics import Metrics, measure
-from assignors.problem import Int32, InvalidProblemError, Problem
 from assignors.registry import assign
-from fairlead.backtest.worth import worth_it
-from fairlead.followers.fit import fit
+from fairlead.backtest.recording import Recording
+from fairlead.judgement.capacities import Capacity
+from fairlead.judgement.decision import Judgement, Question, judge
 from fairlead.plans.approval import PlanFacts, decide
-from fairlead.plans.as_problem import assignment_of
-from fairlead.plans.choice import lightening
-from fairlead.plans.document import MemberShare, PlanDocument
+from fairlead.plans.choice import improvement
 from fairlead.policy import Policy
+from fairlead.simulation.controllers import START, ByPlans, Controller, Moment
+from fairlead.simulation.course import time_lags
+from fairlead.simulation.fluid import Int32
+from fairlead.simulation.loop import Cadence, Run, run
 
+RECORDED: Final = "recorded"
+"""The name under which the lateness that was really measured stands, snapshot by snapshot."""
 OBSERVED: Final = "observed"
 """The name under which the group's recorded assignments are replayed, as they were."""
 
 LAG_BLIND: Final = frozenset({"range", "roundrobin", "fair", "sticky"})
 """Assignors that do not look at lag: nothing but a rebalance can change their mind."""
 
-
-@dataclass(frozen=True, eq=False)
-class Snapshot:
-    """A group at one moment.
-
-    Parameters
-    ----------
-    at
-        When; time-zone-aware.
-    problem
-        Its members, partitions and lags; `owner` is who owned what.
-    statuses
-        Those that its partitions had.
-    """
-
-    at: datetime
-    problem: Problem
-    statuses: frozenset[str] = frozenset({"OK"})
+_LOOK_S: Final = 60.0
 
 
 @dataclass(frozen=True)
-class Moment:
-    """What a replay comes to at one snapshot.
+class Stretch:
+    """What a replay comes to from a snapshot to the next.
 
     Parameters
     ----------
     at
-        When the snapshot was taken.
-    heaviest, mean, lower_bound
-        Records behind, of the assignment that is in force when the snapshot is taken: the heaviest
-        member's, the mean, and what no assignment can go below.
+        When the next snapshot was taken.
+    late_s
+        Partition-seconds beyond the policy's objective.
+    worst_s
+        How far behind the latest partition was, at worst.
     moved
-        Partitions whose owner is another one than before although that one is still there: in
-        rebalances since the snapshot before, and by the plan published at this one.
-    published
-        Whether a plan is published. It is in force from the next snapshot on.
-    held_back
-        Whether a plan is made that the policy does not approve.
+        Partitions that went to another owner although theirs was still there.
+    published, held_back
+        Plans that were published; decisions whose plan the policy did not approve.
     """
 
     at: datetime
-    heaviest: int
-    mean: float
-    lower_bound: int
+    late_s: float
+    worst_s: float
     moved: int
-    published: bool = False
-    held_back: bool = False
+    published: int
+    held_back: int
 
 
-def replay(snapshots: Iterable[Snapshot], assignor: str, policy: Policy) -> Iterator[Moment]:
-    """Put an assignor in charge of a group from the first snapshot on.
-
-    Every replay starts from what the group owned at the first snapshot; from then on it knows
-    only what it has assigned itself.
+def replay(recording: Recording, in_charge: str, policy: Policy) -> Iterator[Stretch]:
+    """Put somebody in charge of a recorded group from the first snapshot on.
 
     - Assignors that do not look at lag (`LAG_BLIND`) decide as they do in consumers, at
-      rebalances: at the first snapshot, where they take over, and whenever members, subscriptions
-      or partition counts have changed.
-    - The others plan at every snapshot, as the planner does. Their plan is published when the
-      policy finds it worth it and approves it; where the policy leaves plans to people, people
-      approve them all, at once. At a rebalance, members fit the plan to who is there, as
-      followers do.
-    - `OBSERVED` is what the group really had.
+      rebalances: at the first snapshot, where they take over, and whenever members or partitions
+      have changed.
+    - The others take over what is there, and plan as often as was recorded. Whether there is a
+      plan is judged as the planner judges, with the policy's `objective`, `horizon` and `headroom`;
+      it is published when the policy approves it, and where the policy leaves plans to people,
+      people approve them all, at once. At a rebalance, members fit the plan to who is there.
+    - `OBSERVED` is what the group really had, `RECORDED` what was really measured of it.
 
     Parameters
     ----------
-    snapshots
-        Of one group, in order of time.
-    assignor
-        A name of `assignors.registry`, or `OBSERVED`.
+    recording
+        Of one group.
+    in_charge
+        A name of `assignors.registry`, `OBSERVED` or `RECORDED`.
     policy
         The group's. Of its assignors this one alone is considered, named or not.
 
@@ -110,202 +86,174 @@ def replay(snapshots: Iterable[Snapshot], assignor: str, policy: Policy) -> Iter
     ------
     InvalidProblemError
         There is no such assignor, or a `LAG_BLIND` one has not the options of the policy.
-
-    Examples
-    --------
-    >>> from datetime import UTC
-    >>> group = Problem.of({"t": 2}, {"a": ["t"], "b": ["t"]}, {"t": [3, 1]})
-    >>> alone = replace(group, owner=np.zeros(2, np.int32))  # a owns both
-    >>> day = [Snapshot(datetime(2026, 1, 1, hour, tzinfo=UTC), alone) for hour in (0, 1)]
-    >>> for name in (OBSERVED, "lag-aware", "roundrobin"):
-    ...     moments = replay(day, name, Policy())
-    ...     print(name, [(moment.heaviest, moment.moved) for moment in moments])
-    observed [(4, 0), (4, 0)]
-    lag-aware [(4, 1), (3, 0)]
-    roundrobin [(3, 1), (3, 0)]
     """
-    charge = _charge(assignor, policy)
-    before: Assignment | None = None
-    for snapshot in snapshots:
-        problem = snapshot.problem
-        if before is None:
-            carried = problem.owner
-            started = True
-        else:
-            started = not _same_group(before.problem, problem)
-            carried = _carried(before, problem) if started else before.owner
-        in_force = carried
-        if started or assignor == OBSERVED:
-            in_force = charge.rebalance(replace(problem, owner=carried), snapshot)
-        standing = replace(problem, owner=in_force)
-        figures = measure(standing, Assignment(standing, in_force))
-        decision = charge.plan(standing, figures, snapshot)
-        after = in_force if decision.owner is None else decision.owner
-        yield Moment(
-            at=snapshot.at,
-            heaviest=figures.lag_max,
-            mean=figures.lag_mean,
-            lower_bound=figures.lag_lower_bound,
-            moved=_moved(carried, in_force) + _moved(in_force, after),
-            published=decision.owner is not None,
-            held_back=decision.held_back,
-        )
-        before = Assignment(standing, after)
+    objective_s = policy.rules().objective_s
+    if in_charge == RECORDED:
+        yield from _measured(recording, objective_s)
+        return
+    world = recording.world()
+    usual_s = float(np.median(np.diff(recording.seconds)))
+    decision_s = recording.step_s if in_charge == OBSERVED else max(usual_s, recording.step_s)
+    cadence = Cadence(min(_LOOK_S, decision_s), decision_s, policy.rules().pause_s)
+    controller = _controller(recording, in_charge, policy)
+    ran = run(world, controller, cadence)
+    held_back = controller.held_back if isinstance(controller, _ByPolicy) else []
+    yield from _stretches(recording, ran, objective_s, held_back, plans=in_charge != OBSERVED)
 
 
-@dataclass(frozen=True, eq=False)
-class _Decision:
-    """What is done at a snapshot: a plan's owners, int32 of shape (P,), or none is published."""
-
-    owner: Int32 | None = None
-    held_back: bool = False
-
-
-class _Charge(Protocol):
-    """A way to be in charge of a group."""
-
-    def rebalance(self, problem: Problem, snapshot: Snapshot) -> Int32:
-        """Return who owns what after a rebalance, int32 of shape (P,).
-
-        `problem` is the snapshot's, with the owners of before as far as they are there still.
-        """
-        ...
-
-    def plan(self, problem: Problem, figures: Metrics, snapshot: Snapshot) -> _Decision:
-        """Decide at a snapshot; `problem` and `figures` are those of what is in force."""
-        ...
+def _controller(recording: Recording, in_charge: str, policy: Policy) -> Controller:
+    if in_charge == OBSERVED:
+        return _Recorded(recording)
+    if in_charge in LAG_BLIND:
+        return _InConsumers(recording, in_charge, policy.assignor_options(in_charge))
+    return _ByPolicy(recording, in_charge, policy)
 
 
 class _Recorded:
     """Whoever was really in charge."""
 
-    def rebalance(self, problem: Problem, snapshot: Snapshot) -> Int32:  # noqa: ARG002 - a _Charge
-        return snapshot.problem.owner
+    foresees = False
 
-    def plan(self, *_: object) -> _Decision:
-        return _Decision()
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+
+    def rebalance(self, moment: Moment) -> Int32:
+        return owners_at(self._recording, moment)
+
+    def decide(self, moment: Moment) -> Int32 | None:
+        owner = owners_at(self._recording, moment)
+        return None if np.array_equal(owner, moment.problem.owner) else owner
 
 
 class _InConsumers:
     """An assignor that the group's leader runs at each rebalance, as Kafka's own."""
 
-    def __init__(self, assignor: str, options: Mapping[str, Any]) -> None:
-        self._assignor, self._options = assignor, options
+    foresees = False
 
-    def rebalance(self, problem: Problem, snapshot: Snapshot) -> Int32:  # noqa: ARG002 - a _Charge
+    def __init__(self, recording: Recording, assignor: str, options: dict[str, Any]) -> None:
+        self._recording, self._assignor, self._options = recording, assignor, options
+
+    def rebalance(self, moment: Moment) -> Int32:
+        problem = moment.problem
+        if moment.at == START.timestamp():  # it takes over what is there
+            problem = replace(problem, owner=owners_at(self._recording, moment))
         return assign(self._assignor, problem, **self._options).owner
 
-    def plan(self, *_: object) -> _Decision:
-        return _Decision()
+    def decide(self, moment: Moment) -> Int32 | None:  # noqa: ARG002 - a Controller
+        return None
 
 
-class _ByPlans:
+class _ByPolicy(ByPlans):
     """An assignor whose plans the policy publishes, and that followers fit to who is there."""
 
-    def __init__(self, assignor: str, policy: Policy) -> None:
-        self._assignor = assignor
-        self._options = policy.assignor_options(assignor)
-        self._policy = policy
+    def __init__(self, recording: Recording, assignor: str, policy: Policy) -> None:
+        super().__init__()
+        self._recording, self._assignor, self._policy = recording, assignor, policy
+        self._options = {assignor: policy.assignor_options(assignor)}
         self._by_hand = policy.four_eyes or not policy.approval.automatic
-        self._published: PlanDocument | None = None
-        self._published_at: datetime | None = None
+        self._capacities: dict[str, Capacity] = {}
+        #: When plans were not approved, seconds from the start.
+        self.held_back: list[float] = []
 
-    def rebalance(self, problem: Problem, snapshot: Snapshot) -> Int32:
-        if self._published is None:  # taking over: what is there stands for the first plan
-            self._published = _document(Assignment(problem, problem.owner), snapshot.at)
-        counts = dict(zip(problem.topics, problem.partition_counts.tolist(), strict=True))
-        shares = fit(self._published, _subscriptions(problem), counts)
-        return assignment_of(problem, shares).owner
+    def rebalance(self, moment: Moment) -> Int32:
+        """Take over what is there; later, fit the plan."""
+        if self._plan is None and moment.at == START.timestamp():
+            owner = owners_at(self._recording, moment)
+            self.take_over(moment, owner)
+            return owner
+        return super().rebalance(moment)
 
-    def plan(self, problem: Problem, figures: Metrics, snapshot: Snapshot) -> _Decision:
-        observed = figures.as_dict()
-        try:
-            planned = assign(self._assignor, problem, **self._options)
-        except InvalidProblemError:
-            return _Decision()
-        predicted: Mapping[str, Any] = measure(problem, planned).as_dict()
-        if not worth_it(
-            self._policy, predicted, observed, changed_at=self._published_at, now=snapshot.at
-        ):
-            return _Decision()
-        facts = PlanFacts(
-            moved=predicted["moved"],
-            placed=predicted["placed"],
-            improvement=lightening(observed, predicted),
-            statuses=snapshot.statuses,
+    def plan(self, moment: Moment) -> Int32 | None:
+        """Judge as the planner does, and approve as the policy does."""
+        judgement = judge(
+            Question(
+                problem=moment.problem,
+                looks=moment.looks(),
+                rules=self._policy.rules(),
+                capacities=self._capacities,
+                changed_at=self.changed_at,
+            ),
+            assignors=(self._assignor,),
+            options=self._options,
         )
-        if not self._by_hand and not decide(self._policy, facts, snapshot.at).approved:
-            return _Decision(held_back=True)
-        self._published, self._published_at = _document(planned, snapshot.at), snapshot.at
-        return _Decision(planned.owner)
+        self._capacities = dict(judgement.capacities)
+        owner = judgement.owner
+        if owner is None or self._by_hand or self._approves(moment, judgement, owner):
+            return owner
+        self.held_back.append(moment.at - START.timestamp())
+        return None
+
+    def _approves(self, moment: Moment, judgement: Judgement, owner: Int32) -> bool:
+        passed = moment.at - START.timestamp()
+        snapshot = self._recording.latest(round(passed / self._recording.step_s))
+        planned = judgement.planned or judgement.kept
+        facts = PlanFacts(
+            moved=judgement.moved,
+            placed=int(((moment.problem.owner < 0) & (owner >= 0)).sum()),
+            improvement=improvement(
+                {"late_s": judgement.kept.late_s}, {"late_s": planned.late_s}
+            ),
+            statuses=self._recording.statuses[snapshot],
+        )
+        when = self._recording.start + timedelta(seconds=passed)
+        return decide(self._policy, facts, when).approved
 
 
-def _charge(assignor: str, policy: Policy) -> _Charge:
-    if assignor == OBSERVED:
-        return _Recorded()
-    if assignor in LAG_BLIND:
-        return _InConsumers(assignor, policy.assignor_options(assignor))
-    return _ByPlans(assignor, policy)
+def owners_at(recording: Recording, moment: Moment) -> Int32:
+    """Return who owned what of a group at its newest snapshot, int32 of shape (P,)."""
+    step = round((moment.at - START.timestamp()) / recording.step_s)
+    row = recording.looks.owner[recording.latest(step)]
+    problem, roster = moment.problem, recording.roster
+    number = {name: index for index, name in enumerate(problem.members)}
+    inside = np.array([*(number.get(name, -1) for name in roster.members), -1], np.int32)
+    pieces, first = [], 0
+    for count, here in zip(roster.counts, problem.partition_counts.tolist(), strict=True):
+        pieces.append(row[first : first + here])
+        first += count
+    return inside[np.concatenate(pieces)] if pieces else np.empty(0, np.int32)
 
 
-def _same_group(one: Problem, other: Problem) -> bool:
-    """Whether nothing that would start a rebalance differs: members, subscriptions, partitions."""
-    return (
-        one.members == other.members
-        and one.topics == other.topics
-        and np.array_equal(one.partition_counts, other.partition_counts)
-        and np.array_equal(one.subscription_offsets, other.subscription_offsets)
-        and np.array_equal(one.subscription_topics, other.subscription_topics)
+def _stretches(
+    recording: Recording, ran: Run, objective_s: float, held_back: list[float], *, plans: bool
+) -> Iterator[Stretch]:
+    world = ran.world
+    lags = time_lags(ran)[1:]
+    lags[~world.exists] = 0.0
+    late = (lags > objective_s).sum(axis=1) * world.step_s
+    worst = lags.max(axis=1, initial=0.0)
+    edges = recording.seconds
+    moved, published, refused = (
+        np.histogram(at, bins=[*edges[:-1], edges[-1] + 1], weights=weights)[0]
+        for at, weights in (
+            ([h.at_s for h in ran.handovers], [h.moved for h in ran.handovers]),
+            ([h.at_s for h in ran.handovers if h.planned and plans], None),
+            (held_back, None),
+        )
     )
+    for row in range(len(edges) - 1):
+        span = slice(int(recording.steps[row]), int(recording.steps[row + 1]))
+        yield Stretch(
+            at=recording.start + timedelta(seconds=float(edges[row + 1])),
+            late_s=float(late[span].sum()),
+            worst_s=float(worst[span].max(initial=0.0)),
+            moved=int(moved[row]),
+            published=int(published[row]),
+            held_back=int(refused[row]),
+        )
 
 
-def _carried(before: Assignment, problem: Problem) -> Int32:
-    """Return who of a changed group still owns what it owned before, int32 of shape (P,)."""
-    subscriptions = _subscriptions(problem)
-    kept = {
-        member: {topic: numbers for topic, numbers in share.items() if topic in read}
-        for member, share in before.by_member().items()
-        if (read := subscriptions.get(member)) is not None
-    }
-    return assignment_of(problem, kept).owner
-
-
-def _moved(before: Int32, after: Int32) -> int:
-    return int(((before >= 0) & (after >= 0) & (before != after)).sum())
-
-
-def _subscriptions(problem: Problem) -> dict[str, list[str]]:
-    rows = np.split(problem.subscription_topics, problem.subscription_offsets[1:-1])
-    return {
-        member: [problem.topics[topic] for topic in row]
-        for member, row in zip(problem.members, rows, strict=True)
-    }
-
-
-def _document(assignment: Assignment, at: datetime) -> PlanDocument:
-    """Write an assignment as the plan that followers fit; nobody reads who made it, and when."""
-    problem = assignment.problem
-    subscriptions = _subscriptions(problem)
-    return PlanDocument(
-        group="",
-        version=1,
-        plan_id="",
-        assignor="",
-        created_at=at,
-        snapshot_at=at,
-        partition_counts=dict(zip(problem.topics, problem.partition_counts.tolist(), strict=True)),
-        members={
-            member: MemberShare(
-                topics=tuple(subscriptions[member]),
-                partitions={topic: np.array(row, np.int32) for topic, row in share.items()},
-            )
-            for member, share in assignment.by_member().items()
-        },
-        weights=dict(
-            zip(
-                problem.topics,
-                np.split(problem.weights.astype(np.float64), problem.topic_offsets[1:-1]),
-                strict=True,
-            )
-        ),
-    )
+def _measured(recording: Recording, objective_s: float) -> Iterator[Stretch]:
+    """Say how late partitions were at each snapshot, from what had been committed."""
+    looks, seconds = recording.looks, recording.seconds
+    owner = looks.owner
+    moved = ((owner[1:] != owner[:-1]) & (owner[:-1] >= 0) & (owner[1:] >= 0)).sum(axis=1)
+    behind = recording.lags
+    for row in range(1, len(looks)):
+        yield Stretch(
+            at=recording.start + timedelta(seconds=float(seconds[row])),
+            late_s=float((behind[row] > objective_s).sum() * (seconds[row] - seconds[row - 1])),
+            worst_s=float(behind[row].max(initial=0.0)),
+            moved=int(moved[row - 1]),
+            published=0,
+            held_back=0,
+        )

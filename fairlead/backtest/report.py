@@ -1,7 +1,7 @@
-"""What a backtest comes to: figures by assignor, best first.
+"""What a backtest comes to: figures by who was in charge, best first.
 
-Belongs here: condensing the moments of replays, as a table for people and as data for programs.
-Does not: replaying (`replay`, `spark`), nor drawing (`plot`).
+Belongs here: condensing replays, as a table for people and as data for programs. Does not:
+replaying (`replay`, `spark`), nor drawing (`plot`).
 """
 
 from collections import Counter
@@ -16,15 +16,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from rich.table import Table
 
-from fairlead.backtest.replay import OBSERVED
+from fairlead.backtest.replay import LAG_BLIND, OBSERVED, RECORDED
 from fairlead.errors import GroupError
 from fairlead.tables import slices
 
+#: Those who were not in charge of anything: what was measured, and what it looks like replayed.
+HISTORY: Final = (RECORDED, OBSERVED)
 _HEADINGS: Final = (
-    "heaviest / bound: mean",
-    "p95",
-    "max",
-    "heaviest / mean",
+    "late, partition-minutes",
+    "latest: p95, s",
+    "max, s",
     "moves",
     "plans",
     "held back",
@@ -33,50 +34,39 @@ _HEADINGS: Final = (
 
 @dataclass(frozen=True, eq=False)
 class Course:
-    """One assignor in charge from the first snapshot to the last, N snapshots.
+    """Somebody in charge from the first snapshot to the last: N stretches between snapshots.
 
     Parameters
     ----------
-    assignor
-        Its name, or `observed`.
+    in_charge
+        An assignor, `observed` or `recorded`.
     at
-        N times, ascending.
-    heaviest, mean, lower_bound
-        Records behind, float64 of shape (N,): the heaviest member's, the mean, and what no
-        assignment can go below.
+        When each stretch ended, N times, ascending.
+    late_s
+        Partition-seconds beyond the objective in each, float64 of shape (N,).
+    worst_s
+        How far behind the latest partition was in each, at worst, float64 of shape (N,).
     moves
-        Partitions moved by each snapshot, int64 of shape (N,).
+        Partitions moved in each, int64 of shape (N,).
     plans, held_back
-        Plans published; snapshots at which a plan waited, since the policy did not approve it.
+        Plans published; decisions whose plan the policy did not approve.
     """
 
-    assignor: str
+    in_charge: str
     at: tuple[datetime, ...]
-    heaviest: npt.NDArray[np.float64]
-    mean: npt.NDArray[np.float64]
-    lower_bound: npt.NDArray[np.float64]
+    late_s: npt.NDArray[np.float64]
+    worst_s: npt.NDArray[np.float64]
     moves: npt.NDArray[np.int64]
     plans: int
     held_back: int
 
     @property
-    def over_bound(self) -> npt.NDArray[np.float64]:
-        """The heaviest member's lag over the lower bound, shape (N,); 1 where there is no lag."""
-        return _ratio(self.heaviest, self.lower_bound)
-
-    @property
     def summary(self) -> dict[str, float | int]:
-        """The figures of the table.
-
-        Those of load leave the first snapshot out: it shows what an assignor that plans has found,
-        not what it has done.
-        """
-        over_bound = self.over_bound[1:]
+        """The figures of the table."""
         return {
-            "heaviest_over_bound_mean": float(over_bound.mean()),
-            "heaviest_over_bound_p95": float(np.percentile(over_bound, 95)),
-            "heaviest_over_bound_max": float(over_bound.max()),
-            "heaviest_over_mean": float(_ratio(self.heaviest, self.mean)[1:].mean()),
+            "late_partition_minutes": round(float(self.late_s.sum()) / 60, 1),
+            "worst_p95_s": round(float(np.percentile(self.worst_s, 95)), 1),
+            "worst_max_s": round(float(self.worst_s.max()), 1),
             "moves": int(self.moves.sum()),
             "plans": self.plans,
             "held_back": self.held_back,
@@ -92,7 +82,8 @@ class Report:
     group
         The consumer group.
     courses
-        Best first: the lightest heaviest member on average, then the fewest moves.
+        What was recorded and what that looks like replayed; then best first: the least lateness,
+        then the fewest moves.
     skipped
         Why snapshots were passed over, and how many for each reason.
     """
@@ -102,32 +93,31 @@ class Report:
     skipped: Mapping[str, int]
 
     @classmethod
-    def of(cls, group: str, moments: pa.Table) -> "Report":
-        """Condense the moments of a backtest.
+    def of(cls, group: str, stretches: pa.Table) -> "Report":
+        """Condense the stretches of a backtest.
 
         Parameters
         ----------
         group
             The consumer group.
-        moments
-            Of the schema `fairlead.backtest.spark.MOMENTS`.
+        stretches
+            Of the schema `fairlead.backtest.spark.STRETCHES`.
 
         Raises
         ------
         GroupError
             Fewer than two snapshots could be replayed; the message says why.
         """
-        observed = moments.filter(pc.equal(moments["assignor"], OBSERVED))
-        skipped = Counter(observed["skipped"].drop_null().to_pylist())
-        usable = observed["skipped"].null_count
-        if usable < 2:  # noqa: PLR2004 - one to take over at, one to see what came of it
+        recorded = stretches.filter(pc.equal(stretches["in_charge"], RECORDED))
+        skipped = Counter(recorded["skipped"].drop_null().to_pylist())
+        if not recorded["skipped"].null_count:
             reasons = "; ".join(f"{reason} ({count:,})" for reason, count in skipped.most_common(3))
             raise GroupError(
-                f"Group {group} has {usable} snapshot{'' if usable == 1 else 's'} that can be "
-                f"replayed, two are needed{f'; skipped: {reasons}' if reasons else ''}"
+                f"Group {group} has fewer than two snapshots that can be replayed"
+                f"{f'; skipped: {reasons}' if reasons else ''}"
             )
-        replayed = moments.filter(pc.is_null(moments["skipped"]))
-        courses = [_course(name, rows) for name, rows in slices(replayed, "assignor").items()]
+        replayed = stretches.filter(pc.is_null(stretches["skipped"]))
+        courses = [_course(name, rows) for name, rows in slices(replayed, "in_charge").items()]
         return cls(group, tuple(sorted(courses, key=_burden)), dict(skipped.most_common()))
 
     def as_dict(self) -> dict[str, Any]:
@@ -135,18 +125,17 @@ class Report:
         at = self.courses[0].at
         return {
             "group": self.group,
-            "from": at[0].isoformat(),
             "to": at[-1].isoformat(),
-            "snapshots": len(at),
+            "snapshots": len(at) + 1,
             "skipped": dict(self.skipped),
-            "assignors": [
+            "in_charge": [
                 {
-                    "assignor": course.assignor,
+                    "name": course.in_charge,
                     **course.summary,
                     "series": {
                         "at": [moment.isoformat() for moment in course.at],
-                        "heaviest": course.heaviest.astype(np.int64).tolist(),
-                        "lower_bound": course.lower_bound.astype(np.int64).tolist(),
+                        "late_s": course.late_s.tolist(),
+                        "worst_s": course.worst_s.tolist(),
                         "moves": course.moves.tolist(),
                     },
                 }
@@ -155,54 +144,43 @@ class Report:
         }
 
     def table(self) -> Table:
-        """Return the figures as a table, best first."""
+        """Return the figures as a table."""
         at = self.courses[0].at
-        first, last = (moment.isoformat(" ", "minutes")[:16] for moment in (at[0], at[-1]))
+        last = at[-1].isoformat(" ", "minutes")[:16]
         table = Table(
-            title=f"Group {self.group}: {len(at):,} snapshots, {first} to {last} UTC",
+            title=f"Group {self.group}: {len(at) + 1:,} snapshots, until {last} UTC",
             title_justify="left",
         )
         table.add_column("in charge")
         for heading in _HEADINGS:
             table.add_column(heading, justify="right")
         for course in self.courses:
-            *ratios, moves, plans, held_back = course.summary.values()
-            by_plans = course.plans or course.held_back
+            late, p95, most, moves, plans, held_back = course.summary.values()
+            by_plans = course.in_charge not in LAG_BLIND | set(HISTORY)
             table.add_row(
-                course.assignor,
-                *(f"{ratio:.2f}" for ratio in ratios),
+                course.in_charge,
+                *(f"{value:,.0f}" for value in (late, p95, most)),
                 f"{moves:,}",
                 f"{plans:,}" if by_plans else "",
                 f"{held_back:,}" if by_plans else "",
+                end_section=course.in_charge == OBSERVED,
             )
         return table
 
 
-def _course(assignor: str, rows: pa.Table) -> Course:
+def _course(in_charge: str, rows: pa.Table) -> Course:
     rows = rows.sort_by("at")
     return Course(
-        assignor=assignor,
+        in_charge=in_charge,
         at=tuple(rows["at"].to_pylist()),
-        heaviest=_floats(rows, "heaviest"),
-        mean=_floats(rows, "mean"),
-        lower_bound=_floats(rows, "lower_bound"),
+        late_s=rows["late_s"].to_numpy(),
+        worst_s=rows["worst_s"].to_numpy(),
         moves=rows["moved"].to_numpy(),
         plans=pc.sum(rows["published"]).as_py(),
         held_back=pc.sum(rows["held_back"]).as_py(),
     )
 
 
-def _burden(course: Course) -> tuple[float, int, str]:
-    return float(course.over_bound[1:].mean()), int(course.moves.sum()), course.assignor
-
-
-def _floats(rows: pa.Table, name: str) -> npt.NDArray[np.float64]:
-    values: npt.NDArray[np.float64] = rows[name].to_numpy().astype(np.float64)
-    return values
-
-
-def _ratio(
-    values: npt.NDArray[np.float64], over: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
-    """Divide; 1 where there is nothing to divide by."""
-    return np.divide(values, over, out=np.ones_like(values), where=over > 0)
+def _burden(course: Course) -> tuple[int, float, int, str]:
+    place = HISTORY.index(course.in_charge) if course.in_charge in HISTORY else len(HISTORY)
+    return place, float(course.late_s.sum()), int(course.moves.sum()), course.in_charge

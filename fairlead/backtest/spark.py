@@ -1,48 +1,50 @@
 """Replays in Spark: snapshots from the warehouse, one task an assignor.
 
-Belongs here: finding a group's snapshots, cutting them into problems, running the replays. Does
+Belongs here: finding a group's snapshots, cutting them into recordings, running the replays. Does
 not: what a replay is (`replay`), nor what is made of it (`report`).
 
 Executors need `fairlead` with its settings' dependencies: policies decide within a replay.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from assignors.problem import InvalidProblemError
 from assignors.registry import option_defaults
-from fairlead.backtest.problems import group_problem
-from fairlead.backtest.replay import OBSERVED, Snapshot, replay
+from fairlead.backtest.recording import Recording, Snapshot
+from fairlead.backtest.replay import OBSERVED, RECORDED, replay
 from fairlead.errors import ConfigurationError, GroupError
+from fairlead.judgement.looks import NONE
 from fairlead.policy import Policy
+from fairlead.simulation.fluid import Int64
 from fairlead.spark.warehouse import Warehouse
 from fairlead.tables import slices
 
-MOMENTS: Final = pa.schema(
+STRETCHES: Final = pa.schema(
     {
-        "assignor": pa.string(),
+        "in_charge": pa.string(),
         "skipped": pa.string(),
         "at": pa.timestamp("us", tz="UTC"),
-        "heaviest": pa.int64(),
-        "mean": pa.float64(),
-        "lower_bound": pa.int64(),
+        "late_s": pa.float64(),
+        "worst_s": pa.float64(),
         "moved": pa.int64(),
-        "published": pa.bool_(),
-        "held_back": pa.bool_(),
+        "published": pa.int64(),
+        "held_back": pa.int64(),
     }
 )
-"""One row an assignor and snapshot; `skipped`: why it was passed over, then without figures."""
+"""One row for whoever is in charge and each snapshot but the first, with what happened since the
+one before; `skipped`: why a snapshot was passed over, then without figures."""
 
-_LAG: Final = (
-    "snapshot_id string, topic string, partition int, lag long, arrival_rate double, status string"
-)
+_STATUS: Final = "snapshot_id string, topic string, partition int, status string"
 
 
 @dataclass(frozen=True)
@@ -55,13 +57,13 @@ class Recorded:
         The consumer group.
     ids
         The snapshots, in order of time.
-    unmeasured
-        Of these, the ones whose lag was never computed.
+    measured
+        Of these, the ones whose lag was computed: they have the statuses that approval looks at.
     """
 
     group: str
     ids: tuple[str, ...]
-    unmeasured: tuple[str, ...] = ()
+    measured: tuple[str, ...] = ()
 
 
 def find_snapshots(
@@ -110,7 +112,7 @@ def find_snapshots(
             f"{len(rows):,}, from {first} to {last}"
         )
     measured = set(warehouse.snapshots("lag"))
-    return Recorded(group, tuple(found), tuple(name for name in found if name not in measured))
+    return Recorded(group, tuple(found), tuple(name for name in found if name in measured))
 
 
 def backtest(
@@ -120,7 +122,7 @@ def backtest(
     policy: Policy,
     assignors: Sequence[str] = (),
 ) -> pa.Table:
-    """Replay a group's snapshots with each assignor in charge, and as they were (`OBSERVED`).
+    """Replay a group's arrivals with each assignor in charge, and with its own assignments.
 
     Parameters
     ----------
@@ -133,9 +135,9 @@ def backtest(
 
     Returns
     -------
-    Rows of the schema `MOMENTS`, by assignor and time. Snapshots in which the group could not be
-    read, had no member, or had partitions of unknown lag are skipped, for all assignors alike;
-    what an assignor has assigned is carried over to the next.
+    Rows of the schema `STRETCHES`, by who is in charge and time; what was really measured is
+    `RECORDED`, the group's own assignments replayed `OBSERVED`. Snapshots in which the group could
+    not be read, had no member, or read nothing are skipped, for all alike.
 
     Raises
     ------
@@ -148,91 +150,114 @@ def backtest(
             option_defaults(name)
     except InvalidProblemError as error:
         raise ConfigurationError(str(error)) from None
-    each = sf.explode(sf.array(*(sf.lit(name) for name in (OBSERVED, *names))))
-    rosters, loads = _tables(spark, warehouse, recorded)
+    everybody = (RECORDED, OBSERVED, *names)
+    each = sf.explode(sf.array(*(sf.lit(name) for name in everybody)))
+    rosters, offsets = _tables(spark, warehouse, recorded)
 
-    def replayed(key: tuple[pa.Scalar, ...], roster: pa.Table, load: pa.Table) -> pa.Table:
-        return replay_tables(roster, load, key[0].as_py(), policy)
+    def replayed(key: tuple[pa.Scalar, ...], roster: pa.Table, known: pa.Table) -> pa.Table:
+        return replay_tables(roster, known, key[0].as_py(), policy)
 
     return (
-        rosters.withColumn("assignor", each)
-        .groupBy("assignor")
-        .cogroup(loads.withColumn("assignor", each).groupBy("assignor"))
-        .applyInArrow(replayed, from_arrow_schema(MOMENTS))
-        .orderBy("assignor", "at")
+        rosters.withColumn("in_charge", each)
+        .groupBy("in_charge")
+        .cogroup(offsets.withColumn("in_charge", each).groupBy("in_charge"))
+        .applyInArrow(replayed, from_arrow_schema(STRETCHES))
+        .orderBy("in_charge", "at")
         .toArrow()
     )
 
 
-def replay_tables(roster: pa.Table, loads: pa.Table, assignor: str, policy: Policy) -> pa.Table:
-    """Replay one assignor on tables.
+def replay_tables(roster: pa.Table, offsets: pa.Table, in_charge: str, policy: Policy) -> pa.Table:
+    """Replay with one in charge, on tables.
 
     Parameters
     ----------
     roster
         One row a snapshot and member: snapshot_id, snapshot_at, error and the columns of members,
         which are null in the one row of a snapshot without members.
-    loads
-        One row a snapshot and partition: snapshot_id, topic, partition, weight (the lag),
-        arrival_rate, status.
+    offsets
+        One row a snapshot and partition: snapshot_id, topic, partition, begin_offset, end_offset,
+        committed_offset and, where its lag was computed, status.
 
     Returns
     -------
-    Rows of the schema `MOMENTS`.
+    Rows of the schema `STRETCHES`.
     """
     skipped: list[dict[str, Any]] = []
-    moments = replay(_snapshots(roster, loads, skipped), assignor, policy)
-    rows = [asdict(moment) for moment in moments]
+    snapshots = list(_snapshots(roster, offsets, skipped))
+    rows: list[dict[str, Any]] = []
+    if len(snapshots) > 1:
+        latest = policy.auto_offset_reset == "latest"
+        recording = Recording.of(snapshots, latest=latest)
+        rows = [asdict(stretch) for stretch in replay(recording, in_charge, policy)]
     return pa.Table.from_pylist(
-        [{"assignor": assignor, **row} for row in (*rows, *skipped)], MOMENTS
+        [{"in_charge": in_charge, **row} for row in (*rows, *skipped)], STRETCHES
     )
 
 
 def _tables(
     spark: SparkSession, warehouse: Warehouse, recorded: Recorded
 ) -> tuple[DataFrame, DataFrame]:
-    """Read who was there in each snapshot, and how heavy the partitions were."""
+    """Read who was there in each snapshot, and where its partitions stood."""
     mine = sf.col("group") == recorded.group
-    unmeasured = sf.lit("its lag was never computed")
     groups = (
         warehouse.read_all(spark, "groups", recorded.ids)
         .where(mine)
-        .select(
-            "snapshot_id",
-            "snapshot_at",
-            sf.when(sf.col("snapshot_id").isin(*recorded.unmeasured), unmeasured)
-            .otherwise(sf.col("error"))
-            .alias("error"),
-        )
+        .select("snapshot_id", "snapshot_at", "error")
     )
     members = warehouse.read_all(spark, "members", recorded.ids).where(mine).drop("group")
-    measured = [name for name in recorded.ids if name not in set(recorded.unmeasured)]
-    if measured:
-        lag = warehouse.read_all(spark, "lag", measured).where(mine)
+    key = ["snapshot_id", "topic", "partition"]
+    if recorded.measured:
+        lag = warehouse.read_all(spark, "lag", recorded.measured).where(mine)
+        statuses = lag.select(*key, "status")
     else:
-        lag = spark.createDataFrame([], _LAG)
-    loads = lag.select(
-        "snapshot_id", "topic", "partition", sf.col("lag").alias("weight"), "arrival_rate", "status"
-    )
-    return groups.join(members, "snapshot_id", "left"), loads
+        statuses = spark.createDataFrame([], _STATUS)
+    offsets = warehouse.read_all(spark, "offsets", recorded.ids).where(mine)
+    known = offsets.select(*key, "begin_offset", "end_offset", "committed_offset")
+    return groups.join(members, "snapshot_id", "left"), known.join(statuses, key, "left")
 
 
 def _snapshots(
-    roster: pa.Table, loads: pa.Table, skipped: list[dict[str, Any]]
+    roster: pa.Table, offsets: pa.Table, skipped: list[dict[str, Any]]
 ) -> Iterator[Snapshot]:
-    """Build the snapshots one by one; those that cannot be replayed are added to `skipped`."""
-    loads_of = slices(loads, "snapshot_id")
-    nothing = loads.slice(0, 0)
+    """Cut tables into snapshots, by time; those that cannot be replayed are added to `skipped`."""
+    offsets_of = slices(offsets, "snapshot_id")
+    nothing = offsets.slice(0, 0)
     for name, members in slices(roster, "snapshot_id").items():
-        load = loads_of.get(name, nothing)
         first = members.slice(0, 1).to_pylist()[0]
-        try:
-            problem = None if first["error"] else group_problem(members, load)
-        except ValueError as error:  # partitions of unknown lag
-            problem, first["error"] = None, str(error)
-        if problem is not None and problem.members and problem.partition_total:
-            statuses = frozenset(load["status"].unique().to_pylist())
-            yield Snapshot(first["snapshot_at"], problem, statuses)
+        rows = members.filter(pc.is_valid(members["member"])).to_pylist()
+        known = offsets_of.get(name, nothing)
+        read = {topic for row in rows for topic in row["topics"]}
+        known = known.filter(pc.is_in(known["topic"], pa.array(sorted(read), pa.string())))
+        reason = first["error"]
+        if reason is None and not (rows and known.num_rows):
+            reason = "no member reads a partition"
+        if reason is not None:
+            skipped.append({"at": first["snapshot_at"], "skipped": reason})
             continue
-        reason = first["error"] or "no member reads a partition"
-        skipped.append({"at": first["snapshot_at"], "skipped": reason})
+        cut = {key: _by_topic(known, f"{key}_offset") for key in ("begin", "end", "committed")}
+        yield Snapshot(
+            at=first["snapshot_at"],
+            members={row["member"]: row["topics"] for row in rows},
+            owned={row["member"]: _owned(row["partitions"]) for row in rows},
+            **cut,
+            statuses=frozenset(known["status"].drop_null().unique().to_pylist()),
+        )
+
+
+def _by_topic(known: pa.Table, column: str) -> dict[str, Int64]:
+    """Return a column as one array a topic; -1 where nothing is known."""
+    found: dict[str, Int64] = {}
+    for topic, rows in slices(known, "topic").items():
+        numbers = rows["partition"].to_numpy()
+        values = np.full(int(numbers.max()) + 1, NONE, np.int64)
+        values[numbers] = rows[column].fill_null(NONE).to_numpy()
+        found[topic] = values
+    return found
+
+
+def _owned(partitions: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
+    owned: dict[str, list[int]] = {}
+    for entry in partitions:
+        owned.setdefault(entry["topic"], []).append(entry["partition"])
+    return owned

@@ -1,4 +1,4 @@
-"""`fairlead backtest`: which assignor would have served a group best.
+"""`fairlead backtest`: what would have happened with another assignor, or another policy.
 
 Belongs here: the command's arguments, and where its answer goes. Does not: replaying and
 condensing (`fairlead.backtest`).
@@ -58,10 +58,10 @@ def backtest(
         typer.Option(callback=_plot_file, help="Draw them over time: a file, .svg or .png."),
     ] = None,
 ) -> None:
-    """Replay a group's stored snapshots with each assignor in charge, best first.
+    """Say what would have happened to a group with each assignor in charge, best first.
 
-    Loads are those of the recorded lag, as if it had been the same under each. The figures over
-    the lower bound say how far the heaviest member lay above what is possible: 1 is perfect.
+    What arrived is as recorded, and members are as fast as measured; who reads what, and so how
+    late everybody is, follows from who is in charge. Late is what is beyond the policy's objective.
     """
     from fairlead.backtest.plot import draw
     from fairlead.backtest.report import Report

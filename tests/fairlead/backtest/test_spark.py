@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from fairlead.backtest.spark import find_snapshots
 from fairlead.cli import app
 from fairlead.errors import GroupError
-from fairlead.kafka.snapshot import GROUPS, MEMBERS
+from fairlead.kafka.snapshot import GROUPS, MEMBERS, OFFSETS
 from fairlead.spark.warehouse import Warehouse
 
 pytestmark = pytest.mark.spark
@@ -25,8 +25,6 @@ LAG = pa.schema(
         "group": pa.string(),
         "topic": pa.string(),
         "partition": pa.int32(),
-        "lag": pa.int64(),
-        "arrival_rate": pa.float64(),
         "status": pa.string(),
     }
 )
@@ -34,72 +32,85 @@ LAG = pa.schema(
 
 def record(
     warehouse: Warehouse,
-    hour: int,
+    minute: int,
     members: str,
-    lags: Sequence[int] | None,
+    lags: Sequence[int],
+    *,
     error: str | None = None,
+    status: str | None = None,
 ) -> None:
-    """Write a snapshot of group `orders`: a letter a member, the first one owns everything."""
-    at = NOON + timedelta(hours=hour)
+    """Write a snapshot of group `orders`: a letter a member, the first one owns everything.
+
+    Each partition gets ten records a second.
+    """
+    at = NOON + timedelta(minutes=minute)
     snapshot_id = f"{at:%Y%m%dT%H%M%S.%fZ}-0"
     key: dict[str, Any] = {"snapshot_id": snapshot_id, "group": "orders"}
-    everything = [{"topic": "t", "partition": number} for number in range(len(lags or []))]
+    everything = [{"topic": "t", "partition": number} for number in range(len(lags))]
+    end = 10_000 + minute * 600
     rows = {
         "members": [
             key | {"member": name, "topics": ["t"], "partitions": [] if number else everything}
             for number, name in enumerate(members)
         ],
+        "offsets": [
+            key
+            | {"snapshot_at": at, "topic": "t", "partition": number}
+            | {"begin_offset": 0, "end_offset": end, "committed_offset": end - lag}
+            for number, lag in enumerate(lags)
+        ],
         "groups": [key | {"snapshot_at": at, "error": error}],
     }
-    if lags is not None:
+    if status is not None:
         rows["lag"] = [
-            key | {"topic": "t", "partition": number, "lag": lag, "status": "OK"}
-            for number, lag in enumerate(lags)
+            key | {"topic": "t", "partition": number, "status": status}
+            for number in range(len(lags))
         ]
-    for table, schema in (("members", MEMBERS), ("lag", LAG), ("groups", GROUPS)):
-        if table in rows:
-            warehouse.write(table, snapshot_id, pa.Table.from_pylist(rows[table], schema))
+    schemas = {"members": MEMBERS, "offsets": OFFSETS, "lag": LAG, "groups": GROUPS}
+    for table, listed in rows.items():
+        warehouse.write(table, snapshot_id, pa.Table.from_pylist(listed, schemas[table]))
 
 
 @pytest.fixture
 def warehouse(tmp_path: Path) -> Warehouse:
-    """Return a day: good snapshots, a failed one, an empty one, one without lag; a topic grows."""
+    """Return two hours in which one of two members cannot keep up: good snapshots and bad ones."""
     warehouse = Warehouse(str(tmp_path / "warehouse"))
-    record(warehouse, 0, "ab", [6, 2])
-    record(warehouse, 1, "ab", [6, 2], error="the coordinator does not answer")
-    record(warehouse, 2, "", [6, 2])
-    record(warehouse, 3, "ab", None)
-    record(warehouse, 4, "ab", [6, 2, 4])
-    record(warehouse, 5, "ab", [6, 2, 4])
+    for minute in range(0, 120, 5):
+        behind = minute * 60 * 2  # of 20 a second it does 16
+        record(warehouse, minute, "ab", [behind, behind], status="OK" if minute % 10 else None)
+    record(warehouse, 3, "ab", [6, 2], error="the coordinator does not answer")
+    record(warehouse, 7, "", [6, 2])
     return warehouse
 
 
 @pytest.mark.usefixtures("spark", "warehouse")
-def test_command_ranks_assignors_on_what_was_recorded(tmp_path: Path) -> None:
-    """Best first, with what they cost, what was skipped and why; and a drawing of it."""
+def test_command_says_what_would_have_happened(tmp_path: Path) -> None:
+    """What was, then best first, with what it costs, what was skipped and why; and a drawing."""
     plot = tmp_path / "backtest.svg"
     arguments = ["backtest", "orders", "--since", "2026-01-05", "--json", "--output", str(plot)]
-    names = ("sticky-lag-aware", "range")
+    names = ("sticky-lag-aware", "sticky")
     arguments += [text for name in names for text in ("--assignor", name)]
     result = CliRunner().invoke(
         app, arguments, env={"FAIRLEAD_WAREHOUSE": str(tmp_path / "warehouse")}
     )
     assert result.exception is None, result.output
     report = json.loads(result.stdout)
-    assert report["snapshots"] == 3
+    assert report["snapshots"] == 24
     assert report["skipped"] == {
         "the coordinator does not answer": 1,
         "no member reads a partition": 1,
-        "its lag was never computed": 1,
     }
-    ranked = {row.pop("assignor"): row for row in report["assignors"]}
-    assert list(ranked) == ["sticky-lag-aware", "range", "observed"]
-    assert ranked["observed"]["series"]["heaviest"] == [8, 12, 12]
-    assert ranked["range"]["series"]["heaviest"] == [6, 8, 8]
-    # It takes over with one move; the partition that the topic grows by shifts the next one.
-    assert (ranked["range"]["moves"], ranked["range"]["plans"]) == (2, 0)
+    ranked = {row.pop("name"): row for row in report["in_charge"]}
+    assert list(ranked) == ["recorded", "observed", "sticky", "sticky-lag-aware"]
+    late = {name: row["late_partition_minutes"] for name, row in ranked.items()}
+    # At 16 of 20 a second a minute's lateness takes five: two partitions are late from then on.
+    assert late["recorded"] == pytest.approx(2 * 110, abs=1)
+    assert late["observed"] == pytest.approx(2 * 110, rel=0.05)
+    # One for each from the start on: nobody is late, for one move.
+    assert (late["sticky"], ranked["sticky"]["moves"]) == (0, 0)
     planned = ranked["sticky-lag-aware"]
-    assert (planned["series"]["heaviest"], planned["moves"]) == ([8, 6, 6], 1)
+    assert (planned["plans"], planned["moves"]) == (1, 1)
+    assert 0 < late["sticky-lag-aware"] < 0.7 * late["observed"]
     assert plot.read_text().startswith("<?xml")
 
 
