@@ -38,6 +38,7 @@ OBJECTIVE_S: Final = 2.0
 DEFAULTS: Final = "planner, objective 2 s"
 _HORIZONS_S: Final = (30.0, 60.0, 300.0)
 _HEADROOMS: Final = (0.8, 0.95)
+_BANDS: Final = (0.01, 0.1, 0.25)
 _HOURS: Final = TURNS * TURN_S / 3600
 
 
@@ -54,7 +55,7 @@ def _measure(delta: float, seed: int) -> list[dict[str, Any]]:
         "range": ByAssignor("range"),
         "cooperative-sticky": ByAssignor("sticky"),
         **{rule: BinPacking(rule, PACKED) for rule in RULES},
-        "oracle": Lagging(TURN_S),
+        **{f"oracle, band {band:g}": Lagging(TURN_S, band=band) for band in _BANDS},
         DEFAULTS: Planner(Rules(objective_s=OBJECTIVE_S, pause_s=CADENCE.pause_s)),
     }
     for horizon_s, headroom in product(_HORIZONS_S, _HEADROOMS):

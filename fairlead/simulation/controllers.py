@@ -6,7 +6,7 @@ Belongs here: what a controller is, and those that need no memory of looks. Does
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Final, Protocol
 
 import numpy as np
@@ -169,7 +169,6 @@ def document(assignment: Assignment, at: float) -> PlanDocument:
         assignor="",
         created_at=when,
         snapshot_at=when,
-        expires_at=when + timedelta(days=365),
         partition_counts=dict(zip(problem.topics, problem.partition_counts.tolist(), strict=True)),
         members={
             member: MemberShare(

@@ -40,18 +40,20 @@ class Minimal(ByPlans):
 class Lagging(ByPlans):
     """Balances what waits and what would arrive until the next decision, at one look's delay.
 
-    It does so at every decision at which members are not even within a hundredth: waiting until
-    somebody is overloaded would spare it moves, and make it later.
+    By default it does so at every decision at which members are not even within a hundredth:
+    waiting until somebody is overloaded would spare it moves, and make it later.
 
     Parameters
     ----------
     every_s
         Seconds between decisions.
+    band
+        How uneven members may be before it acts: the heaviest, over the lower bound.
     """
 
-    def __init__(self, every_s: float) -> None:
+    def __init__(self, every_s: float, *, band: float = 0.01) -> None:
         super().__init__()
-        self._every_s = every_s
+        self._every_s, self._band = every_s, band
 
     def plan(self, moment: Moment) -> Int32 | None:
         """Balance fully, unless everybody keeps up."""
@@ -60,7 +62,7 @@ class Lagging(ByPlans):
         weighted = replace(
             problem, weights=np.rint(work * 100).astype(np.int64), capacities=truth.speeds
         )
-        owner = assign("sticky-lag-aware", weighted, band=0.01).owner
+        owner = assign("sticky-lag-aware", weighted, band=self._band).owner
         return None if np.array_equal(owner, problem.owner) else owner
 
 
