@@ -114,16 +114,19 @@ def read_commits(looks: Looks) -> Commits:
     uncommitted = looks.lag > rest
     waiting_s = _waiting(looks, moved, uncommitted)
     marked = per_member.any(moved)
-    due = per_member.any(held & (uncommitted[:-1] | moved))
+    due = held & (uncommitted[:-1] | moved)
     steady = per_member.steady()
-    interval_s, late = _intervals(looks, marked, due)
+    interval_s, late = _intervals(looks, marked, per_member.any(due))
+    own_s, rarely = _intervals(looks, moved, due)
+    unpunctual = late | _any_owned(looks, rarely)
     silent = _silent(looks, per_member, waiting_s, interval_s)
-    stuck = _stuck(looks, marked, waiting_s, interval_s) & (looks.lag[-1] > rest)
+    stuck = _stuck(looks, marked, waiting_s, interval_s, own_s) & (looks.lag[-1] > rest)
     free = moved & ~stuck
-    explained_s = _ages(looks, per_member, free, late)
+    explained_s = _ages(looks, per_member, free, unpunctual)
     proven = np.maximum(looks.end[:-1] - looks.position[1:] - rest, 0)
-    busy = _busy(looks, per_member, free, late, proven=proven, rest=rest, explained_s=explained_s)
-    backlog = _backlog(looks, free, late, proven=proven, rest=rest, explained_s=explained_s)
+    known = {"proven": proven, "rest": rest, "explained_s": explained_s}
+    busy = _busy(looks, per_member, free, unpunctual, **known)
+    backlog = _backlog(looks, free, unpunctual, **known)
     return Commits(
         consumed=per_member.sum(np.where(free, advance, 0)),
         marked=per_member.any(free),
@@ -191,7 +194,9 @@ def _at_rest(looks: Looks, advance: Int64) -> Int64:
     """Return the largest lag that each partition showed while nothing happened, int64 (P,)."""
     quiet = (looks.arrived == 0) & (advance == 0) & looks.in_one_log[:-1]
     small = np.where(quiet & (looks.lag[1:] <= MOST_AT_REST), looks.lag[1:], 0)
-    largest: Int64 = small.max(axis=0, initial=0).astype(np.int64)
+    # Where there is no quiet step, a record behind at every look is a transaction's marker.
+    marker = np.minimum(looks.lag.min(axis=0), 1) if len(looks) > STUCK_STEPS else 0
+    largest: Int64 = np.maximum(small.max(axis=0, initial=0), marker).astype(np.int64)
     return largest
 
 
@@ -208,7 +213,7 @@ def _waiting(looks: Looks, moved: Mask, uncommitted: Mask) -> Float64:
 
 
 def _intervals(looks: Looks, marked: Mask, due: Mask) -> tuple[Float64, Mask]:
-    """Return each member's usual time between commits, and who commits late."""
+    """Return the usual time between commits of each member, or partition, and who commits late."""
     due_s = (due * looks.seconds[:, None]).sum(axis=0) if len(looks) > 1 else 0.0
     marks = marked.sum(axis=0)
     steps_due = due.sum(axis=0)
@@ -217,6 +222,13 @@ def _intervals(looks: Looks, marked: Mask, due: Mask) -> tuple[Float64, Mask]:
     interval: Float64 = np.where(marks > 0, due_s / np.maximum(marks, 1), never)
     late = (marks > 0) & (missed > LATE * steps_due)
     return np.maximum(interval, looks.step), late
+
+
+def _any_owned(looks: Looks, chosen: Mask) -> Mask:
+    """Return the members that own one of some partitions now: bool of shape (M,)."""
+    owner = looks.owner[-1]
+    owned: Mask = np.bincount(owner[chosen & (owner >= 0)], minlength=len(looks.members)) > 0
+    return owned
 
 
 def _silent(looks: Looks, per_member: _PerMember, waiting_s: Float64, interval_s: Float64) -> Mask:
@@ -244,7 +256,9 @@ def _last_mark(looks: Looks, per_member: _PerMember) -> Float64:
     return np.where(marked.any(axis=0), looks.at[np.minimum(last, len(looks) - 1)], -np.inf)
 
 
-def _stuck(looks: Looks, marked: Mask, waiting_s: Float64, interval_s: Float64) -> Mask:
+def _stuck(
+    looks: Looks, marked: Mask, waiting_s: Float64, interval_s: Float64, own_s: Float64
+) -> Mask:
     """Return the partitions that wait while their owner commits others."""
     if len(looks) <= STUCK_STEPS:
         return np.zeros(looks.partitions, dtype=bool)
@@ -256,7 +270,10 @@ def _stuck(looks: Looks, marked: Mask, waiting_s: Float64, interval_s: Float64) 
     place = np.maximum(owner, 0)
     others = commits[-1, place] - commits[np.minimum(since, len(looks) - 1), place]
     few = 2
-    stuck: Mask = (owner >= 0) & (waiting_s >= bound[place]) & (others > few)
+    # One that is committed after so many records may use to wait for longer than the others do.
+    own = np.where(np.isfinite(own_s), STUCK_INTERVALS * own_s, 0.0)
+    patience = np.maximum(bound[place], own)
+    stuck: Mask = (owner >= 0) & (waiting_s >= patience) & (others > few)
     return stuck
 
 
