@@ -7,7 +7,6 @@ decision knows is in the line, and `capacities` of an answer go into the next qu
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from math import isfinite
 from typing import Any, Final
 
 import numpy as np
@@ -27,6 +26,8 @@ _MEMBER_KEYS: Final = frozenset({"topics", "instance_id", "rack"})
 _SNAPSHOT_KEYS: Final = frozenset({"at", "begin", "end", "committed", "owners"})
 _CAPACITY_KEYS: Final = frozenset({"records_per_s", "measured", "at"})
 _LARGEST_OFFSET: Final = 2**63 - 1
+#: Nobody reads more records a second; beyond it arithmetic ends in infinities.
+_LARGEST_RATE: Final = 1e18
 
 
 def answer_question(line: dict[str, Any]) -> dict[str, Any]:
@@ -98,7 +99,7 @@ def _question(line: Mapping[str, Any], policy: Policy) -> Question:
         problem=problem,
         looks=looks,
         rules=policy.rules(),
-        capacities=_capacities(line.get("capacities")),
+        capacities=_capacities(line.get("capacities"), looks),
         changed_at=None
         if changed_at is None
         else min(_moment(changed_at, "changed_at"), looks.now),
@@ -235,7 +236,8 @@ def _owned(looks: Looks, layout: Problem) -> dict[str, dict[str, list[int]]]:
     return owned
 
 
-def _capacities(given: Any) -> dict[str, Capacity]:
+def _capacities(given: Any, looks: Looks) -> dict[str, Capacity]:
+    """Read what is known from before; what a fast clock dated later is older than the looks."""
     known = {}
     for name, value in ({} if given is None else an_object(given, "capacities")).items():
         where = f"capacities.{name}"
@@ -243,11 +245,13 @@ def _capacities(given: Any) -> dict[str, Capacity]:
             an_object(value, where), _CAPACITY_KEYS, required=_CAPACITY_KEYS, where=f"{where}."
         )
         speed, measured = value["records_per_s"], value["measured"]
-        if type(speed) not in (int, float) or not isfinite(speed) or speed < 0:
+        if type(speed) not in (int, float) or not 0 <= speed <= _LARGEST_RATE:
             raise InvalidProblemError(f"{where}.records_per_s: {shown(speed)} is no rate")
         if not isinstance(measured, bool):
             raise InvalidProblemError(f"{where}.measured: {shown(measured)} is not true or false")
-        known[name] = Capacity(float(speed), measured, _moment(value["at"], f"{where}.at"))
+        at = _moment(value["at"], f"{where}.at")
+        at = at if at <= looks.now else float(looks.at[0])
+        known[name] = Capacity(float(speed), measured, at)
     return known
 
 
