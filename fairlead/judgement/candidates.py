@@ -207,4 +207,8 @@ def _enough(ground: Ground, work: Problem, horizon_s: float) -> float:
     rates = work.arrival_rates if work.arrival_rates is not None else np.zeros(0)
     total = float(work.weights.sum() + rates.sum() * horizon_s)
     even = total / (float(work.capacities.sum()) * horizon_s)
-    return min(even + ROOM * max(1.0 - even, 0.0), ground.rules.headroom) * horizon_s
+    roomy = even + ROOM * max(1.0 - even, 0.0)
+    if even < 1.0 and horizon_s > ground.rules.horizon_s:
+        # What fills members is backlog, and will be gone.
+        return roomy * horizon_s
+    return min(roomy, ground.rules.headroom) * horizon_s

@@ -6,7 +6,7 @@ rules of assignment (`assignors`), nor what a policy is (`fairlead.policy`).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final, Literal
 
@@ -35,6 +35,8 @@ LEAST_LOOKS: Final = STEPS + 4
 CHANGED: Final = 0.1
 #: A plan that cannot bring a group within its objective must make it better by this share.
 BETTER: Final = 0.1
+#: While a backlog of hours is read, no plan is made for being through so much of that time earlier.
+CLOSE: Final = 0.1
 
 Outcome = Literal["plan", "no change"]
 Choose = Literal["first", "best"]
@@ -158,12 +160,25 @@ def judge(
     state = State(question)
     hold = _hold(state)
     offered: tuple[Candidate, ...] = ()
-    if hold is None or compare:
+    if hold is not None and state.places:
+        # Whoever lacks an owner gets one; all else stays as it is, for the reason there is.
+        placing = replace(state.ground, rules=replace(question.rules, max_moves=0))
+        offered = candidates(placing, assignors, options or {})
+        if any(one.forecast is not None and not one.moved for one in offered):
+            return _judgement(state, offered, *_choice(state, offered, choose, limit=0))
+    if hold is None or compare or state.places:
         offered = candidates(state.ground, assignors, options or {})
-    chosen, reason = (None, hold) if hold is not None else _choice(state, offered, choose)
+    free = hold is None or state.places
+    chosen, reason = _choice(state, offered, choose) if free else (None, hold)
+    return _judgement(state, offered, chosen, reason or "")
+
+
+def _judgement(
+    state: "State", offered: tuple[Candidate, ...], chosen: Candidate | None, reason: str
+) -> Judgement:
     return Judgement(
         outcome="no change" if chosen is None else "plan",
-        reason=reason or "",
+        reason=reason,
         diagnosis=state.diagnosis,
         kept=state.kept,
         candidates=offered,
@@ -226,6 +241,7 @@ class State:
         backlog: Float64 = self.commits.backlog
         return Outlook(
             arrivals=self.rates.per_s,
+            deviation=self.rates.deviation,
             backlog=backlog,
             late_s=self.question.looks.time_lag(backlog, self.rates.per_s),
             capacities=self.speeds.per_s,
@@ -259,6 +275,25 @@ class State:
         problem = self.question.problem
         return int((problem.assignable & (problem.owner < 0)).sum())
 
+    @cached_property
+    def surely_late(self) -> bool:
+        """Whether the group as it is will be too late, even if less arrives than is estimated."""
+        rules = self.question.rules
+        sure = self.outlook.sure_lateness(self.question.problem.owner, rules.horizon_s)
+        return bool((sure > rules.objective_s).any())
+
+    @cached_property
+    def catches_up(self) -> bool:
+        """Whether all that waits is read about as soon as any assignment could have it read."""
+        rules, span = self.question.rules, weighing_horizon(self.ground)
+        forecast = self.outlook.forecast(self.question.problem.owner, span)
+        return forecast.late_s <= max(rules.objective_s, CLOSE * (span - rules.horizon_s))
+
+    @property
+    def places(self) -> bool:
+        """Whether some partitions are to get an owner; none where nobody knows of any owner."""
+        return 0 < self.orphans < int(self.question.problem.assignable.sum())
+
     @property
     def ground(self) -> Ground:
         """What candidates are computed from."""
@@ -267,18 +302,15 @@ class State:
 
 def _hold(state: State) -> str | None:
     """Say why there is to be no plan, whatever candidates there are; None: there may be one."""
-    question, rules, diagnosis = state.question, state.question.rules, state.diagnosis
-    problem = question.problem
+    problem, diagnosis = state.question.problem, state.diagnosis
     if not problem.members or not problem.assignable.any():
         return diagnosis.evidence
-    if state.orphans and state.orphans < problem.assignable.sum():
-        return None
     if diagnosis.name == "unknown":
         return f"unknown: {diagnosis.evidence}"
     waits = _waits(state) or _settles(state)
     if waits is not None:
         return waits
-    if state.kept.late_s <= rules.objective_s:
+    if not state.surely_late or state.catches_up:
         return f"{diagnosis.name}: {diagnosis.evidence}"
     return None
 
@@ -347,14 +379,14 @@ def _owners(owner: Int32) -> set[int]:
 
 
 def _choice(
-    state: State, offered: Sequence[Candidate], choose: Choose
+    state: State, offered: Sequence[Candidate], choose: Choose, limit: int | None = None
 ) -> tuple[Candidate | None, str]:
     """Choose between candidates, and hold the one against what is."""
     usable = [one for one in offered if one.forecast is not None]
     if not usable:
         errors = "; ".join(f"{one.assignor}: {one.error}" for one in offered)
         return None, f"every assignor failed: {errors or 'none was asked'}"
-    limit = state.question.rules.max_moves
+    limit = state.question.rules.max_moves if limit is None else limit
     usable = [one for one in usable if limit is None or one.moved <= limit]
     if not usable:
         return None, f"every candidate moves more than the {limit:,} partitions that a plan may"

@@ -88,20 +88,26 @@ def diagnose(found: Findings) -> Diagnosis:
     if doubt is not None:
         return doubt
     rules, outlook, owner = found.rules, found.outlook, found.owner
-    forecast = outlook.lateness(owner, rules.horizon_s)
-    late = forecast > rules.objective_s
+    late = outlook.sure_lateness(owner, rules.horizon_s) > rules.objective_s
     if found.commits.stuck.any():
         return _stuck(found)
     if late.any():
-        return _hot(found, late) or _overloaded(found) or _slow(found, late) or _spread(found, late)
+        return (
+            _hot(found, late)
+            or _overloaded(found)
+            or _slow(found, late)
+            or _catching_up(found, late)
+            or _spread(found, late)
+        )
     late_s = float(outlook.late_s.max(initial=0.0))
     if late_s > rules.objective_s:
         place = int(outlook.late_s.argmax())
+        worst = float(outlook.lateness(owner, rules.horizon_s).max(initial=rules.objective_s))
         return Diagnosis(
             "recovering",
             (found.partition(place),),
             f"{found.partition(place)} is {seconds(late_s)} behind, and every partition is "
-            f"forecast within {seconds(rules.objective_s)} in {seconds(rules.horizon_s)}.",
+            f"forecast within {seconds(worst)} in {seconds(rules.horizon_s)}.",
         )
     return _healthy(found)
 
@@ -130,12 +136,26 @@ def _unowned(found: Findings) -> Diagnosis | None:
 def _unseen(found: Findings) -> Diagnosis | None:
     needed, count = STEPS + 1, len(found.looks)
     if count >= needed:
-        return None
+        return _unlike(found, needed)
     return Diagnosis(
         "unknown",
         (),
         f"There {'is 1 look' if count == 1 else f'are {count} looks'} at the group; it takes "
         f"{needed} to tell a backlog from a commit that has not come yet.",
+    )
+
+
+def _unlike(found: Findings, needed: int) -> Diagnosis | None:
+    """Say that most logs have been made anew, or cannot be seen: there is nothing to count in."""
+    assignable = found.problem.assignable
+    few = assignable & (found.looks.in_one_log.sum(axis=0) < needed)
+    if few.sum() * 2 <= assignable.sum():
+        return None
+    return Diagnosis(
+        "unknown",
+        (),
+        f"The logs of {int(few.sum()):,} of {int(assignable.sum()):,} partitions are new, were "
+        f"made anew or were not seen at the last look: it takes {needed} looks at them.",
     )
 
 
@@ -241,6 +261,24 @@ def _slow(found: Findings, late: Mask) -> Diagnosis | None:
     )
 
 
+def _catching_up(found: Findings, late: Mask) -> Diagnosis | None:
+    """Say that all are late and all catch up: there is nobody who has room meanwhile."""
+    outlook, owner = found.outlook, found.owner
+    used = outlook.utilisation(owner)
+    if (used > 1.0).any() or not late[found.problem.readers].all():
+        return None
+    spare = outlook.capacities - outlook.by_member(outlook.arrivals, owner)
+    waiting = outlook.by_member(outlook.backlog, owner)
+    longest = float((waiting[late] / np.maximum(spare[late], 1e-9)).max())
+    place = int(outlook.late_s.argmax())
+    return Diagnosis(
+        "recovering",
+        (found.partition(place),),
+        f"{found.partition(place)} is {seconds(float(outlook.late_s[place]))} behind, and every "
+        f"member catches up: the last one in {seconds(longest)}.",
+    )
+
+
 def _spread(found: Findings, late: Mask) -> Diagnosis:
     used = found.outlook.utilisation(found.owner)
     lateness = found.outlook.lateness(found.owner, found.rules.horizon_s)
@@ -264,13 +302,15 @@ def _healthy(found: Findings) -> Diagnosis:
         for member in np.flatnonzero(found.speeds.measured).tolist()
         if found.speeds.per_s[member] < SLOW * np.median(found.speeds.per_s[found.problem.readers])
     ]
+    worst = float(lateness.max(initial=0.0))
+    chance = ", which may be chance" if worst > found.rules.objective_s else ""
     aside = f" {listed(slow)} {_verb(slow, 'is', 'are')} slow, which does no harm." if slow else ""
     return Diagnosis(
         "healthy",
         (),
         f"The fullest member gets {used.max(initial=0.0):.0%} of what it can do; the worst "
-        f"partition is forecast {seconds(lateness.max(initial=0.0))} late in "
-        f"{seconds(found.rules.horizon_s)}.{aside}",
+        f"partition is forecast {seconds(worst)} late in "
+        f"{seconds(found.rules.horizon_s)}{chance}.{aside}",
     )
 
 
