@@ -33,6 +33,8 @@ STEPS: Final = 5
 LONGEST: Final = 20
 #: Commit intervals with a backlog that it takes where they come later.
 INTERVALS: Final = 3
+#: And steps that these take in all, where commits come hardly less often than looks.
+STRETCH: Final = 6
 #: How much more than it has shown a member can do that was never at its limit, it is assumed.
 FASTER: Final = 1.3
 DAY_S: Final = 86_400.0
@@ -177,16 +179,19 @@ def _by_intervals(looks: Looks, commits: Commits, member: int) -> dict[str, Capa
     marks = np.flatnonzero(commits.marked[:, member])
     if marks.size <= INTERVALS:
         return {}
+    # When in its step a commit came nobody knows: a stretch is so long that this matters little.
+    least = round(STRETCH * looks.step / commits.interval_s[member])
+    count = min(max(INTERVALS, least), marks.size - 1)
     total = np.concatenate(([0.0], commits.consumed[:, member].cumsum()))
     ends = marks + 1
     busy = commits.busy[marks, member]
-    rate = (total[ends[INTERVALS:]] - total[ends[:-INTERVALS]]) / (
-        looks.at[ends[INTERVALS:]] - looks.at[ends[:-INTERVALS]]
+    rate = (total[ends[count:]] - total[ends[:-count]]) / (
+        looks.at[ends[count:]] - looks.at[ends[:-count]]
     )
-    behind = sliding_window_view(busy, INTERVALS + 1).all(axis=1)
+    behind = sliding_window_view(busy, count + 1).all(axis=1)
     measured = bool(behind.any())
     place = int(np.flatnonzero(behind)[-1]) if measured else int(rate.argmax())
-    at = float(looks.at[ends[place + INTERVALS]])
+    at = float(looks.at[ends[place + count]])
     return {looks.members[member]: Capacity(float(rate[place]), measured, at)}
 
 

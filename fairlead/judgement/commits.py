@@ -14,7 +14,7 @@ latter is depends on how the application commits:
   record that an application keeps until it has a hundred.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -36,8 +36,10 @@ _OWN: Final = 1.25
 _PEERS: Final = 3.0
 #: Records a step, below which an age is chance.
 _FEW: Final = 10
-#: A member commits late where more than this share of steps that should end in a commit do not.
-LATE: Final = 0.25
+#: Late commits whoever misses more than this share of the steps that should end in a commit, and
+#: not once only, as in a pause.
+LATE: Final = 0.1
+_ONCE: Final = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +108,9 @@ def read_commits(looks: Looks) -> Commits:
     -----
     O(L P).
     """
+    if not looks.members:
+        # Nobody is somebody who owns nothing: nothing below need know of groups without members.
+        looks = replace(looks, members=("",))
     per_member = _PerMember(looks)
     held = (looks.owner[1:] == looks.owner[:-1]) & (looks.owner[1:] >= 0) & looks.in_one_log[:-1]
     advance = _advance(looks)
@@ -220,7 +225,7 @@ def _intervals(looks: Looks, marked: Mask, due: Mask) -> tuple[Float64, Mask]:
     missed = steps_due - marks
     never = np.where(steps_due > 0, np.inf, 0.0)
     interval: Float64 = np.where(marks > 0, due_s / np.maximum(marks, 1), never)
-    late = (marks > 0) & (missed > LATE * steps_due)
+    late = (marks > 0) & (missed > np.maximum(LATE * steps_due, _ONCE))
     return np.maximum(interval, looks.step), late
 
 

@@ -42,6 +42,8 @@ Name = Literal[
 
 #: A member is slow that does less than this share of what is typical of its peers.
 SLOW: Final = 0.7
+#: A backlog is spread well where it is read within so many times the least time that it takes.
+EVENLY: Final = 1.35
 #: At most so many names stand in a sentence.
 _NAMED: Final = 3
 
@@ -262,14 +264,15 @@ def _slow(found: Findings, late: Mask) -> Diagnosis | None:
 
 
 def _catching_up(found: Findings, late: Mask) -> Diagnosis | None:
-    """Say that all are late and all catch up: there is nobody who has room meanwhile."""
+    """Say that all catch up, and about as soon as any assignment could have them do it."""
     outlook, owner = found.outlook, found.owner
-    used = outlook.utilisation(owner)
-    if (used > 1.0).any() or not late[found.problem.readers].all():
-        return None
     spare = outlook.capacities - outlook.by_member(outlook.arrivals, owner)
-    waiting = outlook.by_member(outlook.backlog, owner)
-    longest = float((waiting[late] / np.maximum(spare[late], 1e-9)).max())
+    readers, waiting = found.problem.readers, outlook.by_member(outlook.backlog, owner)
+    if (spare[readers] <= 0).any():
+        return None
+    longest = float((waiting[late] / spare[late]).max())
+    if longest > EVENLY * float(waiting.sum() / spare[readers].sum()):
+        return None
     place = int(outlook.late_s.argmax())
     return Diagnosis(
         "recovering",
