@@ -141,21 +141,11 @@ def _values(policy: Policy, source: str) -> Iterator[Value]:
     """Yield the keys of a policy in the order in which they are documented."""
     plain = policy.model_dump(mode="json")
     for key in Policy.model_fields:
-        if key in _APART:
-            continue
-        value = plain[key]
-        if value is None and key in SHARED_OPTIONS:
-            value = _by_assignors(policy, key)
-        yield Value(key, value, source if key in policy.model_fields_set else DEFAULT)
+        if key not in _APART:
+            yield Value(key, plain[key], source if key in policy.model_fields_set else DEFAULT)
     for key, value in plain["approval"].items():
         given = key in policy.approval.model_fields_set
         yield Value(f"approval.{key}", value, source if given else DEFAULT)
-
-
-def _by_assignors(policy: Policy, option: str) -> Any:
-    """Return what an option that the policy leaves open is to the first assignor that has it."""
-    defaults = (option_defaults(name) for name in policy.assignors)
-    return next((known[option] for known in defaults if option in known), None)
 
 
 def _option_values(policy: Policy, source: str) -> Iterator[Value]:

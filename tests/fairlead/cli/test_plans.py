@@ -75,10 +75,7 @@ def test_nothing_stored_yet_says_how_to_begin(database: str) -> None:
 
 
 def test_policy_explanation_leaves_nothing_blank(week: str) -> None:
-    """Where nothing is asked for it says none; what assignors bring along is their figure."""
-    shown = document(week, "policy", "explain", "orders")
-    values = {one["key"]: one["value"] for one in shown["values"]}
-    assert values["band"] == values["options.sticky-lag-aware.band"] == 0.05
+    """Where nothing is asked for it says none."""
     rows = run(week, "policy", "explain", "orders").stdout.splitlines()
     cells = [row.split("│") for row in rows if row.startswith("│ ")]
     assert [row for row in cells if not row[2].strip()] == []
