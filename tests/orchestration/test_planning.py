@@ -142,7 +142,7 @@ def test_room_for_relief_makes_a_second_version_that_supersedes_the_first(
     pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str
 ) -> None:
     """A third consumer, to whom the first plan gives nothing, relieves two that are behind."""
-    consumers = start_consumers(unique_name)
+    consumers = start_consumers(unique_name, backlog=(100, 80, 60, 40, 5, 5, 5, 5))
     pipeline.configure(APPROVED_BY_POLICY)
     pipeline.run("planning", unique_name)
     consumers.join("three")

@@ -238,3 +238,32 @@ def test_the_command_writes_a_file(
     assert (refused.exit_code, "No such file or directory" in refused.output) == (2, True)
     unknown = run(week, *review, "nonsense")
     assert (unknown.exit_code, type(unknown.exception)) == (1, GroupError)
+
+
+def test_traffic_of_each_consumer_is_shown(engine: Engine) -> None:
+    """What arrives before and after, what it can do, and what that makes, the most first."""
+    page = Page(review_page(engine, "orders", 3, now=NOON))
+    row = next(row for row in page.rows if row[:2] == ["orders-1", "60/s"])
+    assert row[2:] == ["100/s", "95/s", "63.2 %", "105.3 %"]
+    assert ["orders-3", "80/s", "80/s", "at least 60/s", "133.3 %", "133.3 %"] in page.rows
+
+
+def test_forecast_comes_before_lag(engine: Engine) -> None:
+    """How late the group gets without the plan and with it, in the sentence and at a glance."""
+    page = Page(review_page(engine, "orders", 3, now=NOON))
+    assert "brings the group from 7 min late, as forecast, to 15 s" in page.text
+    assert page.text.index("Late, forecast") < page.text.index("Heaviest consumer")
+
+
+def test_more_than_anybody_ever_consumed_is_the_first_risk(engine: Engine, week: str) -> None:
+    """Nobody knows whether it can: whoever approves reads that before anything else."""
+    with psycopg.connect(week) as connection:
+        connection.execute("UPDATE fairlead.member_capacity SET records_per_s = 90.5")
+    risks = re.findall(r"<li[^>]*><b>([^<]*)\.</b>", review_page(engine, "orders", 3, now=NOON))
+    assert risks[0] == "More than ever"
+    text = Page(review_page(engine, "orders", 3, now=NOON)).text
+    assert "100/s would arrive at orders-1" in text
+    assert "ever seen to do is 90.5/s" in text
+    with psycopg.connect(week) as connection:
+        connection.execute("UPDATE fairlead.member_capacity SET records_per_s = 100")
+    assert "More than ever" not in review_page(engine, "orders", 3, now=NOON)
