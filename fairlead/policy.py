@@ -103,8 +103,8 @@ class Policy(_Rule):
         description="How far behind is too far: while no partition is forecast further behind, the "
         "answer is 'no change'.",
     )
-    horizon: Duration | None = Field(
-        default=None, description="How far ahead lateness is forecast; default: half an hour."
+    horizon: Duration = Field(
+        default=timedelta(minutes=30), description="How far ahead lateness is forecast."
     )
     headroom: float = Field(
         default=0.95,
@@ -181,10 +181,9 @@ class Policy(_Rule):
         >>> Policy(objective="PT2M").rules().objective_s
         120.0
         """
-        defaults = Rules()
         return Rules(
             objective_s=self.objective.total_seconds(),
-            horizon_s=self.horizon.total_seconds() if self.horizon else defaults.horizon_s,
+            horizon_s=self.horizon.total_seconds(),
             headroom=self.headroom,
             pause_s=self.pause.total_seconds(),
             max_moves=self.max_moves,

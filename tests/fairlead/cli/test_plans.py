@@ -75,7 +75,10 @@ def test_nothing_stored_yet_says_how_to_begin(database: str) -> None:
 
 
 def test_policy_explanation_leaves_nothing_blank(week: str) -> None:
-    """Where nothing is asked for it says none."""
+    """Where nothing is asked for it says none; defaults are those that the page has."""
+    found = document(week, "policy", "explain", "payments")
+    values = {one["key"]: one["value"] for one in found["values"]}
+    assert (values["objective"], values["horizon"]) == ("PT1M", "PT30M")
     rows = run(week, "policy", "explain", "orders").stdout.splitlines()
     cells = [row.split("│") for row in rows if row.startswith("│ ")]
     assert [row for row in cells if not row[2].strip()] == []
