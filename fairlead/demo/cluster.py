@@ -113,9 +113,11 @@ class Consumers:
     def start_work(self) -> None:
         """Let every worker process records from now on."""
         for process in self._processes:
-            if process.stdin:
-                process.stdin.write("go\n")
-                process.stdin.flush()
+            _tell(process, "go")
+
+    def work_at(self, member: str, rate: int) -> None:
+        """Let one worker process so many records a second from now on."""
+        _tell(self._processes[self.scenario.members.index(member)], f"rate {rate}")
 
     def update(self) -> None:
         """Take in what the workers have reported since.
@@ -179,8 +181,11 @@ class Consumers:
         threading.Thread(target=self._listen, args=(member, process), daemon=True).start()
 
     def _listen(self, member: str, process: subprocess.Popen[str]) -> None:
-        for line in process.stdout or ():
-            self._events.put(Event(member, json.loads(line)))
+        if process.stdout is None:
+            return
+        with process.stdout as lines:
+            for line in lines:
+                self._events.put(Event(member, json.loads(line)))
 
     def _stop(self) -> None:
         for process in self._processes:
@@ -194,3 +199,9 @@ class Consumers:
                 process.kill()
                 process.wait()
         self._processes.clear()
+
+
+def _tell(process: subprocess.Popen[str], order: str) -> None:
+    if process.stdin:
+        process.stdin.write(f"{order}\n")
+        process.stdin.flush()

@@ -2,8 +2,8 @@
 
 Run as `python -m fairlead.demo.worker`. It joins its group at once but holds its partitions paused
 until a line `go` arrives on standard input, so that an assignment can change before any record is
-processed. It reports on standard output, one JSON object a line: `assigned` after each rebalance,
-`processed` while it works. End of input ends it.
+processed; `rate 20` makes it work at another rate. It reports on standard output, one JSON object a
+line: `assigned` after each rebalance, `processed` while it works. End of input ends it.
 
 Belongs here: consuming. Does not: what is measured from the reports (`drain`).
 """
@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from kafka import KafkaConsumer, TopicPartition
 from kafka.consumer.subscription_state import ConsumerRebalanceListener
@@ -52,22 +53,39 @@ class ReportAssignments(ConsumerRebalanceListener):  # type: ignore[misc] # kafk
         report("assigned", partitions=owned)
 
 
-def work(
-    consumer: KafkaConsumer, started: threading.Event, stopped: threading.Event, rate: int
-) -> None:
-    """Process records at `rate` a second from the start signal until told to stop."""
+@dataclass
+class Orders:
+    """What the parent process asks for: when to work, how fast, when to end."""
+
+    rate: int
+    started: threading.Event = field(default_factory=threading.Event)
+    stopped: threading.Event = field(default_factory=threading.Event)
+
+    def listen(self) -> None:
+        """Take orders from standard input until it ends."""
+        for line in sys.stdin:
+            match line.split():
+                case ["go"]:
+                    self.started.set()
+                case ["rate", rate]:
+                    self.rate = int(rate)
+        self.stopped.set()
+
+
+def work(consumer: KafkaConsumer, orders: Orders) -> None:
+    """Process records at the rate that is asked for, from the start signal until told to stop."""
     free_at = 0.0
-    while not stopped.is_set():
-        if started.is_set() and consumer.paused():
+    while not orders.stopped.is_set():
+        if orders.started.is_set() and consumer.paused():
             consumer.resume(*consumer.paused())
         batches = consumer.poll(
-            timeout_ms=int(STEP_S * 1000), max_records=max(1, int(rate * STEP_S))
+            timeout_ms=int(STEP_S * 1000), max_records=max(1, int(orders.rate * STEP_S))
         )
         records = sum(map(len, batches.values()))
         if not records:
             continue
-        free_at = max(free_at, time.monotonic()) + records / rate
-        stopped.wait(free_at - time.monotonic())
+        free_at = max(free_at, time.monotonic()) + records / orders.rate
+        orders.stopped.wait(free_at - time.monotonic())
         report("processed", records=records)
 
 
@@ -83,8 +101,8 @@ def main() -> None:
     arguments = parser.parse_args()
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers in order
-    started, stopped = threading.Event(), threading.Event()
-    threading.Thread(target=_listen, args=(started, stopped), daemon=True).start()
+    orders = Orders(arguments.rate)
+    threading.Thread(target=orders.listen, daemon=True).start()
     configuration = {
         "bootstrap_servers": arguments.bootstrap_servers,
         "group_id": arguments.group,
@@ -97,18 +115,13 @@ def main() -> None:
         if arguments.plan_topic
         else KafkaConsumer(partition_assignment_strategy=(RangePartitionAssignor,), **configuration)
     )
-    consumer.subscribe(arguments.topics.split(","), listener=ReportAssignments(consumer, started))
+    consumer.subscribe(
+        arguments.topics.split(","), listener=ReportAssignments(consumer, orders.started)
+    )
     try:
-        work(consumer, started, stopped, arguments.rate)
+        work(consumer, orders)
     finally:
         consumer.close()
-
-
-def _listen(started: threading.Event, stopped: threading.Event) -> None:
-    for line in sys.stdin:
-        if line.strip() == "go":
-            started.set()
-    stopped.set()
 
 
 if __name__ == "__main__":
