@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from fairlead.cli import app
 from fairlead.errors import StalePlanError
+from fairlead.plans.record import retired_value
 from orchestration.__main__ import main
 from orchestration.runs import known_cohorts
 from tests.fairlead.followers.helpers import eventually
@@ -72,10 +73,10 @@ def test_group_is_planned_retired_rolled_back_approved_and_published(
 
     retired = answer("plans", "retire", unique_name, "--reason", "too risky", "--yes")
     assert (retired["version"], retired["topic"]) == (1, pipeline.settings.kafka.plan_topic)
-    tombstone = pipeline.record(unique_name)
-    assert tombstone is not None
-    assert (tombstone.value, tombstone.position) == (
-        None,
+    said = pipeline.record(unique_name)
+    assert said is not None
+    assert (said.value, said.position) == (
+        retired_value(unique_name, 1),
         (retired["partition"], retired["offset"]),
     )
     eventually(lambda: consumers.owned == fallback, "the consumers fall back")
