@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from assignors.metrics import measure
-from fairlead.kafka.snapshot import GROUPS, OFFSETS, GroupSnapshot
+from fairlead.kafka.snapshot import GROUPS, MEMBERS, OFFSETS, GroupSnapshot
 from fairlead.plans.as_problem import assignment_of, planned, problem_of
 from fairlead.plans.document import MemberShare
 from fairlead.store.records import StoredPlan
@@ -44,7 +44,7 @@ def keep_snapshot(pipeline: Pipeline, *, error: str | None = None, other: str = 
             snapshot_at=SNAPSHOT_AT,
             spread_s=0.0,
             offsets=pa.Table.from_pylist([row | SNAPSHOT for row in offsets], OFFSETS),
-            members=pa.table({}),
+            members=MEMBERS.empty_table(),
             groups=pa.Table.from_pylist([row | SNAPSHOT for row in groups], GROUPS),
         )
     )
