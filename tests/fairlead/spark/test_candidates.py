@@ -33,7 +33,7 @@ def snapshot(
         key
         | {"group": group, "topic": "t", "partition": number, "begin_offset": 0}
         | {"end_offset": None if lag is None else CONSUMED + lag, "committed_offset": CONSUMED}
-        for group, values in lags.items()
+        for group, values in sorted(lags.items())
         for number, lag in enumerate(values)
     ]
     members = [
