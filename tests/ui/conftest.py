@@ -128,6 +128,10 @@ spark.master = "local[2]"
 spark.properties = {{"spark.sql.shuffle.partitions" = "2"}}
 web.url = "http://127.0.0.1:{web}"
 web.dagster_url = "http://127.0.0.1:{dagster}"
+
+[[policies]]  # nothing arrives any more: soon there is time enough for what waits, by the default
+objective = "PT10S"
+horizon = "PT30S"
 """)
         environment = {
             "FAIRLEAD_CONFIG": str(config),
