@@ -303,10 +303,10 @@ def floors(warehouse: Warehouse, sizes: list[Size], url: str) -> dict[str, float
     day = rows["snapshot_at"][0].as_py().date()
     store = create_store_engine(url)
     with transaction(store) as connection:
-        connection.execute(select(func.fairlead.ensure_lag_day(day)))
+        connection.execute(select(func.fairlead_raw.ensure_lag_day(day)))
     store.dispose()
     file = Path(load_settings().warehouse_path) / "lag.csv"
-    copy = copying(rows.drop_columns("snapshot_id"), "fairlead.partition_lag", url, file)
+    copy = copying(rows.drop_columns("snapshot_id"), "fairlead_raw.partition_lag", url, file)
     return {
         "reading the Parquet of lag": seconds(lambda: discard(lag)),
         "an empty applyInPandas": seconds(lambda: discard(empty)),

@@ -18,17 +18,17 @@ RUNS = 5
 # Snapshots are 43 minutes apart: a thousand take the thirty days of the default retention.
 FILL = (
     f"""
-    INSERT INTO fairlead.consumer_group (group_id)
+    INSERT INTO fairlead_raw.consumer_group (group_id)
     SELECT 'g' || g FROM generate_series(1, {GROUPS}) g
     """,
-    "SELECT fairlead.ensure_lag_day('2026-03-01'::date + d) FROM generate_series(0, 30) d",
+    "SELECT fairlead_raw.ensure_lag_day('2026-03-01'::date + d) FROM generate_series(0, 30) d",
     f"""
-    INSERT INTO fairlead.lag_snapshot (group_id, snapshot_id, snapshot_at)
+    INSERT INTO fairlead_raw.lag_snapshot (group_id, snapshot_id, snapshot_at)
     SELECT 'g' || g, 's' || s, '2026-03-01+00'::timestamptz + s * interval '43 minutes'
     FROM generate_series(0, {SNAPSHOTS - 1}) s, generate_series(1, {GROUPS}) g
     """,
     f"""
-    INSERT INTO fairlead.partition_lag (group_id, snapshot_at, topic, partition, member,
+    INSERT INTO fairlead_raw.partition_lag (group_id, snapshot_at, topic, partition, member,
         begin_offset, end_offset, committed_offset, lag, arrival_rate, consumption_rate,
         time_lag_s, status)
     SELECT 'g' || g, '2026-03-01+00'::timestamptz + s * interval '43 minutes',
@@ -40,33 +40,34 @@ FILL = (
     f"""
     DO $$ BEGIN
         FOR v IN 1..{VERSIONS} LOOP
-            INSERT INTO fairlead.plan (group_id, version, plan_id, assignor, reason, snapshot_id,
-                snapshot_at, created_at, document, sha256)
+            INSERT INTO fairlead_raw.plan (group_id, version, plan_id, assignor, reason,
+                snapshot_id, snapshot_at, created_at, document, sha256)
             SELECT 'g' || g, v, gen_random_uuid(), 'sticky', '', 's' || 20 * v, now(), now(),
                 'plan', encode(sha256('plan'), 'hex')
             FROM generate_series(1, {GROUPS}) g;
-            INSERT INTO fairlead.plan_event (group_id, version, state, reason)
+            INSERT INTO fairlead_raw.plan_event (group_id, version, state, reason)
             SELECT 'g' || g, v, 'expired', 'never approved' FROM generate_series(1, {GROUPS}) g;
         END LOOP;
     END $$
     """,
     f"""
-    INSERT INTO fairlead.plan_move (group_id, version, topic, partition, previous_member, member)
+    INSERT INTO fairlead_raw.moved_partition (group_id, version, topic, partition,
+        previous_member, member)
     SELECT 'g' || g, v, 't' || p / 100, p % 100, 'c1', 'c2'
     FROM generate_series(1, {GROUPS}) g, generate_series(1, {VERSIONS}) v,
         generate_series(0, {MOVES - 1}) p
     """,
     """
-    INSERT INTO fairlead.balance (group_id, measured_at, kind, snapshot_id, lag_max, lag_mean)
-    SELECT group_id, snapshot_at, 'observed', snapshot_id, 20, 10 FROM fairlead.lag_snapshot
+    INSERT INTO fairlead_raw.balance (group_id, measured_at, kind, snapshot_id, lag_max, lag_mean)
+    SELECT group_id, snapshot_at, 'observed', snapshot_id, 20, 10 FROM fairlead_raw.lag_snapshot
     """,
     """
-    INSERT INTO fairlead.balance (group_id, measured_at, kind, version, snapshot_id, lag_max)
+    INSERT INTO fairlead_raw.balance (group_id, measured_at, kind, version, snapshot_id, lag_max)
     SELECT group_id, created_at, 'predicted', version, snapshot_id, 15 FROM fairlead.plan
     WHERE group_id LIKE 'g_' OR group_id LIKE 'g__'
     """,
     """
-    INSERT INTO fairlead.plan_adoption (group_id, version, observed_at, planned, as_planned)
+    INSERT INTO fairlead_raw.plan_adoption (group_id, version, observed_at, planned, as_planned)
     SELECT group_id, version, created_at + n * interval '1 minute', 500, 480 + n
     FROM fairlead.plan, generate_series(1, 20) n
     WHERE group_id LIKE 'g_' OR group_id LIKE 'g__'
@@ -77,7 +78,7 @@ DAY = "snapshot_at >= '2026-03-16+00' AND snapshot_at < '2026-03-17+00'"
 QUESTIONS = {
     "lag_history: a group now, worst first": (
         f"SELECT * {OF_GROUP} AND snapshot_at = (SELECT max(snapshot_at)"
-        " FROM fairlead.lag_snapshot WHERE group_id = 'g7') ORDER BY lag DESC"
+        " FROM fairlead_raw.lag_snapshot WHERE group_id = 'g7') ORDER BY lag DESC"
     ),
     "lag_history: a group over a day": f"SELECT * {OF_GROUP} AND {DAY}",
     "lag_history: one partition over the month": (

@@ -96,7 +96,7 @@ def measure_lag(store: PlanStore, url: str, folder: Path) -> Writing:
     def theirs(turn: int) -> Callable[[], object]:
         rows = lag_rows(turn)
         rows = rows.rename_columns({"group": "group_id"}).drop_columns("snapshot_id")
-        return copying(rows, "fairlead.partition_lag", url, file)
+        return copying(rows, "fairlead_raw.partition_lag", url, file)
 
     store.record_lag(lag_rows(2 * ROUNDS))  # both sides find the day made, and pages warm
     return compare("lag of a snapshot", GROUPS * EACH, ours, theirs)
@@ -114,7 +114,7 @@ def measure_moves(store: PlanStore, url: str, folder: Path) -> Writing:
         group = f"psql-{turn}"
         store.record_decision(draft(group, moves.slice(0, 0)))  # what the moves refer to
         rows = with_constants(moves, {"group_id": group, "version": 1})
-        return copying(rows, "fairlead.plan_move", url, file)
+        return copying(rows, "fairlead_raw.moved_partition", url, file)
 
     return compare("moves of a plan", moves.num_rows, ours, theirs)
 

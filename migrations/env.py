@@ -1,4 +1,4 @@
-"""Alembic's environment: which database, which schema, which models.
+"""Alembic's environment: which database, which schemas, which models.
 
 Belongs here: how a migration runs. Does not: what is migrated (`versions`), how migrations are
 found and started (`fairlead.store.migrate`).
@@ -11,7 +11,7 @@ from sqlalchemy import text
 
 from fairlead.settings import load_settings
 from fairlead.store.engine import create_store_engine
-from fairlead.store.models import SCHEMA, Base
+from fairlead.store.models import RAW, SCHEMA, Base
 
 # Any fixed number: two upgrades of one database at once take turns.
 MIGRATION_LOCK = 5_337
@@ -19,13 +19,13 @@ A_DAY = re.compile(r"partition_lag_\d{8}")
 
 
 def include_name(name: str | None, kind: str, _parents: object) -> bool:
-    """Compare our schema alone, without the days of history that its writers make.
+    """Compare our schemas alone, without the days of history that its writers make.
 
     The database may hold other schemas, such as Dagster's.
     """
     if kind == "table":
         return not A_DAY.fullmatch(name or "")
-    return kind != "schema" or name == SCHEMA
+    return kind != "schema" or name in {SCHEMA, RAW}
 
 
 def run() -> None:

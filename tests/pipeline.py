@@ -181,7 +181,7 @@ class Pipeline:
     def age(self, group: str, minutes: int) -> None:
         """Make all that happened to a group's plans happen earlier: its looks are of after that."""
         self.tamper(
-            f"UPDATE fairlead.plan_event SET at = at - interval '{minutes} minutes'"
+            f"UPDATE fairlead_raw.plan_event SET at = at - interval '{minutes} minutes'"
             f" WHERE group_id = '{group}'"
         )
 

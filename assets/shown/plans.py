@@ -254,7 +254,7 @@ def describe_step(step: Mapping[str, Any]) -> dict[str, Any]:
 def _effect(history: Mapping[str, Any], predicted: Metrics) -> str:
     """Say what a plan of a run before gains; of this run's own, its decision says so."""
     after = f"{int(predicted['lag_max']):,} records"
-    before = history["heaviest_before"]
+    before = history["lag_max_before"]
     if before is None:
         return f"the heaviest consumer has {after}"
     less = percent(lightening({"lag_max": before}, predicted))

@@ -21,7 +21,7 @@ _GROUPS = {
     "waiting_state": "as",
     "outcome": "last decision",
     "decided_at": "at (UTC)",
-    "heaviest": "heaviest member",
+    "lag_max": "heaviest member",
 }
 _LAG = ("topic", "partition", "member", "lag", "time_lag_s", "arrival_rate", "status")
 _LAG_BY_MEMBER = ("member", "partitions", "lag")

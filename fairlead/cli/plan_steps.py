@@ -208,7 +208,7 @@ def retire(group: Group, *, reason: Reason, yes: Yes = False, as_json: Json = Fa
 
 def print_plan(plan: Mapping[str, Any], *, stderr: bool = False) -> None:
     """Print what a version is and changes: its reason, hash, balance, and every move."""
-    before, after = (as_text(plan[f"heaviest_{when}"]) for when in ("before", "predicted"))
+    before, after = (as_text(plan[f"lag_max_{when}"]) for when in ("before", "predicted"))
     origin = plan["rolled_back_from"]
     lines = [
         f"{plan['group']}: version {plan['version']}, {plan['state']}, by {plan['assignor']}"

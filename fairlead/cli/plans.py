@@ -38,9 +38,9 @@ _LIST = {
     "proposed_at": "proposed (UTC)",
     "decided_by": "decided by",
     "moved": "moved",
-    "heaviest_before": "heaviest",
-    "heaviest_predicted": "predicted",
-    "heaviest_achieved": "achieved",
+    "lag_max_before": "heaviest",
+    "lag_max_predicted": "predicted",
+    "lag_max_achieved": "achieved",
     "adherence": "adherence",
 }
 #: What file systems take beside the rest, whatever letters a name has.

@@ -15,9 +15,9 @@ from fairlead.cli.output import epilog
 if TYPE_CHECKING:
     from fairlead.sandbox import Sandbox
 
-#: Said before psql opens: `\d` lists every table, and these are what people ask.
+#: Said before psql opens: `\d` lists more, and these are what people ask first.
 VIEWS: Final = """\
-Ask these five views; \\d+ NAME says what their columns mean:
+Ask these five views; \\d+ NAME says what their columns mean, \\dv what others there are:
   plan_history     every version: state, who decided, what it moves, predicts and achieved
   plan_moves       each partition whose owner a version changes, with the reason
   adoption         how far consumers follow the published version

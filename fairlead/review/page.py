@@ -116,8 +116,8 @@ def _summary(facts: Facts) -> str:
     if shown["late_before"] is not None and shown["late_predicted"] is not None:
         before, after = (length(shown[f"late_{when}"]) for when in ("before", "predicted"))
         parts.append(f"brings the group from {before} late, as forecast, to {after}")
-    if shown["heaviest_predicted"] is not None:
-        parts.append(_effect(shown["heaviest_before"], shown["heaviest_predicted"]))
+    if shown["lag_max_predicted"] is not None:
+        parts.append(_effect(shown["lag_max_before"], shown["lag_max_predicted"]))
     if not parts:
         return "It changes nothing."
     *first, last = parts
@@ -138,7 +138,7 @@ def _effect(before: Decimal | None, after: Decimal) -> str:
 def _policy(facts: Facts, policies: Sequence[Policy] | None) -> str | None:
     """Say what the group's policy makes of a plan that waits; None: not known, or too late."""
     shown = facts.shown
-    if policies is None or not facts.waits or shown["heaviest_predicted"] is None:
+    if policies is None or not facts.waits or shown["lag_max_predicted"] is None:
         return None
     answer = decide(
         policy_for(shown["group"], policies),

@@ -101,7 +101,7 @@ def _statuses(facts: Facts) -> Iterator[Risk]:
 
 
 def _effect(facts: Facts) -> Iterator[Risk]:
-    heaviest, predicted = facts.shown["heaviest_before"], facts.shown["heaviest_predicted"]
+    heaviest, predicted = facts.shown["lag_max_before"], facts.shown["lag_max_predicted"]
     if heaviest is not None and predicted is not None and predicted > heaviest:
         change = f"{number(heaviest)} to {number(predicted)} records"
         text = f"The heaviest consumer gets heavier: {change}."

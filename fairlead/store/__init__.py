@@ -1,8 +1,9 @@
 """Postgres: every plan with its life, every decision, and the history of lag and balance.
 
-Tables live in the schema `fairlead` (`models`), which Alembic migrates (`migrate`). The rules that
-must hold whoever writes (transitions, immutable documents, append-only events) are enforced there,
-by constraints and triggers; `PlanStore` is the planner's way in.
+Tables live in the schema `fairlead_raw` (`models`), the views and functions that people ask in
+`fairlead`; Alembic migrates both (`migrate`). The rules that must hold whoever writes (transitions,
+immutable documents, append-only events) are enforced there, by constraints and triggers;
+`PlanStore` is the planner's way in.
 """
 
 from fairlead.store.engine import create_store_engine

@@ -23,8 +23,8 @@ from fairlead.store.models import (
     Balance,
     CandidatePlan,
     Decision,
+    MovedPartition,
     Plan,
-    PlanMove,
 )
 from fairlead.store.queries import close_open_plans, find_plans
 from fairlead.store.records import NoPlan, PlanDraft, StoredDecision
@@ -83,7 +83,7 @@ def propose(connection: Connection, drafts: Sequence[PlanDraft]) -> dict[str, in
         )
     connection.execute(insert(Plan), rows)
     moves = pa.concat_tables([_moves(draft, versions[draft.group]) for draft in drafts])
-    copy_rows(connection, PlanMove.__table__, moves)
+    copy_rows(connection, MovedPartition.__table__, moves)
     return versions
 
 

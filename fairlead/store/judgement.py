@@ -38,13 +38,13 @@ def record_findings(
     if not found:
         return
     seen = [_diagnosis(group, at, findings) for group, (at, findings) in found.items()]
-    connection.execute(select(func.fairlead.record_diagnoses(_json(seen))))
+    connection.execute(select(func.fairlead_raw.record_diagnoses(_json(seen))))
     if capacities:
         known = {
             group: {name: _capacity(one) for name, one in findings.capacities.items()}
             for group, (_, findings) in found.items()
         }
-        connection.execute(select(func.fairlead.record_capacities(_json(known))))
+        connection.execute(select(func.fairlead_raw.record_capacities(_json(known))))
 
 
 def known_capacities(

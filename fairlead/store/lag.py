@@ -40,7 +40,7 @@ def insert_lag(connection: Connection, lag: pa.Table) -> int:
         rows = lag.join(keys, keys=["group_id", "snapshot_id"], join_type="inner")
     # In one order for all, as above: a day is made by one writer at a time.
     for day in sorted(pc.unique(rows["snapshot_at"].cast(pa.date32())).to_pylist()):
-        connection.execute(select(func.fairlead.ensure_lag_day(day)))
+        connection.execute(select(func.fairlead_raw.ensure_lag_day(day)))
     columns = [column.name for column in PartitionLag.__table__.columns]
     known = [name for name in columns if name in rows.column_names]
     copy_rows(connection, PartitionLag.__table__, rows.select(known))

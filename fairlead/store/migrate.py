@@ -27,7 +27,8 @@ def upgrade(url: str, revision: str = "head") -> None:
     Parameters
     ----------
     url
-        Of the database. The schema `fairlead` is created where it is missing.
+        Of the database. The schemas `fairlead` and `fairlead_raw` are created where they are
+        missing.
     revision
         Where to go; the newest by default.
 

@@ -28,14 +28,14 @@ _STATEMENT_TIMEOUT: Final = "5s"
 _LAG: Final = """
 SELECT known.group_id, newest.snapshot_at,
        measured.status, measured.total, measured.partitions, measured.lag
-FROM fairlead.consumer_group known
+FROM fairlead_raw.consumer_group known
 CROSS JOIN LATERAL (
-    SELECT snapshot_at FROM fairlead.lag_snapshot
+    SELECT snapshot_at FROM fairlead_raw.lag_snapshot
     WHERE lag_snapshot.group_id = known.group_id ORDER BY snapshot_at DESC LIMIT 1
 ) newest
 CROSS JOIN LATERAL (
     SELECT status, grouping(status) = 1 AS total, count(*) AS partitions, sum(lag) AS lag
-    FROM fairlead.partition_lag
+    FROM fairlead_raw.partition_lag
     WHERE partition_lag.group_id = known.group_id
         AND partition_lag.snapshot_at = newest.snapshot_at
     GROUP BY GROUPING SETS ((), (status))
@@ -44,7 +44,7 @@ WHERE newest.snapshot_at >= :gone_before
 """
 _BALANCE: Final = """
 SELECT known.group_id, observed.lag_max, observed.imbalance
-FROM fairlead.consumer_group known
+FROM fairlead_raw.consumer_group known
 CROSS JOIN LATERAL (
     SELECT measured_at, lag_max, imbalance FROM fairlead.balance_history
     WHERE balance_history.group_id = known.group_id AND kind = 'observed'
@@ -57,14 +57,14 @@ SELECT group_id, diagnosis, since, late_s, utilisation, 1 AS holds
 FROM fairlead.diagnosis WHERE last_seen >= :gone_before
 """
 _PLANS: Final = """
-SELECT group_id, version, state, proposed_at, heaviest_predicted, adherence,
+SELECT group_id, version, state, proposed_at, lag_max_predicted, adherence,
        CASE state WHEN 'published' THEN lease_until ELSE expires_at END AS expires_at
 FROM fairlead.plan_history LEFT JOIN fairlead.plan_record USING (group_id, version)
 WHERE state IN ('published', 'proposed', 'approved')
 """
 _DECISIONS: Final = """
 SELECT known.group_id, decided.decided_at, planned.created_at
-FROM fairlead.consumer_group known
+FROM fairlead_raw.consumer_group known
 CROSS JOIN LATERAL (
     SELECT decided_at FROM fairlead.decision
     WHERE decision.group_id = known.group_id ORDER BY decided_at DESC LIMIT 1
@@ -76,7 +76,7 @@ LEFT JOIN LATERAL (
 """
 _COUNTS: Final = """
 SELECT known.group_id, counted.outcome, counted.decisions, counted.settled
-FROM fairlead.consumer_group known
+FROM fairlead_raw.consumer_group known
 CROSS JOIN LATERAL (
     SELECT outcome, count(*) AS decisions,
            count(*) FILTER (WHERE decided_at <= :settled_until) AS settled
@@ -132,7 +132,7 @@ class Readings:
     diagnoses
         `group_id`, `diagnosis`, `since`, `late_s`, `utilisation`, as last seen; `holds` is 1.
     plans
-        `group_id`, `version`, `state`, `proposed_at`, `expires_at`, `heaviest_predicted` in
+        `group_id`, `version`, `state`, `proposed_at`, `expires_at`, `lag_max_predicted` in
         records, `adherence`: the plans that are published or may be yet.
     decisions
         `group_id`, `decided_at`, and when the newest plan was `created_at`.

@@ -61,7 +61,7 @@ from fairlead.store.turns import Publication, Refreshment, Retirement
 
 
 class PlanStore:
-    """The planner's way into the schema `fairlead`.
+    """The planner's way into the database.
 
     Parameters
     ----------

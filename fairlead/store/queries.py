@@ -35,9 +35,9 @@ def register_groups(connection: Connection, groups: Iterable[str]) -> None:
 
 
 def lock_groups(connection: Connection, groups: Iterable[str]) -> None:
-    """Lock groups, in ascending order, until the transaction ends; see `fairlead.lock_group`."""
+    """Lock groups, in ascending order, until the transaction ends; see `lock_group` in SQL."""
     ascending = literal(sorted(set(groups)), ARRAY(Text))
-    connection.execute(select(func.fairlead.lock_group(func.unnest(ascending).column_valued())))
+    connection.execute(select(func.fairlead_raw.lock_group(func.unnest(ascending).column_valued())))
 
 
 def record_event(
@@ -164,7 +164,7 @@ def measured_lag(connection: Connection, group: str) -> MeasuredLag | None:
         text(
             "SELECT snapshot_at, topic, partition, lag, status FROM fairlead.lag_history"
             " WHERE group_id = :group AND snapshot_at ="
-            " (SELECT max(snapshot_at) FROM fairlead.lag_snapshot WHERE group_id = :group)"
+            " (SELECT max(snapshot_at) FROM fairlead_raw.lag_snapshot WHERE group_id = :group)"
             " ORDER BY topic, partition"
         ),
         {"group": group},

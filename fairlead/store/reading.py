@@ -21,12 +21,12 @@ _GROUPS: Final = """
 SELECT known.group_id AS "group", published.version AS published, published.adherence,
        waiting.version AS waiting, waiting.state AS waiting_state,
        decided.outcome, decided.decided_at, decided.reason,
-       observed.lag_max AS heaviest, observed.imbalance, observed.measured_at AS observed_at,
-       achieved.lag_max AS heaviest_achieved, achieved.imbalance AS imbalance_achieved,
+       observed.lag_max, observed.imbalance, observed.measured_at AS observed_at,
+       achieved.lag_max AS lag_max_achieved, achieved.imbalance AS imbalance_achieved,
        achieved.measured_at AS achieved_at,
        found.diagnosis, found.names, found.evidence, found.since, found.last_seen, found.late_s,
        found.utilisation
-FROM fairlead.consumer_group known
+FROM fairlead_raw.consumer_group known
 LEFT JOIN fairlead.diagnosis found ON found.group_id = known.group_id
 LEFT JOIN LATERAL (
     SELECT version, adherence FROM fairlead.plan_history
@@ -54,7 +54,7 @@ ORDER BY known.group_id
 """
 _DECISIONS: Final = """
 SELECT known.group_id AS "group", decided.outcome, decided.version, plan.state, decided.reason
-FROM fairlead.consumer_group known
+FROM fairlead_raw.consumer_group known
 JOIN LATERAL (
     SELECT outcome, version, reason FROM fairlead.decision
     WHERE group_id = known.group_id
@@ -66,8 +66,8 @@ ORDER BY known.group_id
 """
 _PLANS: Final = """
 SELECT group_id AS "group", version, state, assignor, rolled_back_from, proposed_at, four_eyes,
-       decided_by, decided_at, decision, published_at, moved, placed, heaviest_before,
-       heaviest_predicted, heaviest_achieved, imbalance_before, imbalance_predicted,
+       decided_by, decided_at, decision, published_at, moved, placed, lag_max_before,
+       lag_max_predicted, lag_max_achieved, imbalance_before, imbalance_predicted,
        imbalance_achieved, adherence, reason, snapshot_id, sha256, expires_at,
        late_before, late_predicted, utilisation_before, utilisation_predicted
 FROM fairlead.plan_history
@@ -97,7 +97,7 @@ SELECT snapshot_at, topic, partition, member, begin_offset, end_offset, committe
        arrival_rate, consumption_rate, time_lag_s, status
 FROM fairlead.lag_history
 WHERE group_id = :group AND snapshot_at = (
-    SELECT max(snapshot_at) FROM fairlead.lag_snapshot
+    SELECT max(snapshot_at) FROM fairlead_raw.lag_snapshot
     WHERE group_id = :group AND snapshot_at <= coalesce(CAST(:at AS timestamptz), 'infinity')
 )
 """
@@ -116,7 +116,7 @@ FROM ({_LAG}) measured WHERE status IS NOT NULL GROUP BY status ORDER BY partiti
 _ARRIVALS: Final = """
 SELECT topic, partition, arrival_rate FROM fairlead.lag_history
 WHERE group_id = :group AND arrival_rate IS NOT NULL AND snapshot_at = (
-    SELECT snapshot_at FROM fairlead.lag_snapshot
+    SELECT snapshot_at FROM fairlead_raw.lag_snapshot
     WHERE group_id = :group AND snapshot_id = :snapshot
 )
 """
@@ -270,7 +270,7 @@ def read_steps(engine: Engine, since: datetime, until: datetime) -> list[Row]:
 def read_group_names(engine: Engine, prefix: str = "", *, limit: int) -> list[str]:
     """Return the names of groups that begin so; gives up after a second."""
     statement = (
-        "SELECT group_id FROM fairlead.consumer_group WHERE starts_with(group_id, :prefix)"
+        "SELECT group_id FROM fairlead_raw.consumer_group WHERE starts_with(group_id, :prefix)"
         " ORDER BY group_id LIMIT :limit"
     )
     with transaction(engine) as connection:
@@ -290,7 +290,7 @@ def read_versions(engine: Engine, group: str, *, limit: int) -> list[int]:
 
 
 def _require_group(engine: Engine, group: str) -> None:
-    statement = "SELECT 1 FROM fairlead.consumer_group WHERE group_id = :group"
+    statement = "SELECT 1 FROM fairlead_raw.consumer_group WHERE group_id = :group"
     if not _rows(engine, statement, group=group):
         raise GroupError(
             f"group {group}: nothing is stored of it; `fairlead groups` lists what there is"

@@ -19,7 +19,7 @@ SELECT snapshot_at, sum(lag) AS total, max(lag) AS heaviest
 FROM fairlead.lag_history
 WHERE group_id = :group AND snapshot_at >= (
     SELECT min(snapshot_at) FROM (
-        SELECT snapshot_at FROM fairlead.lag_snapshot WHERE group_id = :group
+        SELECT snapshot_at FROM fairlead_raw.lag_snapshot WHERE group_id = :group
         ORDER BY snapshot_at DESC LIMIT :limit
     ) newest
 )

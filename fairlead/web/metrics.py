@@ -151,7 +151,7 @@ GAUGES: Final = (
         "fairlead_group_plan_heaviest_member_records",
         "records",
         "Records the heaviest member has to work off under that version, as predicted.",
-        *("plans", "heaviest_predicted"),
+        *("plans", "lag_max_predicted"),
         labels=("group", "state"),
     ),
     Gauge(

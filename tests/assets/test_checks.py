@@ -165,8 +165,8 @@ def test_altered_document_fails(
     document["members"]["orders-1"]["partitions"]["t0"] = ""
     altered = json.dumps(document).encode().hex()
     pipeline.tamper(
-        "ALTER TABLE fairlead.plan DROP CONSTRAINT plan_sha256_check",
-        f"UPDATE fairlead.plan SET document = '\\x{altered}'",
+        "ALTER TABLE fairlead_raw.plan DROP CONSTRAINT plan_sha256_check",
+        f"UPDATE fairlead_raw.plan SET document = '\\x{altered}'",
     )
     (problem,) = run_check(check)[check]
     assert problem.startswith("orders version 1: ")
@@ -181,7 +181,9 @@ def test_altered_balance_fails(
 ) -> None:
     """A figure that the document does not give is named with both values."""
     propose(SOUND)
-    pipeline.tamper(f"UPDATE fairlead.balance SET {column} = {column} + 1 WHERE kind = 'predicted'")
+    pipeline.tamper(
+        f"UPDATE fairlead_raw.balance SET {column} = {column} + 1 WHERE kind = 'predicted'"
+    )
     (problem,) = run_check("stored_metrics_agree")["stored_metrics_agree"]
     assert problem.startswith(f"orders version 1: {column} is stored as ")
 

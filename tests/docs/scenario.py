@@ -328,18 +328,18 @@ def _set_dates(url: str) -> None:
             ).to_bytes()
             sha256 = content_hash(document)
             connection.execute(
-                "UPDATE fairlead.plan SET plan_id = %s, created_at = %s, document = %s,"
+                "UPDATE fairlead_raw.plan SET plan_id = %s, created_at = %s, document = %s,"
                 " sha256 = %s WHERE group_id = %s AND version = %s",
                 (plan_id, times["proposed"], document, sha256, group, version),
             )
             for state, moment in times.items():
                 connection.execute(
-                    "UPDATE fairlead.plan_event SET at = %s, sha256 = %s, actor ="
+                    "UPDATE fairlead_raw.plan_event SET at = %s, sha256 = %s, actor ="
                     " CASE actor WHEN session_user THEN 'planner' ELSE actor END,"
                     " database_user = 'planner'"
                     " WHERE group_id = %s AND version = %s AND state = %s",
                     (moment, sha256, group, version, state),
                 )
         connection.execute(
-            "UPDATE fairlead.decision SET decided_at = snapshot_at + interval '1 minute'"
+            "UPDATE fairlead_raw.decision SET decided_at = snapshot_at + interval '1 minute'"
         )

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.postgres
 
 CHECKS = """
     SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint
-    WHERE connamespace = 'fairlead'::regnamespace AND contype = 'c' ORDER BY 1, 2
+    WHERE connamespace = 'fairlead_raw'::regnamespace AND contype = 'c' ORDER BY 1, 2
 """
 ROLES = ("fairlead_approver", "fairlead_planner", "fairlead_reader")
 RIGHTS = """
@@ -28,8 +28,14 @@ RIGHTS = """
         AND rolname LIKE 'fairlead%'
 """
 OBJECTS = """
-    SELECT 'relation', relname FROM pg_class WHERE relnamespace = 'fairlead'::regnamespace
-    UNION SELECT 'function', proname FROM pg_proc WHERE pronamespace = 'fairlead'::regnamespace
+    SELECT nspname, 'relation', relname FROM pg_class
+    JOIN pg_namespace ON relnamespace = pg_namespace.oid WHERE nspname ~ '^fairlead'
+    UNION SELECT nspname, 'function', proname FROM pg_proc
+    JOIN pg_namespace ON pronamespace = pg_namespace.oid WHERE nspname ~ '^fairlead'
+"""
+COLUMNS = """
+    SELECT table_schema, table_name, column_name, data_type FROM information_schema.columns
+    WHERE table_schema ~ '^fairlead'
 """
 UNCOMMENTED = """
     SELECT 'relation', relation.oid::regclass::text || coalesce('.' || attname, '')
@@ -40,12 +46,15 @@ UNCOMMENTED = """
         SELECT attnum, attname FROM pg_attribute
         WHERE attrelid = relation.oid AND attnum > 0 AND NOT attisdropped
     ) part
-    WHERE relnamespace = 'fairlead'::regnamespace AND relkind IN ('r', 'p', 'v')
+    WHERE relnamespace::regnamespace::text ~ '^fairlead' AND relkind IN ('r', 'p', 'v')
         AND CASE attnum WHEN 0 THEN obj_description(relation.oid, 'pg_class')
             ELSE col_description(relation.oid, attnum) END IS NULL
     UNION ALL
     SELECT 'function', oid::regprocedure::text FROM pg_proc
-    WHERE pronamespace = 'fairlead'::regnamespace AND obj_description(oid, 'pg_proc') IS NULL
+    WHERE pronamespace::regnamespace::text ~ '^fairlead' AND obj_description(oid, 'pg_proc') IS NULL
+    UNION ALL
+    SELECT 'schema', nspname FROM pg_namespace
+    WHERE nspname ~ '^fairlead' AND obj_description(oid, 'pg_namespace') IS NULL
 """
 
 
@@ -88,7 +97,7 @@ def test_a_database_that_differs_is_found(database: str, engine: Engine) -> None
         migrate.check(database)
     migrate.upgrade(database)
     with transaction(engine) as connection:
-        connection.execute(text("ALTER TABLE fairlead.plan ADD COLUMN priority int"))
+        connection.execute(text("ALTER TABLE fairlead_raw.plan ADD COLUMN priority int"))
     with pytest.raises(ConfigurationError, match="priority"):
         migrate.check(database)
 
@@ -98,7 +107,7 @@ def test_a_downgrade_leaves_nothing_behind(database: str, engine: Engine) -> Non
     migrate.upgrade(database)
     everything = rows(engine, OBJECTS)
     migrate.downgrade(database, "base")
-    assert {name for _, name in rows(engine, OBJECTS)} == {
+    assert {name for *_, name in rows(engine, OBJECTS)} == {
         "alembic_version",
         "alembic_version_pkc",
     }
@@ -113,7 +122,7 @@ def test_a_migration_that_fails_changes_nothing(database: str, engine: Engine) -
         connection.execute(text("CREATE VIEW fairlead.adoption AS SELECT 1"))
     with pytest.raises(Exception, match="adoption"):
         migrate.upgrade(database)
-    assert rows(engine, OBJECTS) == {("relation", "adoption")}
+    assert rows(engine, OBJECTS) == {("fairlead", "relation", "adoption")}
 
 
 def test_upgrades_at_once_take_turns(database: str) -> None:
@@ -142,8 +151,24 @@ def test_everything_has_a_comment(database: str, engine: Engine) -> None:
     """Whoever meets a table, a view, a column of them or a function in psql can ask what it is."""
     migrate.upgrade(database)
     with transaction(engine) as connection:
-        connection.execute(text("SELECT fairlead.ensure_lag_day('2026-01-31')"))
+        connection.execute(text("SELECT fairlead_raw.ensure_lag_day('2026-01-31')"))
     assert rows(engine, UNCOMMENTED) == set()
+
+
+def test_people_find_views_alone(database: str, engine: Engine) -> None:
+    """Tables are not in their way, no two names differ by an s, and a load has one name."""
+    migrate.upgrade(database)
+    tables = "SELECT relname FROM pg_class WHERE relnamespace = 'fairlead'::regnamespace"
+    assert rows(engine, f"{tables} AND relkind NOT IN ('v', 'i')") == {("alembic_version",)}
+    names = {name for _, kind, name in rows(engine, OBJECTS) if kind == "relation"}
+    assert {"plan_moves", "moved_partition"} <= names
+    assert not names & {f"{name}s" for name in names}
+    columns = rows(engine, COLUMNS)
+    assert not [row for row in columns if "heaviest" in row[2]]
+    raw = {row[1:] for row in columns if row[0] == "fairlead_raw"}
+    shown = {row[1:] for row in columns if row[0] == "fairlead"}
+    for table in ("plan", "plan_event", "plan_record", "decision", "candidate", "member_capacity"):
+        assert {row for row in raw if row[0] == table} == {row for row in shown if row[0] == table}
 
 
 def test_whoever_may_not_create_roles_is_told_how(tmp_path: Path) -> None:
@@ -167,7 +192,12 @@ def test_whoever_may_not_create_roles_is_told_how(tmp_path: Path) -> None:
         with psycopg.connect(server.url("fairlead"), autocommit=True) as administrator:
             administrator.execute("CREATE SCHEMA fairlead AUTHORIZATION owner")
             administrator.execute("CREATE ROLE reader LOGIN IN ROLE fairlead_reader")
-        migrate.upgrade(server.url("fairlead").replace("postgres@", "owner@"))
+            url = server.url("fairlead").replace("postgres@", "owner@")
+            with pytest.raises(ConfigurationError, match="owner may not create schemas") as error:
+                migrate.upgrade(url)
+            _, _, statements = str(error.value).partition("let an administrator run: ")
+            administrator.execute(statements.encode())
+        migrate.upgrade(url)
         migrate.check(server.url("fairlead").replace("postgres@", "reader@"))
     finally:
         server.stop()

@@ -80,8 +80,8 @@ def test_one_run_takes_a_group_from_lag_to_an_adopted_plan(
     assert version["state"] == "published"
     assert version["decided_by"] == "policy"
     assert version["adherence"] == 1
-    assert version["heaviest_before"] == 180
-    assert version["heaviest_predicted"] == version["heaviest_achieved"] < 180
+    assert version["lag_max_before"] == 180
+    assert version["lag_max_predicted"] == version["lag_max_achieved"] < 180
     plan, record = pipeline.only_version(unique_name), pipeline.record(unique_name)
     assert record is not None
     assert record.value == plan.document
@@ -97,7 +97,7 @@ def test_one_run_takes_a_group_from_lag_to_an_adopted_plan(
         unique_name,
     )
     assert before == [{"member": "one", "owned": [0, 1]}, {"member": "two", "owned": [2, 3]}]
-    predicted = version["heaviest_predicted"]
+    predicted = version["lag_max_predicted"]
     expected: dict[str, dict[str, float]] = {
         "partition_lag": {"total lag (records)": 190, "heaviest partition (records)": 100},
         "candidate_plans": {"failed": 0},
@@ -335,4 +335,4 @@ def test_consumers_that_come_back_later_are_seen_by_the_adoption_job(
 
     (version,) = pipeline.history(unique_name)
     assert 0 < version["adherence"] < 1
-    assert version["heaviest_achieved"] == 190
+    assert version["lag_max_achieved"] == 190

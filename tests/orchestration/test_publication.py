@@ -118,8 +118,8 @@ def test_altered_document_is_not_sent(pipeline: Pipeline, approved: Consumers) -
     document["assignor"] = "mallory"
     forged = json.dumps(document).encode()
     pipeline.tamper(
-        "ALTER TABLE fairlead.plan DROP CONSTRAINT plan_sha256_check",
-        f"UPDATE fairlead.plan SET document = '\\x{forged.hex()}'",
+        "ALTER TABLE fairlead_raw.plan DROP CONSTRAINT plan_sha256_check",
+        f"UPDATE fairlead_raw.plan SET document = '\\x{forged.hex()}'",
     )
     result = pipeline.run("publication", approved.group)
     assert metadata(result, "published_plan")["published"] == 0

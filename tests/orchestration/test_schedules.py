@@ -82,9 +82,9 @@ def test_schedule_asks_for_what_is_due_by_its_cadence(
     monkeypatch.setenv("FAIRLEAD_CONFIG", str(config))
     now = datetime.now(UTC)
     with psycopg.connect(database) as connection:
-        connection.execute("INSERT INTO fairlead.consumer_group VALUES ('daily')")
+        connection.execute("INSERT INTO fairlead_raw.consumer_group VALUES ('daily')")
         connection.execute(
-            "INSERT INTO fairlead.decision VALUES ('daily', 's1', %s, %s, 'no change', 'fine')",
+            "INSERT INTO fairlead_raw.decision VALUES ('daily', 's1', %s, %s, 'no change', 'fine')",
             [now, now],
         )
     requests = tick(instance, "daily", "other", at=now).run_requests or ()

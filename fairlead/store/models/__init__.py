@@ -1,9 +1,9 @@
-"""The tables of the schema `fairlead`, as `migrations/` creates them (a test compares the two).
+"""The tables of the schema `fairlead_raw`, as `migrations/` creates them (a test compares the two).
 
 Triggers, functions and views are SQL: `migrations/sql`.
 """
 
-from fairlead.store.models.base import FORECAST, METRICS, SCHEMA, Base
+from fairlead.store.models.base import FORECAST, METRICS, RAW, SCHEMA, Base
 from fairlead.store.models.history import Balance, LagSnapshot, PartitionLag, PlanAdoption
 from fairlead.store.models.judgement import GroupDiagnosis, MemberCapacity
 from fairlead.store.models.plan import (
@@ -11,15 +11,16 @@ from fairlead.store.models.plan import (
     CandidatePlan,
     ConsumerGroup,
     Decision,
+    MovedPartition,
     Plan,
     PlanEvent,
-    PlanMove,
     PlanTold,
 )
 
 __all__ = [
     "FORECAST",
     "METRICS",
+    "RAW",
     "SCHEMA",
     "STATES",
     "Balance",
@@ -30,10 +31,10 @@ __all__ = [
     "GroupDiagnosis",
     "LagSnapshot",
     "MemberCapacity",
+    "MovedPartition",
     "PartitionLag",
     "Plan",
     "PlanAdoption",
     "PlanEvent",
-    "PlanMove",
     "PlanTold",
 ]

@@ -1,6 +1,6 @@
 """What all tables share, and the columns of an assignment's metrics.
 
-Belongs here: the schema, names for constraints, Postgres types. Does not: any table.
+Belongs here: the schemas, names for constraints, Postgres types. Does not: any table.
 """
 
 from datetime import datetime
@@ -11,6 +11,9 @@ from sqlalchemy import BigInteger, DateTime, Double, LargeBinary, MetaData, Nume
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 SCHEMA: Final = "fairlead"
+"""What people read and call: views and functions."""
+RAW: Final = "fairlead_raw"
+"""The tables, and what guards them."""
 
 
 def one_of(column: str, values: tuple[str, ...]) -> str:
@@ -22,7 +25,7 @@ class Base(DeclarativeBase):
     """What all tables share: the schema, names for constraints, and Postgres types."""
 
     metadata = MetaData(
-        schema=SCHEMA,
+        schema=RAW,
         naming_convention={
             "pk": "%(table_name)s_pkey",
             "fk": "%(table_name)s_%(referred_table_name)s_fkey",

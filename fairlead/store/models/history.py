@@ -30,7 +30,7 @@ class Balance(MeasuredBalance, Base):
     __tablename__ = "balance"
     __table_args__ = (
         ForeignKeyConstraint(
-            ["group_id", "version"], ["fairlead.plan.group_id", "fairlead.plan.version"]
+            ["group_id", "version"], ["fairlead_raw.plan.group_id", "fairlead_raw.plan.version"]
         ),
         CheckConstraint(one_of("kind", ("observed", "predicted", "achieved")), name="kind"),
         CheckConstraint("(kind = 'observed') = (version IS NULL)", name="version"),
@@ -80,7 +80,7 @@ class PlanAdoption(Base):
     __tablename__ = "plan_adoption"
     __table_args__ = (
         ForeignKeyConstraint(
-            ["group_id", "version"], ["fairlead.plan.group_id", "fairlead.plan.version"]
+            ["group_id", "version"], ["fairlead_raw.plan.group_id", "fairlead_raw.plan.version"]
         ),
         CheckConstraint("as_planned BETWEEN 0 AND planned", name="as_planned"),
         {"comment": "How much of a published plan the group's consumers follow, by time."},

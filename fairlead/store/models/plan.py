@@ -60,7 +60,8 @@ class Plan(Base):
         CheckConstraint("sha256 = encode(sha256(document), 'hex')", name="sha256"),
         CheckConstraint("rolled_back_from < version", name="rolled_back_from"),
         ForeignKeyConstraint(
-            ["group_id", "rolled_back_from"], ["fairlead.plan.group_id", "fairlead.plan.version"]
+            ["group_id", "rolled_back_from"],
+            ["fairlead_raw.plan.group_id", "fairlead_raw.plan.version"],
         ),
         Index(
             "plan_one_published_idx",
@@ -112,7 +113,7 @@ class PlanEvent(Base):
     __table_args__ = (
         ForeignKeyConstraint(
             ["group_id", "version", "sha256"],
-            ["fairlead.plan.group_id", "fairlead.plan.version", "fairlead.plan.sha256"],
+            ["fairlead_raw.plan.group_id", "fairlead_raw.plan.version", "fairlead_raw.plan.sha256"],
         ),
         CheckConstraint(one_of("state", STATES), name="state"),
         CheckConstraint(
@@ -153,7 +154,7 @@ class PlanTold(Base):
     __tablename__ = "plan_record"
     __table_args__ = (
         ForeignKeyConstraint(
-            ["group_id", "version"], ["fairlead.plan.group_id", "fairlead.plan.version"]
+            ["group_id", "version"], ["fairlead_raw.plan.group_id", "fairlead_raw.plan.version"]
         ),
         CheckConstraint(one_of("kind", ("plan", "retired")), name="kind"),
         CheckConstraint("epoch > 0", name="epoch"),
@@ -178,13 +179,13 @@ class PlanTold(Base):
     )
 
 
-class PlanMove(Base):
+class MovedPartition(Base):
     """A partition whose owner a plan changes."""
 
-    __tablename__ = "plan_move"
+    __tablename__ = "moved_partition"
     __table_args__ = (
         ForeignKeyConstraint(
-            ["group_id", "version"], ["fairlead.plan.group_id", "fairlead.plan.version"]
+            ["group_id", "version"], ["fairlead_raw.plan.group_id", "fairlead_raw.plan.version"]
         ),
         CheckConstraint("previous_member IS DISTINCT FROM member", name="moves"),
         {"comment": "The partitions whose owner a plan changes."},
@@ -208,7 +209,7 @@ class Decision(Base):
     __tablename__ = "decision"
     __table_args__ = (
         ForeignKeyConstraint(
-            ["group_id", "version"], ["fairlead.plan.group_id", "fairlead.plan.version"]
+            ["group_id", "version"], ["fairlead_raw.plan.group_id", "fairlead_raw.plan.version"]
         ),
         CheckConstraint(one_of("outcome", ("plan", "no change", "failed")), name="outcome"),
         CheckConstraint("(outcome = 'plan') = (version IS NOT NULL)", name="version"),
@@ -236,7 +237,7 @@ class CandidatePlan(MeasuredBalance, Base):
     __table_args__ = (
         ForeignKeyConstraint(
             ["group_id", "snapshot_id"],
-            ["fairlead.decision.group_id", "fairlead.decision.snapshot_id"],
+            ["fairlead_raw.decision.group_id", "fairlead_raw.decision.snapshot_id"],
         ),
         {"comment": "What each assignor of the policy would have done with a snapshot."},
     )

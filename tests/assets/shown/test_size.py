@@ -157,7 +157,7 @@ def test_plan_of_a_large_group(large: tuple[PlanDraft, StoredPlan], groups: list
         "reason": REASON,
     }
     before = {name: {TOPIC: range(10)} for name in MEMBERS}
-    history = {"heaviest_before": 10**9, "moves": [move] * PARTITIONS}
+    history = {"lag_max_before": 10**9, "moves": [move] * PARTITIONS}
     detail = plans.Detail(plan, plan.verify(), history, make_metrics(), before, approval.reason)
     shown = plans.describe(outcomes, plans.worst_first(outcomes), detail, WebSettings(), draw=True)
     assert shown["plans"] == len(groups)

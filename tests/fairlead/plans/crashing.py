@@ -143,7 +143,7 @@ def open_store(url: str, reach: Reach) -> Iterator[tuple[PlanStore, Transaction]
             transaction.written = "approval"
         elif statement.startswith("INSERT"):
             transaction.written = transaction.name
-        if statement.startswith("INSERT INTO fairlead.plan "):
+        if statement.startswith("INSERT INTO fairlead_raw.plan "):
             reach("plan half written")
 
     @event.listens_for(engine, "commit")

@@ -32,11 +32,12 @@ Approve = Callable[..., StoredPlan]
 AT_ONCE = 2
 #: What is stored of a plan besides its document, one row of each.
 PARTS = """
-    SELECT 'moves' FROM fairlead.plan_move WHERE group_id = %(group)s AND version = %(version)s
+    SELECT 'moves' FROM fairlead_raw.moved_partition
+    WHERE group_id = %(group)s AND version = %(version)s
     UNION ALL
     SELECT 'decision' FROM fairlead.decision WHERE group_id = %(group)s AND version = %(version)s
     UNION ALL
-    SELECT kind FROM fairlead.balance
+    SELECT kind FROM fairlead_raw.balance
     WHERE group_id = %(group)s AND version = %(version)s AND kind = 'predicted'
 """
 

@@ -80,7 +80,7 @@ def test_a_plan_that_was_published_without_a_lease_gets_one(
     """Plans of before the migration have no row of what was told: they are due at once."""
     publish()
     with store._engine.begin() as connection:  # noqa: SLF001 - behind the store's back
-        connection.exec_driver_sql("DELETE FROM fairlead.plan_record")
+        connection.exec_driver_sql("DELETE FROM fairlead_raw.plan_record")
     assert due(store, TERMS, SNAPSHOT_AT) == ["orders"]
     list(refresh(store, ["orders"], sender=topic, terms=TERMS, now=SNAPSHOT_AT))
     assert newest(topic).lease_until == SNAPSHOT_AT + TERMS.lease

@@ -144,8 +144,8 @@ def test_altered_document_is_not_sent(
     altered = plan.document.replace(b"sticky", b"stucky")
     with psycopg.connect(store_url) as connection:
         connection.execute("SET session_replication_role = replica")  # no triggers
-        connection.execute("ALTER TABLE fairlead.plan DROP CONSTRAINT plan_sha256_check")
-        connection.execute("UPDATE fairlead.plan SET document = %s", [altered])
+        connection.execute("ALTER TABLE fairlead_raw.plan DROP CONSTRAINT plan_sha256_check")
+        connection.execute("UPDATE fairlead_raw.plan SET document = %s", [altered])
     with pytest.raises(TamperedPlanError, match="hash"):
         send(store, topic)
     assert topic.read("orders") is None

@@ -99,7 +99,7 @@ def test_moves_and_balance_are_those_from_what_the_group_has_now(second: PlanSto
     second.record_lag(lag(NOW, [10, 500, 20]))
     back_to(second, 1)
     third = second.history("orders")[-1]
-    assert (third["moved"], third["heaviest_before"], third["heaviest_predicted"]) == (1, 510, 520)
+    assert (third["moved"], third["lag_max_before"], third["lag_max_predicted"]) == (1, 510, 520)
     assert second.get("orders", 3).verify().weights["t0"].tolist() == [10, 500, 20]
 
 

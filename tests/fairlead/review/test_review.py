@@ -84,7 +84,7 @@ def behind_its_back(url: str, statement: str) -> None:
     """Change what the database protects, as its owner with the triggers off."""
     with psycopg.connect(url) as connection:
         connection.execute("SET session_replication_role = replica")
-        connection.execute("ALTER TABLE fairlead.plan DROP CONSTRAINT plan_sha256_check")
+        connection.execute("ALTER TABLE fairlead_raw.plan DROP CONSTRAINT plan_sha256_check")
         connection.execute(statement.encode())
 
 
@@ -189,7 +189,7 @@ def test_a_large_plan_is_cut_short_and_its_risks_are_told(engine: Engine) -> Non
 def test_bytes_that_were_changed_are_announced(week: str, engine: Engine) -> None:
     """Nothing is shown that would come from them, and nobody is led to approve them."""
     assert "Verified for this page" in Page(review_page(engine, "billing", now=NOON)).text
-    behind_its_back(week, "UPDATE fairlead.plan SET document = document || ' '")
+    behind_its_back(week, "UPDATE fairlead_raw.plan SET document = document || ' '")
     page = review_page(engine, "billing", now=NOON)
     assert "Do not approve this plan" in page
     assert "Verified for this page" not in Page(page).text
@@ -203,7 +203,9 @@ def test_policy_and_expiry_are_told_as_of_now(week: str, engine: Engine) -> None
     assert "partitions are in DATA_LOSS" in review_page(
         engine, "billing", policies=policies, now=NOON
     )
-    behind_its_back(week, f"UPDATE fairlead.plan SET expires_at = '{NOON - timedelta(hours=2)}'")
+    behind_its_back(
+        week, f"UPDATE fairlead_raw.plan SET expires_at = '{NOON - timedelta(hours=2)}'"
+    )
     page = review_page(engine, "billing", policies=policies, now=NOON)
     assert "expired 2 h ago" in page
     assert "approve_plan" not in page
@@ -258,12 +260,12 @@ def test_forecast_comes_before_lag(engine: Engine) -> None:
 def test_more_than_anybody_ever_consumed_is_the_first_risk(engine: Engine, week: str) -> None:
     """Nobody knows whether it can: whoever approves reads that before anything else."""
     with psycopg.connect(week) as connection:
-        connection.execute("UPDATE fairlead.member_capacity SET records_per_s = 90.5")
+        connection.execute("UPDATE fairlead_raw.member_capacity SET records_per_s = 90.5")
     risks = re.findall(r"<li[^>]*><b>([^<]*)\.</b>", review_page(engine, "orders", 3, now=NOON))
     assert risks[0] == "More than ever"
     text = Page(review_page(engine, "orders", 3, now=NOON)).text
     assert "100/s would arrive at orders-1" in text
     assert "ever seen to do is 90.5/s" in text
     with psycopg.connect(week) as connection:
-        connection.execute("UPDATE fairlead.member_capacity SET records_per_s = 100")
+        connection.execute("UPDATE fairlead_raw.member_capacity SET records_per_s = 100")
     assert "More than ever" not in review_page(engine, "orders", 3, now=NOON)

@@ -34,7 +34,7 @@ LATER: Final = NOW + timedelta(days=1)
 HELD: Final = """
     SELECT version, four_eyes, rolled_back_from, plan.state, document, plan.sha256,
            array_agg(event.state ORDER BY event.at), bool_and(event.sha256 = plan.sha256)
-    FROM fairlead.plan JOIN fairlead.plan_event event USING (group_id, version)
+    FROM fairlead_raw.plan JOIN fairlead_raw.plan_event event USING (group_id, version)
     WHERE group_id = %s GROUP BY group_id, version ORDER BY version
 """
 
@@ -131,7 +131,7 @@ class Database:
     def _step(self, operation: Step, group: str) -> str:
         published = operation.state == "published"
         self.sql[operation.who].execute(
-            "INSERT INTO fairlead.plan_event"
+            "INSERT INTO fairlead_raw.plan_event"
             " (group_id, version, state, reason, topic, partition, record_offset)"
             " VALUES (%s, %s, %s, 'by hand', %s, %s, %s)",
             [

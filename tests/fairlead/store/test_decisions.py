@@ -23,7 +23,7 @@ from tests.docs.scenario import at, store_week
 pytestmark = pytest.mark.postgres
 
 MakeDraft = Callable[..., PlanDraft]
-TABLES = ("decision", "candidate", "balance", "plan", "plan_event", "plan_move")
+TABLES = ("decision", "candidate", "balance", "plan", "plan_event", "moved_partition")
 
 
 def rows(engine: Engine, query: str) -> list[tuple[Any, ...]]:
@@ -32,7 +32,9 @@ def rows(engine: Engine, query: str) -> list[tuple[Any, ...]]:
 
 
 def counts(engine: Engine) -> dict[str, int]:
-    return {name: rows(engine, f"SELECT count(*) FROM fairlead.{name}")[0][0] for name in TABLES}
+    return {
+        name: rows(engine, f"SELECT count(*) FROM fairlead_raw.{name}")[0][0] for name in TABLES
+    }
 
 
 def test_a_draft_becomes_a_proposed_version_with_its_document(
@@ -61,7 +63,7 @@ def test_everything_about_a_draft_is_stored(
         engine, "SELECT assignor, lag_max, outcome, error FROM fairlead.candidate ORDER BY 1"
     ) == [("range", None, None, "it fell over"), ("sticky", 110_000, "balanced", None)]
     assert rows(
-        engine, "SELECT kind, version, lag_max, moved FROM fairlead.balance ORDER BY kind"
+        engine, "SELECT kind, version, lag_max, moved FROM fairlead_raw.balance ORDER BY kind"
     ) == [("observed", None, 160_000, 0), ("predicted", 1, 110_000, 1)]
     assert rows(engine, "SELECT * FROM fairlead.plan_moves") == [
         (
@@ -234,7 +236,7 @@ def test_a_move_to_the_same_member_is_refused(store: PlanStore, draft: MakeDraft
     """Rows that move nothing would make the history lie."""
     moves = draft().moves
     still = moves.set_column(3, "member", moves["previous_member"])
-    with pytest.raises(psycopg.errors.CheckViolation, match="plan_move_moves_check"):
+    with pytest.raises(psycopg.errors.CheckViolation, match="moved_partition_moves_check"):
         store.record_decision(draft(moves=still))
 
 
@@ -243,7 +245,7 @@ def test_lag_beyond_64_bits_is_stored(
 ) -> None:
     """A sum of int64 lags is no int64."""
     store.record_decision(dataclasses.replace(no_plan, observed=metrics(lag_max=2**64)))
-    assert rows(engine, "SELECT lag_max FROM fairlead.balance") == [(2**64,)]
+    assert rows(engine, "SELECT lag_max FROM fairlead_raw.balance") == [(2**64,)]
 
 
 def test_words_of_any_language_are_stored(store: PlanStore, draft: MakeDraft) -> None:
@@ -262,7 +264,7 @@ def test_one_snapshot_has_one_observed_balance(
     with pytest.raises(IntegrityError), transaction(engine) as connection:
         connection.execute(
             text(
-                "INSERT INTO fairlead.balance (group_id, snapshot_id, kind, measured_at)"
+                "INSERT INTO fairlead_raw.balance (group_id, snapshot_id, kind, measured_at)"
                 " VALUES ('orders', 's1', 'observed', :at)"
             ),
             {"at": datetime.now(UTC)},

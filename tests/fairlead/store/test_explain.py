@@ -18,43 +18,45 @@ pytestmark = pytest.mark.postgres
 
 GROUPS, SNAPSHOTS, PARTITIONS = 20, 96, 25
 FILL: LiteralString = f"""
-INSERT INTO fairlead.consumer_group (group_id)
+INSERT INTO fairlead_raw.consumer_group (group_id)
 SELECT 'g' || g FROM generate_series(1, {GROUPS}) g;
 
-SELECT fairlead.ensure_lag_day('2026-01-01'::date + d) FROM generate_series(0, 3) d;
+SELECT fairlead_raw.ensure_lag_day('2026-01-01'::date + d) FROM generate_series(0, 3) d;
 
-INSERT INTO fairlead.lag_snapshot (group_id, snapshot_id, snapshot_at)
+INSERT INTO fairlead_raw.lag_snapshot (group_id, snapshot_id, snapshot_at)
 SELECT 'g' || g, 's' || s, '2026-01-01+00'::timestamptz + s * interval '1 hour'
 FROM generate_series(1, {GROUPS}) g, generate_series(0, {SNAPSHOTS - 1}) s;
 
-INSERT INTO fairlead.partition_lag (group_id, snapshot_at, topic, partition, member, lag)
+INSERT INTO fairlead_raw.partition_lag (group_id, snapshot_at, topic, partition, member, lag)
 SELECT group_id, snapshot_at, 't', p, 'c' || p % 3, p
-FROM fairlead.lag_snapshot, generate_series(0, {PARTITIONS - 1}) p;
+FROM fairlead_raw.lag_snapshot, generate_series(0, {PARTITIONS - 1}) p;
 
 DO $$ BEGIN
     FOR v IN 1..50 LOOP
-        INSERT INTO fairlead.plan (group_id, version, plan_id, assignor, reason, snapshot_id,
+        INSERT INTO fairlead_raw.plan (group_id, version, plan_id, assignor, reason, snapshot_id,
             snapshot_at, created_at, document, sha256)
         SELECT group_id, v, gen_random_uuid(), 'sticky', '', 's' || v, now(), now(), 'plan',
             encode(sha256('plan'), 'hex')
-        FROM fairlead.consumer_group;
-        INSERT INTO fairlead.plan_event (group_id, version, state, reason)
-        SELECT group_id, v, 'expired', 'never approved' FROM fairlead.consumer_group;
+        FROM fairlead_raw.consumer_group;
+        INSERT INTO fairlead_raw.plan_event (group_id, version, state, reason)
+        SELECT group_id, v, 'expired', 'never approved' FROM fairlead_raw.consumer_group;
     END LOOP;
 END $$;
 
-INSERT INTO fairlead.plan_move (group_id, version, topic, partition, previous_member, member)
+INSERT INTO fairlead_raw.moved_partition
+    (group_id, version, topic, partition, previous_member, member)
 SELECT group_id, version, 't', p, 'a', 'b' FROM fairlead.plan, generate_series(0, 19) p;
 
-INSERT INTO fairlead.balance (group_id, measured_at, kind, snapshot_id)
-SELECT group_id, snapshot_at, 'observed', snapshot_id FROM fairlead.lag_snapshot;
+INSERT INTO fairlead_raw.balance (group_id, measured_at, kind, snapshot_id)
+SELECT group_id, snapshot_at, 'observed', snapshot_id FROM fairlead_raw.lag_snapshot;
 
-INSERT INTO fairlead.plan_adoption (group_id, version, observed_at, planned, as_planned)
+INSERT INTO fairlead_raw.plan_adoption (group_id, version, observed_at, planned, as_planned)
 SELECT group_id, version, created_at + n * interval '1 minute', 25, 20
 FROM fairlead.plan, generate_series(1, 5) n;
 
-INSERT INTO fairlead.decision (group_id, snapshot_id, snapshot_at, decided_at, outcome, reason)
-SELECT group_id, snapshot_id, snapshot_at, snapshot_at, 'no change', '' FROM fairlead.lag_snapshot;
+INSERT INTO fairlead_raw.decision (group_id, snapshot_id, snapshot_at, decided_at, outcome, reason)
+SELECT group_id, snapshot_id, snapshot_at, snapshot_at, 'no change', ''
+FROM fairlead_raw.lag_snapshot;
 """
 QUESTIONS = {
     "lag of a group over an hour": (

@@ -119,7 +119,7 @@ def test_adoption_stands_beside_the_prediction(
         store.record_adoption("orders", 1, **seen)
     (row,) = query(engine, "SELECT * FROM fairlead.adoption")
     assert (row["planned"], row["as_planned"], row["adherence"]) == (3, 2, Decimal("0.6667"))
-    assert (row["heaviest_predicted"], row["heaviest_achieved"]) == (110_000, 120_000)
+    assert (row["lag_max_predicted"], row["lag_max_achieved"]) == (110_000, 120_000)
 
 
 def test_plan_history_answers_who_what_and_how_well(
@@ -146,9 +146,9 @@ def test_plan_history_answers_who_what_and_how_well(
         "decision": "looks fine",
         "moved": 1,
         "placed": 0,
-        "heaviest_before": 160_000,
-        "heaviest_predicted": 110_000,
-        "heaviest_achieved": 115_500,
+        "lag_max_before": 160_000,
+        "lag_max_predicted": 110_000,
+        "lag_max_achieved": 115_500,
         "imbalance_predicted": Decimal("1.048"),
         "imbalance_achieved": Decimal("1.100"),
         "adherence": 1,

@@ -49,7 +49,7 @@ def enter(connection: psycopg.Connection, state: str) -> None:
     if state == "published":
         columns |= position
     connection.execute(
-        sql.SQL("INSERT INTO fairlead.plan_event ({}) VALUES ({})").format(
+        sql.SQL("INSERT INTO fairlead_raw.plan_event ({}) VALUES ({})").format(
             sql.SQL(", ").join(map(sql.Identifier, columns)),
             sql.SQL(", ").join(map(sql.Literal, columns.values())),
         )
@@ -85,7 +85,7 @@ def test_a_step_by_hand_names_the_session_user(by_hand: psycopg.Connection, prop
     """Without an actor, and with a forged time and user, the database knows who it was and when."""
     propose()
     by_hand.execute(
-        "INSERT INTO fairlead.plan_event (group_id, version, state, reason, at, database_user)"
+        "INSERT INTO fairlead_raw.plan_event (group_id, version, state, reason, at, database_user)"
         " VALUES ('orders', 1, 'approved', 'by hand', '1999-01-01', 'somebody')"
     )
     row = by_hand.execute(
@@ -95,7 +95,9 @@ def test_a_step_by_hand_names_the_session_user(by_hand: psycopg.Connection, prop
     assert row == (True, True, True)
 
 
-@pytest.mark.parametrize("table", ["plan_event", "plan_move", "decision", "candidate", "plan"])
+@pytest.mark.parametrize(
+    "table", ["plan_event", "moved_partition", "decision", "candidate", "plan"]
+)
 @pytest.mark.parametrize("change", ["DELETE FROM", "TRUNCATE"])
 def test_nothing_of_a_plan_is_deleted(
     by_hand: psycopg.Connection, propose: Plans, table: str, change: str
@@ -104,19 +106,20 @@ def test_nothing_of_a_plan_is_deleted(
     propose()
     cascade = "CASCADE" if change == "TRUNCATE" else ""
     with pytest.raises(psycopg.Error, match="written once") as error:
-        by_hand.execute(f"{change} fairlead.{table} {cascade}".encode())
+        by_hand.execute(f"{change} fairlead_raw.{table} {cascade}".encode())
     assert error.value.sqlstate == "FL002"
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        "UPDATE fairlead.plan_event SET actor = 'nobody'",
-        "UPDATE fairlead.plan_move SET member = 'orders-3'",
-        "UPDATE fairlead.decision SET reason = 'another'",
-        "UPDATE fairlead.candidate SET lag_max = 0",
-        "UPDATE fairlead.plan SET state = 'approved'",
-        "UPDATE fairlead.plan SET document = 'x', sha256 = encode(sha256('x'), 'hex')",
+        "UPDATE fairlead_raw.plan_event SET actor = 'nobody'",
+        "UPDATE fairlead_raw.moved_partition SET member = 'orders-3'",
+        "UPDATE fairlead_raw.decision SET reason = 'another'",
+        "UPDATE fairlead_raw.candidate SET lag_max = 0",
+        "UPDATE fairlead_raw.plan SET state = 'approved'",
+        "UPDATE fairlead.plan SET state = 'approved'",  # nor by the view
+        "UPDATE fairlead_raw.plan SET document = 'x', sha256 = encode(sha256('x'), 'hex')",
     ],
 )
 def test_nothing_of_a_plan_is_rewritten(
@@ -136,7 +139,7 @@ def test_a_hash_that_is_not_the_documents_cannot_be_stored(
     propose()
     by_hand.execute("SET session_replication_role = replica")
     with pytest.raises(psycopg.errors.CheckViolation, match="plan_sha256_check"):
-        by_hand.execute("UPDATE fairlead.plan SET document = 'x'")
+        by_hand.execute("UPDATE fairlead_raw.plan SET document = 'x'")
 
 
 def test_bytes_changed_by_a_superuser_after_approval_are_found(
@@ -145,7 +148,9 @@ def test_bytes_changed_by_a_superuser_after_approval_are_found(
     """Triggers off, bytes and hash replaced together: the approval still names the old hash."""
     approve()
     by_hand.execute("SET session_replication_role = replica")
-    by_hand.execute("UPDATE fairlead.plan SET document = 'x', sha256 = encode(sha256('x'), 'hex')")
+    by_hand.execute(
+        "UPDATE fairlead_raw.plan SET document = 'x', sha256 = encode(sha256('x'), 'hex')"
+    )
     with pytest.raises(TamperedPlanError, match="was approved"):
         store.get("orders", 1).verify()
 
@@ -158,7 +163,8 @@ def test_a_version_that_is_not_the_next_is_refused(
     propose()
     with pytest.raises(psycopg.Error, match="the next is version 2, proposed") as error:
         by_hand.execute(
-            "INSERT INTO fairlead.plan (group_id, version, plan_id, assignor, reason, snapshot_id,"
+            "INSERT INTO fairlead_raw.plan (group_id, version, plan_id, assignor, reason,"
+            " snapshot_id,"
             " snapshot_at, created_at, document, sha256) VALUES ('orders', %s, gen_random_uuid(),"
             " 'range', '', 's9', now(), now(), 'x', encode(sha256('x'), 'hex'))",
             [version],

@@ -45,11 +45,11 @@ LIVES: Final = settings(
 
 ENDS: Final = ("sent", "sent", "died")
 TAMPERING: Final = (
-    "UPDATE fairlead.plan_event SET reason = 'another' WHERE group_id = %s",
-    "DELETE FROM fairlead.plan_event WHERE group_id = %s",
-    "DELETE FROM fairlead.plan WHERE group_id = %s AND state = 'stale'",
-    "UPDATE fairlead.decision SET outcome = 'no change', version = NULL WHERE group_id = %s",
-    "DELETE FROM fairlead.plan_move WHERE group_id = %s",
+    "UPDATE fairlead_raw.plan_event SET reason = 'another' WHERE group_id = %s",
+    "DELETE FROM fairlead_raw.plan_event WHERE group_id = %s",
+    "DELETE FROM fairlead_raw.plan WHERE group_id = %s AND state = 'stale'",
+    "UPDATE fairlead_raw.decision SET outcome = 'no change', version = NULL WHERE group_id = %s",
+    "DELETE FROM fairlead_raw.moved_partition WHERE group_id = %s",
 )
 
 groups = st.sampled_from(["orders", "billing"])

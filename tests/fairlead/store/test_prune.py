@@ -33,7 +33,7 @@ def test_whole_days_before_the_moment_go(three_days: PlanStore, engine: Engine) 
     assert all(day.bytes > 0 for day in gone)
     assert [day.day for day in lag_days(engine)] == [date(2026, 1, 12)]
     left = query(engine, "SELECT DISTINCT snapshot_id FROM fairlead.lag_history")
-    assert left == query(engine, "SELECT DISTINCT snapshot_id FROM fairlead.lag_snapshot")
+    assert left == query(engine, "SELECT DISTINCT snapshot_id FROM fairlead_raw.lag_snapshot")
     assert left == [{"snapshot_id": "s2"}]
 
 
@@ -51,7 +51,7 @@ def test_days_are_divided_at_midnight_utc(store: PlanStore, engine: Engine) -> N
     store.record_lag(lag_table("after", midnight, "a"))
     with transaction(engine) as connection:
         connection.execute(text("SET TIME ZONE 'Asia/Tokyo'"))
-        connection.execute(text("SELECT fairlead.ensure_lag_day('2026-01-11')"))
+        connection.execute(text("SELECT fairlead_raw.ensure_lag_day('2026-01-11')"))
     assert [day.day for day in lag_days(engine)] == [date(2026, 1, n) for n in (9, 10, 11)]
     prune(engine, midnight)
     assert query(engine, "SELECT DISTINCT snapshot_id FROM fairlead.lag_history") == [
@@ -85,7 +85,7 @@ def test_reader_that_does_not_end_keeps_everything(three_days: PlanStore, engine
     """Nothing is dropped, and nobody waits behind the attempt for ever."""
     assert three_days
     with transaction(engine) as reading:
-        reading.execute(text("SELECT count(*) FROM fairlead.partition_lag"))
+        reading.execute(text("SELECT count(*) FROM fairlead_raw.partition_lag"))
         with transaction(engine) as connection:
             connection.execute(text("ALTER FUNCTION fairlead.prune_lag SET lock_timeout = '50ms'"))
         with pytest.raises(StoreUnavailableError, match="lock timeout"):

@@ -20,11 +20,11 @@ INSERTED = {
     "consumer_group",
     "decision",
     "lag_snapshot",
+    "moved_partition",
     "partition_lag",
     "plan",
     "plan_adoption",
     "plan_event",
-    "plan_move",
     "plan_record",
 }
 READING = {"lag_days", "plan_diff", "plan_owners"}
@@ -38,46 +38,49 @@ CALLED = {
 }
 RELATIONS = """
     SELECT oid::regclass::text FROM pg_class
-    WHERE relnamespace = 'fairlead'::regnamespace AND relkind IN ('r', 'p', 'v')
-        AND NOT relispartition
+    WHERE relnamespace IN ('fairlead'::regnamespace, 'fairlead_raw'::regnamespace)
+        AND relkind IN ('r', 'p', 'v') AND NOT relispartition
 """
-EVENT = "INSERT INTO fairlead.plan_event (group_id, version, state, reason"
+EVENT = "INSERT INTO fairlead_raw.plan_event (group_id, version, state, reason"
 #: What is refused to whom, although a plan waits for approval.
 REFUSED = {
     "fairlead_planner": [
-        "UPDATE fairlead.plan SET state = 'approved'",
-        "UPDATE fairlead.plan SET four_eyes = false",
-        "UPDATE fairlead.plan_event SET actor = 'kim'",
-        "UPDATE fairlead.consumer_group SET group_id = 'mine'",
-        "DELETE FROM fairlead.decision",
-        "DELETE FROM fairlead.balance",
-        "UPDATE fairlead.group_diagnosis SET diagnosis = 'healthy'",
-        "DELETE FROM fairlead.member_capacity",
-        "TRUNCATE fairlead.partition_lag",
-        "DROP TABLE fairlead.plan",
-        "ALTER TABLE fairlead.plan_event DISABLE TRIGGER ALL",
+        "UPDATE fairlead_raw.plan SET state = 'approved'",
+        "UPDATE fairlead_raw.plan SET four_eyes = false",
+        "UPDATE fairlead_raw.plan_event SET actor = 'kim'",
+        "UPDATE fairlead_raw.consumer_group SET group_id = 'mine'",
+        "DELETE FROM fairlead_raw.decision",
+        "DELETE FROM fairlead_raw.balance",
+        "UPDATE fairlead_raw.group_diagnosis SET diagnosis = 'healthy'",
+        "DELETE FROM fairlead_raw.member_capacity",
+        "TRUNCATE fairlead_raw.partition_lag",
+        "DROP TABLE fairlead_raw.plan",
+        "ALTER TABLE fairlead_raw.plan_event DISABLE TRIGGER ALL",
         "CREATE TABLE fairlead.mine ()",
-        "CREATE TRIGGER t BEFORE INSERT ON fairlead.plan EXECUTE FUNCTION fairlead.plan_insert()",
+        (
+            "CREATE TRIGGER t BEFORE INSERT ON fairlead_raw.plan"
+            " EXECUTE FUNCTION fairlead_raw.plan_insert()"
+        ),
         "SET session_replication_role = replica",
         "SET SESSION AUTHORIZATION postgres",
         "SET ROLE fairlead_approver",
         "GRANT fairlead_approver TO fairlead_planner",
         "SELECT * FROM fairlead.prune_lag(now())",
-        "SELECT fairlead.check_four_eyes('orders', 1)",
+        "SELECT fairlead_raw.check_four_eyes('orders', 1)",
         f"{EVENT}, at) VALUES ('orders', 1, 'approved', 'why', '1999-01-01')",
         f"{EVENT}, database_user) VALUES ('orders', 1, 'approved', 'why', 'kim')",
-        "INSERT INTO fairlead.plan (group_id, version, state) VALUES ('orders', 2, 'approved')",
-        "INSERT INTO fairlead.consumer_group (group_id, first_seen_at) VALUES ('a', now())",
+        "INSERT INTO fairlead_raw.plan (group_id, version, state) VALUES ('orders', 2, 'approved')",
+        "INSERT INTO fairlead_raw.consumer_group (group_id, first_seen_at) VALUES ('a', now())",
     ],
     "fairlead_approver": [
         f"{EVENT}) VALUES ('orders', 1, 'approved', 'why')",
         f"{EVENT}) VALUES ('orders', 1, 'published', 'why')",
-        "UPDATE fairlead.plan SET state = 'approved'",
-        "INSERT INTO fairlead.plan (group_id, version) VALUES ('orders', 2)",
-        "INSERT INTO fairlead.plan_move VALUES ('orders', 1, 't', 0, 'a', 'b')",
-        "INSERT INTO fairlead.consumer_group (group_id) VALUES ('a')",
-        "SELECT fairlead.lock_group('orders')",
-        "SELECT fairlead.ensure_lag_day('2026-01-01')",
+        "UPDATE fairlead_raw.plan SET state = 'approved'",
+        "INSERT INTO fairlead_raw.plan (group_id, version) VALUES ('orders', 2)",
+        "INSERT INTO fairlead_raw.moved_partition VALUES ('orders', 1, 't', 0, 'a', 'b')",
+        "INSERT INTO fairlead_raw.consumer_group (group_id) VALUES ('a')",
+        "SELECT fairlead_raw.lock_group('orders')",
+        "SELECT fairlead_raw.ensure_lag_day('2026-01-01')",
         "SELECT * FROM fairlead.prune_lag(now())",
         "SET ROLE fairlead_planner",
     ],
@@ -85,8 +88,8 @@ REFUSED = {
         f"{EVENT}) VALUES ('orders', 1, 'approved', 'why')",
         "SELECT fairlead.approve_plan('orders', 1, 'why')",
         "SELECT fairlead.reject_plan('orders', 1, 'why')",
-        "SELECT fairlead.lock_group('orders')",
-        "SELECT fairlead.ensure_lag_day('2026-01-01')",
+        "SELECT fairlead_raw.lock_group('orders')",
+        "SELECT fairlead_raw.ensure_lag_day('2026-01-01')",
         "SELECT * FROM fairlead.prune_lag(now())",
         "SET ROLE fairlead_approver",
     ],
@@ -114,7 +117,7 @@ def test_rights_are_exactly_these(store_url: str) -> None:
     with psycopg.connect(store_url) as superuser:
         relations = [name for (name,) in superuser.execute(RELATIONS)]
         functions = superuser.execute(
-            "SELECT proname, oid FROM pg_proc WHERE pronamespace = 'fairlead'::regnamespace"
+            "SELECT proname, oid FROM pg_proc WHERE pronamespace::regnamespace::text ~ '^fairlead'"
         ).fetchall()
 
         def held(role: str, right: str) -> set[str]:
@@ -125,9 +128,9 @@ def test_rights_are_exactly_these(store_url: str) -> None:
             if right in {"SELECT", "INSERT", "UPDATE", "REFERENCES"}:
                 query = query.replace("has_table", "has_any_column")
             found = superuser.execute(query.encode(), [relations, role, right])
-            return {name.removeprefix("fairlead.") for (name,) in found}
+            return {name.removeprefix("fairlead_raw.") for (name,) in found}
 
-        everything = {name.removeprefix("fairlead.") for name in relations}
+        everything = {name.removeprefix("fairlead_raw.") for name in relations}
         for role in ROLES:
             assert held(role, "SELECT") == everything
             assert held(role, "INSERT") == (INSERTED if role == "fairlead_planner" else set())
@@ -179,7 +182,7 @@ def test_no_other_function_stands_in_for_what_guards_plans(
         )
         with pytest.raises(psycopg.Error, match="the next is version 2") as error:
             person.execute(
-                "INSERT INTO fairlead.plan (group_id, version, plan_id, assignor, reason,"
+                "INSERT INTO fairlead_raw.plan (group_id, version, plan_id, assignor, reason,"
                 " snapshot_id, snapshot_at, created_at, document, sha256)"
                 " VALUES ('orders', 42, gen_random_uuid(), 'a', 'why', 's', now(), now(), '',"
                 " encode(sha256(''), 'hex'))"

@@ -49,7 +49,8 @@ def test_names_may_hold_anything(week: str, served: str) -> None:
         connection.execute("SET session_replication_role = replica")
         for table in ("consumer_group", "decision", "plan", "plan_event"):
             connection.execute(
-                f"UPDATE fairlead.{table} SET group_id = %s WHERE group_id = 'billing'".encode(),
+                f"UPDATE fairlead_raw.{table} SET group_id = %s"
+                " WHERE group_id = 'billing'".encode(),
                 (ODD,),
             )
     _, _, page = get(served)

@@ -120,7 +120,7 @@ def test_groups_that_are_gone_are_not_measured(week: str, served: str) -> None:
             ("group_diagnosis", "last_seen"),
         ):
             connection.execute(
-                f"UPDATE fairlead.{table} SET {column} = {column} - interval '9 days'"
+                f"UPDATE fairlead_raw.{table} SET {column} = {column} - interval '9 days'"
                 " WHERE group_id = 'orders'".encode()
             )
     groups = {dict(labels).get("group") for _, labels in samples(scrape(served)[1])}
@@ -144,7 +144,7 @@ def decide(url: str, snapshot: str, ago: timedelta) -> None:
     """Store a failed decision on `orders`."""
     with psycopg.connect(url) as connection:
         connection.execute(
-            "INSERT INTO fairlead.decision"
+            "INSERT INTO fairlead_raw.decision"
             " (group_id, snapshot_id, snapshot_at, decided_at, outcome, reason)"
             " VALUES ('orders', %s, now(), now() - %s, 'failed', 'no broker')",
             (snapshot, ago),

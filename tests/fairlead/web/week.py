@@ -31,21 +31,21 @@ def store_recent_week(url: str) -> None:
             " FROM fairlead.decision"
         )
         connection.execute(
-            "SELECT fairlead.ensure_lag_day(day + days) FROM fairlead.lag_days(), moved"
+            "SELECT fairlead_raw.ensure_lag_day(day + days) FROM fairlead.lag_days(), moved"
         )
         for table, column in _MOVED:
             connection.execute(
-                f"UPDATE fairlead.{table} SET {column} = {column} + days * interval '1 day'"
+                f"UPDATE fairlead_raw.{table} SET {column} = {column} + days * interval '1 day'"
                 " FROM moved".encode()
             )
         for group, diagnosis in (("orders", "overloaded"), ("billing", "stuck partition")):
             connection.execute(
-                "UPDATE fairlead.group_diagnosis SET diagnosis = %s"
+                "UPDATE fairlead_raw.group_diagnosis SET diagnosis = %s"
                 " WHERE group_id = %s AND until IS NULL",
                 (diagnosis, group),
             )
-        connection.execute("UPDATE fairlead.plan SET expires_at = now() + interval '1 day'")
+        connection.execute("UPDATE fairlead_raw.plan SET expires_at = now() + interval '1 day'")
         connection.execute(
-            "UPDATE fairlead.partition_lag SET status = 'STALL'"
+            "UPDATE fairlead_raw.partition_lag SET status = 'STALL'"
             " WHERE group_id = 'orders' AND partition = 5"
         )
