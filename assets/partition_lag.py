@@ -13,10 +13,7 @@ from assets.shown.lag import describe as describe_lag
 from assets.shown.lag import worst_first
 from assets.steps import snapshots_of, step
 from fairlead.policy import policy_for
-from fairlead.spark.earlier import earlier_offsets
-from fairlead.spark.lag import partition_lag as measure_lag
-from fairlead.spark.recent import Recent
-from fairlead.spark.warehouse import Warehouse
+from fairlead.spark.lag import snapshot_lag
 from fairlead.store.plans import PlanStore
 from fairlead.store.trend import lag_trend
 
@@ -41,22 +38,13 @@ def partition_lag(
     policies = settings.get().policies
     measured = []
     for recent in snapshots_of(context.partition_keys, warehouse, "groups"):
-        resets = {
-            group: policy_for(group, policies).auto_offset_reset
+        latest = {
+            group
             for group in warehouse.load("groups", recent.snapshot_id)["group"].to_pylist()
+            if policy_for(group, policies).auto_offset_reset == "latest"
         }
-        warehouse.write(
-            "lag",
-            recent.snapshot_id,
-            measure_lag(
-                warehouse.read(session, "offsets", recent.snapshot_id),
-                resets,
-                earlier_offsets(
-                    session, spark.looks(), recent.snapshot_at, _partitions(warehouse, recent)
-                ),
-                warehouse.read(session, "members", recent.snapshot_id),
-            ),
-        )
+        lag_now = snapshot_lag(session, warehouse, recent.snapshot_id, latest)
+        warehouse.write("lag", recent.snapshot_id, lag_now)
         measured.append(warehouse.load("lag", recent.snapshot_id))
     lag = pa.concat_tables(measured)
     with store.connect() as engine:
@@ -68,8 +56,3 @@ def partition_lag(
             return describe_lag(lag, groups, trend)
 
         return materialized(context, worst_first(lag), policies, describe)
-
-
-def _partitions(warehouse: Warehouse, recent: Recent) -> int:
-    rows: int = warehouse.load("offsets", recent.snapshot_id, columns=["partition"]).num_rows
-    return rows

@@ -40,7 +40,7 @@ from fairlead.looks.archive import LookArchive
 from fairlead.sandbox.postgres import Postgres
 from fairlead.settings import load_settings
 from fairlead.spark.candidates import candidate_plans
-from fairlead.spark.lag import partition_lag
+from fairlead.spark.lag import snapshot_lag
 from fairlead.spark.session import build_session
 from fairlead.spark.warehouse import Warehouse
 from fairlead.store.engine import create_store_engine, transaction
@@ -264,11 +264,7 @@ def with_lag(warehouse: Warehouse, sizes: list[Size]) -> tuple[str, list[str]]:
     """Write a snapshot and its lag; return its id and its groups."""
     snapshot = write(warehouse, sizes)
     spark = build_session(load_settings().spark)
-    lag = partition_lag(
-        warehouse.read(spark, "offsets", snapshot.snapshot_id),
-        {},
-        members=warehouse.read(spark, "members", snapshot.snapshot_id),
-    )
+    lag = snapshot_lag(spark, warehouse, snapshot.snapshot_id)
     warehouse.write("lag", snapshot.snapshot_id, lag)
     return snapshot.snapshot_id, snapshot.groups["group"].to_pylist()
 

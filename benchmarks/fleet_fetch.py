@@ -30,7 +30,7 @@ from fairlead.kafka.gateway import KafkaGateway
 from fairlead.sandbox.cluster import KafkaCluster
 from fairlead.sandbox.tools import run_kafka_tool
 from fairlead.settings import KafkaSettings, SparkSettings
-from fairlead.spark.lag import partition_lag
+from fairlead.spark.lag import snapshot_lag
 from fairlead.spark.session import build_session
 from fairlead.spark.warehouse import Warehouse
 
@@ -39,7 +39,7 @@ TOOL = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 HOW = (
     "Medians of 7 rounds, ours and theirs in turns, on an embedded cluster of 3 brokers; nobody "
     "commits or produces meanwhile. Ours: connecting, listing the groups, KafkaGateway.snapshot, "
-    "writing it as Parquet, partition_lag on Spark, collecting the lags; Spark runs "
+    "writing it as Parquet, snapshot_lag on Spark, collecting the lags; Spark runs "
     "already, but compiles what it runs in our first round, which `rounds` shows. "
     "Theirs: kafka-consumer-groups --describe --all-groups, its JVM's start included; without: "
     "what --list takes, which starts and connects too, is subtracted."
@@ -168,10 +168,7 @@ def by_fairlead(servers: str, spark: SparkSession, warehouse_path: Path) -> Roun
     fetched = time.perf_counter()
     warehouse = Warehouse(str(warehouse_path))
     warehouse.write_snapshot(snapshot)
-    offsets, members = (
-        warehouse.read(spark, table, snapshot.snapshot_id) for table in ("offsets", "members")
-    )
-    rows = partition_lag(offsets, {}, members=members).toArrow()
+    rows = snapshot_lag(spark, warehouse, snapshot.snapshot_id).toArrow()
     ended = time.perf_counter()
     errors = [error for error in snapshot.groups["error"].to_pylist() if error]
     if errors:

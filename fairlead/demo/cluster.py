@@ -34,10 +34,15 @@ def create_backlog(bootstrap_servers: str, group: DemoGroup) -> None:
     )
     for future in created.values():
         future.result(TIMEOUT_S)
-    produce(bootstrap_servers, group.backlog)
+    produce(new_producer(bootstrap_servers), group.backlog)
 
 
-def produce(bootstrap_servers: str, records: dict[str, list[int]]) -> None:
+def new_producer(bootstrap_servers: str) -> Producer:
+    """Return a producer of demo records."""
+    return Producer({"bootstrap.servers": bootstrap_servers, "linger.ms": 20})
+
+
+def produce(producer: Producer, records: dict[str, list[int]]) -> None:
     """Append so many records to each partition of each topic.
 
     Raises
@@ -45,7 +50,6 @@ def produce(bootstrap_servers: str, records: dict[str, list[int]]) -> None:
     SandboxError
         The broker did not acknowledge them all in time.
     """
-    producer = Producer({"bootstrap.servers": bootstrap_servers, "linger.ms": 20})
     for topic, counts in records.items():
         for partition, count in enumerate(counts):
             for _ in range(count):

@@ -81,7 +81,7 @@ class _Demo:
                 with self._step("Planning, through Dagster") as status:
                     self._plan(status)
             found = self._found()
-            plans = {group.name: self._published(group) for group in CURED}
+            plans = {group.name: self._published(group, found[group.name]) for group in CURED}
             with self._step("Consumers rejoin and adopt the plan"):
                 self._wait(lambda: self._adopted(plans), ADOPT_TIMEOUT_S, "adopt the plan")
             after = {name: dict(consumers.owned) for name, consumers in self._planned.items()}
@@ -158,14 +158,14 @@ class _Demo:
             for name, row in rows.items()
         }
 
-    def _published(self, group: DemoGroup) -> PlanDocument:
+    def _published(self, group: DemoGroup, found: Found) -> PlanDocument:
         engine = create_store_engine(self._around.settings.postgres)
         try:
             plan = PlanStore(engine).published(group.name)
         finally:
             engine.dispose()
         if plan is None:
-            raise SandboxError(f"No plan was published for group {group.name}")
+            raise SandboxError(f"No plan was published for group {group.name}: {found.reason}")
         return PlanDocument.from_bytes(plan.document, group=group.name)
 
     def _adopted(self, plans: dict[str, PlanDocument]) -> bool:

@@ -25,6 +25,8 @@ from fairlead.followers.kafka_python import PlanConsumer
 
 #: How often a worker reports and commits, and the most work it takes on at once, in seconds.
 STEP_S = 0.2
+#: What a busy machine held a worker up for is made up for, so that its rate is what was asked for.
+CAUGHT_UP_S = 1.0
 
 
 def report(event: str, **values: object) -> None:
@@ -84,7 +86,7 @@ def work(consumer: KafkaConsumer, orders: Orders) -> None:
         records = sum(map(len, batches.values()))
         if not records:
             continue
-        free_at = max(free_at, time.monotonic()) + records / orders.rate
+        free_at = max(free_at, time.monotonic() - CAUGHT_UP_S) + records / orders.rate
         orders.stopped.wait(free_at - time.monotonic())
         report("processed", records=records)
 

@@ -89,7 +89,6 @@ class LookArchive:
 
     def __init__(self, warehouse: str) -> None:
         path = warehouse.rstrip("/") if "://" in warehouse else str(Path(warehouse).absolute())
-        self._uri = f"{path}/{FOLDER}"
         self._files, root = fs.FileSystem.from_uri(path)
         self._root = f"{root}/{FOLDER}"
 
@@ -119,13 +118,6 @@ class LookArchive:
             return Taken(**{**fields, "began": datetime.fromisoformat(fields["began"])})
         except (FileNotFoundError, ValueError, TypeError, KeyError):
             return None
-
-    def paths(self, since: datetime, until: datetime) -> list[str]:
-        """Return the files with all looks of a time, for Spark; they may hold some before it.
-
-        Which rows they hold is exact but for the ends: `at` says.
-        """
-        return [f"{self._uri}/{one.path}" for one in self._current(since, until)]
 
     def read(
         self, since: datetime, until: datetime, span: tuple[str, str] | None = None

@@ -1,29 +1,27 @@
 """Candidate plans: every group of a snapshot judged, and its policy's assignors run where needed.
 
-Belongs here: dealing groups out to tasks, and what these have to know. Does not: what a task does
-(`planning`), the judgement (`fairlead.judgement`), storing what it came to (`fairlead.plans`).
+Belongs here: what tasks have to know. Does not: dealing groups out to them (`dealing`), what a task
+does (`planning`), the judgement (`fairlead.judgement`), storing what it came to (`fairlead.plans`).
 
-A task reads its groups' stretch of the warehouse by itself: nothing is shuffled, and Spark hands
-rows on in batches, not group by group. Executors need this package and numpy, no settings.
+Executors need this package and numpy, no settings.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from fairlead.judgement.capacities import Capacity
 from fairlead.looks.questions import Ways
 from fairlead.policy import Policy
-from fairlead.spark.planning import CANDIDATES, QUESTIONS, Place, plan_task
+from fairlead.spark.dealing import Place, deal_snapshot, in_tasks, no_rows
+from fairlead.spark.planning import CANDIDATES, QUESTIONS, plan_task
 from fairlead.spark.warehouse import Warehouse
 
 #: Snapshots of more groups are fleets: candidates are computed where a plan may be called for.
 COMPARED: int = 200
-#: Groups of a task: what it reads of their looks fits into memory many times over.
-GROUPS_IN_TASK: int = 512
 
 Capacities = Mapping[str, Mapping[str, Capacity]]
 
@@ -64,57 +62,17 @@ def candidate_plans(
     members read no partition, yields one row, `observed`, whose outcome says so. In a snapshot of
     more than `COMPARED` groups, those that are to stay as they are have no candidates beside them.
 
-    Groups are dealt out by `deal`. Assignments are arrays of one row a candidate: what travels
-    between Python, Spark and Parquet is a few bytes a partition and candidate.
+    Groups are dealt out by `dealing.deal`. Assignments are arrays of one row a candidate: what
+    travels between Python, Spark and Parquet is a few bytes a partition and candidate.
     """
-    groups = warehouse.load("groups", snapshot_id)
-    look = warehouse.load("look", snapshot_id)
-    sizes = dict(zip(look["group"].to_pylist(), map(len, look["end"].to_pylist()), strict=True))
-    wanted = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
-    tasks = deal(sizes, max(wanted, -(-len(sizes) // GROUPS_IN_TASK)))
-    ways, way_of = _ways(policies, compare=len(sizes) <= COMPARED)
+    tasks = deal_snapshot(spark, warehouse, snapshot_id)
+    ways, way_of = _ways(policies, compare=len(tasks) <= COMPARED)
     questions = _questions(tasks, way_of, capacities or {}, changed_at or {})
     warehouse.write("questions", snapshot_id, questions)
-    if not groups.num_rows:
-        return spark.createDataFrame([], from_arrow_schema(CANDIDATES))
-    place = Place(warehouse.path, snapshot_id, groups["snapshot_at"][0].as_py())
-    count = 1 + max(tasks.values())
-    numbers = spark.range(0, count, 1, count)
-    return numbers.mapInArrow(_planning(place, ways), from_arrow_schema(CANDIDATES))
-
-
-def deal(sizes: Mapping[str, int], tasks: int) -> dict[str, int]:
-    """Deal groups out to tasks, which run in the order of their numbers.
-
-    A task has a stretch of the groups, in the order of their names, and about as many partitions as
-    the others. A group that is larger than a task's fair share of all partitions has a task of its
-    own, after all others: the small ones do not wait for it.
-
-    Parameters
-    ----------
-    sizes
-        Group to number of partitions.
-    tasks
-        How many tasks the others share; positive.
-
-    Examples
-    --------
-    >>> deal({"a": 3, "b": 3, "c": 2, "giant": 90, "d": 2}, 2)
-    {'a': 0, 'b': 0, 'c': 1, 'd': 1, 'giant': 2}
-    """
-    fair_share = sum(sizes.values()) / tasks
-    giants = sorted((size, group) for group, size in sizes.items() if size > fair_share)
-    alone = {group for _, group in giants}
-    others = sorted(sizes.keys() - alone)
-    # A group without partitions is some work, too.
-    share = sum(sizes[group] + 1 for group in others) / tasks
-    dealt, before = {}, 0
-    for group in others:
-        dealt[group] = min(tasks - 1, int((before + (sizes[group] + 1) / 2) / share))
-        before += sizes[group] + 1
-    used = {task: place for place, task in enumerate(sorted(set(dealt.values())))}
-    dealt = {group: used[task] for group, task in dealt.items()}
-    return dealt | {group: place for place, (_, group) in enumerate(giants, len(used))}
+    place = Place.of(warehouse, snapshot_id)
+    if place is None:
+        return no_rows(spark, CANDIDATES)
+    return in_tasks(spark, len({*tasks.values()}), partial(plan_task, place, ways), CANDIDATES)
 
 
 def _ways(policies: Mapping[str, Policy], *, compare: bool) -> tuple[list[Ways], dict[str, int]]:
@@ -151,14 +109,3 @@ def _questions(
     ]
     table = pa.Table.from_pylist(rows, QUESTIONS)
     return table.sort_by([("task", "ascending"), ("group", "ascending")])
-
-
-def _planning(
-    place: Place, ways: Sequence[Ways]
-) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def plan(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in numbers:
-            for task in batch.column(0).to_pylist():
-                yield from plan_task(place, task, ways)
-
-    return plan

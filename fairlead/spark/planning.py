@@ -6,8 +6,7 @@ Spark (`candidates`), judging a group (`judging`).
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
-from datetime import datetime
+from dataclasses import fields
 from itertools import islice
 from typing import Final
 
@@ -17,11 +16,12 @@ import pyarrow.compute as pc
 from assignors.metrics import Metrics
 from fairlead.looks.archive import EVERY_LOOK, HISTORY, LookArchive
 from fairlead.looks.questions import Group, Ways
+from fairlead.spark.dealing import Place
 from fairlead.spark.judging import OBSERVED, Row, judge_group
 from fairlead.spark.warehouse import Warehouse
 from fairlead.tables import slices
 
-__all__ = ["CANDIDATES", "OBSERVED", "QUESTIONS", "SUMMARY", "Place", "plan_task"]
+__all__ = ["CANDIDATES", "OBSERVED", "QUESTIONS", "SUMMARY", "plan_task"]
 
 _KEY: Final = {"snapshot_id": pa.string(), "group": pa.string(), "assignor": pa.string()}
 _SUMMARY: Final = {
@@ -98,16 +98,7 @@ FEW: Final = 20
 _AT_ONCE: Final = 200
 
 
-@dataclass(frozen=True)
-class Place:
-    """Where a task finds its tables: a warehouse, and the snapshot that is planned from."""
-
-    warehouse: str
-    snapshot_id: str
-    snapshot_at: datetime
-
-
-def plan_task(place: Place, task: int, ways: Sequence[Ways]) -> Iterator[pa.RecordBatch]:
+def plan_task(place: Place, ways: Sequence[Ways], task: int) -> Iterator[pa.RecordBatch]:
     """Judge the groups of one task.
 
     Yields

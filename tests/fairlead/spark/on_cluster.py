@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from fairlead.policy import Policy
 from fairlead.settings import load_settings
 from fairlead.spark.candidates import candidate_plans
-from fairlead.spark.lag import partition_lag
+from fairlead.spark.lag import snapshot_lag
 from fairlead.spark.session import build_session
 from fairlead.spark.warehouse import Warehouse
 
@@ -24,9 +24,7 @@ from fairlead.spark.warehouse import Warehouse
 def plan(warehouse: Warehouse, snapshot_id: str) -> DataFrame:
     """Measure and plan a snapshot; return the candidates as they are in the warehouse."""
     spark = build_session(load_settings().spark)
-    members = warehouse.read(spark, "members", snapshot_id)
-    offsets = warehouse.read(spark, "offsets", snapshot_id)
-    warehouse.write("lag", snapshot_id, partition_lag(offsets, {}, members=members))
+    warehouse.write("lag", snapshot_id, snapshot_lag(spark, warehouse, snapshot_id))
     groups = warehouse.load("groups", snapshot_id)["group"].to_pylist()
     policy = Policy(assignors=("sticky-lag-aware", "range"))
     candidates = candidate_plans(spark, warehouse, snapshot_id, dict.fromkeys(groups, policy))

@@ -1,224 +1,162 @@
-"""Lag, rates, time lag and status, on made-up snapshots.
+"""Lag of a snapshot in Spark: which looks it looks back on, who owns what, every group once."""
 
-All cases are measured in one Spark job: each is a partition, or a group where that matters.
-"""
-
-from collections.abc import Iterable
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from fairlead.kafka.snapshot import MEMBERS, OFFSETS
-from fairlead.spark.lag import LAG_COLUMNS, SMOOTHING_S, STALLED_AFTER_S, partition_lag
+from fairlead.kafka.snapshot import GROUPS, MEMBERS, OFFSETS, GroupSnapshot, new_snapshot_id
+from fairlead.looks.archive import LookArchive
+from fairlead.looks.look import LOOKS
+from fairlead.spark.lag import LAG, snapshot_lag
+from fairlead.spark.warehouse import Warehouse
 
 pytestmark = pytest.mark.spark
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
-
-Offsets = tuple[int | None, int | None, int | None]
-"""Begin, end, committed."""
-
-# Case to its offsets, oldest first, the last one now; a None is a snapshot that lacks it. A case
-# named GROUP/CASE stands in that group, any other in a group of its own.
-CASES: dict[str, list[Offsets | None]] = {
-    # The rule of lag.
-    "committed": [(0, 100, 40)],
-    "committed at the end": [(0, 100, 100)],
-    "committed beyond the end": [(0, 100, 120)],
-    "committed below the log": [(50, 100, 40)],
-    "never committed": [(30, 100, None)],
-    "latest/never committed": [(30, 100, None)],
-    "latest/committed": [(30, 100, 90)],
-    "empty log": [(70, 70, None)],
-    "vanished": [(None, None, 40)],
-    "vanished since": [(0, 100, 40), (None, None, 40)],
-    "huge": [(0, 2**62, 1)],
-    # Rates: snapshots are 100 s apart.
-    "steady": [(0, 1000, 500), (0, 2000, 1500), (0, 3000, 2500)],
-    "faster lately": [(0, 0, 0), (0, 0, 0), (0, 1000, 1000)],
-    "gap in history": [(0, 0, 0), None, (0, 1000, 1000)],
-    "re-created": [(0, 5000, 5000), (0, 100, None), (0, 200, None)],
-    "commits begin": [(0, 100, None), (0, 200, 200)],
-    # Status.
-    "stop/0": [(0, 100, 10), (0, 150, 10)],
-    "stop/1": [(0, 100, 10), (0, 100, 10)],
-    "stall/0": [(0, 100, 10), (0, 150, 10)],
-    "stall/1": [(0, 100, 10), (0, 100, 20)],
-    "idle before": [(0, 10, 10), (0, 150, 10)],
-    "never committed and stuck": [(0, 100, None), (0, 150, None)],
-    "warn": [(0, 100, 90), (0, 200, 180), (0, 300, 260)],
-    "catching up in between": [(0, 100, 50), (0, 200, 190), (0, 300, 200)],
-    "rewind": [(0, 100, 90), (0, 100, 10)],
-    "rewound long ago": [(0, 100, 90), (0, 100, 10), (0, 100, 20)],
-    "lost and rewound": [(0, 100, 90), (50, 100, 10)],
-    "drained": [(0, 100, 10), (0, 100, 100)],
-}
-STEP_S = 100.0
-# Who says to own partition 0 of a case: case, member, generation of the claim.
-CLAIMS: list[tuple[str, str, int | None]] = [
-    ("committed", "alone", None),
-    ("steady", "awake", 5),
-    ("steady", "asleep", 4),
-    ("warn", "one", 5),
-    ("warn", "other", 5),
-    ("re-created", "since long", 1),
-]
+SNAPSHOT = new_snapshot_id(NOON)
+NOW: dict[str, Any] = {"snapshot_id": SNAPSHOT, "snapshot_at": NOON}
+#: Of the topics s-0, t-0 and t-1 at the snapshot: begin, end, committed; t-1 could not be read.
+OFFSETS_NOW = [("s", 0, 0, 36_000, None), ("t", 0, 0, 72_000, 54_000), ("t", 1, None, None, 5)]
 
 
-def _rows(case: str, age: int, offsets: Offsets) -> dict[str, Any]:
-    group, _, topic = case.rpartition("/")
-    at = NOON - timedelta(seconds=STEP_S * age)
-    return {
-        "snapshot_id": f"s{age}",
-        "snapshot_at": at,
-        "group": group or case,
-        "topic": topic,
-        "partition": 0,
-        "begin_offset": offsets[0],
-        "end_offset": offsets[1],
-        "committed_offset": offsets[2],
-    }
-
-
-def _claim(case: str, member: str, generation: int | None) -> dict[str, Any]:
-    owned = [{"topic": case, "partition": 0}, {"topic": "nobody's", "partition": 0}]
-    return {"group": case, "member": member, "partitions": owned, "generation": generation}
-
-
-def _table(rows: Iterable[dict[str, Any]]) -> pa.Table:
-    return pa.Table.from_pylist(list(rows), OFFSETS)
-
-
-@pytest.fixture(scope="module")
-def measured(spark: SparkSession) -> dict[str, dict[str, Any]]:
-    """Return case to its row, where it has one."""
-    now: list[dict[str, Any]] = []
-    before: list[dict[str, Any]] = []
-    for case, history in CASES.items():
-        for age, offsets in enumerate(reversed(history)):
-            if offsets is not None:
-                (before if age else now).append(_rows(case, age, offsets))
-    before.append(_rows("a group nobody asks for", 1, (0, 10, 5)))
-    lag = partition_lag(
-        spark.createDataFrame(_table(now)),
-        {"latest": "latest"},
-        spark.createDataFrame(_table(before)),
-        spark.createDataFrame(pa.Table.from_pylist([_claim(*claim) for claim in CLAIMS], MEMBERS)),
+def write(
+    warehouse: Warehouse, groups: Sequence[str], claims: Sequence[dict[str, Any]] = ()
+) -> None:
+    """Write a snapshot of groups that are alike."""
+    offsets = [
+        {
+            **NOW,
+            "group": group,
+            "topic": topic,
+            "partition": number,
+            "begin_offset": begin,
+            "end_offset": end,
+            "committed_offset": committed,
+        }
+        for group in groups
+        for topic, number, begin, end, committed in OFFSETS_NOW
+    ]
+    warehouse.write_snapshot(
+        GroupSnapshot(
+            snapshot_id=SNAPSHOT,
+            snapshot_at=NOON,
+            spread_s=0.0,
+            offsets=pa.Table.from_pylist(offsets, OFFSETS),
+            members=pa.Table.from_pylist([NOW | claim for claim in claims], MEMBERS),
+            groups=pa.Table.from_pylist([NOW | {"group": group} for group in groups], GROUPS),
+        )
     )
-    assert tuple(lag.columns) == LAG_COLUMNS
-    rows = [row.asDict() for row in lag.collect()]
-    return {
-        row["topic"] if row["group"] == row["topic"] else f"{row['group']}/{row['topic']}": row
-        for row in rows
+
+
+def remember(warehouse: Warehouse, minutes: float, arrived: int, group: str = "g") -> None:
+    """Write down a look, so many minutes before noon; `arrived`: since then, at t-0."""
+    at = NOON - timedelta(minutes=minutes)
+    row = {
+        "group": group,
+        "at": at,
+        "topics": ["s", "t"],
+        "counts": [1, 2],
+        "begin": [0, 0, -1],
+        "end": [36_000, 72_000 - arrived, -1],
+        "committed": [-1, 54_000, 5],
+        "members": [],
+        "owner": [-1, -1, -1],
     }
+    LookArchive(warehouse.path).append(pa.Table.from_pylist([row], LOOKS), new_snapshot_id(at))
 
 
-@pytest.mark.parametrize(
-    ("case", "lag"),
-    [
-        ("committed", 60),
-        ("committed at the end", 0),
-        ("committed beyond the end", 0),
-        ("committed below the log", 60),
-        ("never committed", 70),
-        ("latest/never committed", 0),
-        ("latest/committed", 10),
-        ("empty log", 0),
-        ("huge", 2**62 - 1),
-    ],
-)
-def test_lag_follows_the_rule(measured: dict[str, dict[str, Any]], case: str, lag: int) -> None:
-    """KAFKA-5337: end - committed, never below 0; without a commit, the reset policy decides."""
-    assert measured[case]["lag"] == lag
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Warehouse:
+    """Return an empty warehouse."""
+    return Warehouse(str(tmp_path))
 
 
-def test_what_cannot_be_read_has_no_row(measured: dict[str, dict[str, Any]]) -> None:
-    """Vanished partitions have no lag, nor have groups that only earlier snapshots know."""
-    assert CASES.keys() - measured.keys() == {"vanished", "vanished since"}
-    assert measured.keys() <= CASES.keys()
+def measured(spark: SparkSession, warehouse: Warehouse) -> list[dict[str, Any]]:
+    """Return the rows of the snapshot."""
+    lag = snapshot_lag(spark, warehouse, SNAPSHOT).toArrow()
+    assert lag.schema.names == LAG.names
+    rows: list[dict[str, Any]] = lag.sort_by(
+        [("group", "ascending"), ("topic", "ascending")]
+    ).to_pylist()
+    return rows
 
 
-@pytest.mark.parametrize(
-    ("case", "arrival", "consumption"),
-    [
-        ("committed", None, None),
-        ("steady", 10.0, 10.0),
-        ("gap in history", 5.0, 5.0),
-        ("re-created", 1.0, None),
-        ("commits begin", 1.0, None),
-    ],
-)
-def test_rates_are_per_second_or_unknown(
-    measured: dict[str, dict[str, Any]],
-    case: str,
-    arrival: float | None,
-    consumption: float | None,
-) -> None:
-    """Differences over time; null where no step tells, steps that went back left out."""
-    assert measured[case]["arrival_rate"] == pytest.approx(arrival)
-    assert measured[case]["consumption_rate"] == pytest.approx(consumption)
+def test_a_row_a_partition_that_could_be_read(spark: SparkSession, warehouse: Warehouse) -> None:
+    """Without looks, of the snapshot alone: what it cannot tell is null."""
+    write(warehouse, ["g"])
+    assert measured(spark, warehouse) == [
+        {
+            **NOW,
+            "group": "g",
+            "topic": topic,
+            "partition": 0,
+            "begin_offset": 0,
+            "end_offset": end,
+            "committed_offset": committed,
+            "lag": end - (committed or 0),
+            "member": None,
+            "arrival_rate": None,
+            "consumption_rate": None,
+            "time_lag_s": None,
+            "status": "OK",
+        }
+        for topic, end, committed in (("s", 36_000, None), ("t", 72_000, 54_000))
+    ]
 
 
-def test_recent_steps_weigh_more(measured: dict[str, dict[str, Any]]) -> None:
-    """Of a step without arrivals and one of 10 a second, the mean is nearer to the newer one."""
-    decay = 2.718281828459045 ** (-STEP_S / SMOOTHING_S)
-    assert measured["faster lately"]["arrival_rate"] == pytest.approx(10 / (1 + decay))
+def test_no_groups_have_no_lag(spark: SparkSession, warehouse: Warehouse) -> None:
+    """An empty snapshot is no error."""
+    write(warehouse, [])
+    assert measured(spark, warehouse) == []
 
 
-@pytest.mark.parametrize(
-    ("case", "seconds"),
-    [
-        ("committed at the end", 0.0),
-        ("committed", None),
-        ("steady", 50.0),  # where the group stands now, the log ended half a step ago
-        ("warn", 40.0),
-        ("re-created", 200.0),  # 200 records behind at 1 a second, from before the history
-    ],
-)
-def test_time_lag_is_how_long_ago_the_log_ended_here(
-    measured: dict[str, dict[str, Any]], case: str, seconds: float | None
-) -> None:
-    """Interpolated in the history, extrapolated by the arrival rate before it, else unknown."""
-    assert measured[case]["time_lag_s"] == pytest.approx(seconds)
-
-
-@pytest.mark.parametrize(
-    ("case", "status"),
-    [
-        ("committed", "OK"),
-        ("committed below the log", "DATA_LOSS"),
-        ("stop/0", "STOP"),
-        ("stop/1", "STOP"),
-        ("stall/0", "STALL"),
-        ("stall/1", "OK"),
-        ("idle before", "OK"),
-        ("never committed and stuck", "STOP"),
-        ("warn", "WARN"),
-        ("catching up in between", "OK"),
-        ("rewind", "REWIND"),
-        ("rewound long ago", "OK"),
-        ("lost and rewound", "DATA_LOSS"),
-        ("drained", "OK"),
-        ("steady", "OK"),
-    ],
-)
-def test_status_follows_burrow(measured: dict[str, dict[str, Any]], case: str, status: str) -> None:
-    """One word a partition, by the order of the rules."""
-    assert measured[case]["status"] == status
-
-
-def test_owner_is_who_claims_it_last(measured: dict[str, dict[str, Any]]) -> None:
+def test_owner_is_who_claims_it_last(spark: SparkSession, warehouse: Warehouse) -> None:
     """The newest claim counts; equal claims void each other; without any, nobody owns it."""
-    owners = {case: row["member"] for case, row in measured.items() if row["member"]}
-    assert owners == {"committed": "alone", "steady": "awake", "re-created": "since long"}
+
+    def claim(member: str, topic: str, generation: int | None) -> dict[str, Any]:
+        owned = [{"topic": topic, "partition": 0}, {"topic": "nobody's", "partition": 0}]
+        return {"group": "g", "member": member, "partitions": owned, "generation": generation}
+
+    claims = [claim("awake", "s", 5), claim("asleep", "s", 4), claim("one", "t", 5)]
+    write(warehouse, ["g"], claims)
+    assert [row["member"] for row in measured(spark, warehouse)] == ["awake", "one"]
+    write(warehouse, ["g"], [*claims, claim("other", "t", 5)])
+    assert [row["member"] for row in measured(spark, warehouse)] == ["awake", None]
 
 
-def test_a_short_silence_is_no_stop(spark: SparkSession) -> None:
-    """Two snapshots in quick succession do not make a group that stopped."""
-    rows = [_rows("g", age, (0, 100, 10)) for age in (0, 1)]
-    rows[1]["snapshot_at"] = NOON - timedelta(seconds=STALLED_AFTER_S - 1)
-    now, before = (spark.createDataFrame(_table([row])) for row in rows)
-    (row,) = partition_lag(now, {}, before).collect()
-    assert (row["status"], row["member"]) == ("OK", None)
+def test_looks_of_the_last_hour_are_looked_back_on(
+    spark: SparkSession, warehouse: Warehouse
+) -> None:
+    """The snapshot itself may be among them, and one twice; what lies before does not count."""
+    write(warehouse, ["g"])
+    remember(warehouse, 200, 70_000)
+    for minutes in (50, 25, 25, 0):
+        remember(warehouse, minutes, 600 * minutes)  # 10 a second
+    assert measured(spark, warehouse)[1]["arrival_rate"] == pytest.approx(10.0)
+    assert measured(spark, warehouse)[1]["time_lag_s"] == pytest.approx(1800.0)
+
+
+def test_rare_looks_are_looked_back_on_further(spark: SparkSession, warehouse: Warehouse) -> None:
+    """A cadence of hours loses neither rates nor statuses; two looks of the day are enough."""
+    write(warehouse, ["g", "often"])
+    remember(warehouse, 10, 6_000, "often")
+    remember(warehouse, 20, 12_000, "often")
+    remember(warehouse, 30, 18_000, "often")
+    remember(warehouse, 720, 72_000)
+    for minutes in (360, 90):
+        remember(warehouse, minutes, 60 * minutes)  # 1 a second
+    rows = {row["group"]: row for row in measured(spark, warehouse) if row["topic"] == "t"}
+    assert rows["g"]["arrival_rate"] == pytest.approx(1.0)
+    assert rows["g"]["status"] == "STOP"
+    assert rows["often"]["arrival_rate"] == pytest.approx(10.0)
+
+
+def test_every_group_is_measured_once(spark: SparkSession, warehouse: Warehouse) -> None:
+    """However many tasks they are dealt out to."""
+    names = [f"g{number:04}" for number in range(1_500)]
+    write(warehouse, names)
+    assert [row["group"] for row in measured(spark, warehouse)[::2]] == names

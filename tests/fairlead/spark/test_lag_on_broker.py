@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.sandbox.tools import run_kafka_tool
 from fairlead.settings import Settings
-from fairlead.spark.lag import partition_lag
+from fairlead.spark.lag import snapshot_lag
 from fairlead.spark.warehouse import Warehouse
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
@@ -68,10 +68,10 @@ def test_lag_equals_the_column_of_kafkas_tool(
         snapshot = gateway.snapshot([unique_name])
     warehouse = Warehouse(str(tmp_path))
     warehouse.write_snapshot(snapshot)
-    offsets = warehouse.read(spark, "offsets", snapshot.snapshot_id)
 
     def measured(policy: str) -> dict[int, tuple[int, str]]:
-        rows = partition_lag(offsets, {unique_name: policy}).collect()
+        latest = {unique_name} if policy == "latest" else ()
+        rows = snapshot_lag(spark, warehouse, snapshot.snapshot_id, latest).collect()
         return {row["partition"]: (row["lag"], row["status"]) for row in rows}
 
     earliest, latest = measured("earliest"), measured("latest")

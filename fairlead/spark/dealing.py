@@ -1,0 +1,112 @@
+"""Dealing groups out to Spark tasks.
+
+Belongs here: which task a group goes to, and starting so many tasks. Does not: what a task does
+(`lag`, `planning`).
+
+A task reads its groups' stretch of the warehouse by itself: nothing is shuffled, and Spark hands
+rows on in batches, not group by group.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from fairlead.spark.warehouse import Warehouse
+
+#: Groups of a task: what it reads of their looks fits into memory many times over.
+GROUPS_IN_TASK: Final = 512
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a task finds its tables: a warehouse, and the snapshot that it is about."""
+
+    warehouse: str
+    snapshot_id: str
+    snapshot_at: datetime
+
+    @classmethod
+    def of(cls, warehouse: Warehouse, snapshot_id: str) -> "Place | None":
+        """Return where a snapshot is; None: it has no groups."""
+        groups = warehouse.load("groups", snapshot_id, columns=["snapshot_at"])
+        if not groups.num_rows:
+            return None
+        return cls(warehouse.path, snapshot_id, groups["snapshot_at"][0].as_py())
+
+
+def deal_snapshot(spark: SparkSession, warehouse: Warehouse, snapshot_id: str) -> dict[str, int]:
+    """Deal the groups of a snapshot out to as many tasks as Spark is set to; group to task."""
+    look = warehouse.load("look", snapshot_id, columns=["group", "end"])
+    sizes = dict(zip(look["group"].to_pylist(), map(len, look["end"]), strict=True))
+    wanted = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+    return deal(sizes, max(wanted, -(-len(sizes) // GROUPS_IN_TASK)))
+
+
+def deal(sizes: Mapping[str, int], tasks: int) -> dict[str, int]:
+    """Deal groups out to tasks, which run in the order of their numbers.
+
+    A task has a stretch of the groups, in the order of their names, and about as many partitions as
+    the others. A group that is larger than a task's fair share of all partitions has a task of its
+    own, after all others: the small ones do not wait for it.
+
+    Parameters
+    ----------
+    sizes
+        Group to number of partitions.
+    tasks
+        How many tasks the others share; positive.
+
+    Examples
+    --------
+    >>> deal({"a": 3, "b": 3, "c": 2, "giant": 90, "d": 2}, 2)
+    {'a': 0, 'b': 0, 'c': 1, 'd': 1, 'giant': 2}
+    """
+    fair_share = sum(sizes.values()) / tasks
+    giants = sorted((size, group) for group, size in sizes.items() if size > fair_share)
+    alone = {group for _, group in giants}
+    others = sorted(sizes.keys() - alone)
+    # A group without partitions is some work, too.
+    share = sum(sizes[group] + 1 for group in others) / tasks
+    dealt, before = {}, 0
+    for group in others:
+        dealt[group] = min(tasks - 1, int((before + (sizes[group] + 1) / 2) / share))
+        before += sizes[group] + 1
+    used = {task: place for place, task in enumerate(sorted(set(dealt.values())))}
+    dealt = {group: used[task] for group, task in dealt.items()}
+    return dealt | {group: place for place, (_, group) in enumerate(giants, len(used))}
+
+
+def in_tasks(
+    spark: SparkSession,
+    tasks: int,
+    work: Callable[[int], Iterator[pa.RecordBatch]],
+    schema: pa.Schema,
+) -> DataFrame:
+    """Do work in so many tasks.
+
+    Parameters
+    ----------
+    tasks
+        How many; positive.
+    work
+        Task number to rows; runs on executors.
+    schema
+        Of these rows.
+    """
+
+    def rows(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in numbers:
+            for task in batch.column(0).to_pylist():
+                yield from work(task)
+
+    return spark.range(0, tasks, 1, tasks).mapInArrow(rows, from_arrow_schema(schema))
+
+
+def no_rows(spark: SparkSession, schema: pa.Schema) -> DataFrame:
+    """Return what there is to say of no groups."""
+    return spark.createDataFrame([], from_arrow_schema(schema))
