@@ -15,7 +15,7 @@ from assignors.problem import InvalidProblemError, Problem
 from assignors.registry import assign, check_options
 from assignors.verifier import violations
 from fairlead.judgement.forecast import Forecast, Outlook
-from fairlead.judgement.looks import Float64, Int32, Mask
+from fairlead.judgement.looks import Float64, Int32, Int64, Mask
 from fairlead.judgement.rules import Rules
 
 #: The assignor that plans by the forecast; the others follow their own rule.
@@ -26,6 +26,8 @@ ROOM: Final = 0.25
 DRAINED: Final = 1.25
 #: Further than so many horizons nobody looks.
 FURTHEST: Final = 20.0
+#: At so many numbers of moves is told what they buy.
+POINTS: Final = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +69,9 @@ class Candidate:
         Partitions taken from an owner that is present.
     error
         Why it failed; None where it did not.
+    frontier
+        What fewer moves would have bought: moves, and lateness at the horizon in seconds; of the
+        flagship alone, which moves step by step.
     """
 
     assignor: str
@@ -74,6 +79,7 @@ class Candidate:
     forecast: Forecast | None = None
     moved: int = 0
     error: str | None = None
+    frontier: tuple[tuple[int, float], ...] = ()
 
 
 def candidates(
@@ -106,6 +112,7 @@ def _candidate(ground: Ground, name: str, options: Mapping[str, Any]) -> Candida
         assignment=assignment,
         forecast=ground.outlook.forecast(after, ground.rules.horizon_s),
         moved=int(((before >= 0) & (after >= 0) & (before != after)).sum()),
+        frontier=_frontier(ground, assignment) if name == FLAGSHIP else (),
     )
 
 
@@ -142,17 +149,36 @@ def _sparing(ground: Ground, found: Assignment, horizon_s: float) -> int | None:
 
     if not spoils(found.owner):
         return None
-    owner, moves = before.copy(), 0
-    placed = (before < 0) & (found.owner >= 0)
-    owner[placed] = found.owner[placed]
-    for partition in found.reasons:
-        if before[partition] < 0:
-            continue
-        owner[partition] = found.owner[partition]
-        if spoils(owner):
-            break
-        moves += 1
-    return moves
+    moves = _moves(ground, found)
+    return next(
+        (count for count in range(moves.size) if spoils(_after(ground, found, moves[: count + 1]))),
+        moves.size,
+    )
+
+
+def _moves(ground: Ground, found: Assignment) -> Int64:
+    """Return the owned partitions that an assignment moves, in the order in which it does."""
+    moved = np.fromiter(found.reasons, np.int64, len(found.reasons))
+    return moved[ground.problem.owner[moved] >= 0]
+
+
+def _after(ground: Ground, found: Assignment, moves: Int64) -> Int32:
+    """Return who owns what after some of the moves, and with everything placed."""
+    before = ground.problem.owner
+    owner = np.where(before < 0, found.owner, before)
+    owner[moves] = found.owner[moves]
+    return owner
+
+
+def _frontier(ground: Ground, found: Assignment) -> tuple[tuple[int, float], ...]:
+    """Return how late the group is forecast after how many of the moves."""
+    moves = _moves(ground, found)
+    counts = np.unique(np.linspace(0, moves.size, POINTS).round().astype(np.int64)).tolist()
+    horizon_s = ground.rules.horizon_s
+    return tuple(
+        (count, ground.outlook.forecast(_after(ground, found, moves[:count]), horizon_s).late_s)
+        for count in counts
+    )
 
 
 def weighing_horizon(ground: Ground) -> float:

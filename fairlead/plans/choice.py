@@ -28,8 +28,8 @@ class Candidate:
     error
         Why it failed; None where it did not.
     frontier
-        What fewer moves would have bought: (moves, load of the heaviest member in records),
-        ascending by moves; empty where the assignor has none.
+        What fewer moves would have bought: (moves, lateness at the horizon in seconds), ascending
+        by moves; empty where the assignor has none.
     """
 
     assignor: str

@@ -27,7 +27,7 @@ OBSERVED: Final = "observed"
 
 #: Of the table of candidates: what is said of each, without the arrays of its assignment.
 _SUMMARY: Final = [
-    *("assignor", "error", "outcome", *METRICS, *FORECAST),
+    *("assignor", "error", "outcome", *METRICS, *FORECAST, "frontier"),
     *("decision", "decision_reason", "chosen", "diagnosis", "names", "evidence", "capacities"),
 ]
 
@@ -150,6 +150,7 @@ def _candidate(row: Mapping[str, Any]) -> Candidate:
         metrics=None if row["error"] else {name: row[name] for name in (*METRICS, *FORECAST)},
         outcome=row["outcome"],
         error=row["error"],
+        frontier=tuple((one["moves"], one["late_s"]) for one in row["frontier"] or ()),
     )
 
 

@@ -89,46 +89,43 @@ def consumers(changes: Sequence[ConsumerChange]) -> str:
 def frontier(
     points: Sequence[tuple[int, float]], candidates: Sequence[Candidate], *, chosen: str | None
 ) -> str:
-    """Draw what moving partitions buys: moves spent against the heaviest member's lag.
+    """Draw what moving partitions buys: moves spent against how late the group is forecast.
 
     Parameters
     ----------
     points
         The curve of an assignor that says what each number of moves buys; may be empty.
     candidates
-        Each a marker, with the lower bound as a line; those that failed are left out.
+        Each a marker; those that failed, and those without a forecast, are left out.
     chosen
         The assignor whose marker stands out, if any.
 
     Examples
     --------
-    >>> metrics = {"moved": 4, "lag_max": 120, "lag_lower_bound": 90}
+    >>> metrics = {"moved": 4, "late_s": 20.0}
     >>> "sticky: 4 moved" in frontier([(0, 200.0)], [Candidate("sticky", metrics)], chosen=None)
     True
     """
     curve = [point for point in points if _known(point[0]) and _known(point[1])]
     placed = [
-        (one.assignor, one.metrics["moved"], one.metrics["lag_max"])
+        (one.assignor, one.metrics["moved"], one.metrics["late_s"])
         for one in candidates
-        if one.metrics and _known(one.metrics["moved"]) and _known(one.metrics["lag_max"])
+        if one.metrics and _known(one.metrics["moved"]) and _known(one.metrics.get("late_s"))
     ]
-    bounds = [one.metrics["lag_lower_bound"] for one in candidates if one.metrics]
     with drawing():
         figure, axes = canvas(4.0)
         if not curve and not placed:
-            return nothing(figure, axes, "no candidate has an assignment")
+            return nothing(figure, axes, "no candidate has a forecast")
         if len(curve) > 1:
-            moves, heaviest = zip(*curve, strict=True)
+            moves, late_s = zip(*curve, strict=True)
             look: Any = {"color": GREY, "label": "sticky-lag-aware, move by move"}
-            axes.step(moves, heaviest, where="post", **look)
+            axes.step(moves, late_s, where="post", **look)
         _mark(axes, placed, chosen)
-        for bound in filter(_known, bounds[:1]):  # one snapshot: one bound
-            axes.axhline(bound, color=BOUND, linestyle="--", label="lower bound")
         _moves(axes, max([moves for moves, _ in curve] + [moved for _, moved, _ in placed]))
         records(axes.yaxis)
         axes.margins(0.05, 0.12)
         axes.set_xlabel("partitions moved")
-        axes.set_ylabel("lag of the heaviest member (records)")
+        axes.set_ylabel("forecast lateness (seconds)")
         axes.set_title("What moves buy")
         axes.grid()
         legend(figure, axes)
@@ -179,12 +176,12 @@ def lag_history(
 
 
 def _mark(axes: Axes, placed: Sequence[tuple[str, float, float]], chosen: str | None) -> None:
-    """Mark candidates, each its moves and its load, the chosen one as a ring around the others."""
-    for place, (assignor, moved, lag_max) in enumerate(sorted(placed, key=lambda one: one[2])):
+    """Mark candidates, each its moves and lateness, the chosen one as a ring around the others."""
+    for place, (assignor, moved, late_s) in enumerate(sorted(placed, key=lambda one: one[2])):
         is_chosen = assignor == chosen
         axes.plot(
             [moved],
-            [lag_max],
+            [late_s],
             color=f"C{place}",
             linestyle="none",
             marker=_MARKERS[place % len(_MARKERS)],

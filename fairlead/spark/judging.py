@@ -75,6 +75,7 @@ def _candidate(candidate: Candidate) -> Row:
         "outcome": assignment.outcome,
         "owner": assignment.owner,
         "reasons": reasons,
+        "frontier": [{"moves": moves, "late_s": late_s} for moves, late_s in candidate.frontier],
     }
 
 

@@ -34,6 +34,9 @@ _SUMMARY: Final = {
     "utilisation": pa.float64(),
     "outcome": pa.string(),
 }
+_FRONTIER: Final = {
+    "frontier": pa.list_(pa.struct({"moves": pa.int64(), "late_s": pa.float64()})),
+}
 _LAYOUT: Final = {
     "topics": pa.list_(pa.string()),
     "partition_counts": pa.list_(pa.int64()),
@@ -67,14 +70,15 @@ _JUDGED: Final = {
 }
 SUMMARY: Final = pa.schema(_KEY | _SUMMARY)
 """What is said of a candidate: the columns without arrays."""
-CANDIDATES: Final = pa.schema(_KEY | _SUMMARY | _LAYOUT | _ASSIGNMENT | _JUDGED)
+CANDIDATES: Final = pa.schema(_KEY | _SUMMARY | _FRONTIER | _LAYOUT | _ASSIGNMENT | _JUDGED)
 """One row a candidate, and one for the observed assignment, with assignments as flat arrays.
 
 `late_s` and `utilisation` are the forecast: the worst partition's lateness at the policy's horizon,
-the fullest member's arrivals over its capacity. The row `observed` lays the group out: `topics` and
-their `partition_counts`, whose partitions stand one behind the other in every array; `members`;
-`weights`, the lag of each partition in records. `owner` has one index into `members` a partition,
--1 for nobody. `reasons` are the assignor's own, by the partition's place in the arrays.
+the fullest member's arrivals over its capacity; `frontier` is the former after fewer moves. The row
+`observed` lays the group out: `topics` and their `partition_counts`, whose partitions stand one
+behind the other in every array; `members`; `weights`, the lag of each partition in records. `owner`
+has one index into `members` a partition, -1 for nobody. `reasons` are the assignor's own, by the
+partition's place in the arrays.
 
 What was judged stands in the row `observed` as well: the diagnosis with its names and evidence; the
 decision (`plan` or `no change`) with its reason and the assignor `chosen`; `capacities`, what is

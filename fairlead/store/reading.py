@@ -196,7 +196,7 @@ def read_candidates(engine: Engine, group: str, snapshot: str) -> list[Candidate
             else {name: plain_number(row[name]) for name in (*METRICS, *FORECAST)},
             row["outcome"],
             row["error"],
-            tuple((moves, heaviest) for moves, heaviest in row["frontier"] or ()),
+            tuple((moves, late_s) for moves, late_s in row["frontier"] or ()),
         )
         for row in _rows(engine, _CANDIDATES, group=group, snapshot=snapshot)
     ]

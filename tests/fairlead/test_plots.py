@@ -20,8 +20,8 @@ def texts(svg: str) -> list[str]:
     return ["".join(one.itertext()) for one in elements]
 
 
-def candidate(name: str, moved: int, lag_max: float) -> Candidate:
-    return Candidate(name, {"moved": moved, "lag_max": lag_max, "lag_lower_bound": 100})
+def candidate(name: str, moved: int, late_s: float) -> Candidate:
+    return Candidate(name, {"moved": moved, "late_s": late_s})
 
 
 @pytest.mark.parametrize("name", ["$\\frac{$", "_a_", "<b>&\"'", "名前", "a\x01b\n", "x" * 500])
@@ -56,10 +56,11 @@ def test_heaviest_consumers_are_drawn() -> None:
 def test_frontier_names_every_candidate() -> None:
     """The chosen one is marked; candidates that failed, and unknown figures, are left out."""
     failed = Candidate("broken", error="no")
-    candidates = [candidate("sticky", 0, 200.0), candidate("fair", 700, 120.0), failed]
+    old = Candidate("stored before forecasts were", {"moved": 1, "late_s": None})
+    candidates = [candidate("sticky", 0, 200.0), candidate("fair", 700, 120.0), failed, old]
     drawn = texts(frontier([(0, 200.0), (1, math.nan)], candidates, chosen="fair"))
-    assert {"fair: 700 moved (chosen)", "sticky: 0 moved", "lower bound"} <= set(drawn)
-    assert not any("broken" in text for text in drawn)
+    assert {"fair: 700 moved (chosen)", "sticky: 0 moved"} <= set(drawn)
+    assert not any("broken" in text or "before" in text for text in drawn)
 
 
 def test_long_history_keeps_its_peaks() -> None:
@@ -83,7 +84,7 @@ def test_empty_constant_and_unknown_values(values: list[float | None]) -> None:
 def test_nothing_to_draw_is_said() -> None:
     """A group without consumers or candidates has a plot that says so."""
     assert texts(consumers([])) == ["no consumers"]
-    assert texts(frontier([], [], chosen=None)) == ["no candidate has an assignment"]
+    assert texts(frontier([], [], chosen=None)) == ["no candidate has a forecast"]
 
 
 def test_sparkline_shows_in_place() -> None:

@@ -249,5 +249,5 @@ class CandidatePlan(MeasuredBalance, Base):
     error: Mapped[str | None] = mapped_column(comment="Why it gave no assignment.")
     frontier: Mapped[list[list[float]] | None] = mapped_column(
         JSONB,
-        comment="What fewer moves would have bought: [moves, load of the heaviest member], ...",
+        comment="What fewer moves would have bought: [moves, late_s], ...",
     )

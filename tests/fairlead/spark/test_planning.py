@@ -119,6 +119,16 @@ def test_group_that_falls_behind_is_planned_with_its_diagnosis() -> None:
     assert len(observed["capacity_used"]) == 2
 
 
+def test_what_fewer_moves_would_buy_is_told() -> None:
+    """From the group as it is to the plan, in seconds late; of who moves step by step alone."""
+    found = judged(fallen_behind(), replace(WAYS, assignors=("sticky-lag-aware", "range")))
+    observed, plan = found[OBSERVED], found["sticky-lag-aware"]
+    first, *_, last = ((one["moves"], one["late_s"]) for one in plan["frontier"])
+    assert first == (0, observed["late_s"])
+    assert last == (plan["moved"], plan["late_s"])
+    assert found["range"]["frontier"] == []
+
+
 def test_without_looks_it_says_what_it_does_not_know() -> None:
     """One moment tells no backlog from a late commit: no plan, and why."""
     observed = judged(group(SKEWED, BACKLOG))[OBSERVED]

@@ -103,9 +103,7 @@ def make_draft(
         "reason": "the heaviest member gets lighter",
         "observed": make_metrics(),
         "candidates": (
-            Candidate(
-                "sticky", predicted, outcome="balanced", frontier=((0, 160_000.0), (1, 110_000.0))
-            ),
+            Candidate("sticky", predicted, outcome="balanced", frontier=((0, 160.0), (1, 110.0))),
             Candidate("range", error="it fell over"),
         ),
         "assignor": "sticky",
