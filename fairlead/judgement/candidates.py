@@ -70,8 +70,8 @@ class Candidate:
     error
         Why it failed; None where it did not.
     frontier
-        What fewer moves would have bought: moves, and lateness at the horizon in seconds; of the
-        flagship alone, which moves step by step.
+        What fewer moves would have bought: moves, and lateness at the horizon in seconds; of
+        assignors that move step by step, and say so by a frontier of their own.
     """
 
     assignor: str
@@ -112,7 +112,7 @@ def _candidate(ground: Ground, name: str, options: Mapping[str, Any]) -> Candida
         assignment=assignment,
         forecast=ground.outlook.forecast(after, ground.rules.horizon_s),
         moved=int(((before >= 0) & (after >= 0) & (before != after)).sum()),
-        frontier=_frontier(ground, assignment) if name == FLAGSHIP else (),
+        frontier=_frontier(ground, assignment) if assignment.frontier else (),
     )
 
 

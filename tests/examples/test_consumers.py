@@ -32,10 +32,10 @@ PROBE = """
 import importlib, importlib.util, json, sys, time
 client, *modules = sys.argv[1:]
 importlib.import_module(client)
-started = time.perf_counter()
+started = time.process_time()
 for module in modules:
     importlib.import_module(module)
-seconds = time.perf_counter() - started
+seconds = time.process_time() - started
 planner = ["dagster", "pyspark", "psycopg", "sqlalchemy", "ortools", "pandas", "pydantic"]
 clients = {"kafka", "aiokafka", "confluent_kafka"} - {client}
 print(json.dumps({
