@@ -55,5 +55,5 @@ def candidate_plans(
         context,
         worst_first(candidates),
         policies,
-        lambda groups, _: describe(candidates, groups),
+        lambda groups, draw: describe(candidates, groups, draw),
     )

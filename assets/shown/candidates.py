@@ -7,15 +7,16 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assets.presentation import columns_for, listed, others, table
+from assets.presentation import columns_for, listed, others, picture, table
 from assets.shown.words import share, span
-from fairlead.plans.drafting import OBSERVED
+from fairlead.plans.drafting import OBSERVED, candidate_of
+from fairlead.plots import frontier, staircase
 from fairlead.spark.planning import SUMMARY
 
 #: What is read of the candidates: assignments stay in the warehouse.
 COLUMNS: Final = [
     *SUMMARY.names,
-    *("diagnosis", "names", "evidence", "decision", "decision_reason", "chosen"),
+    *("diagnosis", "names", "evidence", "decision", "decision_reason", "chosen", "frontier"),
 ]
 
 Row = Mapping[str, Any]
@@ -30,7 +31,11 @@ def worst_first(candidates: pa.Table) -> list[str]:
     return list(ordered["group"].to_pylist())
 
 
-def describe(candidates: pa.Table, groups: Sequence[str]) -> dict[str, Any]:
+def describe(
+    candidates: pa.Table,
+    groups: Sequence[str],
+    draw: bool,  # noqa: FBT001 - `Describe`
+) -> dict[str, Any]:
     """Show what some groups were found to be, and their candidates.
 
     Parameters
@@ -39,6 +44,8 @@ def describe(candidates: pa.Table, groups: Sequence[str]) -> dict[str, Any]:
         Of the columns `COLUMNS`.
     groups
         In the order of `worst_first`.
+    draw
+        Whether to draw what moves buy in the first of the groups.
     """
     place = {group: number for number, group in enumerate(groups)}
     mine = candidates.filter(pc.is_in(candidates["group"], pa.array(groups, pa.string())))
@@ -59,6 +66,8 @@ def describe(candidates: pa.Table, groups: Sequence[str]) -> dict[str, Any]:
                 "evidence": "By what",
             },
         )
+    if draw and groups:
+        shown |= _drawn(groups[0], [row for row in rows if row["group"] == groups[0]])
     shown["candidates"] = table(
         [_row(row) for row in rows],
         columns_for(
@@ -83,6 +92,22 @@ def describe(candidates: pa.Table, groups: Sequence[str]) -> dict[str, Any]:
         "groups": len(groups),
         "failed": sum(row["error"] is not None for row in rows),
         **others(len(groups)),
+    }
+
+
+def _drawn(group: str, rows: Sequence[Row]) -> dict[str, Any]:
+    """Draw what moves buy in a group, where there are candidates."""
+    offered = [candidate_of(row) for row in rows if row["assignor"] != OBSERVED]
+    curve = next((one.frontier for one in offered if one.frontier), ())
+    if not offered:
+        return {}
+    chosen = next((row["chosen"] for row in rows if row["assignor"] == OBSERVED), None)
+    alt = f"{group}: moves against forecast lateness"
+    shown: dict[str, Any] = {}
+    if len(curve) > 1:
+        shown["what moves buy"] = picture(staircase(curve), alt)
+    return shown | {
+        "what moves buy, in full": picture(frontier(curve, offered, chosen=chosen), alt)
     }
 
 

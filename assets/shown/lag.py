@@ -32,7 +32,7 @@ def describe(lag: pa.Table, groups: Sequence[str], trend: LagTrend | None) -> di
     Parameters
     ----------
     lag
-        As `fairlead.spark.lag.partition_lag` measured it.
+        As `fairlead.spark.lag.snapshot_lag` measured it.
     groups
         The one with the heaviest partition first.
     trend
@@ -46,7 +46,7 @@ def describe(lag: pa.Table, groups: Sequence[str], trend: LagTrend | None) -> di
     if len(groups) > 1 and trend is not None and trend.at:
         shown["shown in detail"] = groups[0]
     if trend is not None and len(trend.at) == 1:
-        shown["lag lately"] = "one look so far: lag over time is drawn from the second on"
+        shown["lag lately"] = "one planning run so far: lag over time is drawn from the second on"
     elif trend is not None and trend.at:
         alt = f"Lag of {groups[0]}: {len(trend.at)} snapshots since {trend.at[0]:%Y-%m-%d %H:%M}"
         label = f"{trend.total[-1]:,.0f} records"

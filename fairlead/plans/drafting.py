@@ -114,7 +114,7 @@ def _decide(
     common: Mapping[str, Any], policy: Policy, rows: pa.Table, *, members: pa.Table, now: datetime
 ) -> PlanDraft | NoPlan:
     summaries = rows.select(_SUMMARY).to_pylist()
-    candidates = {row["assignor"]: _candidate(row) for row in summaries}
+    candidates = {row["assignor"]: candidate_of(row) for row in summaries}
     places = {row["assignor"]: place for place, row in enumerate(summaries)}
     observed = candidates.pop(OBSERVED, None)
     if observed is None:
@@ -144,7 +144,8 @@ def _decide(
     )
 
 
-def _candidate(row: Mapping[str, Any]) -> Candidate:
+def candidate_of(row: Mapping[str, Any]) -> Candidate:
+    """Return the candidate that a row of the table of candidates describes."""
     return Candidate(
         assignor=row["assignor"],
         metrics=None if row["error"] else {name: row[name] for name in (*METRICS, *FORECAST)},

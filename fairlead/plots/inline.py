@@ -108,30 +108,30 @@ def _bars(rows: Sequence[ConsumerChange], total: int) -> str:
 
 
 def staircase(points: Sequence[tuple[int, float]]) -> str:
-    """Draw what moves buy, the heaviest member's lag down from 0 moves on, in a line of text.
+    """Draw what moves buy, forecast lateness from 0 moves on, in a line of text.
 
     Parameters
     ----------
     points
-        Moves spent, and the heaviest member's lag then; of more than 24 some are drawn.
+        Moves spent, and how late the group then is, in seconds; of more than 24 some are drawn.
 
     Examples
     --------
-    >>> "0 moves: 900 | 1: 450" in staircase([(0, 900.0), (1, 450.0)])
+    >>> "0 moves: 900 s late | 1: 45 s" in staircase([(0, 900.0), (1, 45.0)])
     True
     """
-    known = [(moves, lag) for moves, lag in points if math.isfinite(lag)]
+    known = [(moves, late_s) for moves, late_s in points if math.isfinite(late_s)]
     if not known:
         return sparkline([], "nothing to move")
     some = [
         known[place]
         for place in sorted({*range(0, len(known), -(-len(known) // 23)), len(known) - 1})
     ]
-    last, top = max(known[-1][0], 1), max(known[0][1], 1.0)
+    last, top = max(known[-1][0], 1), max(1.0, *(late_s for _, late_s in known))
     path = f"M2,{round(38 - 36 * some[0][1] / top)}"
-    for moves, lag in some[1:]:
-        path += f"H{round(2 + 176 * moves / last)}V{round(38 - 36 * lag / top)}"
-    label = f"0 moves: {_count(known[0][1])} | {known[-1][0]:,}: {_count(known[-1][1])}"
+    for moves, late_s in some[1:]:
+        path += f"H{round(2 + 176 * moves / last)}V{round(38 - 36 * late_s / top)}"
+    label = f"0 moves: {known[0][1]:,.0f} s late | {known[-1][0]:,}: {known[-1][1]:,.0f} s"
     return (
         '<svg xmlns="http://www.w3.org/2000/svg" width="420" height="40">'
         f'<path d="{path}" fill="none" stroke="{AFTER}" stroke-width="2"/>'

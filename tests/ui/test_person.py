@@ -41,7 +41,7 @@ def test_person_plans_looks_approves_and_sees_the_plan_followed(
     eventually(lambda: not around.runs_under_way(), "the run's end", within_s=PATIENCE_S)
 
     show(page, around, "partition_lag")
-    expect(page.get_by_text("one look so far").first).to_be_visible()  # what the run kept of them
+    expect(page.get_by_text("one planning run so far").first).to_be_visible()
     keep(page, "partition_lag")
     for asset in ("candidate_plans", "assignment_plan"):
         show(page, around, asset)
@@ -152,8 +152,7 @@ def assert_plots(page: Page, asset: str) -> None:
     expect(in_place).to_be_visible()
     assert in_place.evaluate("image => image.naturalWidth") >= PLOT_PX, asset
     links = page.get_by_text("Show Markdown")
-    if asset == "assignment_plan":  # the candidates' one plot is in place
-        expect(links.first).to_be_visible()
+    expect(links.first).to_be_visible()
     keep(page, asset)
     for place, link in enumerate(links.all()):
         link.click()

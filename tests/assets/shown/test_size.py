@@ -86,7 +86,7 @@ def test_candidates_of_a_fleet() -> None:
     )
     groups = candidates.worst_first(table)
     assert groups[0] == GROUPS[299]
-    shown = candidates.describe(table, groups)
+    shown = candidates.describe(table, groups, draw=True)
     assert len(shown["diagnoses"].records) == ROWS
     assert size_of(shown) < MOST_BYTES
 
