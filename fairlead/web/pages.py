@@ -13,9 +13,10 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from sqlalchemy import Engine
 
 from fairlead.cohorts import cohort_of
+from fairlead.judgement.diagnosis import listed
 from fairlead.links import asset_url
 from fairlead.policy import Policy
-from fairlead.review.words import moment, number, percent, plural, span
+from fairlead.review.words import length, moment, number, percent, plural, span
 from fairlead.store.reading import Row, read_groups
 
 #: A page is for reading; whoever has more groups looks for a part of a name.
@@ -28,7 +29,14 @@ _TEMPLATES: Final = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_TEMPLATES.filters |= {"moment": moment, "number": number, "percent": percent, "plural": plural}
+_TEMPLATES.filters |= {
+    "moment": moment,
+    "named": listed,
+    "number": number,
+    "percent": percent,
+    "plural": plural,
+    "seconds": length,
+}
 
 
 def groups_page(

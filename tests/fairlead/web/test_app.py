@@ -99,6 +99,7 @@ def test_list_has_figures_with_their_age_what_waits_first(week: str) -> None:
     assert re.search(rf">{heaviest:,.0f}<small>[^<]*<br>2 h ago</small>", page)
     assert page.index("<bdi>billing") < page.index("<bdi>orders")
     assert "1 plan for a person to decide on" in page
+    assert ">stuck partition<small>" in page
 
 
 def test_errors_are_plain_text_with_their_status(served: str) -> None:
