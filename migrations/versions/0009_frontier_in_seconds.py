@@ -25,6 +25,8 @@ def downgrade() -> None:
 
 
 def _tell(comment: str) -> None:
+    op.execute("ALTER TABLE fairlead_raw.candidate DISABLE TRIGGER USER")  # rows are written once
     op.execute("UPDATE fairlead_raw.candidate SET frontier = NULL WHERE frontier IS NOT NULL")
+    op.execute("ALTER TABLE fairlead_raw.candidate ENABLE TRIGGER USER")
     for schema in ("fairlead", "fairlead_raw"):
         op.execute(f"COMMENT ON COLUMN {schema}.candidate.frontier IS '{comment}'")
