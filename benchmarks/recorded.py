@@ -16,8 +16,12 @@ from fairlead.looks.look import LOOKS, look_of
 
 COHORT = "fleet"
 IN_TOPIC, TOPICS_AT_MOST = 50, 100
-#: Records behind of each partition of a level group; records a second read of any.
-LEVEL, READ_S = 1_000, 20
+#: Records behind of each partition of a level group, and of the heaviest one of a skewed group.
+LEVEL, HEAVIEST = 1_000, 100_000
+#: Records a second read of a partition: of a level group, of a member at its limit, of one at rest.
+LEVEL_S, LIMIT_S, REST_S = 10, 20, 8
+#: One in so many members of a skewed group is at its limit.
+ONE_IN = 10
 
 
 @dataclass(frozen=True)
@@ -43,8 +47,8 @@ def snapshot(sizes: Sequence[Size], *, at: datetime | None = None, seed: int = 1
     """Make the snapshot of a fleet, all of one cohort.
 
     A group reads topics of its own, of `IN_TOPIC` partitions, or of more where these would be more
-    than `TOPICS_AT_MOST` topics. Its members own them in turns. The lag of its partitions is
-    Zipf's, shuffled; every third group is level.
+    than `TOPICS_AT_MOST` topics. Its members own them in turns. One in `ONE_IN` of them has fallen
+    behind: the lag of its partitions is Zipf's, shuffled. Every third group is level.
 
     Parameters
     ----------
@@ -82,8 +86,7 @@ def snapshot(sizes: Sequence[Size], *, at: datetime | None = None, seed: int = 1
 def past(taken: GroupSnapshot) -> Iterator[tuple[str, pa.Table]]:
     """Make the looks of a day before a snapshot: every 5 minutes in the last hour, else a quarter.
 
-    Consumers have read `READ_S` records a second of each partition, and half of the lag has come
-    about in the last hour: those with the heaviest partitions fall behind.
+    Half of the lag of those that fall behind has come about in the last hour.
 
     Yields
     ------
@@ -93,9 +96,10 @@ def past(taken: GroupSnapshot) -> Iterator[tuple[str, pa.Table]]:
     end, committed = (now[name].combine_chunks() for name in ("end", "committed"))
     lag = end.flatten().to_numpy() - committed.flatten().to_numpy()
     level = lag == LEVEL
+    read_s = np.select([level, lag > 0], [LEVEL_S, LIMIT_S], REST_S)
     ages = [*range(24 * 60, 60, -15), *range(60, 0, -5)]
     for minutes in ages:
-        stands = committed.flatten().to_numpy() - READ_S * 60 * minutes
+        stands = committed.flatten().to_numpy() - read_s * 60 * minutes
         waits = np.where(level, lag, lag * (1 - min(minutes, 60) / 120)).astype(np.int64)
         at = taken.snapshot_at - timedelta(minutes=minutes)
         columns = {
@@ -111,8 +115,9 @@ def past(taken: GroupSnapshot) -> Iterator[tuple[str, pa.Table]]:
 
 def _offsets(name: str, size: Size, *, level: bool, rng: np.random.Generator) -> pa.Table:
     numbers = np.arange(size.partitions)
-    zipf = 1_000_000 / (1 + rng.permutation(size.partitions))
-    lag = np.full(size.partitions, LEVEL) if level else zipf.astype(np.int64)
+    zipf = (HEAVIEST / (1 + rng.permutation(size.partitions))).astype(np.int64)
+    behind = numbers % size.members % ONE_IN == 0
+    lag = np.full(size.partitions, LEVEL) if level else np.where(behind, zipf, 0)
     topics = pa.DictionaryArray.from_arrays(
         pa.array((numbers // size.in_topic).astype(np.int32)),
         [f"{name}-{topic}" for topic in range(size.topics)],

@@ -66,8 +66,15 @@ class PartitionLag:
     status: Int64
 
 
-def partition_lag(looks: Looks) -> PartitionLag:
-    """Measure every partition of a group.
+def partition_lag(looks: Looks, group_of: Int64 | None = None) -> PartitionLag:
+    """Measure every partition of a group, or of several that were looked at together.
+
+    Parameters
+    ----------
+    looks
+        P partitions; owners do not matter.
+    group_of
+        Number of each partition's group, int64 of shape (P,); None: there is one group.
 
     Notes
     -----
@@ -82,8 +89,10 @@ def partition_lag(looks: Looks) -> PartitionLag:
         _Block(looks, slice(start, start + _AT_ONCE))
         for start in range(0, max(looks.partitions, 1), _AT_ONCE)
     ]
-    group_still_s = min(block.least_still_s for block in blocks)
-    measured = [block.measured(group_still_s) for block in blocks]
+    group_of = np.zeros(looks.partitions, np.int64) if group_of is None else group_of
+    still_s = np.full(int(group_of.max(initial=0)) + 1, np.inf)
+    np.minimum.at(still_s, group_of, np.concatenate([block.still_s for block in blocks]))
+    measured = [block.measured(still_s[group_of[block.where]]) for block in blocks]
     return PartitionLag(
         readable=np.concatenate([one.readable for one in measured]),
         lag=np.concatenate([one.lag for one in measured]),
@@ -98,6 +107,7 @@ class _Block:
     """Some partitions at L looks; every array is of shape (L, partitions) unless it says else."""
 
     def __init__(self, looks: Looks, where: slice) -> None:
+        self.where = where
         self._begin, self._end = looks.begin[:, where], looks.end[:, where]
         self._committed = looks.committed[:, where]
         self._at = np.broadcast_to(looks.at[:, None], self._end.shape)
@@ -117,12 +127,12 @@ class _Block:
         self._still_s = self._silence()
 
     @property
-    def least_still_s(self) -> float:
-        """For how long nothing has been committed in any of them."""
-        return float(self._still_s[self._readable[-1]].min(initial=np.inf))
+    def still_s(self) -> Float64:
+        """For how long nothing has been committed, seconds; infinite where it cannot be read."""
+        return np.where(self._readable[-1], self._still_s, np.inf)
 
-    def measured(self, group_still_s: float) -> PartitionLag:
-        """Return what there is to say; `group_still_s`: since when the group committed nothing."""
+    def measured(self, group_still_s: Float64) -> PartitionLag:
+        """Say what there is to say; `group_still_s`: for how long the groups committed nothing."""
         arrival_rate = self._rate(self._end, self._steps)
         counted = self._steps & (self._committed >= 0) & (self._prior(self._committed) >= 0)
         rewound = counted & (self._committed < self._prior(self._committed))
@@ -177,7 +187,7 @@ class _Block:
         guessed = np.where(filling, lag / np.where(filling, arrival_rate, 1.0), np.nan)
         return np.where(lag == 0, 0.0, np.where(inside, seen, guessed))
 
-    def _status(self, group_still_s: float, rewound: Mask) -> Int64:
+    def _status(self, group_still_s: Float64, rewound: Mask) -> Int64:
         at, lag = self._at, self._lag
         idle_at = np.where(self._readable & (lag == 0), at, -np.inf).max(axis=0)
         behind = self._readable & (at > idle_at)

@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from fairlead.looks.archive import HISTORY, LookArchive
-from fairlead.looks.arrays import looks_of
 from fairlead.looks.lag import STATUSES, partition_lag
+from fairlead.looks.stacks import Stack, stacks
 from fairlead.spark.dealing import Place, deal_snapshot, in_tasks, no_rows
 from fairlead.spark.warehouse import Warehouse
 from fairlead.tables import named, slices
@@ -49,8 +49,8 @@ each other; a rate and `time_lag_s` are where looks cannot tell.
 #: Rates and statuses look back so far, and at so many looks before it where there are fewer within.
 LOOKED_BACK: Final = timedelta(hours=1)
 LEAST: Final = 2
-#: Groups whose rows are handed on at once.
-_AT_ONCE: Final = 200
+#: Rows handed on at once.
+_AT_ONCE: Final = 50_000
 
 
 def snapshot_lag(
@@ -89,15 +89,8 @@ def _measure(
     place: Place, tasks: dict[int, list[str]], latest: Collection[str], task: int
 ) -> Iterator[pa.RecordBatch]:
     """Measure the groups of one task."""
-    names = tasks[task]
-    looks = _looks(place, names)
-    for start in range(0, len(names), _AT_ONCE):
-        some = [
-            _rows(place, name, looks[name], latest=name in latest)
-            for name in names[start : start + _AT_ONCE]
-            if name in looks
-        ]
-        yield from pa.concat_tables([LAG.empty_table(), *some]).combine_chunks().to_batches()
+    for stack in stacks(_looks(place, tasks[task]), latest):
+        yield from _rows(place, stack).to_batches(max_chunksize=_AT_ONCE)
 
 
 def _looks(place: Place, names: Sequence[str]) -> dict[str, pa.Table]:
@@ -120,32 +113,35 @@ def _of(names: Sequence[str], looks: pa.Table) -> pa.Table:
     return looks.filter(pc.is_in(looks["group"], pa.array(names, pa.string())))
 
 
-def _rows(place: Place, group: str, rows: pa.Table, *, latest: bool) -> pa.Table:
-    """Measure a group; of the schema `LAG`."""
-    newest = rows.slice(rows.num_rows - 1).to_pylist()[0]
-    topics, counts = newest["topics"], newest["counts"]
-    looks = looks_of(rows, topics, counts, newest["members"], latest=latest)
-    looks = looks.last(LOOKED_BACK.total_seconds(), LEAST + 1)
-    measured = partition_lag(looks)
+def _rows(place: Place, stack: Stack) -> pa.Table:
+    """Measure groups; of the schema `LAG`."""
+    looks = stack.looks.last(LOOKED_BACK.total_seconds(), LEAST + 1)
+    group_of = stack.group_of
+    measured = partition_lag(looks, group_of)
     known = np.flatnonzero(measured.readable)
-    topic_of = np.repeat(np.arange(len(topics)), counts)
-    number = np.concatenate([np.arange(count) for count in counts] or [np.empty(0, np.int64)])
+    newest = stack.newest.combine_chunks()
+    counts = _flat(newest["counts"]).to_numpy()
+    number = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    topic_of = np.repeat(np.arange(counts.size), counts)
+    members = pc.list_value_length(newest["members"]).to_numpy().astype(np.int64)
+    owner = _flat(newest["owner"]).to_numpy().astype(np.int64)
+    member = np.where(owner < 0, -1, owner + (np.cumsum(members) - members)[group_of])
+    taken_at = pa.scalar(place.snapshot_at, LAG.field("snapshot_at").type)
 
     def unless(missing: npt.NDArray[np.bool_], values: npt.NDArray[Any]) -> pa.Array:
         return pa.array(values[known], mask=missing[known])
 
-    taken_at = pa.scalar(place.snapshot_at, LAG.field("snapshot_at").type)
     columns = {
         "snapshot_id": pa.repeat(place.snapshot_id, known.size),
         "snapshot_at": pa.repeat(taken_at, known.size),
-        "group": pa.repeat(group, known.size),
-        "topic": named(topic_of[known], topics),
+        "group": newest["group"].take(pa.array(group_of[known])),
+        "topic": _flat(newest["topics"]).take(pa.array(topic_of[known])),
         "partition": pa.array(number[known].astype(np.int32)),
         "begin_offset": pa.array(looks.begin[-1][known]),
         "end_offset": pa.array(looks.end[-1][known]),
         "committed_offset": unless(looks.committed[-1] < 0, looks.committed[-1]),
         "lag": pa.array(measured.lag[known]),
-        "member": named(looks.owner[-1][known], looks.members),
+        "member": _flat(newest["members"]).take(unless(member < 0, member)),
         **{
             name: unless(np.isnan(values), values)
             for name, values in {
@@ -157,3 +153,7 @@ def _rows(place: Place, group: str, rows: pa.Table, *, latest: bool) -> pa.Table
         "status": named(measured.status[known], STATUSES),
     }
     return pa.table(columns, schema=LAG)
+
+
+def _flat(lists: pa.ChunkedArray) -> pa.Array:
+    return lists.combine_chunks().flatten()
