@@ -3,7 +3,7 @@
 Belongs here: what these commands show. Does not: their queries (`fairlead.store.reading`).
 """
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,8 +13,8 @@ from fairlead.cli.output import as_text, print_json, print_table
 _GROUPS = {
     "group": "group",
     "diagnosis": "diagnosis",
-    "late_s": "late (s)",
-    "utilisation": "fullest",
+    "late": "late",
+    "fullest": "fullest",
     "published": "published",
     "adherence": "adherence",
     "waiting": "waits",
@@ -43,12 +43,21 @@ def groups(*, as_json: Json = False) -> None:
     if as_json:
         print_json(rows)
     elif rows:
-        print_table(rows, _GROUPS)
+        print_table([row | _forecast(row) for row in rows], _GROUPS)
     else:
         typer.echo(
             "No group has been planned yet: `python -m orchestration planning GROUP` plans one, "
             "the schedule planning_schedule all of them"
         )
+
+
+def _forecast(row: dict[str, Any]) -> dict[str, str | None]:
+    """Return a group's forecast as people read it; none where too little is known for one."""
+    from fairlead.judgement.diagnosis import seconds
+
+    if row["diagnosis"] in {None, "unknown"}:
+        return {"late": None, "fullest": None}
+    return {"late": seconds(row["late_s"]), "fullest": f"{row['utilisation']:.0%}"}
 
 
 def lag(
