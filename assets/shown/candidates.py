@@ -68,6 +68,7 @@ def describe(
         )
     if draw and groups:
         shown |= _drawn(groups[0], [row for row in rows if row["group"] == groups[0]])
+    failed = any(row["error"] is not None or row["lag_max"] is None for row in rows)
     shown["candidates"] = table(
         [_row(row) for row in rows],
         columns_for(
@@ -76,12 +77,12 @@ def describe(
                 "group": "Consumer group, the one that is forecast latest first",
                 "assignor": "observed: the assignment the group has now",
                 "late in": "The worst partition's lateness, forecast at the policy's horizon",
-                "fullest member": "What arrives at its partitions, as a share of what it can do",
-                "heaviest member": "Its lag, in records",
+                "fullest": "What arrives at the fullest member, as a share of what it can do",
+                "heaviest": "Lag of the heaviest member, in records",
                 "partitions": "Fewest and most of a member",
                 "moved": "Partitions taken from a present owner",
                 "placed": "Partitions without an owner that get one",
-                "outcome": "What the assignor says of it, or why there is none",
+                **({"error": "Why there is none"} if failed else {}),
             },
         ),
     )
@@ -106,6 +107,9 @@ def _drawn(group: str, rows: Sequence[Row]) -> dict[str, Any]:
     shown: dict[str, Any] = {}
     if len(curve) > 1:
         shown["what moves buy"] = picture(staircase(curve), alt)
+    for row in rows:
+        if row["assignor"] == chosen and row["outcome"]:
+            shown[f"what {chosen} says"] = row["outcome"]
     return shown | {
         "what moves buy, in full": picture(frontier(curve, offered, chosen=chosen), alt)
     }
@@ -137,19 +141,17 @@ def _diagnosed(row: Row) -> dict[str, Any]:
 def _row(row: Row) -> dict[str, Any]:
     shown = {"group": row["group"], "assignor": row["assignor"]}
     if row["error"] is not None or row["lag_max"] is None:
-        figures = (
-            *("late in", "fullest member", "heaviest member", "partitions", "moved", "placed"),
-        )
-        return {**shown, **dict.fromkeys(figures), "outcome": row["error"] or row["outcome"]}
+        figures = ("late in", "fullest", "heaviest", "partitions", "moved", "placed")
+        return {**shown, **dict.fromkeys(figures), "error": row["error"] or row["outcome"]}
     return {
         **shown,
         "late in": span(row["late_s"]),
-        "fullest member": share(row["utilisation"]),
-        "heaviest member": row["lag_max"],
+        "fullest": share(row["utilisation"]),
+        "heaviest": row["lag_max"],
         "partitions": f"{row['count_min']:,} to {row['count_max']:,}",
         "moved": row["moved"],
         "placed": row["placed"],
-        "outcome": row["outcome"],
+        "error": None,
     }
 
 
