@@ -4,6 +4,7 @@ Belongs here: opening both clients, the order of questions, what is retried. Doe
 answers (`descriptions`, `offsets`), the tables they fill (`snapshot`), plans (`plan_topic`).
 """
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -33,15 +34,20 @@ from fairlead.kafka.offsets import (
     partition_counts,
     read_committed,
 )
-from fairlead.kafka.pinned import with_pinned_shares
+from fairlead.kafka.pinned import PinLog, with_pinned_shares
 from fairlead.kafka.progress import Tell, phase
 from fairlead.kafka.security import kafka_python_settings
 from fairlead.kafka.snapshot import GroupSnapshot, build_snapshot, new_snapshot_id
 from fairlead.settings import KafkaSettings
 
+log = logging.getLogger(__name__)
+
 Result = TypeVar("Result")
 
 GROUPS_PER_DESCRIPTION: Final = 200
+LONGEST_GROUP_BYTES: Final = 1_000
+"""Ids that are longer do not fit into Postgres' indexes beside what stands there with them."""
+
 SETTLING_S: Final = 10.0
 """How long a rebalance may take before a group is given up for this time."""
 
@@ -76,6 +82,23 @@ class LiveGroup:
     observed_at: datetime
 
 
+def too_long(group: str) -> str:
+    """Say that a group's id is too long to be stored; empty: it is not.
+
+    Examples
+    --------
+    >>> too_long("orders")
+    ''
+    """
+    size = len(group.encode())
+    if size <= LONGEST_GROUP_BYTES:
+        return ""
+    return (
+        f"Group {group[:80]}... is left out: its id has {size:,} bytes, and at most "
+        f"{LONGEST_GROUP_BYTES:,} are planned"
+    )
+
+
 class KafkaGateway:
     """Reads consumer groups of one cluster. A context manager; not for several threads.
 
@@ -94,6 +117,7 @@ class KafkaGateway:
         self._settings = settings
         self._timeout_s = settings.request_timeout_s
         self._member_settings = kafka_python_settings(settings.librdkafka())
+        self._pins = PinLog(settings)
         self._admin: AdminClient | None = None
         self._reader: Consumer | None = None
         self._member_admin: KafkaAdminClient | None = None
@@ -115,14 +139,16 @@ class KafkaGateway:
         if self._reader is not None:
             self._reader.close()
             self._reader = None
+        self._pins.close()
         self._close_member_admin()
 
     def list_groups(self) -> list[str]:
         """List the consumer groups of the cluster, empty ones included, ascending.
 
         Groups of other protocols (Connect, share groups), offsets committed without a group, and
-        ids with a NUL character, which Postgres does not take, are not among them. Groups under
-        KIP-848 are: a snapshot says why they cannot be planned.
+        ids with a NUL character, which Postgres does not take, are not among them. Nor are ids
+        too long for its indexes: a warning names them. Groups under KIP-848 are: a snapshot says
+        why they cannot be planned.
 
         Raises
         ------
@@ -130,13 +156,17 @@ class KafkaGateway:
             No answer in time.
         """
         listed = self._ask_members(lambda admin: admin.list_groups())
-        return sorted(
+        names = sorted(
             group["group_id"]
             for group in listed
             if group["protocol_type"] == CONSUMER_PROTOCOL
             and group.get("group_type") != "share"
             and NUL not in group["group_id"]
         )
+        for name in names:
+            if why := too_long(name):
+                log.warning("%s", why)
+        return [name for name in names if not too_long(name)]
 
     def snapshot(
         self,
@@ -190,7 +220,7 @@ class KafkaGateway:
             self._timeout_s,
             progress,
         )
-        log, ends_at = log_offsets(
+        ends, ends_at = log_offsets(
             admin, self._open_reader(), counts, hidden, self._timeout_s, tell=progress
         )
         return build_snapshot(
@@ -200,7 +230,7 @@ class KafkaGateway:
             descriptions=descriptions,
             cohorts=cohorts or {},
             committed=committed,
-            log=log,
+            log=ends,
         )
 
     def live_group(self, group: str) -> LiveGroup:
@@ -261,7 +291,7 @@ class KafkaGateway:
             wait=wait_fixed(0.2),
             stop=stop_after_delay(min(SETTLING_S, self._timeout_s)),
         )(describe_pending)
-        return with_pinned_shares(found, self._settings)
+        return with_pinned_shares(found, self._pins)
 
     def _describe_each(self, groups: Sequence[str]) -> dict[str, GroupDescription]:
         """Describe some groups; when one spoils the answer for all, fewer at a time."""

@@ -33,7 +33,7 @@ _AT_ONCE: Final = 10_000
 
 
 def with_pinned_shares(
-    descriptions: Mapping[str, GroupDescription], settings: KafkaSettings
+    descriptions: Mapping[str, GroupDescription], log_of_pins: "PinLog"
 ) -> dict[str, GroupDescription]:
     """Replace what range gave by what is pinned, in the groups that agree through the pin topic.
 
@@ -44,8 +44,8 @@ def with_pinned_shares(
     ----------
     descriptions
         Group to what the broker tells of it.
-    settings
-        How to reach the cluster, and the name of the pin topic.
+    log_of_pins
+        Where members agree.
     """
     groups = [
         name
@@ -55,13 +55,13 @@ def with_pinned_shares(
     if not groups:
         return dict(descriptions)
     try:
-        values = _read(groups, settings)
+        values = log_of_pins.read(groups)
     except (KafkaException, KafkaUnavailableError) as error:
         why = kafka_error(error).str() if isinstance(error, KafkaException) else error
         log.warning(
             "The pin topic %s cannot be read (%s): of groups of confluent-kafka followers, what "
             "range gave is taken for what they own",
-            settings.pin_topic,
+            log_of_pins.name,
             why,
         )
         return dict(descriptions)
@@ -118,59 +118,83 @@ def decode_pin(value: bytes | None) -> Pin | None:
     return record if isinstance(record, Pin) else None
 
 
-def _read(groups: Sequence[str], settings: KafkaSettings) -> dict[str, list[bytes | None]]:
-    """Read the groups' records from the beginning of the log to its end.
+class PinLog:
+    """The pin topic, of which each record is read once.
 
-    Raises
-    ------
-    KafkaException
-        The broker refuses.
-    KafkaUnavailableError
-        It takes longer than a request may.
+    Parameters
+    ----------
+    settings
+        How to reach the cluster, and the topic's name.
     """
-    consumer = Consumer(
-        settings.librdkafka(
-            **{
-                "group.id": "fairlead-pins",  # required, never joined
-                "enable.auto.commit": "false",
-                "enable.partition.eof": "true",
-                "allow.auto.create.topics": "false",
-                "fetch.wait.max.ms": "50",
-            }
-        )
-    )
-    try:
-        timeout_s = settings.request_timeout_s
-        found = consumer.list_topics(settings.pin_topic, timeout=timeout_s)
-        topic = found.topics[settings.pin_topic]
-        if topic.error is not None:
-            if topic.error.code() in MISSING:
+
+    def __init__(self, settings: KafkaSettings) -> None:
+        self._settings = settings
+        self._consumer: Consumer | None = None
+        self._next: dict[int, int] = {}
+        self._values: dict[bytes, list[bytes | None]] = {}
+
+    @property
+    def name(self) -> str:
+        """The topic's name."""
+        return self._settings.pin_topic
+
+    def read(self, groups: Sequence[str]) -> dict[str, list[bytes | None]]:
+        """Read on to the end of the groups' partitions; returns all records of each group.
+
+        Raises
+        ------
+        KafkaException
+            The broker refuses.
+        KafkaUnavailableError
+            It takes longer than a request may.
+        """
+        consumer = self._open()
+        timeout_s = self._settings.request_timeout_s
+        found = consumer.list_topics(self.name, timeout=timeout_s).topics[self.name]
+        if found.error is not None:
+            if found.error.code() in MISSING:
                 return {}
-            raise KafkaException(topic.error)
-        keys = [group.encode() for group in groups]
-        numbers = {int(number) for number in partitions_of(keys, len(topic.partitions))}
-        consumer.assign([TopicPartition(settings.pin_topic, n, OFFSET_BEGINNING) for n in numbers])
-        return _drain(consumer, dict(zip(keys, groups, strict=True)), numbers, timeout_s)
-    finally:
-        consumer.close()
+            raise KafkaException(found.error)
+        keys = {group.encode(): group for group in groups}
+        homes = {int(number) for number in partitions_of(list(keys), len(found.partitions))}
+        starts = [(number, self._next.get(number, OFFSET_BEGINNING)) for number in homes]
+        consumer.assign([TopicPartition(self.name, number, start) for number, start in starts])
+        self._drain(consumer, homes, timeout_s)
+        return {group: self._values[key] for key, group in keys.items() if key in self._values}
 
+    def close(self) -> None:
+        """Let go of the cluster."""
+        if self._consumer is not None:
+            self._consumer.close()
+            self._consumer = None
 
-def _drain(
-    consumer: Consumer, groups: Mapping[bytes, str], pending: set[int], timeout_s: float
-) -> dict[str, list[bytes | None]]:
-    """Collect the records of some keys until every partition was read to its end."""
-    values: dict[str, list[bytes | None]] = {}
-    deadline = time.monotonic() + timeout_s
-    while pending:
-        if time.monotonic() > deadline:
-            raise KafkaUnavailableError(f"not read to its end within {timeout_s:.0f} s")
-        for message in consumer.consume(_AT_ONCE, 0.1):
-            if (error := message.error()) is None:
-                group = groups.get(message.key() or b"")
-                if group is not None:
-                    values.setdefault(group, []).append(message.value())
-            elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's name
-                pending.discard(message.partition())
-            elif not error.retriable():
-                raise KafkaException(error)
-    return values
+    def _open(self) -> Consumer:
+        if self._consumer is None:
+            self._consumer = Consumer(
+                self._settings.librdkafka(
+                    **{
+                        "group.id": "fairlead-pins",  # required, never joined
+                        "enable.auto.commit": "false",
+                        "enable.partition.eof": "true",
+                        "allow.auto.create.topics": "false",
+                        "auto.offset.reset": "earliest",  # what was read to may be gone meanwhile
+                        "fetch.wait.max.ms": "50",
+                    }
+                )
+            )
+        return self._consumer
+
+    def _drain(self, consumer: Consumer, pending: set[int], timeout_s: float) -> None:
+        """Keep what comes until every partition was read to its end."""
+        deadline = time.monotonic() + timeout_s
+        while pending:
+            if time.monotonic() > deadline:
+                raise KafkaUnavailableError(f"not read to its end within {timeout_s:.0f} s")
+            for message in consumer.consume(_AT_ONCE, 0.1):
+                if (error := message.error()) is None:
+                    self._values.setdefault(message.key() or b"", []).append(message.value())
+                    self._next[message.partition() or 0] = (message.offset() or 0) + 1
+                elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's name
+                    pending.discard(message.partition())
+                elif not error.retriable():
+                    raise KafkaException(error)

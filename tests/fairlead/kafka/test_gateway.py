@@ -52,6 +52,22 @@ def test_lists_groups_with_and_without_members(
     assert mine == [f"{unique_name}-left", f"{unique_name}-live"]
 
 
+def test_a_group_with_an_endless_name_is_left_out_by_name(
+    gateway: KafkaGateway,
+    kafka_topic: Fixture,
+    join: Fixture,
+    unique_name: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Nothing that is stored of a fleet fails for it; a warning says which, and why."""
+    topic, endless = kafka_topic(), f"{unique_name}-{'x' * 6_000}"
+    join(endless, [topic], 1, [{}])
+    join(unique_name, [topic], 1, [{}])
+    mine = [group for group in gateway.list_groups() if group.startswith(unique_name)]
+    assert mine == [unique_name]
+    assert f"Group {endless[:80]}... is left out: its id has {len(endless):,} bytes" in caplog.text
+
+
 def test_snapshot_tells_where_a_group_stands(
     gateway: KafkaGateway,
     kafka_topic: Fixture,

@@ -4,13 +4,17 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
+from kafka import KafkaProducer
 
 from fairlead.followers.roll_call import Pin
 from fairlead.kafka.descriptions import STABLE, GroupDescription, Member
 from fairlead.kafka.gateway import KafkaGateway
-from fairlead.kafka.pinned import present_shares, with_pinned_shares
+from fairlead.kafka.pinned import PinLog, present_shares, with_pinned_shares
 from fairlead.plans.adoption import compare
 from fairlead.settings import KafkaSettings, Settings
+from tests.conftest import KafkaTopic
 from tests.fairlead.followers.confluent_group import ConfluentGroup, running
 from tests.fairlead.followers.helpers import eventually, make_plan
 
@@ -77,7 +81,28 @@ def test_missing_pin_topic_changes_nothing(settings: Settings, unique_name: str)
     """Clusters without such consumers have none."""
     kafka = settings.kafka.model_copy(update={"pin_topic": unique_name})
     described = GroupDescription("g", STABLE, "consumer", "range", tuple(members(a=(0,))))
-    assert with_pinned_shares({"g": described}, kafka) == {"g": described}
+    assert with_pinned_shares({"g": described}, PinLog(kafka)) == {"g": described}
+
+
+@pytest.mark.kafka
+def test_each_record_of_the_pin_topic_is_read_once(
+    settings: Settings, kafka_topic: KafkaTopic
+) -> None:
+    """What was read before is known, though the topic has it no more; what is new is added."""
+    kafka = settings.kafka.model_copy(update={"pin_topic": kafka_topic()})
+    producer = KafkaProducer(bootstrap_servers=kafka.bootstrap_servers)
+    pins = PinLog(kafka)
+    for value in (b"first", b"second"):
+        producer.send(kafka.pin_topic, value, key=b"g").get(30)
+    assert pins.read(["g"]) == {"g": [b"first", b"second"]}
+    partition = TopicPartition(kafka.pin_topic, 0, 2)
+    admin = AdminClient(kafka.librdkafka())  # answers nothing once it is let go
+    admin.delete_records([partition])[partition].result(30)
+    producer.send(kafka.pin_topic, b"third", key=b"g").get(30)
+    assert pins.read(["g", "nobody"]) == {"g": [b"first", b"second", b"third"]}
+    assert pins.read(["g"]) == {"g": [b"first", b"second", b"third"]}
+    producer.close()
+    pins.close()
 
 
 def test_unreachable_pin_topic_is_told_and_changes_nothing(
@@ -86,7 +111,7 @@ def test_unreachable_pin_topic_is_told_and_changes_nothing(
     """The broker's view is better than none."""
     kafka = KafkaSettings(bootstrap_servers="127.0.0.1:1", request_timeout_s=0.2)
     described = GroupDescription("g", STABLE, "consumer", "range", tuple(members(a=(0,))))
-    assert with_pinned_shares({"g": described}, kafka) == {"g": described}
+    assert with_pinned_shares({"g": described}, PinLog(kafka)) == {"g": described}
     assert "fairlead.pins cannot be read" in caplog.text
 
 
