@@ -5,7 +5,7 @@ invariant is (`assignors.verifier`). Publication verifies again by itself: a che
 it only within its run.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import dagster as dg
@@ -18,13 +18,16 @@ from assets.group_offsets import group_offsets
 from assets.partition_lag import partition_lag
 from assets.partitions import COHORT
 from assets.presentation import ROWS, table
-from assets.resources import SettingsResource, SparkResource, StoreResource
-from assets.steps import of_cohorts, snapshots_of
+from assets.published_plan import published_plan
+from assets.resources import KafkaResource, SettingsResource, SparkResource, StoreResource
+from assets.steps import groups_of, snapshots_of
 from assignors.metrics import measure
 from assignors.verifier import violations
 from fairlead.errors import FairleadError
 from fairlead.plans.as_problem import assignment_of, planned, problem_of
-from fairlead.store.records import StoredPlan
+from fairlead.plans.delivery import Terms
+from fairlead.plans.reconciliation import differences
+from fairlead.store.plans import PlanStore
 
 _PARTITION: Final = ["group", "topic", "partition"]
 #: Figures that depend on nothing but the document; the others need what was owned before.
@@ -92,7 +95,9 @@ def every_partition_has_one_owner(
     """Verify the stored documents."""
     problems = []
     with store.open() as plans:
-        for plan in _plans(context, settings, plans.in_state("proposed", "approved", "published")):
+        for plan in plans.in_state(
+            "proposed", "approved", "published", groups=_groups(context, settings, plans)
+        ):
             try:
                 document = plan.verify()
             except FairleadError as error:
@@ -106,7 +111,6 @@ def every_partition_has_one_owner(
 
 @dg.asset_check(
     asset=assignment_plan,
-    blocking=True,
     description="The balance stored with every open plan is what its document gives when measured "
     "again.",
     metadata=written_here(),
@@ -117,7 +121,8 @@ def stored_metrics_agree(
     """Measure the stored documents again."""
     problems = []
     with store.open() as plans:
-        open_plans = _plans(context, settings, plans.in_state("proposed", "approved"))
+        groups = _groups(context, settings, plans)
+        open_plans = plans.in_state("proposed", "approved", groups=groups)
         predicted = plans.predicted(open_plans)
         for plan in open_plans:
             try:
@@ -125,7 +130,10 @@ def stored_metrics_agree(
             except FairleadError as error:
                 problems.append(f"{plan.group} version {plan.version}: {error}")
                 continue
-            stored = predicted[plan.group, plan.version]
+            stored = predicted.get((plan.group, plan.version))
+            if stored is None:
+                problems.append(f"{plan.group} version {plan.version}: its balance is not stored")
+                continue
             problem = problem_of(document, planned(document))
             measured = measure(problem, assignment_of(problem, planned(document))).as_dict()
             problems += [
@@ -137,11 +145,33 @@ def stored_metrics_agree(
     return _result(problems)
 
 
+@dg.asset_check(
+    asset=published_plan,
+    blocking=True,
+    description="The newest record of each group in the plan topic is what the database says: the "
+    "published version, with its lease, or that it is retired.",
+    metadata=written_here(),
+)
+def the_topic_agrees(
+    context: dg.AssetCheckExecutionContext,
+    settings: SettingsResource,
+    kafka: KafkaResource,
+    store: StoreResource,
+) -> dg.AssetCheckResult:
+    """Read the topic again, after everything was sent."""
+    trust = Terms.of(settings.get().kafka).trust()
+    with store.open() as plans, kafka.plan_topic() as topic:
+        groups = _groups(context, settings, plans)
+        found = differences(plans, groups, topic=topic, trust=trust)
+    return _result([f"{one.group} version {one.plan.version}: {one.what}" for one in found])
+
+
 CHECKS: Final = [
     every_group_was_read,
     every_partition_has_one_lag,
     every_partition_has_one_owner,
     stored_metrics_agree,
+    the_topic_agrees,
 ]
 
 
@@ -156,10 +186,11 @@ def _cohorts(context: dg.AssetCheckExecutionContext) -> Sequence[str]:
     return run.instance.get_dynamic_partitions(COHORT)
 
 
-def _plans(
-    context: dg.AssetCheckExecutionContext, settings: SettingsResource, plans: Iterable[StoredPlan]
-) -> list[StoredPlan]:
-    return of_cohorts(_cohorts(context), settings, plans)
+def _groups(
+    context: dg.AssetCheckExecutionContext, settings: SettingsResource, plans: PlanStore
+) -> list[str]:
+    """Return the run's groups: nothing is loaded of the others."""
+    return groups_of(_cohorts(context), settings, plans.known_groups())
 
 
 def _names(partitions: pa.Table) -> list[str]:

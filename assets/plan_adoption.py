@@ -10,8 +10,9 @@ from assets.published_plan import published_plan
 from assets.resources import KafkaResource, SettingsResource, StoreResource
 from assets.shown.adoption import describe, least_adherent_first
 from assets.shown.cohorts import materialized
-from assets.steps import of_cohorts, step
+from assets.steps import groups_of, step
 from fairlead.plans.adoption import observe
+from fairlead.store.records import SeenAdoption
 
 
 class AdoptionConfig(dg.Config):
@@ -41,7 +42,8 @@ def plan_adoption(
 ) -> dg.MaterializeResult[None]:
     """Compare live assignments with the published plans of the run's groups."""
     with store.open() as plans, kafka.gateway() as gateway:
-        followed = of_cohorts(context.partition_keys, settings, plans.in_state("published"))
+        groups = groups_of(context.partition_keys, settings, plans.known_groups())
+        followed = plans.in_state("published", groups=groups)
         predicted = plans.predicted(followed)
         seen = observe(
             followed,
@@ -49,18 +51,21 @@ def plan_adoption(
             patiently={group for group, _ in plans.unobserved(followed)},
             until=time.monotonic() + config.wait_s,
         )
-        for one in seen:
-            if one.adoption is None or one.at is None:
-                continue
-            plans.record_adoption(
-                one.plan.group,
-                one.plan.version,
-                observed_at=one.at,
-                snapshot_id=one.plan.snapshot_id,
-                planned=one.adoption.planned,
-                as_planned=one.adoption.as_planned,
-                achieved=one.adoption.achieved.as_dict(),
-            )
+        plans.record_adoptions(
+            [
+                SeenAdoption(
+                    group=one.plan.group,
+                    version=one.plan.version,
+                    observed_at=one.at,
+                    snapshot_id=one.plan.snapshot_id,
+                    planned=one.adoption.planned,
+                    as_planned=one.adoption.as_planned,
+                    achieved=one.adoption.achieved.as_dict(),
+                )
+                for one in seen
+                if one.adoption is not None and one.at is not None
+            ]
+        )
     failed = [one for one in seen if one.error]
     for one in failed[:ROWS]:
         context.log.warning("Group %s: %s", one.plan.group, one.error)

@@ -9,9 +9,11 @@ from assets.presentation import ROWS
 from assets.resources import KafkaResource, SettingsResource, StoreResource
 from assets.shown.cohorts import materialized
 from assets.shown.publication import describe
-from assets.steps import groups_of, of_cohorts, step
+from assets.steps import groups_of, step
+from fairlead.plans.delivery import Terms
 from fairlead.plans.lease import due, refresh
-from fairlead.plans.publication import Terms, publish_all
+from fairlead.plans.publication import publish_all, settle_all
+from fairlead.plans.reconciliation import differences, mend
 
 
 @step(
@@ -35,25 +37,29 @@ def published_plan(
         # Before there is a plan: followers ask ever more seldom for a topic that does not exist,
         # and what is wrong with it is to be known before anybody approves.
         topic.ensure()
-        waiting = of_cohorts(context.partition_keys, settings, plans.approved_unpublished())
-        results = list(
-            publish_all(
-                plans,
-                waiting,
-                live=gateway.live_groups,
-                sender=topic,
-                terms=terms,
-            )
-        )
-        now = datetime.now(UTC)
-        again = groups_of(context.partition_keys, settings, due(plans, terms, now))
-        untold = list(refresh(plans, again, sender=topic, terms=terms, now=now))
-        current = of_cohorts(
-            context.partition_keys, settings, plans.in_state("proposed", "published")
-        )
+        now, live = datetime.now(UTC), gateway.live_groups
+        known = groups_of(context.partition_keys, settings, plans.known_groups())
+        results = [
+            *settle_all(plans, known, live=live, topic=topic, terms=terms, now=now),
+            *publish_all(
+                plans, plans.approved_unpublished(known), live=live, topic=topic, terms=terms
+            ),
+        ]
+        found = differences(plans, known, topic=topic, trust=terms.trust())
+        untold = [
+            (done.intent.group, done.reason)
+            for done in mend(plans, found, topic=topic, terms=terms, now=now)
+            if done.position is None
+        ]
+        again = set(due(plans, terms, now)) & set(known)
+        followed = plans.in_state("published", groups=again)
+        untold += refresh(plans, followed, topic=topic, terms=terms, now=now)
+        current = plans.in_state("proposed", "published", groups=known)
     refused = [one for one in results if one.position is None]
     for one in refused[:ROWS]:
         context.log.warning("Group %s: %s", one.group, one.reason)
+    for difference in found[:ROWS]:
+        context.log.warning("Group %s: %s; said again", difference.group, difference.what)
     for group, reason in untold[:ROWS]:
         context.log.warning("Group %s: not told of its plan again: %s", group, reason)
     groups = [one.group for one in sorted(results, key=lambda one: one.position is not None)]

@@ -16,7 +16,6 @@ from fairlead.cohorts import cohort_of
 from fairlead.errors import GroupError, InvalidPlanError, TamperedPlanError
 from fairlead.spark.recent import Recent, newest
 from fairlead.spark.warehouse import Warehouse
-from fairlead.store.records import StoredPlan
 
 #: Errors that concern one group: the others are published and looked at all the same.
 OF_ONE_GROUP: Final = (GroupError, InvalidPlanError, TamperedPlanError)
@@ -68,14 +67,6 @@ def snapshots_of(cohorts: Sequence[str], warehouse: Warehouse, table: str) -> li
             allow_retries=False,
         )
     return found
-
-
-def of_cohorts(
-    cohorts: Iterable[str], settings: SettingsResource, plans: Iterable[StoredPlan]
-) -> list[StoredPlan]:
-    """Return those of some plans whose groups belong to some cohorts."""
-    wanted, policies = set(cohorts), settings.get().policies
-    return [plan for plan in plans if cohort_of(plan.group, policies) in wanted]
 
 
 def groups_of(

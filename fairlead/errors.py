@@ -9,6 +9,7 @@
     ├── KafkaUnavailableError a broker does not answer in time: worth a retry
     ├── StoreUnavailableError Postgres does not answer in time: worth a retry
     ├── GroupError            one consumer group cannot be read; others are not affected
+    │   └── UnstorableError   what was found of it is nothing that Postgres takes
     └── PlanStateError        a transition the life of a plan does not have
         ├── StalePlanError    the group is no longer what the plan was made for
         └── TamperedPlanError stored bytes, their hash and the approval do not agree
@@ -46,6 +47,10 @@ class StoreUnavailableError(FairleadError):
 
 class GroupError(FairleadError):
     """One consumer group cannot be read; the others are not affected."""
+
+
+class UnstorableError(GroupError):
+    """What was found of a group is nothing that Postgres takes: a name that is too long, say."""
 
 
 class PlanStateError(FairleadError):

@@ -73,7 +73,9 @@ class KafkaSettings(_Section):
         description="Any librdkafka setting, such as security.protocol. Values are never logged.",
     )
     plan_topic: str = "fairlead.plans"
-    plan_topic_replication_factor: int = Field(default=-1, description="-1: the broker's default.")
+    plan_topic_replication_factor: int = Field(
+        default=-1, description="-1: three, or as many as there are brokers."
+    )
     plan_topic_partitions: int = Field(
         default=16,
         ge=1,

@@ -16,6 +16,7 @@ from assets.presentation import launchpad, listed
 from assets.resources import KafkaResource, SettingsResource, StoreResource
 from assets.steps import RETRIES
 from fairlead.errors import ConfigurationError, GroupError, PlanStateError
+from fairlead.plans.delivery import Terms
 from fairlead.plans.retirement import retire as retire_group
 from fairlead.plans.rollback import rollback as roll_group_back
 from fairlead.policy import policy_for
@@ -140,9 +141,9 @@ def retire_plan(
         retired = retire_group(
             plans,
             config.group,
-            sender=topic,
+            topic=topic,
+            terms=Terms.of(settings.get().kafka),
             reason=config.reason,
-            signer=settings.get().kafka.signer,
             actor=_actor(context),
         )
     partition, offset = retired.position

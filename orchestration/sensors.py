@@ -14,8 +14,9 @@ from assets.presentation import listed
 from assets.resources import KafkaResource, SettingsResource, StoreResource
 from assets.shown.plans import describe_step
 from fairlead.cohorts import cohort_of, discover
+from fairlead.plans.delivery import Terms
 from fairlead.plans.lease import due
-from fairlead.plans.publication import Terms
+from fairlead.store.outbox import Outbox
 from fairlead.store.reading import read_steps
 from fairlead.store.records import StoredPlan
 from orchestration.jobs import publication
@@ -80,12 +81,13 @@ def group_discovery(
 def approved_plans(
     context: dg.SensorEvaluationContext, store: StoreResource, settings: SettingsResource
 ) -> list[dg.RunRequest] | dg.SkipReason:
-    """Ask for a run over the cohorts with an approved, unpublished plan, or a lease to renew."""
+    """Ask for a run over the cohorts that have something to be sent, or to be settled."""
     if under_way(context.instance, publication.name):
         return dg.SkipReason("A publication is under way; it may publish what waits.")
     with store.open() as plans:
         waiting = plans.approved_unpublished()
         again = due(plans, Terms.of(settings.get().kafka), datetime.now(UTC))
+        again += [intent.group for intent in Outbox(plans.engine).outstanding()]
     known = known_cohorts(context.instance)
     policies = settings.get().policies
     groups = [*(plan.group for plan in waiting), *again]

@@ -87,33 +87,43 @@ def publish(group: Group, *, as_json: Json = False) -> None:
     from fairlead.errors import PlanStateError, StalePlanError
     from fairlead.kafka.gateway import KafkaGateway
     from fairlead.kafka.plan_topic import PlanTopic
-    from fairlead.plans.publication import Terms
-    from fairlead.plans.publication import publish as publish_plan
+    from fairlead.plans.delivery import Terms
+    from fairlead.plans.publication import publish_all, settle_all
     from fairlead.store import PlanStore
-    from fairlead.store.reading import read_plans
 
     kafka = _kafka()
     with opened_engine() as engine:
-        if not read_plans(engine, group, state="approved", limit=1):
+        store = PlanStore(engine)
+        if not store.in_state("approved", "sending", groups=[group]):
             raise PlanStateError(
-                f"group {group} has no approved plan; `fairlead plans list {group}` lists what "
-                "there is"
+                f"group {group} has no approved plan; `fairlead plans list {group}` lists what"
+                " there is"
             )
         with KafkaGateway(kafka) as gateway, PlanTopic(kafka) as topic:
             topic.ensure()
-            done = publish_plan(
-                PlanStore(engine),
-                group,
-                live=gateway.live_group,
-                sender=topic,
-                now=datetime.now(UTC),
-                terms=Terms.of(kafka),
-            )
-    if done is None:
-        raise PlanStateError(f"group {group} has no approved plan: another publisher was first")
+            results = [
+                *settle_all(
+                    store,
+                    [group],
+                    live=gateway.live_groups,
+                    topic=topic,
+                    terms=Terms.of(kafka),
+                    now=datetime.now(UTC),
+                ),
+                *publish_all(
+                    store,
+                    store.approved_unpublished([group]),
+                    live=gateway.live_groups,
+                    topic=topic,
+                    terms=Terms.of(kafka),
+                ),
+            ]
+    if not results:
+        raise PlanStateError(f"group {group}: somebody else is at its plan; ask again")
+    done = results[-1]
     if done.position is None:
         raise StalePlanError(
-            f"group {group}: version {done.version} is stale and was not published: {done.reason}"
+            f"group {group}: version {done.version} was not published: {done.reason}"
         )
     partition, offset = done.position
     _say(
@@ -177,6 +187,7 @@ def retire(group: Group, *, reason: Reason, yes: Yes = False, as_json: Json = Fa
     """Take the published plan back: the consumers return to their fallback."""
     from fairlead.errors import PlanStateError
     from fairlead.kafka.plan_topic import PlanTopic
+    from fairlead.plans.delivery import Terms
     from fairlead.plans.retirement import retire as retire_plan
     from fairlead.store import PlanStore
     from fairlead.store.reading import read_plans
@@ -189,7 +200,7 @@ def retire(group: Group, *, reason: Reason, yes: Yes = False, as_json: Json = Fa
         _ask(f"Retire version {published[0]['version']} of {group}?", yes=yes)
         with PlanTopic(kafka) as topic:
             done = retire_plan(
-                PlanStore(engine), group, sender=topic, reason=reason, signer=kafka.signer
+                PlanStore(engine), group, topic=topic, terms=Terms.of(kafka), reason=reason
             )
     partition, offset = done.position
     _say(
@@ -204,6 +215,73 @@ def retire(group: Group, *, reason: Reason, yes: Yes = False, as_json: Json = Fa
         f"{kafka.plan_topic}-{partition} at offset {offset}",
         as_json=as_json,
     )
+
+
+@app.command(epilog=epilog("plans reconcile", "plans reconcile --dry-run"))
+def reconcile(
+    *,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what differs, and no more.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Hold the plan topic against the database, and say again what it does not say.
+
+    First what a run that died has left on its way is finished or withdrawn.
+    """
+    from fairlead.kafka.gateway import KafkaGateway
+    from fairlead.kafka.plan_topic import PlanTopic
+    from fairlead.plans.delivery import Terms
+    from fairlead.plans.publication import settle_all
+    from fairlead.plans.reconciliation import differences, mend
+    from fairlead.store import PlanStore
+    from fairlead.store.outbox import Outbox
+
+    kafka = _kafka()
+    terms, now = Terms.of(kafka), datetime.now(UTC)
+    with opened_engine() as engine, KafkaGateway(kafka) as gateway, PlanTopic(kafka) as topic:
+        store, rows = PlanStore(engine), []
+        if dry_run:
+            rows += [
+                {"group": one.group, "version": one.plan.version, "what": "on its way", "done": ""}
+                for one in Outbox(engine).outstanding()
+            ]
+        else:
+            rows += [
+                {
+                    "group": one.group,
+                    "version": one.version,
+                    "what": "was on its way",
+                    "done": one.reason,
+                }
+                for one in settle_all(
+                    store, None, live=gateway.live_groups, topic=topic, terms=terms, now=now
+                )
+            ]
+        found = differences(store, None, topic=topic, trust=terms.trust())
+        done = (
+            {}
+            if dry_run
+            else {
+                one.intent.group: one.reason
+                for one in mend(store, found, topic=topic, terms=terms, now=now)
+            }
+        )
+    rows += [
+        {
+            "group": one.group,
+            "version": one.plan.version,
+            "what": one.what,
+            "done": done.get(one.group, ""),
+        }
+        for one in found
+    ]
+    if as_json:
+        print_json(rows)
+    elif rows:
+        print_table(rows, ("group", "version", "what", "done"), title="Differences")
+    else:
+        typer.echo("The plan topic says what the database does")
 
 
 def print_plan(plan: Mapping[str, Any], *, stderr: bool = False) -> None:

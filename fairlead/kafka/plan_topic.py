@@ -5,11 +5,11 @@ what a plan's bytes mean (`fairlead.plans.document`), nor following plans in a c
 (`fairlead.followers`).
 """
 
+import logging
 import time
-from concurrent.futures import Future
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from types import TracebackType
 from typing import Final, NamedTuple, Self
 
 from confluent_kafka import (
@@ -18,21 +18,30 @@ from confluent_kafka import (
     KafkaError,
     KafkaException,
     Message,
-    Producer,
     TopicCollection,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
+from confluent_kafka.admin import (
+    AdminClient,
+    ConfigResource,
+    NewTopic,
+    ResourceType,
+    TopicDescription,
+)
 from kafka.partitioner.default import murmur2
 
 from fairlead.errors import ConfigurationError, KafkaUnavailableError
 from fairlead.followers.partitions import kafka_uuid
 from fairlead.kafka.answers import GRACE_S, TRANSIENT, kafka_error
-from fairlead.plans.record import Headers, Origin
+from fairlead.kafka.copies import copies_wanted, in_sync_wanted, too_few
+from fairlead.kafka.plan_channel import LARGEST_PLAN_BYTES, Outgoing, PlanChannel
+from fairlead.plans.record import EPOCH_HEADER, Headers, Origin
 from fairlead.settings import KafkaSettings
 
-LARGEST_PLAN_BYTES: Final = 8 * 1024 * 1024
-"""Above the plan of a million partitions; a record's limit on the topic and in the producer."""
+log = logging.getLogger(__name__)
+
+#: Messages taken from the client at once.
+_AT_ONCE: Final = 1000
 
 TOPIC_CONFIG: Final = {
     "cleanup.policy": "compact",
@@ -68,6 +77,10 @@ class Record:
         Where it stands.
     published_at
         The record's timestamp; time-zone-aware.
+    began
+        The offset of the first record of its epoch that is left.
+    tombstone
+        The offset of the newest tombstone below it; -1: there is none left.
     """
 
     group: str
@@ -75,6 +88,8 @@ class Record:
     headers: Headers
     position: Position
     published_at: datetime
+    began: int = 0
+    tombstone: int = -1
 
 
 class PlanTopic:
@@ -89,7 +104,7 @@ class PlanTopic:
     def __init__(self, settings: KafkaSettings) -> None:
         self._settings = settings
         self._timeout_s = settings.request_timeout_s
-        self._producer: Producer | None = None
+        self._count: int | None = None
         self._origin: Origin | None = None
 
     @property
@@ -109,47 +124,44 @@ class PlanTopic:
             Brokers do not answer in time.
         """
         if self._origin is None:
+            topic_id = kafka_uuid(str(self._describe().topic_id))
             admin = AdminClient(self._settings.librdkafka())
-            asked = admin.describe_topics(
-                TopicCollection([self.name]), request_timeout=self._timeout_s
-            )[self.name]
             try:
-                log = kafka_uuid(str(asked.result(self._timeout_s + GRACE_S).topic_id))
                 cluster = admin.list_topics(self.name, timeout=self._timeout_s).cluster_id
             except KafkaException as error:
                 raise self._failure(error, "cannot be described") from error
-            except TimeoutError as error:
-                raise KafkaUnavailableError(f"Topic {self.name}: not described in time") from error
-            self._origin = Origin(self.name, cluster, log)
+            self._origin = Origin(self.name, cluster or "", topic_id)
         return self._origin
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._producer = None  # every publication was awaited: nothing is left to flush
+    def __exit__(self, *exc_info: object) -> None:
+        """Hold nothing: every sender and reader is closed where it is opened."""
 
     def ensure(self) -> None:
-        """Create the topic unless it exists; check that it is compacted.
+        """Create the topic unless it exists; check that it is compacted, and kept more than once.
 
         Raises
         ------
         ConfigurationError
-            The topic exists, but its cleanup policy would lose plans; or it may not be created.
+            The topic exists, but its cleanup policy would lose plans, or it asks for more copies
+            than it has; or it may not be created.
         KafkaUnavailableError
             Brokers do not answer in time.
         """
         admin = AdminClient(self._settings.librdkafka())
+        try:
+            brokers = len(admin.list_topics(self.name, timeout=self._timeout_s).brokers)
+        except KafkaException as error:
+            raise self._failure(error, "cannot be described") from error
+        asked = self._settings.plan_topic_replication_factor
+        copies = copies_wanted(brokers) if asked < 0 else asked
         topic = NewTopic(
             self.name,
             num_partitions=self._settings.plan_topic_partitions,
-            replication_factor=self._settings.plan_topic_replication_factor,
-            config=TOPIC_CONFIG,
+            replication_factor=copies,
+            config=TOPIC_CONFIG | {"min.insync.replicas": str(in_sync_wanted(copies))},
         )
         try:
             admin.create_topics(
@@ -158,49 +170,31 @@ class PlanTopic:
         except KafkaException as error:
             if kafka_error(error).code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise self._failure(error, "cannot be created") from error
-            self._check_policy(admin)
+            self._check(admin, brokers)
         except TimeoutError as error:
             raise KafkaUnavailableError(f"Topic {self.name}: not created in time") from error
 
     def publish(self, group: str, value: bytes, headers: Headers) -> Position:
-        """Send a group's record, and wait until every replica in sync has it.
-
-        Sending the same bytes again is harmless: the record just stands there twice until
-        compaction.
+        """Send one record, as the one sender to its partition, and wait until it is committed.
 
         Raises
         ------
         ConfigurationError
-            The broker refuses the record, for its size for instance.
+            The broker refuses the record, for its size for instance; or the topic does not exist.
         KafkaUnavailableError
-            The record was not acknowledged in time. It may have been written.
+            Brokers do not answer in time. It may have been written.
         """
-        producer = self._open_producer()
-        delivered: Future[Position] = Future()
-
-        def on_delivery(error: KafkaError | None, message: Message) -> None:
-            if error is not None:
-                delivered.set_exception(KafkaException(error))
-            else:
-                delivered.set_result(Position(message.partition() or 0, message.offset() or 0))
-
-        try:
-            producer.produce(
-                self.name, value, key=group.encode(), headers=list(headers), on_delivery=on_delivery
+        partition = self.home_of(group)
+        with self.open(partition) as channel:
+            answer = channel.send([Outgoing(group, value, headers)])[group]
+        if isinstance(answer, str):
+            raise ConfigurationError(
+                f"Topic {self.name} did not take the record of group {group}: {answer}"
             )
-            producer.flush(self._timeout_s + GRACE_S)
-            return delivered.result(0)
-        except KafkaException as error:
-            raise self._failure(error, f"did not take the record of group {group}") from error
-        except TimeoutError as error:
-            raise KafkaUnavailableError(
-                f"Topic {self.name} did not acknowledge the plan of group {group} in time"
-            ) from error
+        return Position(partition, answer)
 
-    def read(self, group: str) -> Record | None:
-        """Return the newest record of a group; None: there is none.
-
-        Reads the one partition where the group's key lands, from its beginning to its end.
+    def home_of(self, group: str) -> int:
+        """Return the partition of a group's key; the topic is asked once how many it has.
 
         Raises
         ------
@@ -209,63 +203,93 @@ class PlanTopic:
         KafkaUnavailableError
             Brokers do not answer in time.
         """
+        if self._count is None:
+            self._count = len(self._describe().partitions)
+        return partition_of(group.encode(), self._count)
+
+    def open(self, partition: int) -> PlanChannel:
+        """Become the one sender to a partition; raises as `PlanChannel`."""
+        return PlanChannel(self._settings, partition)
+
+    def newest(
+        self, partition: int, groups: Iterable[str], only: Callable[[Record], bool] | None = None
+    ) -> dict[str, Record]:
+        """Return the newest committed record of each of some groups in a partition.
+
+        Parameters
+        ----------
+        partition, groups
+            Whose keys land in which partition.
+        only
+            Says which records count; None: all do.
+
+        Raises
+        ------
+        ConfigurationError
+            The topic does not exist.
+        KafkaUnavailableError
+            Brokers do not answer in time.
+        """
+        keys = {group.encode(): group for group in groups}
+        newest: dict[str, Record] = {}
+        graves = Graves()
+        for message in self._read(partition):
+            group = keys.get(message.key() or b"")
+            if group is not None:
+                record = graves.take(_record(group, message))
+                if only is None or only(record):
+                    newest[group] = record
+        return newest
+
+    def read(self, group: str) -> Record | None:
+        """Return the newest record of a group, None: there is none; raises as `newest`."""
+        return self.newest(self.home_of(group), [group]).get(group)
+
+    def _read(self, partition: int) -> Iterator[Message]:
+        """Read a partition from its beginning to its last stable offset."""
         consumer = Consumer(
             self._settings.librdkafka(
                 **{
                     "group.id": "fairlead-plan-topic",  # required, never joined
                     "enable.auto.commit": "false",
                     "enable.partition.eof": "true",
+                    "isolation.level": "read_committed",
                     "fetch.wait.max.ms": "50",
                 }
             )
         )
         try:
-            return self._newest(consumer, group)
+            consumer.assign([TopicPartition(self.name, partition, OFFSET_BEGINNING)])
+            deadline = time.monotonic() + self._timeout_s
+            while time.monotonic() < deadline:
+                for message in consumer.consume(_AT_ONCE, 0.1):
+                    if (error := message.error()) is None:
+                        yield message
+                    elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's name
+                        return
+                    else:
+                        raise KafkaException(error)  # noqa: TRY301 - closed here
+            raise KafkaUnavailableError(f"Topic {self.name} was not read to its end in time")
         except KafkaException as error:
             raise self._failure(error, "cannot be read") from error
         finally:
             consumer.close()
 
-    def _newest(self, consumer: Consumer, group: str) -> Record | None:
-        key = group.encode()
-        metadata = consumer.list_topics(self.name, timeout=self._timeout_s).topics[self.name]
-        if metadata.error is not None:
-            raise KafkaException(metadata.error)
-        partition = TopicPartition(
-            self.name, partition_of(key, len(metadata.partitions)), OFFSET_BEGINNING
-        )
-        consumer.assign([partition])
-        newest: Message | None = None
-        deadline = time.monotonic() + self._timeout_s
-        while time.monotonic() < deadline:
-            message = consumer.poll(0.1)
-            if message is None:
-                continue
-            if (error := message.error()) is None:
-                newest = message if message.key() == key else newest
-            elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's name
-                return _record(group, newest) if newest is not None else None
-            else:
-                raise KafkaException(error)
-        raise KafkaUnavailableError(f"Topic {self.name} was not read to its end in time")
+    def _describe(self) -> TopicDescription:
+        """Ask for the topic's id and partitions."""
+        admin = AdminClient(self._settings.librdkafka())  # answers nothing once it is let go
+        asked = admin.describe_topics(
+            TopicCollection([self.name]), request_timeout=self._timeout_s
+        )[self.name]
+        try:
+            return asked.result(self._timeout_s + GRACE_S)
+        except KafkaException as error:
+            raise self._failure(error, "cannot be described") from error
+        except TimeoutError as error:
+            raise KafkaUnavailableError(f"Topic {self.name}: not described in time") from error
 
-    def _open_producer(self) -> Producer:
-        if self._producer is None:
-            self._producer = Producer(
-                self._settings.librdkafka(
-                    **{
-                        "enable.idempotence": "true",
-                        "acks": "all",
-                        # Kafka's default partitioner: followers look where it puts the key.
-                        "partitioner": "murmur2_random",
-                        "message.max.bytes": str(LARGEST_PLAN_BYTES),
-                        "delivery.timeout.ms": str(int(self._timeout_s * 1000)),
-                    }
-                )
-            )
-        return self._producer
-
-    def _check_policy(self, admin: AdminClient) -> None:
+    def _check(self, admin: AdminClient, brokers: int) -> None:
+        """Hold a topic that exists against what plans need."""
         resource = ConfigResource(ResourceType.TOPIC, self.name)
         try:
             config = admin.describe_configs([resource], request_timeout=self._timeout_s)[
@@ -277,9 +301,24 @@ class PlanTopic:
         if policy != "compact":
             raise ConfigurationError(
                 f"Topic {self.name} has cleanup.policy={policy}, which would delete plans that are "
-                "still followed. Change it: kafka-configs.sh --alter --entity-type topics "
-                f"--entity-name {self.name} --add-config cleanup.policy=compact"
+                f"still followed. Change it: {self._alter('cleanup.policy=compact')}"
             )
+        copies = min(len(one.replicas) for one in self._describe().partitions)
+        in_sync = int(config["min.insync.replicas"].value)
+        if in_sync > copies:
+            raise ConfigurationError(
+                f"Topic {self.name} has {copies} copies of its partitions and "
+                f"min.insync.replicas={in_sync}: nothing can be written. Change it: "
+                + self._alter(f"min.insync.replicas={in_sync_wanted(copies)}")
+            )
+        if why := too_few(copies, in_sync, brokers):
+            log.warning("Topic %s %s", self.name, why)
+
+    def _alter(self, config: str) -> str:
+        return (
+            f"kafka-configs.sh --alter --entity-type topics --entity-name {self.name} "
+            f"--add-config {config}"
+        )
 
     def _failure(self, error: KafkaException, what: str) -> Exception:
         carried = kafka_error(error)
@@ -287,6 +326,24 @@ class PlanTopic:
         if carried.code() in TRANSIENT or carried.retriable():
             return KafkaUnavailableError(message)
         return ConfigurationError(message)
+
+
+class Graves:
+    """Tells what lies below records of some groups, taking them in the order of the log."""
+
+    def __init__(self) -> None:
+        self._began: dict[tuple[str, bytes], int] = {}
+        self._tombstones: dict[str, int] = {}
+
+    def take(self, record: Record) -> Record:
+        """Return a record with what is known of it."""
+        offset = record.position.offset
+        if record.value is None:
+            self._tombstones[record.group] = offset
+            return replace(record, tombstone=offset)
+        epoch = dict(record.headers).get(EPOCH_HEADER, b"")
+        began = self._began.setdefault((record.group, epoch), offset)
+        return replace(record, began=began, tombstone=self._tombstones.get(record.group, -1))
 
 
 def partition_of(key: bytes, partitions: int) -> int:

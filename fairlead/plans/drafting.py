@@ -15,8 +15,10 @@ import pyarrow as pa
 
 from assignors.moves import MOVED, PLACED
 from fairlead.judgement.capacities import Capacity
+from fairlead.judgement.forecast import Outlook
 from fairlead.plans.choice import Candidate
 from fairlead.plans.document import MemberShare
+from fairlead.plans.prospect import Prospect
 from fairlead.policy import Policy, policy_for
 from fairlead.store.models import FORECAST, METRICS
 from fairlead.store.records import Findings, NoPlan, PlanDraft
@@ -141,6 +143,7 @@ def _decide(
         members=layout.shares(owner, members),
         weights=dict(zip(layout.topics, layout.cut(layout.weights), strict=True)),
         four_eyes=policy.four_eyes,
+        prospect=layout.prospect(rows, places[OBSERVED], policy.horizon.total_seconds()),
     )
 
 
@@ -246,6 +249,25 @@ class _Layout:
             )
             for row in subscriptions.to_pylist()
         }
+
+    def prospect(self, rows: pa.Table, place: int, horizon_s: float) -> Prospect | None:
+        """Return what the judgement expects of the group; what waits now is the lag it saw.
+
+        None: it does not say.
+        """
+        if not rows["arrival_rates"][place].is_valid:
+            return None
+        arrivals = _values(rows["arrival_rates"], place).astype(np.float64)
+        arriving = np.where(arrivals > 0, arrivals, np.inf)
+        outlook = Outlook(
+            arrivals=arrivals,
+            deviation=np.zeros_like(arrivals),
+            backlog=self.weights,
+            late_s=self.weights / arriving,
+            capacities=_values(rows["capacity_used"], place).astype(np.float64),
+        )
+        counts = dict(zip(self.topics, self.counts.tolist(), strict=True))
+        return Prospect(counts, self.members, outlook, horizon_s)
 
     def _by_topic(self, places: npt.NDArray[np.int64]) -> dict[str, npt.NDArray[np.int32]]:
         topic_of = self._topic_of(places)

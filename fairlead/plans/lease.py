@@ -1,19 +1,20 @@
 """Leases: a published plan holds for a while, and is told again before that is over.
 
-Belongs here: when a plan is told again. Does not: how anything is sent (`publication`), nor what
+Belongs here: when a plan is told again. Does not: how anything is sent (`delivery`), nor what
 followers make of it (`fairlead.followers.plan_cache`).
 
 Telling a plan again is no new version: the bytes are the same, nobody approves them anew, no
 cooldown begins, and nobody rebalances. A planner that is down tells nothing: its plans lapse.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
-from fairlead.errors import TamperedPlanError
-from fairlead.plans.publication import Sender, Terms
+from fairlead.errors import InvalidPlanError, TamperedPlanError
+from fairlead.plans.delivery import Terms, Topic, deliver
+from fairlead.store.intents import Wanted
 from fairlead.store.plans import PlanStore
-from fairlead.store.turns import Sent
+from fairlead.store.records import StoredPlan
 
 
 def due(store: PlanStore, terms: Terms, now: datetime) -> list[str]:
@@ -33,7 +34,7 @@ def renewed_after(lease: timedelta) -> timedelta:
 
 
 def refresh(
-    store: PlanStore, groups: Collection[str], *, sender: Sender, terms: Terms, now: datetime
+    store: PlanStore, plans: Sequence[StoredPlan], *, topic: Topic, terms: Terms, now: datetime
 ) -> Iterator[tuple[str, str]]:
     """Tell groups again of the plans they follow, with leases that begin now.
 
@@ -42,10 +43,10 @@ def refresh(
 
     Parameters
     ----------
-    groups
-        Those that are `due`.
-    sender, terms
-        As for `publication.publish`.
+    plans
+        Published, of groups that are `due`.
+    store, topic, terms
+        As for `publication.publish_all`.
     now
         When the leases begin.
 
@@ -58,19 +59,14 @@ def refresh(
     KafkaUnavailableError
         Kafka does not answer; the groups that are left are due still.
     """
-    for group in groups:
-        with store.refreshment(group) as turn:
-            if turn.plan is None:
-                continue
-            try:
-                turn.plan.verify()
-            except TamperedPlanError as error:
-                yield group, str(error)
-                continue
-            epoch, until = turn.epoch(), now + terms.lease
-            partition, offset = sender.publish(
-                group,
-                turn.plan.document,
-                terms.headers(turn.plan, sender.origin, epoch=epoch, lease_until=until),
-            )
-            turn.mark_told(Sent(epoch, until, sender.name, partition, offset))
+    wanted = []
+    for plan in plans:
+        try:
+            plan.verify()
+        except (InvalidPlanError, TamperedPlanError) as error:
+            yield plan.group, str(error)
+        else:
+            wanted.append(Wanted(plan.group, plan.version, lease_until=now + terms.lease))
+    for done in deliver(store.outbox(), topic, wanted, terms):
+        if done.position is None:
+            yield done.intent.group, done.reason

@@ -11,10 +11,12 @@ from datetime import datetime
 from typing import Final
 
 from fairlead.errors import InvalidPlanError, TamperedPlanError
+from fairlead.judgement.decision import BETTER
 from fairlead.plans.approval import ApprovalDecision, PlanFacts, decide
 from fairlead.plans.as_problem import planned
 from fairlead.plans.basis import differences
 from fairlead.plans.choice import improvement
+from fairlead.plans.document import PlanDocument
 from fairlead.policy import Policy
 from fairlead.store.plans import PlanStore
 from fairlead.store.records import NoPlan, PlanDraft, StoredDecision, StoredPlan
@@ -70,8 +72,9 @@ def carry_out(store: PlanStore, looks: Sequence[Look], now: datetime) -> list[Ou
     """Store decisions, and approve plans where the policies allow; `AT_ONCE` in a transaction.
 
     While a group still is what a version that waits was made for, that version is left alone, and
-    the decision is 'no change', where it is approved, is a rollback, or gives the very same that
-    would wait as well: people need not read anew what they have read.
+    the decision is 'no change', where it is approved, is a rollback, or what would take its place
+    would wait as well without being better by what the policy asks: people need not read anew what
+    they have read.
 
     Parameters
     ----------
@@ -99,7 +102,7 @@ def _weighed(look: Look, waiting: StoredPlan | None, now: datetime) -> Weighed:
         return draft, _NOTHING
     answer = weigh(draft, look.policy, look.statuses, now)
     if waiting is not None and waiting.snapshot_id != draft.snapshot_id:  # no repeated step
-        reason = _left_alone(waiting, draft, answer)
+        reason = _left_alone(waiting, draft, look.policy, answer)
         if reason:
             return _declined(draft, reason), _NOTHING
     return draft, answer
@@ -129,16 +132,24 @@ def propose(store: PlanStore, weighed: Sequence[Weighed]) -> list[Outcome]:
         for one, (_, answer) in zip(stored, weighed, strict=True)
         if one.plan is not None and answer.approved and one.plan.state == "proposed"
     ]
+    refused: dict[str, str] = {}
     if approved:
         plans, reasons = zip(*approved, strict=True)
-        store.approve_all(plans, reasons, APPROVER)
+        refused = store.approve_all(plans, reasons, APPROVER)
     return [
-        Outcome(decision, one, answer)
+        Outcome(decision, one, _unless(refused.get(decision.group), answer))
         for one, (decision, answer) in zip(stored, weighed, strict=True)
     ]
 
 
-def _left_alone(waiting: StoredPlan, draft: PlanDraft, answer: ApprovalDecision) -> str:
+def _unless(refusal: str | None, answer: ApprovalDecision) -> ApprovalDecision:
+    """Return the policy's answer, or why the database did not take it."""
+    return answer if refusal is None else ApprovalDecision(approved=False, reason=refusal)
+
+
+def _left_alone(
+    waiting: StoredPlan, draft: PlanDraft, policy: Policy, answer: ApprovalDecision
+) -> str:
     """Say why a version that waits is left alone; empty: the draft replaces it."""
     try:
         plan = waiting.verify()
@@ -147,12 +158,33 @@ def _left_alone(waiting: StoredPlan, draft: PlanDraft, answer: ApprovalDecision)
     subscriptions = {name: share.topics for name, share in draft.members.items()}
     if differences(plan, subscriptions, draft.partition_counts):
         return ""
+    since = f"{waiting.created_at:%Y-%m-%d %H:%M} UTC"
     if waiting.state == "approved":
-        return f"version {waiting.version} is approved and waits for publication"
+        return f"version {waiting.version} is approved and waits for publication since {since}"
     if waiting.rolled_back_from is not None:
-        return f"version {waiting.version}, a rollback, waits for approval"
-    if not answer.approved and planned(plan) == planned(draft):
-        return f"version {waiting.version}, which gives the same, waits for approval"
+        return f"version {waiting.version}, a rollback, waits for approval since {since}"
+    merit = "" if answer.approved else _merit(plan, draft, policy)
+    still = f"version {waiting.version}, {merit}, waits for approval since {since}; looked at again"
+    return still if merit else ""
+
+
+def _merit(waiting: PlanDocument, draft: PlanDraft, policy: Policy) -> str:
+    """Say why a draft is not worth its while beside a plan that waits; empty: it is.
+
+    The plan that waits does as long as it brings the group within the objective, as things are now.
+    Else the draft must be better by what the policy asks of plans, and what any plan must be.
+    """
+    if planned(waiting) == planned(draft):
+        return "which gives the same"
+    if draft.prospect is None:
+        return ""
+    old, new = (draft.prospect.forecast(one).late_s for one in (waiting, draft))
+    if old <= policy.objective.total_seconds():
+        return "which still brings the group within its objective"
+    asked = max(policy.approval.min_improvement, BETTER)
+    gain = improvement({"late_s": old}, {"late_s": new}) or 0.0
+    if gain < asked:
+        return f"than which a new one would be less late by {gain:.1%}, not {asked:.0%}"
     return ""
 
 
@@ -164,4 +196,5 @@ def _declined(draft: PlanDraft, reason: str) -> NoPlan:
         reason=f"{reason}; {draft.reason}",
         observed=draft.observed,
         candidates=draft.candidates,
+        findings=draft.findings,
     )

@@ -1,83 +1,31 @@
 """Publication: the approved bytes, and no others, to the plan topic, if they still fit the group.
 
-Belongs here: what is verified before sending, and the order of sending and recording. Does not:
-Kafka's producer (`fairlead.kafka.plan_topic`), the plan's states (`fairlead.store`).
+Belongs here: what is verified before a plan may be sent. Does not: the order of intents, records
+and confirmations (`delivery`), Kafka's producer (`fairlead.kafka`), the plan's states
+(`fairlead.store`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from functools import partial
-from typing import Final, Protocol, Self
+from datetime import UTC, datetime
+from typing import Final
 
 from assignors.verifier import violations
 from fairlead.errors import GroupError, InvalidPlanError, TamperedPlanError
 from fairlead.kafka.gateway import LiveGroup
 from fairlead.plans.as_problem import assignment_of, planned, problem_of
 from fairlead.plans.basis import differences_from
+from fairlead.plans.delivery import Delivered, Terms, Topic, by_home, deliver, settle
 from fairlead.plans.document import PlanDocument
-from fairlead.plans.record import Headers, Origin, plan_headers
-from fairlead.plans.signing import Signer
-from fairlead.settings import KafkaSettings
+from fairlead.store.intents import Wanted
 from fairlead.store.plans import PlanStore
 from fairlead.store.records import StoredPlan
-from fairlead.store.turns import Sent
 
 #: Groups described at once: few enough that none has changed much when its turn comes.
 AT_ONCE: Final = 100
 
-
-class Sender(Protocol):
-    """What publication needs of the plan topic."""
-
-    @property
-    def name(self) -> str:
-        """The topic."""
-        ...
-
-    @property
-    def origin(self) -> Origin:
-        """The topic, with the ids of the cluster and of the topic in it."""
-        ...
-
-    def publish(self, group: str, value: bytes, headers: Headers) -> tuple[int, int]:
-        """Send a record, and wait for all replicas; returns partition and offset."""
-        ...
-
-
-@dataclass(frozen=True)
-class Terms:
-    """What goes for every plan that is sent.
-
-    Parameters
-    ----------
-    lease
-        How long consumers follow a plan that they are not told of again.
-    signer
-        Signs the records; None: they are not signed.
-    """
-
-    lease: timedelta
-    signer: Signer | None = None
-
-    @classmethod
-    def of(cls, settings: KafkaSettings) -> Self:
-        """Return what the settings say."""
-        return cls(settings.lease, settings.signer)
-
-    def headers(
-        self, plan: StoredPlan, origin: Origin, *, epoch: int, lease_until: datetime
-    ) -> Headers:
-        """Return the headers that a plan's bytes are sent with."""
-        return plan_headers(
-            plan.document,
-            group=plan.group,
-            version=plan.version,
-            origin=origin,
-            epoch=epoch,
-            lease_until=lease_until,
-            signer=self.signer,
-        )
+#: Describes groups as they are now.
+Live = Callable[[Iterable[str]], Mapping[str, LiveGroup | GroupError]]
 
 
 @dataclass(frozen=True)
@@ -89,7 +37,7 @@ class Published:
     group, version
         The plan.
     position
-        Partition and offset in the plan topic; None: it was refused as stale, or not sent.
+        Partition and offset in the plan topic; None: it was refused, or not sent.
     reason
         Why it was refused, or where it is.
     """
@@ -99,122 +47,135 @@ class Published:
     position: tuple[int, int] | None
     reason: str
 
+    @classmethod
+    def of(cls, delivered: Delivered) -> "Published":
+        """Return what became of a plan that was on its way."""
+        plan = delivered.intent.plan
+        return cls(plan.group, plan.version, delivered.position, delivered.reason)
+
 
 def publish_all(
     store: PlanStore,
     waiting: Sequence[StoredPlan],
     *,
-    live: Callable[[Iterable[str]], Mapping[str, LiveGroup | GroupError]],
-    sender: Sender,
+    live: Live,
+    topic: Topic,
     terms: Terms,
+    now: datetime | None = None,
 ) -> Iterator[Published]:
     """Publish the approved plans of groups; `AT_ONCE` groups are described together just before.
 
-    What is wrong with one group is why its plan is not published, and concerns no other.
+    Everything is verified again, whatever ran before: the bytes are those that were approved, they
+    give every partition exactly one subscribed owner, the plan has not expired, and the group still
+    is what the plan was made for. What is wrong with one group is why its plan is not published,
+    and concerns no other. What an earlier run has left on its way is for `settle_all`.
 
     Parameters
     ----------
     waiting
-        Approved plans, one a group: `publish` looks again at what waits when its turn comes.
+        Approved plans, one a group: what still waits is looked at again when its turn comes.
     live
         Describes groups as they are now.
-    store, sender, terms
-        As for `publish`.
+    store, topic
+        Where plans are, and where they go.
+    terms
+        How long they hold, and what signs them.
+    now
+        What expiry is held against, and when leases begin; None: the time of each turn.
 
     Raises
     ------
+    ConfigurationError
+        The topic cannot be written.
     KafkaUnavailableError
-        Kafka does not answer; what is not published yet stays approved.
+        Kafka does not answer, or another publisher took over; what is not published yet stays
+        approved or on its way.
     """
-    for first in range(0, len(waiting), AT_ONCE):
-        some = waiting[first : first + AT_ONCE]
-        found = live(plan.group for plan in some)
-        for plan in some:
-            try:
-                published = publish(
-                    store,
-                    plan.group,
-                    live=partial(_present, found),
-                    sender=sender,
-                    now=datetime.now(UTC),
-                    terms=terms,
-                )
-            except (GroupError, InvalidPlanError, TamperedPlanError) as error:
-                yield Published(plan.group, plan.version, None, str(error))
-            else:
-                if published is not None:
-                    yield published
+    for some in by_home(topic, waiting).values():
+        for first in range(0, len(some), AT_ONCE):
+            yield from _publish(
+                store, some[first : first + AT_ONCE], live, topic, terms, now or datetime.now(UTC)
+            )
 
 
-def _present(found: Mapping[str, LiveGroup | GroupError], group: str) -> LiveGroup:
-    live = found[group]
-    if isinstance(live, GroupError):
-        raise live
-    return live
-
-
-def publish(
+def settle_all(
     store: PlanStore,
-    group: str,
+    groups: Iterable[str] | None,
     *,
-    live: Callable[[str], LiveGroup],
-    sender: Sender,
-    now: datetime,
+    live: Live,
+    topic: Topic,
     terms: Terms,
-) -> Published | None:
-    """Publish a group's approved plan, if one waits.
-
-    Everything is verified again, whatever ran before: the bytes are those that were approved, they
-    give every partition exactly one subscribed owner, the plan has not expired, and the group still
-    is what the plan was made for. A crash after the send
-    and before the record of it leaves the plan approved; the next call sends the same bytes again,
-    which followers recognise by their version.
+    now: datetime,
+) -> Iterator[Published]:
+    """Finish or withdraw what an earlier run has left on its way; see `delivery.settle`.
 
     Parameters
     ----------
-    store
-        The plan store; the group stays locked meanwhile.
-    group
-        The consumer group.
-    live
-        Describes the group as it is now.
-    sender
-        The plan topic.
-    now
-        What the plan's expiry is held against, and when its lease begins.
-    terms
-        How long it holds, and what signs it.
+    groups
+        Whose; None: everybody's.
+    store, live, topic, terms, now
+        As for `publish_all`.
+    """
+    outbox = store.outbox()
 
-    Returns
-    -------
-    None where no approved plan waits.
+    def objections(plans: Sequence[StoredPlan]) -> dict[str, str]:
+        found = live(plan.group for plan in plans) if plans else {}
+        said: dict[str, str] = {}
+        for plan in plans:
+            try:
+                said[plan.group] = _objection(plan, found[plan.group], now)
+            except GroupError:
+                continue  # not known now: it stays on its way
+            except (InvalidPlanError, TamperedPlanError) as error:
+                said[plan.group] = str(error)
+        return said
+
+    left = outbox.outstanding(groups)
+    for done in settle(outbox, topic, left, terms, objections=objections, now=now):
+        yield Published.of(done)
+
+
+def _publish(  # noqa: PLR0917 - the parts of one step
+    store: PlanStore,
+    some: Sequence[StoredPlan],
+    live: Live,
+    topic: Topic,
+    terms: Terms,
+    now: datetime,
+) -> Iterator[Published]:
+    found = live(plan.group for plan in some)
+    wanted = []
+    for plan in some:
+        try:
+            objection = _objection(plan, found[plan.group], now)
+        except (GroupError, InvalidPlanError, TamperedPlanError) as error:
+            yield Published(plan.group, plan.version, None, str(error))
+            continue
+        if not objection:
+            wanted.append(Wanted(plan.group, plan.version, lease_until=now + terms.lease))
+        elif store.mark_stale(plan, reason=objection):
+            yield Published(plan.group, plan.version, None, objection)
+    for done in deliver(store.outbox(), topic, wanted, terms):
+        yield Published.of(done)
+
+
+def _objection(plan: StoredPlan, live: LiveGroup | GroupError, now: datetime) -> str:
+    """Return why a plan may not be sent; empty: it may.
 
     Raises
     ------
-    TamperedPlanError
-        The stored bytes are not the approved ones. Nothing is sent, the plan stays as it is.
-    InvalidPlanError
-        The plan breaks an invariant of assignments. Nothing is sent, the plan stays as it is.
-    KafkaUnavailableError, GroupError
-        Kafka does not answer; the plan stays approved, and the same call may succeed later.
+    GroupError
+        The group cannot be described.
+    InvalidPlanError, TamperedPlanError
+        The plan must not be sent, whatever the group is.
     """
-    with store.publication(group) as turn:
-        if turn.plan is None:
-            return None
-        plan = turn.plan.verify()
-        _verify_assignment(plan)
-        late = turn.plan.expired(now)
-        different = ["it has expired"] if late else differences_from(plan, live(group))
-        if refusal := "; ".join(different):
-            turn.mark_stale(reason=refusal)
-            return Published(group, plan.version, None, refusal)
-        epoch, until = turn.epoch(), now + terms.lease
-        headers = terms.headers(turn.plan, sender.origin, epoch=epoch, lease_until=until)
-        partition, offset = sender.publish(group, turn.plan.document, headers)
-        turn.mark_published(Sent(epoch, until, sender.name, partition, offset))
-    return Published(
-        group, plan.version, (partition, offset), f"{sender.name}-{partition} at offset {offset}"
-    )
+    document = plan.verify()
+    _verify_assignment(document)
+    if plan.expired(now):
+        return "it has expired"
+    if isinstance(live, GroupError):
+        raise live
+    return "; ".join(differences_from(document, live))
 
 
 def _verify_assignment(plan: PlanDocument) -> None:

@@ -1,16 +1,18 @@
 """Retirement: a record that takes the plan back sends the group to its fallback.
 
-Belongs here: the order of sending and recording. Does not: Kafka's producer
-(`fairlead.kafka.plan_topic`), the plan's states (`fairlead.store`).
+Belongs here: which plan is taken back. Does not: the order of intent, record and confirmation
+(`delivery`), the plan's states (`fairlead.store`).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
-from fairlead.plans.publication import Sender
-from fairlead.plans.record import plan_headers, retired_value
-from fairlead.plans.signing import Signer
+from fairlead.errors import PlanStateError, StalePlanError
+from fairlead.plans.delivery import Terms, Topic, deliver, settle
+from fairlead.store.intents import Wanted
 from fairlead.store.plans import PlanStore
-from fairlead.store.turns import Sent
+from fairlead.store.records import StoredPlan
 
 
 @dataclass(frozen=True)
@@ -34,57 +36,58 @@ def retire(
     store: PlanStore,
     group: str,
     *,
-    sender: Sender,
+    topic: Topic,
+    terms: Terms,
     reason: str,
-    signer: Signer | None = None,
     actor: str | None = None,
 ) -> Retired:
     """Take a group's published plan back: its consumers return to their fallback.
 
     Plans of the group that wait for approval or publication end as well. The next planning run
     proposes anew where the policy's cooldown is over: who wants the group left alone excludes it
-    from discovery. A crash after the send and before the record of it leaves the plan published;
-    the next call sends again.
+    from discovery. A crash on the way leaves it on its way, and the next run finishes it.
 
     Parameters
     ----------
     store
-        The plan store; the group stays locked meanwhile.
+        The plan store.
     group
         The consumer group.
-    sender
+    topic
         The plan topic.
+    terms
+        What signs the record.
     reason
         Why; stands in the plan's history.
     actor
         Who asks for it; None: the database's session user.
-    signer
-        Signs the record; None: it is not signed.
 
     Raises
     ------
     PlanStateError
-        The group has no published plan.
+        The group has no published plan, or an earlier record of it is on its way still.
     KafkaUnavailableError
-        Kafka does not answer; the plan stays published.
+        Kafka does not answer; the plan stays published until the next run.
     """
-    with store.retirement(group) as turn:
-        version, epoch = turn.plan.version, turn.epoch()
-        value = retired_value(group, version)
-        headers = plan_headers(
-            value,
-            group=group,
-            version=version,
-            origin=sender.origin,
-            epoch=epoch,
-            lease_until=None,
-            kind="retired",
-            signer=signer,
-        )
-        partition, offset = sender.publish(group, value, headers)
-        turn.mark_retired(
-            Sent(epoch, None, sender.name, partition, offset),
-            reason=f"{reason} (said in {sender.name}-{partition} at offset {offset})",
-            actor=actor,
-        )
-    return Retired(group, turn.plan.version, (partition, offset))
+    outbox = store.outbox()
+    left = [one for one in outbox.outstanding([group]) if one.kind == "retired"]
+    now = datetime.now(UTC)
+    for done in settle(outbox, topic, left, terms, objections=_nothing, now=now):
+        if done.position is not None:  # asked for before, by somebody who died
+            return Retired(group, done.intent.plan.version, done.position)
+    plan = store.published(group)
+    if plan is None:
+        raise PlanStateError(f"group {group} has no published plan to retire")
+    wanted = Wanted(group, plan.version, "retired", reason=reason, actor=actor)
+    for done in deliver(outbox, topic, [wanted], terms):
+        if done.position is None:
+            raise StalePlanError(f"group {group}: version {plan.version}: {done.reason}")
+        return Retired(group, plan.version, done.position)
+    raise PlanStateError(
+        f"group {group}: another version is being published or retired; the next run settles it"
+    )
+
+
+def _nothing(_: Sequence[StoredPlan]) -> dict[str, str]:
+    """Say nothing of plans that are on their way: they are for the next publication."""
+    return {}

@@ -9,14 +9,11 @@ immutable documents, append-only events) are enforced there, by constraints and 
 from fairlead.store.engine import create_store_engine
 from fairlead.store.plans import PlanStore
 from fairlead.store.records import NoPlan, PlanDraft, StoredDecision, StoredPlan
-from fairlead.store.turns import Publication, Retirement
 
 __all__ = [
     "NoPlan",
     "PlanDraft",
     "PlanStore",
-    "Publication",
-    "Retirement",
     "StoredDecision",
     "StoredPlan",
     "create_store_engine",

@@ -40,6 +40,9 @@ _MOVES: Final = pa.schema(
     }
 )
 
+#: Characters of a name that a message shows.
+_SHOWN: Final = 200
+
 
 def propose(connection: Connection, drafts: Sequence[PlanDraft]) -> dict[str, int]:
     """Store drafts, of one group each, as next versions. The groups are locked.
@@ -167,6 +170,23 @@ def stored_decisions(
         )
         for row in rows
     }
+
+
+def set_aside(decision: NoPlan, why: str) -> StoredDecision:
+    """Return what became of a look that could not be stored."""
+    return StoredDecision(
+        group=decision.group,
+        snapshot_id=decision.snapshot_id,
+        outcome="failed",
+        reason=f"group {shortened(decision.group)} is set aside: {why}",
+        plan=None,
+        created=False,
+    )
+
+
+def shortened(name: str) -> str:
+    """Return a name as messages can bear it."""
+    return name if len(name) <= _SHOWN else f"{name[:_SHOWN]}... ({len(name):,} characters)"
 
 
 def plain_number(value: Any) -> Any:

@@ -17,6 +17,7 @@ from fairlead.errors import (
     PlanStateError,
     StoreUnavailableError,
     TamperedPlanError,
+    UnstorableError,
 )
 from fairlead.settings import PostgresSettings
 
@@ -36,6 +37,8 @@ _BY_SQLSTATE: Final[dict[str, type[FairleadError]]] = {
     "FL004": PlanStateError,
     "FL005": ConfigurationError,
 }
+# Too long for an index, or characters that Postgres has not; the driver itself refuses NUL.
+_UNSTORABLE: Final = frozenset({"54000", "22021", "22P05"})
 _NOT_ALLOWED: Final = "42501"
 _NOT_MIGRATED: Final = frozenset({"3F000", "42P01", "42703", "42883"})
 
@@ -108,6 +111,8 @@ def transaction(engine: Engine) -> Iterator[Connection]:
         not do this.
     PlanStateError, TamperedPlanError
         A trigger refused a change to a plan.
+    UnstorableError
+        A value is none that Postgres takes: a name too long for an index, say.
     """
     with store_errors(engine.url), engine.begin() as connection:
         yield connection
@@ -141,6 +146,8 @@ def _in_our_words(error: Exception, cause: BaseException | None, url: URL) -> Ex
             f"The database {where} refuses {url.username or 'this user'}: {message}. Its roles are"
             " fairlead_planner, fairlead_approver and fairlead_reader"
         )
+    if sqlstate in _UNSTORABLE or (isinstance(cause, psycopg.DataError) and sqlstate is None):
+        return UnstorableError(f"Postgres does not take it: {message}")
     if isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError):
         return StoreUnavailableError(f"Postgres at {where}: {message}")
     return error

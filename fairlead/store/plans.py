@@ -8,15 +8,16 @@ Every method is one transaction and idempotent where a crashed run would call it
 those of `fairlead.store.engine.transaction`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 from sqlalchemy import (
     ColumnElement,
+    Connection,
     Engine,
+    Select,
     and_,
     bindparam,
     func,
@@ -27,19 +28,29 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import insert
 
-from fairlead.errors import PlanStateError
+from fairlead.errors import PlanStateError, UnstorableError
 from fairlead.judgement.capacities import Capacity
 from fairlead.store.decisions import (
     insert_decisions,
     metric_columns,
     plain_number,
     propose,
+    set_aside,
     stored_decisions,
 )
-from fairlead.store.engine import transaction
+from fairlead.store.engine import store_errors, transaction
 from fairlead.store.judgement import known_capacities, record_findings
 from fairlead.store.lag import insert_lag
-from fairlead.store.models import FORECAST, METRICS, Balance, Plan, PlanAdoption, PlanTold
+from fairlead.store.models import (
+    FORECAST,
+    METRICS,
+    Balance,
+    ConsumerGroup,
+    Plan,
+    PlanAdoption,
+    PlanTold,
+)
+from fairlead.store.outbox import Outbox
 from fairlead.store.queries import (
     close_open_plans,
     find_plans,
@@ -54,10 +65,14 @@ from fairlead.store.records import (
     MeasuredLag,
     NoPlan,
     PlanDraft,
+    SeenAdoption,
     StoredDecision,
     StoredPlan,
 )
-from fairlead.store.turns import Publication, Refreshment, Retirement
+
+#: Groups that are ended in a transaction.
+_AT_ONCE: Final = 500
+_HELD: Final = "somebody else's open transaction is at it: the next run comes back to it"
 
 
 class PlanStore:
@@ -71,6 +86,15 @@ class PlanStore:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+
+    @property
+    def engine(self) -> Engine:
+        """What it works on, for what else does."""
+        return self._engine
+
+    def outbox(self) -> Outbox:
+        """Return what is on its way to the plan topic."""
+        return Outbox(self._engine)
 
     def record_lag(self, lag: pa.Table) -> int:
         """Store the lag of snapshots, once per snapshot and group.
@@ -103,21 +127,38 @@ class PlanStore:
         Returns
         -------
         Of each, in their order, a StoredDecision: where the snapshot had been decided on already,
-        what was stored then. A run that is repeated proposes nothing twice.
+        what was stored then. A run that is repeated proposes nothing twice. A group that somebody
+        else's open transaction is at, or of which something is nothing that Postgres takes, is set
+        aside: its decision failed, says so, and is not stored.
         """
         groups = [decision.group for decision in decisions]
         if len(set(groups)) < len(groups):
             raise ValueError("record_decisions takes one decision a group")
+        try:
+            stored = self._record_decisions(decisions)
+        except UnstorableError as error:
+            if len(decisions) == 1:
+                return [set_aside(decisions[0], str(error))]
+            half = len(decisions) // 2
+            return self.record_decisions(decisions[:half]) + self.record_decisions(decisions[half:])
+        return [stored.get(one.group) or set_aside(one, _HELD) for one in decisions]
+
+    def _record_decisions(
+        self, decisions: Sequence[PlanDraft | NoPlan]
+    ) -> dict[str, StoredDecision]:
+        """Store decisions on the groups that can be locked, in one transaction."""
+        groups = [decision.group for decision in decisions]
         with transaction(self._engine) as connection:
             register_groups(connection, groups)
-            lock_groups(connection, groups)
-            stored = stored_decisions(connection, decisions, created=False)
-            new = [decision for decision in decisions if decision.group not in stored]
+            free = lock_groups(connection, groups)
+            known = [decision for decision in decisions if decision.group in free]
+            stored = stored_decisions(connection, known, created=False)
+            new = [decision for decision in known if decision.group not in stored]
             if new:
                 drafts = [decision for decision in new if isinstance(decision, PlanDraft)]
                 insert_decisions(connection, new, propose(connection, drafts))
                 stored |= stored_decisions(connection, new, created=True)
-        return [stored[group] for group in groups]
+        return stored
 
     def approve(
         self, group: str, version: int, *, sha256: str, reason: str, actor: str | None = None
@@ -143,8 +184,10 @@ class PlanStore:
         function = func.fairlead.approve_plan(group, version, reason, sha256, actor)
         return self._decide(function, group, version)
 
-    def approve_all(self, plans: Sequence[StoredPlan], reasons: Sequence[str], actor: str) -> None:
-        """Approve plans in one transaction, all or none; see `approve`.
+    def approve_all(
+        self, plans: Sequence[StoredPlan], reasons: Sequence[str], actor: str
+    ) -> dict[str, str]:
+        """Approve plans, each by itself, in one transaction; see `approve`.
 
         Parameters
         ----------
@@ -154,17 +197,41 @@ class PlanStore:
             Of each.
         actor
             Whom a service approves for.
+
+        Returns
+        -------
+        Groups whose plan could not be approved, as where somebody has just rejected it, and why.
         """
         names = ("group", "version", "why", "sha256", "actor")
-        function = func.fairlead.approve_plan(*map(bindparam, names))
+        function = select(func.fairlead.approve_plan(*map(bindparam, names)))
+        values: list[dict[str, str | int]] = [
+            dict(zip(names, (one.group, one.version, why, one.sha256, actor), strict=True))
+            for one, why in zip(plans, reasons, strict=True)
+        ]
         with transaction(self._engine) as connection:
-            connection.execute(
-                select(function),
-                [
-                    dict(zip(names, (one.group, one.version, why, one.sha256, actor), strict=True))
-                    for one, why in zip(plans, reasons, strict=True)
-                ],
-            )
+            free = lock_groups(connection, [plan.group for plan in plans])
+            possible = [one for one in values if one["group"] in free]
+            held = {plan.group: _HELD for plan in plans if plan.group not in free}
+            if not possible:
+                return held
+            try:  # together, which is fast, as long as nothing is wrong with any
+                with connection.begin_nested(), store_errors(self._engine.url):
+                    connection.execute(function, possible)
+            except PlanStateError:
+                return held | self._approve_one_by_one(connection, function, possible)
+        return held
+
+    def _approve_one_by_one(
+        self, connection: Connection, function: Select[Any], values: Sequence[Mapping[str, Any]]
+    ) -> dict[str, str]:
+        refused: dict[str, str] = {}
+        for one in values:
+            try:
+                with connection.begin_nested(), store_errors(self._engine.url):
+                    connection.execute(function, one)
+            except PlanStateError as error:
+                refused[one["group"]] = str(error)
+        return refused
 
     def reject(
         self, group: str, version: int, *, reason: str, actor: str | None = None
@@ -188,13 +255,16 @@ class PlanStore:
         """
         due = (Plan.state.in_(("proposed", "approved")), Plan.expires_at <= now)
         with transaction(self._engine) as connection:
-            groups = connection.scalars(select(Plan.group_id).where(*due).distinct()).all()
+            groups = connection.scalars(
+                select(Plan.group_id).where(*due).distinct().order_by(Plan.group_id)
+            ).all()
+        why = f"it expired before {now.isoformat()}"
         ended: list[tuple[str, int]] = []
-        for group in sorted(groups):
+        for first in range(0, len(groups), _AT_ONCE):
             with transaction(self._engine) as connection:
-                lock_groups(connection, [group])
-                why = f"it expired before {now.isoformat()}"
-                ended += close_open_plans(connection, {group: why}, *due)
+                # Those that somebody else is at the next run ends.
+                free = lock_groups(connection, groups[first : first + _AT_ONCE])
+                ended += close_open_plans(connection, dict.fromkeys(free, why), *due)
         return ended
 
     def get(self, group: str, version: int) -> StoredPlan:
@@ -224,6 +294,13 @@ class PlanStore:
         wanted = [] if groups is None else [Plan.group_id.in_(list(groups))]
         with transaction(self._engine) as connection:
             return find_plans(connection, Plan.state.in_(states), *wanted)
+
+    def known_groups(self) -> list[str]:
+        """Return the groups that anything was ever stored about, ascending."""
+        with transaction(self._engine) as connection:
+            return list(
+                connection.scalars(select(ConsumerGroup.group_id).order_by(ConsumerGroup.group_id))
+            )
 
     def last_changes(self, groups: Iterable[str]) -> dict[str, datetime]:
         """Return when what a group is to follow last changed: a plan was published or retired."""
@@ -298,9 +375,15 @@ class PlanStore:
         found
             Group to when it was looked at, and what was found.
         """
-        with transaction(self._engine) as connection:
-            register_groups(connection, found)
-            record_findings(connection, found, capacities=False)
+        try:
+            with transaction(self._engine) as connection:
+                register_groups(connection, found)
+                record_findings(connection, found, capacities=False)
+        except UnstorableError:  # of some group: the others are stored
+            names = list(found)
+            half = len(names) // 2
+            for some in filter(None, (names[:half], names[half:])) if half else ():
+                self.record_findings({name: found[name] for name in some})
 
     def history(self, group: str) -> list[dict[str, Any]]:
         """Return the view `plan_history` of a group, a dict a version, oldest first."""
@@ -309,83 +392,47 @@ class PlanStore:
             rows = connection.execute(query, {"group": group}).mappings().all()
         return [dict(row) for row in rows]
 
-    @contextmanager
-    def publication(self, group: str) -> Iterator[Publication]:
-        """Hold a group's lock while its approved plan is sent.
-
-        Publishers of one group take turns, and nobody proposes or approves meanwhile. What the
-        `Publication` records is committed when the block ends, and is lost where it raises: the
-        plan is then still approved, and the next publisher sends the same bytes again.
-        """
+    def mark_stale(self, plan: StoredPlan, *, reason: str) -> bool:
+        """Record that an approved plan no longer fits its group; False: somebody was faster."""
         with transaction(self._engine) as connection:
-            lock_groups(connection, [group])
-            approved = find_plans(connection, Plan.group_id == group, Plan.state == "approved")
-            yield Publication(connection, group, approved[0] if approved else None)
-
-    @contextmanager
-    def refreshment(self, group: str) -> Iterator[Refreshment]:
-        """Hold a group's lock while it is told again of its published plan.
-
-        What the `Refreshment` records is committed when the block ends, and is lost where it
-        raises: the plan is then told again sooner than it must be.
-        """
-        with transaction(self._engine) as connection:
-            lock_groups(connection, [group])
-            published = find_plans(connection, Plan.group_id == group, Plan.state == "published")
-            yield Refreshment(connection, published[0] if published else None)
-
-    @contextmanager
-    def retirement(self, group: str) -> Iterator[Retirement]:
-        """Hold a group's lock while the record that takes its plan back is sent.
-
-        What the `Retirement` records is committed when the block ends, and is lost where it raises:
-        the plan is then still published, and the next call sends the tombstone again.
-
-        Raises
-        ------
-        PlanStateError
-            The group has no published plan.
-        """
-        with transaction(self._engine) as connection:
-            lock_groups(connection, [group])
-            published = find_plans(connection, Plan.group_id == group, Plan.state == "published")
-            if not published:
-                raise PlanStateError(f"group {group} has no published plan to retire")
-            yield Retirement(connection, published[0])
-
-    def record_adoption(
-        self,
-        group: str,
-        version: int,
-        *,
-        observed_at: datetime,
-        snapshot_id: str,
-        planned: int,
-        as_planned: int,
-        achieved: Mapping[str, Any],
-    ) -> None:
-        """Store how much of a published plan the consumers follow; once per `observed_at`.
-
-        Parameters
-        ----------
-        observed_at
-            When the live assignment was read.
-        snapshot_id
-            The snapshot whose lag `achieved` was weighed with.
-        planned, as_planned
-            Partitions that the plan gives an owner, and those of them that this owner has.
-        achieved
-            Metrics of the live assignment.
-        """
-        key = {"group_id": group, "version": version}
-        with transaction(self._engine) as connection:
-            connection.execute(
-                insert(PlanAdoption).on_conflict_do_nothing(),
-                key | {"observed_at": observed_at, "planned": planned, "as_planned": as_planned},
+            free = lock_groups(connection, [plan.group])
+            return bool(
+                close_open_plans(
+                    connection,
+                    dict.fromkeys(free, reason),
+                    Plan.version == plan.version,
+                    Plan.state == "approved",
+                )
             )
-            connection.execute(
-                insert(Balance).on_conflict_do_nothing(),
-                key
-                | {"kind": "achieved", "measured_at": observed_at, "snapshot_id": snapshot_id}
-                | metric_columns(achieved),
-            )
+
+    def record_adoption(self, group: str, version: int, **seen: Any) -> None:
+        """Store how much of one published plan its consumers follow; see `record_adoptions`."""
+        self.record_adoptions([SeenAdoption(group=group, version=version, **seen)])
+
+    def record_adoptions(self, seen: Sequence[SeenAdoption]) -> None:
+        """Store how much of published plans consumers follow; once a plan and `observed_at`."""
+        if not seen:
+            return
+        keys = [{"group_id": one.group, "version": one.version} for one in seen]
+        adoptions = [
+            key
+            | {
+                "observed_at": one.observed_at,
+                "planned": one.planned,
+                "as_planned": one.as_planned,
+            }
+            for key, one in zip(keys, seen, strict=True)
+        ]
+        balances = [
+            key
+            | {
+                "kind": "achieved",
+                "measured_at": one.observed_at,
+                "snapshot_id": one.snapshot_id,
+            }
+            | metric_columns(one.achieved)
+            for key, one in zip(keys, seen, strict=True)
+        ]
+        with transaction(self._engine) as connection:
+            connection.execute(insert(PlanAdoption).on_conflict_do_nothing(), adoptions)
+            connection.execute(insert(Balance).on_conflict_do_nothing(), balances)

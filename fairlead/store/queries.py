@@ -4,9 +4,9 @@ Belongs here: registering and locking a group, taking a plan to its next state, 
 when things last happened. Does not: opening or ending transactions (`plans`).
 """
 
-from collections.abc import Iterable, Mapping
-from datetime import datetime
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
 
 import numpy as np
 from sqlalchemy import (
@@ -27,6 +27,9 @@ from sqlalchemy.orm import aliased
 from fairlead.store.models import ConsumerGroup, Decision, Plan, PlanEvent, PlanTold
 from fairlead.store.records import MeasuredLag, StoredPlan
 
+#: How long a transaction waits for all groups together that others are at.
+PATIENCE: Final = timedelta(seconds=5)
+
 
 def register_groups(connection: Connection, groups: Iterable[str]) -> None:
     """Make sure that the groups have rows; in one order for all, or writers block each other."""
@@ -34,10 +37,23 @@ def register_groups(connection: Connection, groups: Iterable[str]) -> None:
     connection.execute(insert(ConsumerGroup).on_conflict_do_nothing(), rows)
 
 
-def lock_groups(connection: Connection, groups: Iterable[str]) -> None:
-    """Lock groups, in ascending order, until the transaction ends; see `lock_group` in SQL."""
+def lock_groups(connection: Connection, groups: Iterable[str]) -> set[str]:
+    """Lock groups until the transaction ends; see `lock_groups` in SQL.
+
+    Returns
+    -------
+    Those that are locked. The others are in an open transaction of somebody else's, a person's say,
+    who may take all day: they are waited for together, for `PATIENCE`, and are for the next run.
+    """
     ascending = literal(sorted(set(groups)), ARRAY(Text))
-    connection.execute(select(func.fairlead_raw.lock_group(func.unnest(ascending).column_valued())))
+    locked = func.fairlead_raw.lock_groups(ascending, PATIENCE).column_valued()
+    return set(connection.scalars(select(locked)))
+
+
+def record_events(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Take plans to states, as `record_event`; the rows have the same columns."""
+    if rows:
+        connection.execute(insert(PlanEvent), list(rows))
 
 
 def record_event(
@@ -80,9 +96,18 @@ def close_open_plans(
         )
         .order_by(Plan.group_id)
     ).all()
-    for group, version, state in open_plans:
-        ended = "expired" if state == "proposed" else "stale"
-        record_event(connection, group, version, ended, reason=reasons[group])
+    record_events(
+        connection,
+        [
+            {
+                "group_id": group,
+                "version": version,
+                "state": "expired" if state == "proposed" else "stale",
+                "reason": reasons[group],
+            }
+            for group, version, state in open_plans
+        ],
+    )
     return [(row.group_id, row.version) for row in open_plans]
 
 

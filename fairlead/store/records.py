@@ -18,6 +18,7 @@ from fairlead.errors import TamperedPlanError
 from fairlead.judgement.capacities import Capacity
 from fairlead.plans.choice import Candidate, Outcome
 from fairlead.plans.document import MemberShare, PlanDocument, content_hash
+from fairlead.plans.prospect import Prospect
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,6 +93,8 @@ class PlanDraft(NoPlan):
         Whether the approver must not be the proposer.
     rolled_back_from
         The version whose assignment this is again; None: it is a new one.
+    prospect
+        What holds this plan against another one; None where nothing was judged.
     """
 
     outcome: Literal["plan"] = field(default="plan", init=False)
@@ -105,6 +108,7 @@ class PlanDraft(NoPlan):
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     four_eyes: bool = False
     rolled_back_from: int | None = None
+    prospect: Prospect | None = None
 
     def document(self, version: int, plan_id: UUID, created_at: datetime) -> PlanDocument:
         """Return the document of this draft as a version."""
@@ -211,6 +215,33 @@ class StoredDecision:
     reason: str
     plan: StoredPlan | None
     created: bool
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SeenAdoption:
+    """How much of a published plan its consumers follow.
+
+    Parameters
+    ----------
+    group, version
+        The plan.
+    observed_at
+        When the live assignment was read.
+    snapshot_id
+        The snapshot whose lag `achieved` was weighed with.
+    planned, as_planned
+        Partitions that the plan gives an owner, and those of them that this owner has.
+    achieved
+        Metrics of the live assignment.
+    """
+
+    group: str
+    version: int
+    observed_at: datetime
+    snapshot_id: str
+    planned: int
+    as_planned: int
+    achieved: Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

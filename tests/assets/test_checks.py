@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from assets.checks import stored_metrics_agree
 from assignors.metrics import measure
 from fairlead.kafka.snapshot import GROUPS, MEMBERS, OFFSETS, GroupSnapshot
 from fairlead.plans.as_problem import assignment_of, planned, problem_of
@@ -186,6 +187,18 @@ def test_altered_balance_fails(
     )
     (problem,) = run_check("stored_metrics_agree")["stored_metrics_agree"]
     assert problem.startswith(f"orders version 1: {column} is stored as ")
+
+
+def test_missing_balance_is_named_and_stops_nobody(
+    pipeline: Pipeline, propose: Callable[..., StoredPlan], run_check: RunChecks
+) -> None:
+    """A plan without its rows is one plan's defect: the check fails, and nothing waits for it."""
+    propose(SOUND)
+    pipeline.tamper("DELETE FROM fairlead_raw.balance WHERE kind = 'predicted'")
+    problems = run_check("stored_metrics_agree")["stored_metrics_agree"]
+    assert problems == ["orders version 1: its balance is not stored"]
+    (spec,) = stored_metrics_agree.check_specs
+    assert not spec.blocking
 
 
 def test_plan_of_another_cohort_is_not_looked_at(

@@ -19,8 +19,9 @@ from fairlead.plans.choice import Candidate
 from fairlead.plans.document import MemberShare, PlanDocument, content_hash
 from fairlead.store import NoPlan, PlanDraft, PlanStore, create_store_engine
 from fairlead.store.migrate import upgrade
+from fairlead.store.outbox import Outbox, Wanted
 from fairlead.store.records import Findings
-from fairlead.store.turns import Sent
+from fairlead.store.told import Sent
 
 Owners = Mapping[str, Sequence[int]]
 
@@ -162,8 +163,10 @@ def _billing(store: PlanStore) -> None:
 def _publish(store: PlanStore, version: int, actor: str, reason: str) -> None:
     plan = store.get("orders", version)
     store.approve("orders", version, sha256=plan.sha256, actor=actor, reason=reason)
-    with store.publication("orders") as turn:
-        turn.mark_published(Sent(1, at(31, 0), "fairlead.plans", 0, version + 40))
+    outbox, until = Outbox(store.engine), at(31, 0)
+    with outbox.turn("fairlead.plans", 0) as turn:
+        (intent,) = turn.intend([Wanted("orders", version, lease_until=until)])
+    outbox.confirm({"orders": (intent, Sent(1, until, "fairlead.plans", 0, version + 40))})
 
 
 def _adopt(
@@ -297,12 +300,14 @@ LIFE: Final = {
     ("orders", 1): {
         "proposed": at(0, 8, 1),
         "approved": at(0, 8, 1),
+        "sending": at(0, 8, 2),
         "published": at(0, 8, 2),
         "superseded": at(1, 9, 22),
     },
     ("orders", 2): {
         "proposed": at(1, 9, 1),
         "approved": at(1, 9, 21),
+        "sending": at(1, 9, 22),
         "published": at(1, 9, 22),
     },
     ("orders", 3): {"proposed": at(2, 9, 1), "rejected": at(2, 11, 30)},
@@ -336,7 +341,8 @@ def _set_dates(url: str) -> None:
                 connection.execute(
                     "UPDATE fairlead_raw.plan_event SET at = %s, sha256 = %s, actor ="
                     " CASE actor WHEN session_user THEN 'planner' ELSE actor END,"
-                    " database_user = 'planner'"
+                    " database_user ="
+                    " CASE WHEN actor IN ('kim', 'lee') THEN actor ELSE 'planner' END"
                     " WHERE group_id = %s AND version = %s AND state = %s",
                     (moment, sha256, group, version, state),
                 )

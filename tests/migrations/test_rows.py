@@ -17,6 +17,12 @@ pytestmark = pytest.mark.postgres
 
 SCRIPTS = ScriptDirectory(str(migrate.MIGRATIONS))
 REVISIONS = [script.revision for script in SCRIPTS.walk_revisions()][::-1]
+#: The revision from which a plan is on its way before it is published.
+OUTBOX = "0010"
+ON_ITS_WAY = """
+INSERT INTO plan_event (group_id, version, state, reason)
+VALUES ('g', 1, 'sending', 'on its way');
+"""
 # A row in every table, in terms of the first revision.
 ROWS = """
 INSERT INTO consumer_group (group_id) VALUES ('g');
@@ -28,6 +34,8 @@ VALUES ('g', 1, gen_random_uuid(), 'sticky', 'why', 's0', '2026-01-31+00', '2026
 
 INSERT INTO plan_event (group_id, version, state, reason, actor)
 VALUES ('g', 1, 'approved', 'few moves', 'kim');
+
+ON_ITS_WAY_HERE
 
 INSERT INTO plan_event (group_id, version, state, reason, topic, partition, record_offset)
 VALUES ('g', 1, 'published', 'sent', 'fairlead.plans', 0, 17);
@@ -96,7 +104,7 @@ def test_rows_survive_the_way_up_and_down(database: str, engine: Engine, revisio
     with transaction(engine) as connection:
         if revision != REVISIONS[0]:
             connection.execute(text(DAYS))
-        rows = ROWS
+        rows = ROWS.replace("ON_ITS_WAY_HERE", ON_ITS_WAY if revision >= OUTBOX else "")
         for table in RENAMED:
             rows = rows.replace(table, name_of(connection, table))
         connection.execute(text(rows))

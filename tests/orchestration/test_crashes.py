@@ -103,7 +103,7 @@ def test_run_after_a_killed_one_leaves_nothing_half_done(
         list(pool.map(kill_after, STEPS, groups, homes))
     left = [[row["state"] for row in pipeline.history(group)] for group in groups]
     assert left[0] == []
-    assert left[1] in (["approved"], ["published"])  # the next step may have begun
+    assert left[1] in (["approved"], ["sending"], ["published"])  # the next step may have begun
 
     assert pipeline.run("planning", *groups).success
 

@@ -78,7 +78,7 @@ def test_one_run_takes_a_group_from_lag_to_an_adopted_plan(
     (version,) = pipeline.history(unique_name)
     assert version["version"] == 1
     assert version["state"] == "published"
-    assert version["decided_by"] == "policy"
+    assert version["decision"].startswith("approved by policy: ")
     assert version["adherence"] == 1
     assert version["lag_max_before"] == 180
     assert version["lag_max_predicted"] == version["lag_max_achieved"] < 180

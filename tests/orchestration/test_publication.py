@@ -78,13 +78,14 @@ def test_plan_topic_is_there_before_the_first_plan(
 
 
 def test_job_publishes_what_a_person_approved(pipeline: Pipeline, approved: Consumers) -> None:
-    """The approved bytes are sent and followed; the history names the approver."""
+    """The approved bytes are sent and followed; the history names whom the database saw."""
     pipeline.run("publication", approved.group)
     plan, record = pipeline.only_version(approved.group), pipeline.record(approved.group)
     assert record is not None
     assert record.value == plan.document
     (version,) = pipeline.history(approved.group)
-    assert (version["state"], version["decided_by"]) == ("published", "kim")
+    (saw,) = pipeline.sql("SELECT session_user::text AS who")
+    assert (version["state"], version["decided_by"]) == ("published", saw["who"])
     assert version["adherence"] == 1
 
 

@@ -11,9 +11,12 @@ from fairlead.store.models.plan import (
     CandidatePlan,
     ConsumerGroup,
     Decision,
+    FourEyes,
     MovedPartition,
     Plan,
     PlanEvent,
+    PlanIntent,
+    PlanPartition,
     PlanTold,
 )
 
@@ -28,6 +31,7 @@ __all__ = [
     "CandidatePlan",
     "ConsumerGroup",
     "Decision",
+    "FourEyes",
     "GroupDiagnosis",
     "LagSnapshot",
     "MemberCapacity",
@@ -36,5 +40,7 @@ __all__ = [
     "Plan",
     "PlanAdoption",
     "PlanEvent",
+    "PlanIntent",
+    "PlanPartition",
     "PlanTold",
 ]

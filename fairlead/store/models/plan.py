@@ -27,11 +27,13 @@ from fairlead.store.models.base import Base, MeasuredBalance, one_of
 STATES: Final = (
     "proposed",
     "approved",
+    "sending",
     "published",
     "superseded",
     "rejected",
     "expired",
     "stale",
+    "refused",
     "retired",
 )
 """The states of a plan. The trigger `plan_event_apply` holds the transitions between them."""
@@ -75,6 +77,12 @@ class Plan(Base):
             unique=True,
             postgresql_where=text("state IN ('proposed', 'approved')"),
         ),
+        Index(
+            "plan_one_sending_idx",
+            "group_id",
+            unique=True,
+            postgresql_where=text("state = 'sending'"),
+        ),
         Index("plan_created_at_idx", "created_at"),
         {"comment": "Every version of every group's plan. Only state changes, by a plan_event."},
     )
@@ -103,6 +111,19 @@ class Plan(Base):
     )
     rolled_back_from: Mapped[int | None] = mapped_column(
         Integer, comment="The version whose assignment this is again; null: it is a new one."
+    )
+
+
+class FourEyes(Base):
+    """Groups whose plans need another pair of eyes, whatever the planner says."""
+
+    __tablename__ = "four_eyes"
+    __table_args__ = (
+        {"comment": "Groups whose plans need four eyes; the owner of the schema says which."},
+    )
+
+    groups: Mapped[str] = mapped_column(
+        primary_key=True, comment="Groups, as in a policy: * and ? stand in."
     )
 
 
@@ -176,6 +197,53 @@ class PlanTold(Base):
     record_offset: Mapped[int] = mapped_column(comment="The offset there.")
     at: Mapped[datetime] = mapped_column(
         server_default=func.now(), comment="When it was sent, by the database's clock."
+    )
+
+
+class PlanIntent(Base):
+    """What is on its way to the plan topic."""
+
+    __tablename__ = "plan_intent"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["group_id", "version"], ["fairlead_raw.plan.group_id", "fairlead_raw.plan.version"]
+        ),
+        CheckConstraint(one_of("kind", ("plan", "retired")), name="kind"),
+        CheckConstraint("epoch > 0", name="epoch"),
+        {"comment": "What is on its way to the plan topic: committed before it is sent."},
+    )
+
+    group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
+    kind: Mapped[str] = mapped_column(comment="plan or retired.")
+    version: Mapped[int] = mapped_column(Integer, comment="The version that is told or retired.")
+    epoch: Mapped[int] = mapped_column(
+        comment="Of the group's versions; followers ignore lower ones."
+    )
+    lease_until: Mapped[datetime | None] = mapped_column(
+        comment="When the plan lapses unless it is told again; null: it is retired."
+    )
+    actor: Mapped[str | None] = mapped_column(comment="Who asks for it; null: the planner.")
+    reason: Mapped[str | None] = mapped_column(comment="Why it is retired.")
+    at: Mapped[datetime] = mapped_column(
+        server_default=func.now(), comment="Since when it is on its way, by the database's clock."
+    )
+
+
+class PlanPartition(Base):
+    """A partition of the plan topic. Its row is the lock for whoever sends to it."""
+
+    __tablename__ = "plan_partition"
+    __table_args__ = (
+        {"comment": "The partitions of the plan topic; the row locks one for a sender."},
+    )
+
+    topic: Mapped[str] = mapped_column(primary_key=True, comment="The plan topic.")
+    partition: Mapped[int] = mapped_column(Integer, primary_key=True, comment="Its partition.")
+    taken_at: Mapped[datetime | None] = mapped_column(comment="When somebody last sent to it.")
+    taken_by: Mapped[str | None] = mapped_column(comment="Who, as the database knows.")
+    turn: Mapped[int] = mapped_column(
+        server_default=text("0"),
+        comment="How often it was taken: says whether somebody else had it since.",
     )
 
 

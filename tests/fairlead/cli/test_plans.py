@@ -142,7 +142,7 @@ def test_without_kafka_the_answer_is_one_line(week: str) -> None:
     [
         ("fairlead lag o", ["orders"]),
         ("fairlead plans diff orders 1 ", ["3", "2", "1"]),
-        ("fairlead plans list --state s", ["superseded", "stale"]),
+        ("fairlead plans list --state s", ["sending", "superseded", "stale"]),
     ],
 )
 def test_a_shell_offers_groups_versions_and_states(

@@ -8,8 +8,11 @@ from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 from kafka import KafkaProducer
 
 from fairlead.errors import ConfigurationError, KafkaUnavailableError
-from fairlead.kafka.plan_topic import LARGEST_PLAN_BYTES, PlanTopic, partition_of
+from fairlead.kafka.copies import copies_wanted, too_few
+from fairlead.kafka.plan_channel import LARGEST_PLAN_BYTES
+from fairlead.kafka.plan_topic import PlanTopic, partition_of
 from fairlead.settings import KafkaSettings, Settings
+from tests.fairlead.followers.helpers import eventually
 
 pytestmark = pytest.mark.kafka
 
@@ -29,6 +32,14 @@ def topic(own: KafkaSettings) -> Iterator[PlanTopic]:
     with PlanTopic(own) as topic:
         topic.ensure()
         yield topic
+
+
+def known(kafka: KafkaSettings) -> bool:
+    """Whether the broker describes the topic already: it takes a moment after it was made."""
+    try:
+        return PlanTopic(kafka).home_of("orders") >= 0
+    except ConfigurationError:
+        return False
 
 
 def test_ensure_creates_a_compacted_topic_once(topic: PlanTopic, own: KafkaSettings) -> None:
@@ -51,6 +62,32 @@ def test_ensure_refuses_a_topic_that_forgets(
     with (
         PlanTopic(forgetful) as topic,
         pytest.raises(ConfigurationError, match=r"cleanup\.policy=delete.*kafka-configs\.sh"),
+    ):
+        topic.ensure()
+
+
+def test_ensure_keeps_as_many_copies_as_the_cluster_can(
+    topic: PlanTopic, own: KafkaSettings
+) -> None:
+    """One broker: one copy, which must be written. More are told of in `too_few`."""
+    admin = AdminClient(own.librdkafka())
+    resource = ConfigResource(ResourceType.TOPIC, topic.name)
+    config = admin.describe_configs([resource])[resource].result(30)
+    assert config["min.insync.replicas"].value == "1"
+    assert (copies_wanted(1), copies_wanted(2), copies_wanted(9)) == (1, 2, 3)
+    assert "can take a plan with it" in too_few(copies=3, in_sync=1, brokers=3)
+
+
+def test_ensure_refuses_a_topic_that_takes_nothing(
+    own: KafkaSettings, kafka_topic: Callable[..., Any]
+) -> None:
+    """More copies must have a record than there are: said at the start, not at a publication."""
+    name = kafka_topic(config={"cleanup.policy": "compact", "min.insync.replicas": "2"})
+    kafka = own.model_copy(update={"plan_topic": name})
+    eventually(lambda: known(kafka), "the broker knows the topic")
+    with (
+        PlanTopic(kafka) as topic,
+        pytest.raises(ConfigurationError, match=r"1 copies.*min\.insync\.replicas=2.*replicas=1"),
     ):
         topic.ensure()
 
@@ -114,7 +151,7 @@ def test_reading_an_absent_topic_says_so(own: KafkaSettings) -> None:
     """Nothing was ever published: the error names the topic."""
     with (
         PlanTopic(own) as topic,
-        pytest.raises(ConfigurationError, match=f"Topic {own.plan_topic} cannot be read"),
+        pytest.raises(ConfigurationError, match=f"Topic {own.plan_topic} cannot be described"),
     ):
         topic.read("orders")
 

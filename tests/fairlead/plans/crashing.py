@@ -6,7 +6,7 @@ nothing that outlives a crash; and the points between them. Does not: any expect
 
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -14,15 +14,15 @@ from typing import Any, Final
 import pyarrow as pa
 from sqlalchemy import event
 
+from fairlead.kafka.plan_channel import Outgoing, PlanChannel
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.plans.proposal import Look, carry_out
-from fairlead.plans.publication import publish
-from fairlead.plans.record import Headers, Origin
+from fairlead.plans.publication import publish_all, settle_all
 from fairlead.plans.retirement import retire
 from fairlead.policy import Approval, Policy
 from fairlead.settings import KafkaSettings
 from fairlead.store import PlanStore, create_store_engine
-from tests.fairlead.plans.plans import TERMS, as_planned
+from tests.fairlead.plans.plans import TERMS, live
 from tests.fairlead.store.conftest import SNAPSHOT_AT, make_draft, make_metrics
 
 #: Where a run can die, in its order, and the state its plan is in then; None: there is no plan.
@@ -34,17 +34,27 @@ PLANNING: Final = {
     "decision committed": "proposed",
     "approval uncommitted": "proposed",
     "approval committed": "approved",
-    "before the send": "approved",
-    "after the send": "approved",
-    "publication uncommitted": "approved",
+    "before the fence": "approved",
+    "after the fence": "approved",
+    "intent uncommitted": "approved",
+    "intent committed": "sending",
+    "before the send": "sending",
+    "inside the send": "sending",
+    "after the send": "sending",
+    "publication uncommitted": "sending",
     "publication committed": "published",
     "adoption uncommitted": "published",
     "adoption committed": "published",
 }
 #: The same for a retirement, which the run then ends with.
 RETIRING: Final = {
-    "before the retirement": "published",
-    "after the retirement": "published",
+    "before the fence": "published",
+    "after the fence": "published",
+    "intent uncommitted": "published",
+    "intent committed": "published",
+    "before the send": "published",
+    "inside the send": "published",
+    "after the send": "published",
     "retirement uncommitted": "published",
     "retirement committed": "retired",
 }
@@ -72,16 +82,16 @@ def die_at(point: str, url: str, kafka: KafkaSettings, group: str, *, retiring: 
 def plan(url: str, kafka: KafkaSettings, group: str, snapshot: str, reach: Reach) -> None:
     """Store lag, decide, approve, publish and look who follows, as a planning run does."""
     at = SNAPSHOT_AT + timedelta(minutes=int(snapshot.removeprefix("s")))
-    with open_store(url, reach) as (store, transaction), PlanTopic(kafka) as topic:
+    with open_store(url, reach) as (store, transaction), Reaching(kafka, reach) as topic:
         transaction.name = "lag"
         store.record_lag(lag(group, snapshot, at))
         transaction.name = "decision"
         draft = make_draft(snapshot, group=group, snapshot_at=at, expires_at=None)
         carry_out(store, [Look(draft, POLICY, {"OK"})], at)
         transaction.name = "publication"
-        publish(
-            store, group, live=as_planned, sender=Sender(topic, reach, "send"), now=at, terms=TERMS
-        )
+        list(settle_all(store, [group], live=live, topic=topic, terms=TERMS, now=at))
+        waiting = store.approved_unpublished([group])
+        list(publish_all(store, waiting, live=live, topic=topic, terms=TERMS, now=at))
         transaction.name = "adoption"
         published = store.published(group)
         assert published is not None
@@ -98,9 +108,9 @@ def plan(url: str, kafka: KafkaSettings, group: str, snapshot: str, reach: Reach
 
 def send_back(url: str, kafka: KafkaSettings, group: str, reach: Reach) -> None:
     """Retire a group's published plan."""
-    with open_store(url, reach) as (store, transaction), PlanTopic(kafka) as topic:
+    with open_store(url, reach) as (store, transaction), Reaching(kafka, reach) as topic:
         transaction.name = "retirement"
-        retire(store, group, sender=Sender(topic, reach, "retirement"), reason="enough")
+        retire(store, group, topic=topic, terms=TERMS, reason="enough")
 
 
 def lag(group: str, snapshot: str, at: datetime) -> pa.Table:
@@ -141,6 +151,8 @@ def open_store(url: str, reach: Reach) -> Iterator[tuple[PlanStore, Transaction]
     def executed(_c: Any, _cursor: Any, statement: str, *_: Any) -> None:
         if "approve_plan" in statement:
             transaction.written = "approval"
+        elif statement.startswith("INSERT INTO fairlead_raw.plan_intent"):
+            transaction.written = "intent"
         elif statement.startswith("INSERT"):
             transaction.written = transaction.name
         if statement.startswith("INSERT INTO fairlead_raw.plan "):
@@ -164,31 +176,38 @@ def open_store(url: str, reach: Reach) -> Iterator[tuple[PlanStore, Transaction]
         engine.dispose()
 
 
-class Sender:
-    """Sends for real, and says so before and after.
+class Reaching(PlanTopic):
+    """A plan topic that says how far its sender is.
 
     Parameters
     ----------
-    topic
-        Where.
+    settings
+        As for `PlanTopic`.
     reach
         Is told.
-    what
-        Is sent.
     """
 
-    def __init__(self, topic: PlanTopic, reach: Reach, what: str) -> None:
-        self._topic, self._reach, self._what = topic, reach, what
-        self.name = topic.name
+    def __init__(self, settings: KafkaSettings, reach: Reach) -> None:
+        super().__init__(settings)
+        self._reach = reach
 
-    @property
-    def origin(self) -> Origin:
-        """Of the topic."""
-        return self._topic.origin
+    def open(self, partition: int) -> PlanChannel:
+        """Become the one sender to a partition."""
+        reach = self._reach
 
-    def publish(self, group: str, value: bytes, headers: Headers) -> tuple[int, int]:
-        """Send."""
-        self._reach(f"before the {self._what}")
-        position = self._topic.publish(group, value, headers)
-        self._reach(f"after the {self._what}")
-        return position
+        class Channel(PlanChannel):
+            def send(self, records: Sequence[Outgoing]) -> dict[str, int | str]:
+                reach("before the send")
+                answers = super().send(records)
+                reach("after the send")
+                return answers
+
+            def _call(self, what: str, call: Callable[..., object], *args: float) -> None:
+                if what == "did not commit":
+                    reach("inside the send")
+                super()._call(what, call, *args)
+
+        reach("before the fence")
+        channel = Channel(self._settings, partition)
+        reach("after the fence")
+        return channel

@@ -3,19 +3,19 @@
 Belongs here: making documents and surroundings. Does not: any expectation.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
 
-from fairlead.errors import KafkaUnavailableError
+from fairlead.errors import GroupError, KafkaUnavailableError
 from fairlead.kafka.descriptions import Member
 from fairlead.kafka.gateway import LiveGroup
+from fairlead.kafka.plan_channel import Outgoing, PlanChannel
 from fairlead.kafka.plan_topic import PlanTopic
+from fairlead.plans.delivery import Terms
 from fairlead.plans.document import MemberShare, PlanDocument
-from fairlead.plans.publication import Terms
-from fairlead.plans.record import Headers, Origin
 from tests.fairlead.store.conftest import SNAPSHOT_AT
 
 TERMS = Terms(timedelta(hours=6))
@@ -77,19 +77,25 @@ def emptied(group: str) -> LiveGroup:
     return LiveGroup(group, "Empty", "", (), {}, SNAPSHOT_AT)
 
 
-class DiesAfterSending:
-    """Sends for real and then fails, as a process that dies before it records the send."""
+def live(groups: Iterable[str]) -> dict[str, LiveGroup | GroupError]:
+    """Describe groups that are what the store's drafts are made for."""
+    return {group: as_planned(group) for group in groups}
 
-    def __init__(self, topic: PlanTopic) -> None:
-        self._topic = topic
-        self.name = topic.name
 
-    @property
-    def origin(self) -> Origin:
-        """Of the topic."""
-        return self._topic.origin
+def nobody(groups: Iterable[str]) -> dict[str, LiveGroup | GroupError]:
+    """Describe groups that everybody has left."""
+    return {group: emptied(group) for group in groups}
 
-    def publish(self, group: str, value: bytes, headers: Headers) -> tuple[int, int]:
-        """Send and fail."""
-        self._topic.publish(group, value, headers)
-        raise KafkaUnavailableError("the connection was lost")
+
+class Dying(PlanTopic):
+    """A plan topic whose sender dies after its records are committed."""
+
+    def open(self, partition: int) -> PlanChannel:
+        """Become the one sender to a partition."""
+
+        class Channel(PlanChannel):
+            def send(self, records: Sequence[Outgoing]) -> dict[str, int | str]:
+                super().send(records)
+                raise KafkaUnavailableError("the connection was lost")
+
+        return Channel(self._settings, partition)

@@ -1,17 +1,17 @@
 """Leases, on a real store and a real topic: the same plan told again, and nothing besides."""
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.plans.lease import due, refresh
-from fairlead.plans.publication import publish
+from fairlead.plans.publication import publish_all
 from fairlead.plans.record_reading import Told, Trust, read_record
 from fairlead.plans.retirement import retire
 from fairlead.store import PlanStore, StoredPlan
-from tests.fairlead.plans.plans import TERMS, as_planned
+from tests.fairlead.plans.plans import TERMS, live
 from tests.fairlead.store.conftest import SNAPSHOT_AT
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
@@ -25,8 +25,18 @@ LATER = SNAPSHOT_AT + TERMS.lease / 3
 def published(store: PlanStore, topic: PlanTopic, approve: Step) -> StoredPlan:
     """Return a plan that was sent at `SNAPSHOT_AT`."""
     approve()
-    publish(store, "orders", live=as_planned, sender=topic, now=SNAPSHOT_AT, terms=TERMS)
+    send(store, topic, SNAPSHOT_AT)
     return store.get("orders", 1)
+
+
+def send(store: PlanStore, topic: PlanTopic, now: datetime) -> None:
+    waiting = store.approved_unpublished()
+    list(publish_all(store, waiting, live=live, topic=topic, terms=TERMS, now=now))
+
+
+def tell_again(store: PlanStore, topic: PlanTopic, now: datetime) -> list[tuple[str, str]]:
+    plans = store.in_state("published")
+    return list(refresh(store, plans, topic=topic, terms=TERMS, now=now))
 
 
 def newest(topic: PlanTopic) -> Told:
@@ -45,7 +55,7 @@ def test_plan_is_told_again_when_a_third_of_its_lease_is_used_up(
     first = newest(topic)
     assert due(store, TERMS, LATER - timedelta(seconds=1)) == []
     assert due(store, TERMS, LATER) == ["orders"]
-    assert list(refresh(store, ["orders"], sender=topic, terms=TERMS, now=LATER)) == []
+    assert tell_again(store, topic, LATER) == []
     assert due(store, TERMS, LATER) == []
     again = newest(topic)
     assert (again.identity, again.lease_until) == (first.identity, LATER + TERMS.lease)
@@ -58,7 +68,7 @@ def test_telling_again_is_no_step_of_the_plan(
 ) -> None:
     """No version, no approval, no event, and so no cooldown that would begin anew."""
     before = store.history("orders"), store.last_changes(["orders"])
-    list(refresh(store, ["orders"], sender=topic, terms=TERMS, now=LATER))
+    tell_again(store, topic, LATER)
     assert (store.history("orders"), store.last_changes(["orders"])) == before
     assert published.version == 1
 
@@ -69,7 +79,7 @@ def test_a_proposal_that_waits_holds_no_lease_up(
     """Nobody decides overnight: what is followed goes on being followed."""
     propose("s2")
     assert due(store, TERMS, LATER) == [published.group]
-    list(refresh(store, ["orders"], sender=topic, terms=TERMS, now=LATER))
+    tell_again(store, topic, LATER)
     assert newest(topic).lease_until == LATER + TERMS.lease
     assert [row["state"] for row in store.history("orders")] == ["published", "proposed"]
 
@@ -79,10 +89,10 @@ def test_a_plan_that_was_published_without_a_lease_gets_one(
 ) -> None:
     """Plans of before the migration have no row of what was told: they are due at once."""
     publish()
-    with store._engine.begin() as connection:  # noqa: SLF001 - behind the store's back
+    with store.engine.begin() as connection:  # behind the store's back
         connection.exec_driver_sql("DELETE FROM fairlead_raw.plan_record")
     assert due(store, TERMS, SNAPSHOT_AT) == ["orders"]
-    list(refresh(store, ["orders"], sender=topic, terms=TERMS, now=SNAPSHOT_AT))
+    tell_again(store, topic, SNAPSHOT_AT)
     assert newest(topic).lease_until == SNAPSHOT_AT + TERMS.lease
 
 
@@ -90,13 +100,13 @@ def test_a_retired_plan_is_not_told_again(
     store: PlanStore, topic: PlanTopic, published: StoredPlan, approve: Step
 ) -> None:
     """Its retirement keeps the version; the next plan is of a new epoch."""
-    retire(store, "orders", sender=topic, reason="enough")
+    retire(store, "orders", topic=topic, terms=TERMS, reason="enough")
     retired = newest(topic)
     assert retired.identity.rank[1:] == (1, True)
     assert due(store, TERMS, LATER + TERMS.lease) == []
-    assert list(refresh(store, ["orders"], sender=topic, terms=TERMS, now=LATER)) == []
+    assert tell_again(store, topic, LATER) == []
     assert newest(topic) == retired
     approve("s2")
-    publish(store, "orders", live=as_planned, sender=topic, now=LATER, terms=TERMS)
+    send(store, topic, LATER)
     assert newest(topic).identity.epoch > retired.identity.epoch
     assert published.state == "published"

@@ -1,5 +1,6 @@
 """What of a look at a group is stored and approved, beside a version that waits."""
 
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -8,8 +9,10 @@ import numpy as np
 import pytest
 
 from fairlead.errors import PlanStateError
+from fairlead.judgement.forecast import Outlook
 from fairlead.plans.document import MemberShare
 from fairlead.plans.proposal import AT_ONCE, Look, Outcome, carry_out
+from fairlead.plans.prospect import Prospect
 from fairlead.policy import Approval, Policy
 from fairlead.store import NoPlan, PlanStore, StoredPlan
 from tests.fairlead.store.conftest import SNAPSHOT_AT, MakeDraft
@@ -23,6 +26,10 @@ LATER = SNAPSHOT_AT + timedelta(hours=1)
 ANOTHER = {
     "orders-1": MemberShare(("t0",), {"t0": np.array([0, 1], np.int32)}),
     "orders-2": MemberShare(("t0",), {"t0": np.array([2], np.int32)}),
+}
+NEW = {
+    "orders-1": MemberShare(("t0",), {"t0": np.array([0], np.int32)}),
+    "orders-2": MemberShare(("t0",), {"t0": np.array([1, 2], np.int32)}),
 }
 GROWN = {"orders-3": MemberShare(("t0",), {}), **ANOTHER}
 
@@ -44,7 +51,7 @@ def test_plan_is_approved_where_the_policy_allows(store: PlanStore, draft: MakeD
     assert states(store) == ["proposed"]
     look(store, draft("s2"), policy=AT_NIGHT)
     assert states(store) == ["expired", "approved"]
-    assert store.history("orders")[1]["decided_by"] == "policy"
+    assert store.history("orders")[1]["decision"].startswith("approved by policy: ")
 
 
 def test_same_plan_is_not_proposed_while_it_waits(store: PlanStore, draft: MakeDraft) -> None:
@@ -52,8 +59,10 @@ def test_same_plan_is_not_proposed_while_it_waits(store: PlanStore, draft: MakeD
     look(store, draft("s1"))
     again = look(store, draft("s2", weights={"t0": np.array([9.0, 8.0, 7.0])}))
     assert again.stored.outcome == "no change"
-    assert again.stored.reason == (
-        "version 1, which gives the same, waits for approval; the heaviest member gets lighter"
+    assert re.fullmatch(
+        r"version 1, which gives the same, waits for approval since \d{4}-\d\d-\d\d \d\d:\d\d UTC;"
+        r" looked at again; the heaviest member gets lighter",
+        again.stored.reason,
     )
     assert states(store) == ["proposed"]
 
@@ -65,13 +74,42 @@ def test_another_plan_replaces_the_one_that_waits(store: PlanStore, draft: MakeD
     assert states(store) == ["expired", "proposed"]
 
 
+#: Arrivals of t0's partitions, records a second, of which each member can do 100.
+ARRIVALS = {
+    "a bit better": ([90.0, 40.0, 85.0], "than which a new one would be less late by "),
+    "much better": ([90.0, 90.0, 10.0], ""),
+    "good as it is": ([90.0, 10.0, 10.0], "which still brings the group within its objective"),
+}
+
+
+@pytest.mark.parametrize("arrivals", ARRIVALS)
+def test_a_proposal_stays_until_a_new_one_is_better_by_what_the_policy_asks(
+    store: PlanStore, draft: MakeDraft, arrivals: str
+) -> None:
+    """Whoever reads it has more than one tick, and is told that it was looked at again."""
+    rates, merit = ARRIVALS[arrivals]
+    none = np.zeros(3)
+    outlook = Outlook(np.array(rates), none, none, none, np.array([100.0, 100.0]))
+    prospect = Prospect({"t0": 3}, ["orders-1", "orders-2"], outlook, 1800.0)
+    look(store, draft("s1", members=ANOTHER))
+    policy = Policy(approval=Approval(min_improvement=0.5))
+    again = look(store, draft("s2", members=NEW, prospect=prospect), policy=policy)
+    if merit:
+        assert again.stored.reason.startswith(f"version 1, {merit}")
+        assert "waits for approval since" in again.stored.reason
+        assert "looked at again" in again.stored.reason
+        assert states(store) == ["proposed"]
+    else:
+        assert states(store) == ["expired", "proposed"]
+
+
 def test_approved_plan_is_left_for_publication(
     store: PlanStore, draft: MakeDraft, approve: Step
 ) -> None:
     """What a person approved is not overtaken between the approval and its publication."""
     approve("s1")
     later = look(store, draft("s2", members=ANOTHER))
-    assert later.stored.reason.startswith("version 1 is approved and waits for publication; ")
+    assert later.stored.reason.startswith("version 1 is approved and waits for publication since ")
     assert states(store) == ["approved"]
 
 
@@ -80,7 +118,7 @@ def test_rollback_is_left_waiting(store: PlanStore, draft: MakeDraft, publish: S
     publish("s1")
     look(store, draft("s2", rolled_back_from=1))
     later = look(store, draft("s3", members=ANOTHER), policy=AT_NIGHT)
-    assert later.stored.reason.startswith("version 2, a rollback, waits for approval; ")
+    assert later.stored.reason.startswith("version 2, a rollback, waits for approval since ")
     assert states(store) == ["published", "proposed"]
 
 
@@ -110,6 +148,27 @@ def test_repeated_step_finishes_what_it_began(store: PlanStore, draft: MakeDraft
     look(store, draft("s1"), policy=AT_NIGHT)
     look(store, draft("s1"), policy=AT_NIGHT)
     assert states(store) == ["approved"]
+
+
+def test_a_rejection_at_the_same_moment_is_of_one_group(
+    store: PlanStore, draft: MakeDraft, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between proposal and approval somebody rejects one of many: the others are approved."""
+    approve_all = PlanStore.approve_all
+
+    def rejected_meanwhile(self: PlanStore, *args: Any) -> dict[str, str]:
+        self.reject("g3", 1, reason="not now")
+        return approve_all(self, *args)
+
+    monkeypatch.setattr(PlanStore, "approve_all", rejected_meanwhile)
+    groups = [f"g{number}" for number in range(7)]
+    looks = [Look(draft("s1", group=group), AT_NIGHT, {"OK"}) for group in groups]
+    outcomes = carry_out(store, looks, SNAPSHOT_AT)
+    states = {group: store.get(group, 1).state for group in groups}
+    assert states == {**dict.fromkeys(groups, "approved"), "g3": "rejected"}
+    answers = {one.stored.group: one.approval for one in outcomes}
+    assert not answers["g3"].approved
+    assert "version 1 is rejected" in answers["g3"].reason
 
 
 def test_fleet_is_carried_out_in_several_transactions(store: PlanStore, draft: MakeDraft) -> None:

@@ -21,7 +21,8 @@ from fairlead.plans.choice import Candidate
 from fairlead.plans.document import MemberShare
 from fairlead.store import NoPlan, PlanDraft, PlanStore, StoredPlan, create_store_engine
 from fairlead.store.migrate import upgrade
-from fairlead.store.turns import Sent
+from fairlead.store.outbox import Outbox, Wanted
+from fairlead.store.told import Sent
 
 SNAPSHOT_AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 LEASE_UNTIL = SNAPSHOT_AT + timedelta(hours=6)
@@ -36,6 +37,23 @@ StoreAs = Callable[[str], PlanStore]
 def sent(offset: int = 1, *, lease_until: datetime | None = LEASE_UNTIL) -> Sent:
     """Return a record that the plan topic has taken."""
     return Sent(1, lease_until, "fairlead.plans", 0, offset)
+
+
+def record_publication(store: PlanStore, plan: StoredPlan) -> None:
+    """Take an approved plan to published, as if it had been sent."""
+    outbox, wanted = Outbox(store.engine), Wanted(plan.group, plan.version, lease_until=LEASE_UNTIL)
+    with outbox.turn("fairlead.plans", 0) as turn:
+        (intent,) = turn.intend([wanted])
+    outbox.confirm({plan.group: (intent, sent(plan.version))})
+
+
+def record_retirement(store: PlanStore, group: str, *, reason: str = "enough") -> None:
+    """Take a group's published plan to retired, as if that had been sent."""
+    plan, outbox = store.published(group), Outbox(store.engine)
+    assert plan is not None
+    with outbox.turn("fairlead.plans", 0) as turn:
+        (intent,) = turn.intend([Wanted(group, plan.version, "retired", reason=reason)])
+    outbox.confirm({group: (intent, sent(lease_until=None))})
 
 
 @pytest.fixture
@@ -172,8 +190,7 @@ def publish(store: PlanStore, approve: Callable[..., StoredPlan]) -> Callable[..
 
     def publish(snapshot_id: str = "s1", **changes: Any) -> StoredPlan:
         plan = approve(snapshot_id, **changes)
-        with store.publication(plan.group) as turn:
-            turn.mark_published(sent(plan.version))
+        record_publication(store, plan)
         return store.get(plan.group, plan.version)
 
     return publish
@@ -191,11 +208,17 @@ def login(store_url: str) -> Iterator[Login]:
             superuser.execute(sql.SQL("CREATE ROLE {} LOGIN").format(made[-1]))
             for role in roles:
                 superuser.execute(sql.SQL("GRANT {} TO {}").format(sql.Identifier(role), made[-1]))
+            if not roles:
+                database = sql.Identifier(superuser.info.dbname)
+                superuser.execute(
+                    sql.SQL("GRANT CONNECT ON DATABASE {} TO {}").format(database, made[-1])
+                )
             parts = urlsplit(store_url)
             return parts._replace(netloc=f"{name}@{parts.netloc.partition('@')[2]}").geturl()
 
         yield make
         for one in made:
+            superuser.execute(sql.SQL("DROP OWNED BY {}").format(one))
             superuser.execute(sql.SQL("DROP ROLE {}").format(one))
 
 

@@ -8,15 +8,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import count
+from threading import RLock
 from typing import Any, Final
 
 import psycopg
 from sqlalchemy.exc import IntegrityError
 
-from fairlead.errors import FairleadError
+from fairlead.errors import FairleadError, PlanStateError
 from fairlead.plans.document import content_hash
 from fairlead.store import NoPlan, PlanStore
-from tests.fairlead.store.conftest import SNAPSHOT_AT, MakeDraft, sent
+from fairlead.store.outbox import Intent, Outbox, Wanted
+from tests.fairlead.store.conftest import LEASE_UNTIL, SNAPSHOT_AT, MakeDraft, sent
 from tests.fairlead.store.life_model import (
     SUPERUSER,
     Decide,
@@ -55,6 +57,8 @@ class Database:
     urls: dict[str, str]
     draft: MakeDraft
     lives: "count[int]" = field(default_factory=count)
+    #: Sending takes two transactions: to be as if at once, one sends or steps in at a time.
+    sending: "RLock" = field(default_factory=RLock)
 
     def __post_init__(self) -> None:
         """Open the connections of those who write SQL."""
@@ -105,24 +109,62 @@ class Database:
         return store.approve(group, version, sha256=sha256, reason="yes").state
 
     def _publish(self, operation: Publish, group: str) -> str:
-        with self.stores[operation.who].publication(group) as turn:
-            if turn.plan is None:
-                return "nothing waits"
-            assert turn.plan.approved_sha256 == content_hash(turn.plan.document)
-            if operation.how == "stale":
-                turn.mark_stale(reason="somebody joined")
-            else:
-                turn.mark_published(sent(turn.plan.version))
-            if operation.how == "died":
-                raise InterruptedError
-        return operation.how
+        with self.sending:
+            return self._send(operation, group)
+
+    def _send(self, operation: Publish, group: str) -> str:
+        store = self.stores[operation.who]
+        outbox = self._outbox(store)
+        if left := outbox.outstanding([group]):
+            return self._settle(outbox, left[0], operation.how, done="settled")
+        approved = store.approved_unpublished([group])
+        if not approved:
+            return "nothing waits"
+        assert approved[0].approved_sha256 == content_hash(approved[0].document)
+        if operation.how == "stale":
+            stale = store.mark_stale(approved[0], reason="somebody joined")
+            return "stale" if stale else self._send(operation, group)
+        wanted = Wanted(group, approved[0].version, lease_until=LEASE_UNTIL)
+        with outbox.turn("plans", 0) as turn:
+            intents = turn.intend([wanted])
+        if not intents:  # somebody was faster: it has expired, say
+            return self._send(operation, group)
+        return self._settle(outbox, intents[0], operation.how, done="sent")
 
     def _retire(self, operation: Retire, group: str) -> str:
-        with self.stores[operation.who].retirement(group) as turn:
-            turn.mark_retired(sent(lease_until=None), reason="enough")
-            if operation.how == "died":
-                raise InterruptedError
-        return operation.how
+        with self.sending:
+            return self._take_back(operation, group)
+
+    def _take_back(self, operation: Retire, group: str) -> str:
+        store = self.stores[operation.who]
+        outbox, published = self._outbox(store), store.published(group)
+        if published is None:
+            raise PlanStateError
+        with outbox.turn("plans", 0) as turn:
+            wanted = Wanted(group, published.version, "retired", reason="enough")
+            intents = turn.intend([wanted])
+        if not intents:
+            raise PlanStateError
+        return self._settle(outbox, intents[0], operation.how, done="sent")
+
+    def _outbox(self, store: PlanStore) -> Outbox:
+        """Return the outbox of somebody who may send."""
+        outbox = Outbox(store.engine)
+        with outbox.turn("plans", 0):
+            return outbox
+
+    def _settle(self, outbox: Outbox, intent: Intent, how: str, *, done: str) -> str:
+        if how == "died":
+            raise InterruptedError
+        if how == "stale" and intent.kind == "plan":
+            with outbox.turn("plans", 0) as turn:
+                held = turn.held
+            outbox.withdraw({intent.group: (intent, "somebody joined")}, held)
+        else:
+            until = LEASE_UNTIL if intent.kind == "plan" else None
+            at = sent(intent.plan.version, lease_until=until)
+            outbox.confirm({intent.group: (intent, at)})
+        return done
 
     def _expire(self, operation: Expire, group: str) -> str:
         ended = self.stores[operation.who].expire_due(LATER)
@@ -130,6 +172,11 @@ class Database:
 
     def _step(self, operation: Step, group: str) -> str:
         published = operation.state == "published"
+        with self.sending:
+            self._insert(operation, group, published=published)
+        return operation.state
+
+    def _insert(self, operation: Step, group: str, *, published: bool) -> None:
         self.sql[operation.who].execute(
             "INSERT INTO fairlead_raw.plan_event"
             " (group_id, version, state, reason, topic, partition, record_offset)"
@@ -139,7 +186,6 @@ class Database:
                 *(("plans", 0, operation.version) if published else (None, None, None)),
             ],
         )
-        return operation.state
 
     def _tamper(self, operation: Tamper, group: str) -> str:
         self.sql[operation.who].execute(operation.statement.encode(), [group])

@@ -11,7 +11,8 @@ from typing import Any, Final
 #: From each state to where a step can lead.
 STEPS: Final = {
     "proposed": {"approved", "rejected", "expired"},
-    "approved": {"published", "stale"},
+    "approved": {"sending", "stale"},
+    "sending": {"published", "stale", "refused"},
     "published": {"superseded", "retired"},
 }
 PLANNERS: Final = ("planner", "other planner")
@@ -53,14 +54,17 @@ class Decide(Operation):
 
 @dataclass(frozen=True)
 class Publish(Operation):
-    """Send the approved plan; or find it stale; or die after sending, before it is recorded."""
+    """Send the approved plan; or find it stale; or die before what came of it is recorded.
+
+    What an earlier one has left on its way is settled instead.
+    """
 
     how: str
 
 
 @dataclass(frozen=True)
 class Retire(Operation):
-    """Send a tombstone; or die after sending, before it is recorded."""
+    """Take the published plan back; or die before that is recorded."""
 
     how: str
 
@@ -108,9 +112,10 @@ class Version:
 
 @dataclass
 class Group:
-    """The versions of a group's plan, from 1, and what its snapshots came to."""
+    """The versions of a group's plan, from 1, what is on its way, and what snapshots came to."""
 
     versions: list[Version] = field(default_factory=list)
+    on_its_way: tuple[str, Version] | None = None
     decisions: dict[int, int | None] = field(default_factory=dict)
 
     def apply(self, operation: Operation) -> str:
@@ -170,23 +175,39 @@ class Group:
         return operation.state
 
     def _publish(self, operation: Publish) -> str:
+        if self.on_its_way:
+            return self._settle(operation.how)
         if not (approved := self._in("approved")):
             return "nothing waits"
-        if operation.how == "sent":
-            for plan in self._in("published"):
-                plan.states.append("superseded")
-            approved[0].states.append("published")
-        elif operation.how == "stale":
+        if operation.how == "stale":
             approved[0].states.append("stale")
-        return operation.how
+            return "stale"
+        if self._in("sending"):  # by hand
+            return "IntegrityError"
+        approved[0].states.append("sending")
+        self.on_its_way = ("plan", approved[0])
+        return self._settle(operation.how, done="sent")
 
     def _retire(self, operation: Retire) -> str:
-        if not (published := self._in("published")):
+        if not (published := self._in("published")) or self.on_its_way:
             return "PlanStateError"
-        if operation.how == "sent":
+        self.on_its_way = ("retired", published[0])
+        return self._settle(operation.how, done="sent")
+
+    def _settle(self, how: str, done: str = "settled") -> str:
+        """Record what came of what is on its way; a plan that was taken elsewhere stays there."""
+        if how == "died" or self.on_its_way is None:
+            return "died"
+        (kind, plan), self.on_its_way = self.on_its_way, None
+        if kind == "retired" and plan.state == "published":
             self._close_open(self._in(*OPEN))
-            published[0].states.append("retired")
-        return operation.how
+            plan.states.append("retired")
+        elif kind == "plan" and plan.state == "sending":
+            if how == "sent":
+                for other in self._in("published"):
+                    other.states.append("superseded")
+            plan.states.append("published" if how == "sent" else "stale")
+        return done
 
     def _expire(self, _: Expire) -> str:
         due = [plan for plan in self._in(*OPEN) if plan.expires_in is not None]
@@ -202,7 +223,7 @@ class Group:
             return "FL001"
         if operation.state == "approved" and plan.void:
             return "FL001"
-        if operation.state == "published" and self._in("published"):
+        if operation.state in {"published", "sending"} and self._in(operation.state):
             return "23505"
         plan.states.append(operation.state)
         return operation.state

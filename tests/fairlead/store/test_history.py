@@ -6,12 +6,15 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
+import psycopg
 import pyarrow as pa
 import pytest
 from sqlalchemy import Engine, text
 
-from fairlead.store import PlanStore, StoredPlan
+from fairlead.store import PlanStore, StoredPlan, create_store_engine
 from fairlead.store.engine import transaction
+from fairlead.store.prune import prune
+from tests.fairlead.store.conftest import Login
 
 pytestmark = pytest.mark.postgres
 
@@ -142,7 +145,7 @@ def test_plan_history_answers_who_what_and_how_well(
     expected = {
         "version": 1,
         "state": "published",
-        "decided_by": "kim",
+        "decided_by": store.engine.url.username,
         "decision": "looks fine",
         "moved": 1,
         "placed": 0,
@@ -223,3 +226,20 @@ def test_plans_are_found_by_state(store: PlanStore, publish: Plans, propose: Pla
     assert found("proposed") == [("a", 2), ("b", 1)]
     assert found("proposed", "published", groups=["a"]) == [("a", 1), ("a", 2)]
     assert found("proposed", groups=[]) == []
+
+
+@pytest.mark.parametrize("roles", [(), ("fairlead_planner",)])
+def test_nobody_who_may_log_in_can_stop_a_new_day(
+    store_url: str, at: Any, login: Login, roles: tuple[str, ...]
+) -> None:
+    """Every advisory lock there is and the strongest table lock that one gets: lag is stored."""
+    impatient = f"{store_url}&options=-c%20lock_timeout%3D2s"
+    engine = create_store_engine(impatient)
+    with psycopg.connect(login(*roles)) as stranger:
+        stranger.execute("SELECT pg_advisory_lock(oid::bigint) FROM pg_class")
+        if roles:
+            stranger.execute("LOCK TABLE fairlead_raw.partition_lag IN ROW EXCLUSIVE MODE")
+        store = PlanStore(engine)
+        assert store.record_lag(lag_table("s1", at + timedelta(days=9), "orders")) == 2
+    assert [one.day for one in prune(engine, at + timedelta(days=20))]
+    engine.dispose()

@@ -10,6 +10,7 @@ from psycopg import sql
 from fairlead.errors import PlanStateError, TamperedPlanError
 from fairlead.store import PlanDraft, PlanStore, StoredPlan
 from fairlead.store.models import STATES
+from fairlead.store.queries import lock_groups
 
 pytestmark = pytest.mark.postgres
 
@@ -18,19 +19,24 @@ Plans = Callable[..., StoredPlan]
 WAYS = {
     "proposed": [],
     "approved": ["approved"],
-    "published": ["approved", "published"],
-    "superseded": ["approved", "published", "superseded"],
+    "sending": ["approved", "sending"],
+    "published": ["approved", "sending", "published"],
+    "superseded": ["approved", "sending", "published", "superseded"],
     "rejected": ["rejected"],
     "expired": ["expired"],
     "stale": ["approved", "stale"],
-    "retired": ["approved", "published", "retired"],
+    "refused": ["approved", "sending", "refused"],
+    "retired": ["approved", "sending", "published", "retired"],
 }
 STEPS = {
     ("proposed", "approved"),
     ("proposed", "rejected"),
     ("proposed", "expired"),
-    ("approved", "published"),
+    ("approved", "sending"),
     ("approved", "stale"),
+    ("sending", "published"),
+    ("sending", "stale"),
+    ("sending", "refused"),
     ("published", "superseded"),
     ("published", "retired"),
 }
@@ -180,12 +186,19 @@ def test_approval_names_the_hash(store: PlanStore, propose: Plans) -> None:
     assert store.get("orders", 1).state == "proposed"
 
 
-def test_an_approval_is_recorded(store: PlanStore, approve: Plans) -> None:
-    """Who, why and what: the plan knows the hash approved, the history the rest."""
+def test_an_approval_is_recorded(
+    store: PlanStore, approve: Plans, by_hand: psycopg.Connection
+) -> None:
+    """Who, why and what: the plan knows the hash approved, the history the rest.
+
+    Who is whom the database saw, whatever name is given to it, which the event keeps.
+    """
     plan = approve()
     assert (plan.state, plan.approved_sha256) == ("approved", plan.sha256)
     (row,) = store.history("orders")
-    assert (row["decided_by"], row["decision"]) == ("kim", "looks fine")
+    assert (row["decided_by"], row["decision"]) == (by_hand.info.user, "looks fine")
+    said = by_hand.execute("SELECT actor FROM fairlead.plan_event WHERE state = 'approved'")
+    assert said.fetchall() == [("kim",)]
     assert [waiting.version for waiting in store.approved_unpublished()] == [1]
 
 
@@ -267,9 +280,8 @@ def test_an_approval_waits_for_a_proposal_under_way(
     """Approving and proposing at once take turns: the approval finds the plan overtaken."""
     store.record_decision(draft("s1"))
     by_hand.execute("SET lock_timeout = '100ms'")
-    with (
-        store.publication("orders"),
-        pytest.raises(psycopg.errors.LockNotAvailable),
-    ):
-        enter(by_hand, "approved")
+    with store.engine.begin() as proposing:
+        lock_groups(proposing, ["orders"])
+        with pytest.raises(psycopg.errors.LockNotAvailable):
+            enter(by_hand, "approved")
     enter(by_hand, "approved")

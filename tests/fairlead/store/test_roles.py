@@ -8,7 +8,15 @@ import pytest
 
 from fairlead.errors import ConfigurationError, PlanStateError
 from fairlead.store import PlanDraft, PlanStore, StoredPlan
-from tests.fairlead.store.conftest import SNAPSHOT_AT, Login, MakeDraft, StoreAs, make_metrics, sent
+from tests.fairlead.store.conftest import (
+    SNAPSHOT_AT,
+    Login,
+    MakeDraft,
+    StoreAs,
+    make_metrics,
+    record_publication,
+    record_retirement,
+)
 
 pytestmark = pytest.mark.postgres
 
@@ -25,13 +33,15 @@ INSERTED = {
     "plan",
     "plan_adoption",
     "plan_event",
+    "plan_intent",
     "plan_record",
 }
 READING = {"lag_days", "plan_diff", "plan_owners"}
 CALLED = {
     "fairlead_planner": READING
-    | {"approve_plan", "ensure_lag_day", "lock_group", "reject_plan"}
-    | {"record_capacities", "record_diagnoses"},
+    | {"approve_plan", "ensure_lag_day", "lock_group", "lock_groups", "lock_partition"}
+    | {"needs_four_eyes", "partition_turn"}
+    | {"record_capacities", "record_diagnoses", "reject_plan"},
     "fairlead_approver": READING | {"approve_plan", "reject_plan"},
     "fairlead_reader": READING,
     "public": set(),
@@ -96,6 +106,19 @@ REFUSED = {
 }
 
 
+def test_nobody_connects_who_has_no_role(store_url: str, login: Login) -> None:
+    """Whoever may log in to the server is not let into the database for that alone."""
+    with psycopg.connect(store_url) as superuser:
+        rights = [
+            superuser.execute(
+                "SELECT has_database_privilege(%s, current_database(), 'CONNECT')", [role]
+            ).fetchone()
+            for role in ("public", *ROLES)
+        ]
+    assert rights == [(False,), (True,), (True,), (True,)]
+    psycopg.connect(login("fairlead_reader")).close()
+
+
 @pytest.fixture
 def planner(login: Login, store_as: StoreAs) -> PlanStore:
     """Return a store as a planning service has it: as a member of the planner's role."""
@@ -134,9 +157,10 @@ def test_rights_are_exactly_these(store_url: str) -> None:
         for role in ROLES:
             assert held(role, "SELECT") == everything
             assert held(role, "INSERT") == (INSERTED if role == "fairlead_planner" else set())
-            told = {"plan_record"} if role == "fairlead_planner" else set()
-            assert held(role, "UPDATE") == told
-            for right in ("DELETE", "TRUNCATE", "REFERENCES", "TRIGGER"):
+            planner = role == "fairlead_planner"
+            assert held(role, "UPDATE") == ({"plan_intent", "plan_record"} if planner else set())
+            assert held(role, "DELETE") == ({"plan_intent"} if planner else set())
+            for right in ("TRUNCATE", "REFERENCES", "TRIGGER"):
                 assert held(role, right) == set(), (role, right)
         for role, called in CALLED.items():
             assert called == {
@@ -210,8 +234,7 @@ def test_a_planner_has_all_rights_that_planning_takes(planner: PlanStore, draft:
     for snapshot in ("s1", "s2"):
         plan = propose(planner, draft(snapshot))
         planner.approve("orders", plan.version, sha256=plan.sha256, reason="few", actor="policy")
-        with planner.publication("orders") as turn:
-            turn.mark_published(sent(plan.version))
+        record_publication(planner, planner.get("orders", plan.version))
     planner.record_adoption(
         "orders",
         2,
@@ -221,11 +244,10 @@ def test_a_planner_has_all_rights_that_planning_takes(planner: PlanStore, draft:
         as_planned=3,
         achieved=make_metrics(),
     )
-    with planner.retirement("orders") as turn:
-        turn.mark_retired(sent(3, lease_until=None), reason="enough")
+    record_retirement(planner, "orders")
     assert [(row["state"], row["decided_by"]) for row in planner.history("orders")] == [
-        ("superseded", "policy"),
-        ("retired", "policy"),
+        ("superseded", planner.engine.url.username),
+        ("retired", planner.engine.url.username),
     ]
 
 
@@ -307,3 +329,32 @@ def test_four_eyes_are_an_approver_and_the_proposer(
     assert planner.history("orders")[0]["decided_by"] == user_of(url)
     two_eyes = propose(planner, draft("s2"))
     planner.approve("orders", 2, sha256=two_eyes.sha256, reason="few moves", actor="policy")
+
+
+@pytest.mark.parametrize(
+    ("groups", "needed"),
+    [
+        ("orders", True),
+        ("ord*", True),
+        ("*", True),
+        ("o?ders", True),
+        ("order", False),
+        ("order.", False),
+        ("billing-*", False),
+    ],
+)
+def test_the_planner_cannot_talk_four_eyes_away(
+    planner: PlanStore,
+    draft: MakeDraft,
+    store_url: str,
+    groups: str,
+    needed: bool,  # noqa: FBT001
+) -> None:
+    """Of groups in the owner's table every plan needs them, whatever the planner inserts."""
+    with psycopg.connect(store_url) as owner:
+        owner.execute("INSERT INTO fairlead_raw.four_eyes VALUES (%s)", [groups])
+    plan = propose(planner, draft(four_eyes=False))
+    assert planner.get("orders", 1).four_eyes is needed
+    if needed:
+        with pytest.raises(PlanStateError, match="needs four eyes"):
+            planner.approve("orders", 1, sha256=plan.sha256, reason="mine", actor="kim")

@@ -1,0 +1,252 @@
+"""The outbox: what is about to be sent to the plan topic, committed before it is.
+
+Belongs here: intents and what becomes of them, each a transaction. Does not: the statements of
+which these consist (`settlement`), sending (`fairlead.kafka.plan_channel`), nor the order of both
+(`fairlead.plans.delivery`).
+
+An intent takes an approved plan to `sending`; what was sent takes it to `published`, and what the
+topic refuses to `refused`. A crash between leaves the intent, which the next run settles by what
+the topic has. A plan that is told again is no step, and needs no intent.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, TypeVar
+
+from sqlalchemy import Connection, Engine, and_, func, or_, select, text, tuple_
+from sqlalchemy.dialects.postgresql import insert
+
+from fairlead.errors import StoreUnavailableError
+from fairlead.plans.record import Kind
+from fairlead.store.engine import transaction
+from fairlead.store.intents import FOLLOWED, POSSIBLE, Intent, Wanted
+from fairlead.store.models import Plan, PlanIntent, PlanTold
+from fairlead.store.queries import find_plans, lock_groups, record_events
+from fairlead.store.records import StoredPlan
+from fairlead.store.settlement import confirm, end, step, unsettled
+from fairlead.store.told import Sent, begin_epochs, epochs_of, told_last
+
+__all__ = ["Held", "Intent", "Outbox", "Turn", "Wanted"]
+
+Outcome = TypeVar("Outcome")
+
+#: How long a sender that hangs between taking a partition and committing its intents may hold it.
+_IDLE: Final = "60s"
+
+
+@dataclass(frozen=True)
+class Held:
+    """A partition of the plan topic, and whose turn it was."""
+
+    topic: str
+    partition: int
+    number: int
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A sender's turn at a partition, from `Outbox.turn`.
+
+    Parameters
+    ----------
+    held
+        What it holds, or has held last.
+    """
+
+    held: Held
+    _connection: Connection
+
+    def intend(self, wanted: Sequence[Wanted]) -> list[Intent]:
+        """Record what is about to be sent; committed when the block of the turn ends.
+
+        What cannot be sent any more, because somebody was faster, is left out. So are groups whose
+        earlier intent is not settled, and those that are in somebody else's open transaction.
+        """
+        connection = self._connection
+        free = lock_groups(connection, [one.group for one in wanted])
+        busy = connection.scalars(select(PlanIntent.group_id).where(PlanIntent.group_id.in_(free)))
+        free -= set(busy)
+        keys = [(one.group, one.version) for one in wanted if one.group in free]
+        plans = {
+            (plan.group, plan.version): plan
+            for plan in find_plans(connection, tuple_(Plan.group_id, Plan.version).in_(keys))
+        }
+        possible = [
+            one
+            for one in wanted
+            if one.group in free
+            and (one.group, one.version) in plans
+            and plans[one.group, one.version].state in POSSIBLE[one.kind]
+        ]
+        epochs = epochs_of(connection, {one.group: one.beyond for one in possible})
+        intents = [
+            Intent(
+                plan=(plan := plans[one.group, one.version]),
+                kind=one.kind,
+                epoch=epochs[one.group],
+                lease_until=one.lease_until,
+                again=plan.state == FOLLOWED[one.kind],
+                reason=one.reason,
+                actor=one.actor,
+            )
+            for one in possible
+        ]
+        # An epoch that is begun is known before anybody reads of it: no later one may be below it.
+        begin_epochs(connection, {one.group: epochs[one.group] for one in possible if one.beyond})
+        self._record([intent for intent in intents if not intent.again])
+        return intents
+
+    def _record(self, intents: Sequence[Intent]) -> None:
+        if not intents:
+            return
+        record_events(
+            self._connection,
+            [
+                step(one, "sending", "on its way to the plan topic")
+                for one in intents
+                if one.kind == "plan"
+            ],
+        )
+        rows = [
+            {
+                "group_id": one.group,
+                "kind": one.kind,
+                "version": one.plan.version,
+                "epoch": one.epoch,
+                "lease_until": one.lease_until,
+                "reason": one.reason or None,
+                "actor": one.actor,
+            }
+            for one in intents
+        ]
+        self._connection.execute(insert(PlanIntent), rows)
+
+
+class Outbox:
+    """What is on its way to the plan topic.
+
+    Parameters
+    ----------
+    engine
+        From `create_store_engine`.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    @contextmanager
+    def turn(self, topic: str, partition: int) -> Iterator[Turn]:
+        """Hold a partition of the plan topic until the intents are committed.
+
+        The block fences earlier senders and records intents, in this order. It ends with a commit
+        on the connection that has held the lock all the time: a sender that froze and has lost it
+        cannot commit, and so sends nothing.
+
+        Raises
+        ------
+        StoreUnavailableError
+            Another sender holds the partition for too long, or this one has lost it.
+        """
+        with transaction(self._engine) as connection:
+            connection.execute(text(f"SET LOCAL idle_in_transaction_session_timeout = '{_IDLE}'"))
+            number = connection.scalar(select(func.fairlead_raw.lock_partition(topic, partition)))
+            yield Turn(Held(topic, partition, int(number or 0)), connection)
+
+    def outstanding(self, groups: Iterable[str] | None = None) -> list[Intent]:
+        """Return what was intended and is not known to have been sent: of groups, or of all."""
+        wanted = [] if groups is None else [PlanIntent.group_id.in_(list(groups))]
+        with transaction(self._engine) as connection:
+            rows = connection.execute(
+                select(PlanIntent.__table__).where(*wanted).order_by(PlanIntent.group_id)
+            ).all()
+            plans = {
+                (plan.group, plan.version): plan
+                for plan in find_plans(
+                    connection,
+                    tuple_(Plan.group_id, Plan.version).in_(
+                        [(row.group_id, row.version) for row in rows]
+                    ),
+                )
+            }
+        return [
+            Intent(
+                plans[row.group_id, row.version],
+                row.kind,
+                row.epoch,
+                row.lease_until,
+                reason=row.reason or "",
+                actor=row.actor,
+            )
+            for row in rows
+        ]
+
+    def told(self, groups: Iterable[str]) -> dict[str, tuple[Kind, int, Sent]]:
+        """Return what is known to stand under groups' keys: kind, version, and where."""
+        with transaction(self._engine) as connection:
+            return told_last(connection, list(groups))
+
+    def followed(self, groups: Iterable[str] | None) -> list[StoredPlan]:
+        """Return the version of each group that is published, or that was retired last.
+
+        Groups that had neither are left out, and a retirement before a later plan is none.
+        """
+        wanted = [] if groups is None else [Plan.group_id.in_(list(groups))]
+        retired = tuple_(Plan.group_id, Plan.version).in_(
+            select(PlanTold.group_id, PlanTold.version).where(PlanTold.kind == "retired")
+        )
+        with transaction(self._engine) as connection:
+            return find_plans(
+                connection,
+                or_(Plan.state == "published", and_(Plan.state == "retired", retired)),
+                *wanted,
+            )
+
+    def confirm(self, sent: Mapping[str, tuple[Intent, Sent]]) -> None:
+        """Record that intents were sent; where somebody has recorded it before, nothing happens.
+
+        Groups that are in somebody else's open transaction are left for the next run, here and
+        below: it sees that they were sent.
+        """
+        self._settle(sent, confirm)
+
+    def refuse(self, refused: Mapping[str, tuple[Intent, str]], held: Held) -> None:
+        """Record that the topic does not take them, and why: their plans end.
+
+        Raises
+        ------
+        StoreUnavailableError
+            Somebody else has had a turn since, and may have sent them.
+        """
+        self._settle(refused, partial(end, state="refused"), held)
+
+    def withdraw(self, withdrawn: Mapping[str, tuple[Intent, str]], held: Held) -> None:
+        """Record that they were not sent and will not be, and why; raises as `refuse`."""
+        self._settle(withdrawn, partial(end, state="stale"), held)
+
+    def _settle(
+        self,
+        ones: Mapping[str, tuple[Intent, Outcome]],
+        settled: Callable[[Connection, list[tuple[Intent, Outcome]]], None],
+        held: Held | None = None,
+    ) -> None:
+        """Record what became of what is still to be settled, under the groups' locks."""
+        if not ones:
+            return
+        with transaction(self._engine) as connection:
+            if held is not None:
+                _require_held(connection, held)
+            free = lock_groups(connection, ones)
+            there = unsettled(connection, [ones[group][0] for group in sorted(free)])
+            if there:
+                settled(connection, [ones[group] for group in sorted(there)])
+
+
+def _require_held(connection: Connection, held: Held) -> None:
+    """Hold on to a partition of which nobody else has had a turn since."""
+    last = connection.scalar(select(func.fairlead_raw.partition_turn(held.topic, held.partition)))
+    if last != held.number:
+        raise StoreUnavailableError(
+            f"Another sender has had {held.topic}-{held.partition} since: it settles what is left"
+        )

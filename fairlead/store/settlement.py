@@ -1,0 +1,115 @@
+"""What becomes of intents: they were sent, refused or withdrawn.
+
+Belongs here: the statements, for many groups at once, inside a transaction that has locked them.
+Does not: opening it (`outbox`).
+"""
+
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy import Connection, delete, select, tuple_
+
+from fairlead.store.intents import FOLLOWED, ON_ITS_WAY, Intent
+from fairlead.store.models import Plan, PlanIntent
+from fairlead.store.queries import close_open_plans, record_events
+from fairlead.store.told import Sent, record_sent
+
+
+def unsettled(connection: Connection, intents: Sequence[Intent]) -> set[str]:
+    """Return the groups whose intents are still to be settled; those that plans outlived go."""
+    keys = [(one.group, one.plan.version) for one in intents]
+    states = {
+        (row.group_id, row.version): row.state
+        for row in connection.execute(
+            select(Plan.group_id, Plan.version, Plan.state).where(
+                tuple_(Plan.group_id, Plan.version).in_(keys)
+            )
+        )
+    }
+    rows = {
+        row.group_id: row
+        for row in connection.execute(
+            select(PlanIntent.__table__).where(
+                PlanIntent.group_id.in_([one.group for one in intents])
+            )
+        )
+    }
+    found, outlived = set(), []
+    for one in intents:
+        state, row = states.get((one.group, one.plan.version)), rows.get(one.group)
+        if one.again:
+            if state == FOLLOWED[one.kind]:  # else the group follows another plan by now
+                found.add(one.group)
+        elif row is not None and (row.kind, row.version, row.epoch) == one.key:
+            if state == ON_ITS_WAY[one.kind]:
+                found.add(one.group)
+            else:
+                outlived.append(one.group)
+    _forget(connection, outlived)
+    return found
+
+
+def confirm(connection: Connection, ones: list[tuple[Intent, Sent]]) -> None:
+    """Record that intents were sent, and what that ends."""
+    new = [(intent, sent) for intent, sent in ones if not intent.again]
+    published = [(intent, sent) for intent, sent in new if intent.kind == "plan"]
+    retired = [(intent, sent) for intent, sent in new if intent.kind == "retired"]
+    _supersede(connection, {intent.group: intent.plan.version for intent, _ in published})
+    record_events(connection, [_publication(intent, sent) for intent, sent in published])
+    ended = {one.group: f"version {one.plan.version} was retired" for one, _ in retired}
+    close_open_plans(connection, ended)
+    for intent, sent in retired:
+        where = f"said in {sent.topic}-{sent.partition} at offset {sent.offset}"
+        row = step(intent, "retired", f"{intent.reason} ({where})")
+        record_events(connection, [row | ({"actor": intent.actor} if intent.actor else {})])
+    record_sent(connection, [(one.group, one.plan.version, one.kind, sent) for one, sent in ones])
+    _forget(connection, [intent.group for intent, _ in new])
+
+
+def _supersede(connection: Connection, versions: Mapping[str, int]) -> None:
+    """End the plans that groups have followed before these versions."""
+    older = connection.execute(
+        select(Plan.group_id, Plan.version).where(
+            Plan.group_id.in_(list(versions)), Plan.state == "published"
+        )
+    )
+    record_events(
+        connection,
+        [
+            {
+                "group_id": row.group_id,
+                "version": row.version,
+                "state": "superseded",
+                "reason": f"version {versions[row.group_id]} was published",
+            }
+            for row in older
+        ],
+    )
+
+
+def _publication(intent: Intent, sent: Sent) -> dict[str, object]:
+    reason = f"sent to {sent.topic}-{sent.partition} at offset {sent.offset}"
+    where = {"topic": sent.topic, "partition": sent.partition, "record_offset": sent.offset}
+    return step(intent, "published", reason) | where
+
+
+def step(intent: Intent, state: str, reason: str) -> dict[str, object]:
+    """Return the event that takes an intent's plan to a state."""
+    return {
+        "group_id": intent.group,
+        "version": intent.plan.version,
+        "state": state,
+        "reason": reason,
+    }
+
+
+def end(connection: Connection, ones: list[tuple[Intent, str]], state: str) -> None:
+    """End intents that were not sent; a plan that was to be retired stays published."""
+    new = [(intent, reason) for intent, reason in ones if not intent.again]
+    plans = [step(intent, state, reason) for intent, reason in new if intent.kind == "plan"]
+    record_events(connection, plans)
+    _forget(connection, [intent.group for intent, _ in new])
+
+
+def _forget(connection: Connection, groups: Sequence[str]) -> None:
+    if groups:
+        connection.execute(delete(PlanIntent).where(PlanIntent.group_id.in_(groups)))

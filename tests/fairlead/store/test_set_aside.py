@@ -1,0 +1,137 @@
+"""One group's lock, name or data is that group's: the rest of a cohort goes on, and it is named."""
+
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import psycopg
+import pytest
+
+from fairlead.judgement.capacities import Capacity
+from fairlead.store import NoPlan, PlanStore, StoredPlan
+from fairlead.store.outbox import Outbox, Wanted
+from fairlead.store.records import Findings
+from tests.fairlead.store.conftest import LEASE_UNTIL, SNAPSHOT_AT, Login, MakeDraft, sent
+
+pytestmark = pytest.mark.postgres
+
+Step = Callable[..., StoredPlan]
+GROUPS = ("g0", "g1", "g2")
+#: Nothing that an index could compress.
+ENDLESS = secrets.token_hex(3_000)
+
+
+@contextmanager
+def at_lunch(url: str, group: str) -> Iterator[psycopg.Connection]:
+    """Approve a group's version 1, and leave the transaction open."""
+    with psycopg.connect(url) as person:
+        person.execute("SELECT fairlead.approve_plan(%s, 1, 'fine')", [group])
+        yield person
+        person.rollback()
+
+
+def test_an_approvers_open_transaction_holds_up_its_group_alone(
+    store: PlanStore, draft: MakeDraft, propose: Step, login: Login
+) -> None:
+    """The others of the cohort are decided on; it is named, and the next run comes back to it."""
+    for group in GROUPS:
+        propose("s1", group=group)
+    looks = [draft("s2", group=group) for group in GROUPS]
+    with at_lunch(login("fairlead_approver"), "g1"):
+        stored = store.record_decisions(looks)
+        assert [one.outcome for one in stored] == ["plan", "failed", "plan"]
+        assert stored[1].reason.startswith(
+            "group g1 is set aside: somebody else's open transaction"
+        )
+        assert [plan.version for plan in store.in_state("proposed")] == [2, 1, 2]
+    again = store.record_decisions(looks)
+    assert [one.created for one in again] == [False, True, False]
+    assert [plan.version for plan in store.in_state("proposed")] == [2, 2, 2]
+
+
+def test_approval_by_policy_and_expiry_go_on_beside_it(
+    store: PlanStore, propose: Step, login: Login
+) -> None:
+    """Neither the step that approves a cohort nor the one that ends what is due waits for it."""
+    soon = datetime.now(UTC) + timedelta(hours=1)
+    plans = [propose("s1", group=group, expires_at=soon) for group in GROUPS]
+    with at_lunch(login("fairlead_approver"), "g1"):
+        refused = store.approve_all(plans, ["few moves"] * 3, "policy")
+        assert list(refused) == ["g1"]
+        assert [plan.group for plan in store.in_state("approved")] == ["g0", "g2"]
+        ended = store.expire_due(soon)
+        assert [group for group, _ in ended] == ["g0", "g2"]
+
+
+def test_publication_goes_on_beside_it(store: PlanStore, store_url: str, approve: Step) -> None:
+    """What was sent meanwhile stays on its way, and the next run settles it."""
+    outbox = Outbox(store.engine)
+    wanted = [
+        Wanted(group, approve("s1", group=group).version, lease_until=LEASE_UNTIL)
+        for group in GROUPS
+    ]
+    with psycopg.connect(store_url) as other:
+        other.execute("SELECT fairlead_raw.lock_group('g2')")
+        with outbox.turn("plans", 0) as turn:
+            intents = turn.intend(wanted)
+        assert [one.group for one in intents] == ["g0", "g1"]
+        other.execute("SELECT fairlead_raw.lock_group('g1')")
+        outbox.confirm({one.group: (one, sent(1)) for one in intents})
+        states = {plan.group: plan.state for plan in map(store.get, GROUPS, (1, 1, 1))}
+        assert states == {"g0": "published", "g1": "sending", "g2": "approved"}
+    left = outbox.outstanding()
+    outbox.confirm({one.group: (one, sent(1)) for one in left})
+    assert store.get("g1", 1).state == "published"
+
+
+def test_who_decides_by_hand_and_goes_to_lunch_is_cut_off(
+    propose: Step, login: Login, store: PlanStore
+) -> None:
+    """After a minute, by the database; it is the person's transaction that ends, nobody else's."""
+    plan = propose("s1", group="g1")
+    with at_lunch(login("fairlead_approver"), "g1") as person:
+        (held,) = person.execute("SHOW idle_in_transaction_session_timeout").fetchone() or ("",)
+        assert held == "1min"
+    with psycopg.connect(login("fairlead_approver")) as person:
+        (held,) = person.execute("SHOW idle_in_transaction_session_timeout").fetchone() or ("",)
+        assert held == "0"
+    assert store.get("g1", plan.version).state == "proposed"
+
+
+def findings(member: str) -> Findings:
+    return Findings(
+        diagnosis="healthy",
+        names=(),
+        evidence="nothing waits",
+        late_s=0.0,
+        utilisation=0.5,
+        capacities={member: Capacity(100.0, measured=True, at=SNAPSHOT_AT.timestamp())},
+    )
+
+
+@pytest.mark.parametrize("endless", ["group", "member"])
+def test_a_name_of_6000_characters_is_refused_for_its_group_alone(
+    store: PlanStore, endless: str
+) -> None:
+    """By name, with what is wrong with it; the other groups' decisions are stored."""
+
+    def look(group: str, member: str = "a") -> NoPlan:
+        known: dict[str, Any] = {"snapshot_at": SNAPSHOT_AT, "reason": "good"}
+        return NoPlan(group=group, snapshot_id="s1", findings=findings(member), **known)
+
+    odd = look(ENDLESS) if endless == "group" else look("odd", ENDLESS)
+    stored = store.record_decisions([look("g0"), look("g1"), odd, look("g2")])
+    assert [one.created for one in stored] == [True, True, False, True]
+    assert stored[2].outcome == "failed"
+    name = f"{ENDLESS[:200]}... (6,000 characters)" if endless == "group" else "odd"
+    assert stored[2].reason.startswith(f"group {name} is set aside: Postgres does not take it: ")
+    assert store.known_groups() == list(GROUPS)
+
+
+def test_looks_store_what_they_can(store: PlanStore) -> None:
+    """A diagnosis that cannot be stored is that of its group, between planning runs as well."""
+    found = dict.fromkeys([*GROUPS, ENDLESS], (SNAPSHOT_AT, findings("a")))
+    store.record_findings(found)
+    assert store.known_groups() == list(GROUPS)
