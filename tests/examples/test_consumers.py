@@ -33,13 +33,15 @@ import importlib, importlib.util, json, sys, time
 client, *modules = sys.argv[1:]
 importlib.import_module(client)
 started = time.process_time()
+importlib.import_module("numpy")
+numpy = time.process_time() - started
 for module in modules:
     importlib.import_module(module)
-seconds = time.process_time() - started
+seconds = time.process_time() - started - numpy
 planner = ["dagster", "pyspark", "psycopg", "sqlalchemy", "ortools", "pandas", "pydantic"]
 clients = {"kafka", "aiokafka", "confluent_kafka"} - {client}
 print(json.dumps({
-    "seconds": seconds,
+    "share": seconds / numpy,
     "installed": [name for name in (*planner, *clients) if importlib.util.find_spec(name)],
     "where": importlib.import_module("fairlead").__file__,
 }))
@@ -120,7 +122,7 @@ def run(*command: str | Path, cwd: Path) -> str:
 def test_wheel_with_one_extra_is_all_a_consumer_needs(
     tmp_path: Path, environment: Environment
 ) -> None:
-    """Followers import in 0.3 s, beside their client; nothing of the planner is installed."""
+    """Followers import sooner than numpy, beside it and their client; there is no planner."""
     python, client = environment
     names = [f"fairlead.followers.{name}" for name in client.modules]
     # The first one compiles, and others may run beside a busy neighbour.
@@ -129,7 +131,7 @@ def test_wheel_with_one_extra_is_all_a_consumer_needs(
     ]
     assert found[0]["installed"] == []
     assert Path(found[0]["where"]).is_relative_to(python.parents[1])
-    assert min(probe["seconds"] for probe in found) < 0.3
+    assert min(probe["share"] for probe in found) < 1
 
 
 @pytest.mark.kafka
