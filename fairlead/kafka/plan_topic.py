@@ -23,6 +23,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import (
     AdminClient,
+    ConfigEntry,
     ConfigResource,
     NewTopic,
     ResourceType,
@@ -42,6 +43,7 @@ log = logging.getLogger(__name__)
 
 #: Messages taken from the client at once.
 _AT_ONCE: Final = 1000
+_POLL_S: Final = 0.1
 
 TOPIC_CONFIG: Final = {
     "cleanup.policy": "compact",
@@ -290,13 +292,7 @@ class PlanTopic:
 
     def _check(self, admin: AdminClient, brokers: int) -> None:
         """Hold a topic that exists against what plans need."""
-        resource = ConfigResource(ResourceType.TOPIC, self.name)
-        try:
-            config = admin.describe_configs([resource], request_timeout=self._timeout_s)[
-                resource
-            ].result(self._timeout_s + GRACE_S)
-        except KafkaException as error:
-            raise self._failure(error, "cannot be described") from error
+        config = self._config(admin)
         policy = config["cleanup.policy"].value
         if policy != "compact":
             raise ConfigurationError(
@@ -313,6 +309,22 @@ class PlanTopic:
             )
         if why := too_few(copies, in_sync, brokers):
             log.warning("Topic %s %s", self.name, why)
+
+    def _config(self, admin: AdminClient) -> dict[str, ConfigEntry]:
+        """Return the settings of a topic that exists: what a broker may learn a moment later."""
+        resource = ConfigResource(ResourceType.TOPIC, self.name)
+        deadline = time.monotonic() + self._timeout_s
+        while True:
+            asked = admin.describe_configs([resource], request_timeout=self._timeout_s)
+            try:
+                config: dict[str, ConfigEntry] = asked[resource].result(self._timeout_s + GRACE_S)
+            except KafkaException as error:
+                unknown = kafka_error(error).code() == KafkaError.UNKNOWN_TOPIC_OR_PART
+                if not unknown or time.monotonic() > deadline:
+                    raise self._failure(error, "cannot be described") from error
+                time.sleep(_POLL_S)
+            else:
+                return config
 
     def _alter(self, config: str) -> str:
         return (
