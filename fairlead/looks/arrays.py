@@ -16,7 +16,7 @@ from fairlead.judgement.looks import Looks
 from fairlead.looks.archive import EVERY_LOOK, HISTORY, INTERVAL
 from fairlead.looks.look import NONE
 
-_MICROSECONDS: Final = 1_000_000
+MICROSECONDS: Final = 1_000_000
 
 Int64 = npt.NDArray[np.int64]
 
@@ -46,16 +46,16 @@ def looks_of(
     latest
         Whether consumers without a commit start at the log's end.
     """
-    rows = rows.take(pa.array(_chosen(_moments(rows)))).combine_chunks()
-    starts = np.cumsum(np.asarray(counts, dtype=np.int64)) - np.asarray(counts, dtype=np.int64)
+    rows = rows.take(pa.array(_chosen(moments(rows)))).combine_chunks()
+    firsts = np.cumsum(np.asarray(counts, dtype=np.int64)) - np.asarray(counts, dtype=np.int64)
     place = {
-        name: (start, count) for name, start, count in zip(topics, starts, counts, strict=True)
+        name: (start, count) for name, start, count in zip(topics, firsts, counts, strict=True)
     }
     names, owner = _owners(rows, members)
-    known = {name: _flat(rows[name]) for name in ("begin", "end", "committed")} | {"owner": owner}
+    known = {name: flat(rows[name]) for name in ("begin", "end", "committed")} | {"owner": owner}
     shape = (rows.num_rows, int(np.sum(counts)))
     laid_out = {name: np.full(shape, NONE, dtype=np.int64) for name in known}
-    first = _starts(rows["end"])
+    first = starts(rows["end"])
     for some, layout in _layouts(rows):
         source, target = _positions(layout, place)
         if target.size:
@@ -63,7 +63,7 @@ def looks_of(
             for name, values in known.items():
                 laid_out[name][np.ix_(some, target)] = values[values_at]
     return Looks(
-        at=_moments(rows) / _MICROSECONDS,
+        at=moments(rows) / MICROSECONDS,
         begin=laid_out["begin"],
         end=laid_out["end"],
         committed=laid_out["committed"],
@@ -73,10 +73,10 @@ def looks_of(
     )
 
 
-def _moments(rows: pa.Table) -> Int64:
+def moments(rows: pa.Table) -> Int64:
     """Return when each look was taken, in microseconds since the epoch."""
-    moments: Int64 = rows["at"].cast(pa.int64()).to_numpy()
-    return moments
+    at: Int64 = rows["at"].cast(pa.int64()).to_numpy()
+    return at
 
 
 def _chosen(at: Int64) -> Int64:
@@ -92,15 +92,15 @@ def _chosen(at: Int64) -> Int64:
 
 
 def _microseconds(length: Any) -> int:
-    return int(length.total_seconds() * _MICROSECONDS)
+    return int(length.total_seconds() * MICROSECONDS)
 
 
 def _layouts(rows: pa.Table) -> list[tuple[Int64, list[tuple[str, int]]]]:
     """Gather the looks that know the same topics with the same numbers of partitions."""
     encoded = rows["topics"].combine_chunks().flatten().dictionary_encode()
     codes = encoded.indices.to_numpy(zero_copy_only=False)
-    counts = _flat(rows["counts"])
-    ends = _starts(rows["counts"])
+    counts = flat(rows["counts"])
+    ends = starts(rows["counts"])
     found: dict[bytes, list[int]] = {}
     for row, (start, end) in enumerate(zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)):
         key = codes[start:end].tobytes() + counts[start:end].tobytes()
@@ -137,19 +137,20 @@ def _owners(rows: pa.Table, members: Sequence[str]) -> tuple[tuple[str, ...], In
     number = {name: index for index, name in enumerate(names)}
     numbers = np.array([number[name] for name in encoded.dictionary.to_pylist()], dtype=np.int64)
     member_of = numbers[encoded.indices.to_numpy(zero_copy_only=False)] if numbers.size else numbers
-    owner = _flat(rows["owner"]).astype(np.int64)
+    owner = flat(rows["owner"]).astype(np.int64)
     row_of = np.repeat(np.arange(rows.num_rows), pc.list_value_length(rows["owner"]).to_numpy())
     owned = owner >= 0
-    owner[owned] = member_of[_starts(rows["members"])[row_of[owned]] + owner[owned]]
+    owner[owned] = member_of[starts(rows["members"])[row_of[owned]] + owner[owned]]
     return tuple(names), owner
 
 
-def _flat(lists: pa.ChunkedArray) -> npt.NDArray[Any]:
+def flat(lists: pa.ChunkedArray) -> npt.NDArray[Any]:
+    """Return the values of all rows' lists, one behind the other."""
     values: npt.NDArray[Any] = lists.combine_chunks().flatten().to_numpy(zero_copy_only=False)
     return values
 
 
-def _starts(lists: pa.ChunkedArray) -> Int64:
+def starts(lists: pa.ChunkedArray) -> Int64:
     """Return where each row's values start among all, and where they end, shape (rows + 1,)."""
     lengths = pc.list_value_length(lists).to_numpy().astype(np.int64)
     return np.concatenate(([0], np.cumsum(lengths)))

@@ -6,18 +6,13 @@ group's looks over partitions that come and go (`arrays`), nor what is computed 
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from fairlead.judgement.looks import Int64, Looks
-from fairlead.looks.arrays import looks_of
+from fairlead.looks.arrays import MICROSECONDS, flat, looks_of, moments, starts
 from fairlead.looks.look import NONE
-
-_MICROSECONDS: Final = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +34,7 @@ class Stack:
     @property
     def group_of(self) -> Int64:
         """Place of each partition's group in `newest`, int64 of shape (P,)."""
-        return np.repeat(np.arange(self.newest.num_rows), _lengths(self.newest["end"]))
+        return np.repeat(np.arange(self.newest.num_rows), np.diff(starts(self.newest["end"])))
 
 
 def stacks(by_group: Mapping[str, pa.Table], latest: Collection[str]) -> Iterator[Stack]:
@@ -59,7 +54,7 @@ def stacks(by_group: Mapping[str, pa.Table], latest: Collection[str]) -> Iterato
     together: dict[tuple[bytes, bool], list[pa.Table]] = {}
     for group, rows in by_group.items():
         if _unchanged(rows):
-            key = rows["at"].cast(pa.int64()).to_numpy().tobytes(), group in latest
+            key = moments(rows).tobytes(), group in latest
             together.setdefault(key, []).append(rows)
         else:
             newest = rows.slice(rows.num_rows - 1)
@@ -74,11 +69,10 @@ def stacks(by_group: Mapping[str, pa.Table], latest: Collection[str]) -> Iterato
 
 def _unchanged(rows: pa.Table) -> bool:
     """Whether a group's looks know the same partitions, each moment once."""
-    at = rows["at"].cast(pa.int64()).to_numpy()
-    if (np.diff(at) <= 0).any():
+    if (np.diff(moments(rows)) <= 0).any():
         return False
     for name in ("topics", "counts"):
-        lengths = _lengths(rows[name])
+        lengths = np.diff(starts(rows[name]))
         if (lengths != lengths[-1]).any():
             return False
         values = rows[name].combine_chunks().flatten()
@@ -91,20 +85,17 @@ def _unchanged(rows: pa.Table) -> bool:
 def _stacked(tables: list[pa.Table], *, latest: bool) -> Stack:
     looks = tables[0].num_rows
     rows = pa.concat_tables(tables).combine_chunks()
-    lengths = _lengths(rows["end"])
-    first = np.concatenate(([0], np.cumsum(lengths)))[:-1].reshape(len(tables), looks)
-    of_group = lengths.reshape(len(tables), looks)[:, -1]
+    ends = starts(rows["end"])
+    first = ends[:-1].reshape(len(tables), looks)
+    of_group = np.diff(ends).reshape(len(tables), looks)[:, -1]
     group_of = np.repeat(np.arange(len(tables)), of_group)
     within = np.arange(group_of.size) - np.repeat(np.cumsum(of_group) - of_group, of_group)
     places = first.T[:, group_of] + within
-    begin, end, committed = (
-        rows[name].combine_chunks().flatten().to_numpy()[places]
-        for name in ("begin", "end", "committed")
-    )
+    begin, end, committed = (flat(rows[name])[places] for name in ("begin", "end", "committed"))
     return Stack(
         newest=rows.take(pa.array(np.arange(looks - 1, rows.num_rows, looks))),
         looks=Looks(
-            at=rows["at"].cast(pa.int64()).to_numpy()[:looks] / _MICROSECONDS,
+            at=moments(rows)[:looks] / MICROSECONDS,
             begin=begin,
             end=end,
             committed=committed,
@@ -113,8 +104,3 @@ def _stacked(tables: list[pa.Table], *, latest: bool) -> Stack:
             latest=latest,
         ),
     )
-
-
-def _lengths(lists: pa.ChunkedArray) -> npt.NDArray[Any]:
-    lengths: npt.NDArray[Any] = pc.list_value_length(lists).to_numpy().astype(np.int64)
-    return lengths
