@@ -5,7 +5,7 @@ UV_VERSION := 0.13.8
 UV := .fairlead/uv/bin/uv
 BIN := .venv/bin
 
-.PHONY: install demo dev test check format bench bench-fleet bench-followers bench-loop bench-store docs pictures psql lock clean
+.PHONY: install demo dev test test-again check format bench bench-fleet bench-followers bench-loop bench-store docs pictures psql lock clean
 
 install: .venv/installed
 
@@ -29,6 +29,10 @@ dev: install
 test: install
 	@$(BIN)/python -m tests.ui.browser
 	$(BIN)/pytest --numprocesses 2 --dist loadgroup --no-loadscope-reorder
+
+test-again: install
+	$(BIN)/pytest --numprocesses 1 --dist loadgroup --no-loadscope-reorder \
+		--last-failed --last-failed-no-failures none
 
 check: install
 	$(BIN)/ruff check .

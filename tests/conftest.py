@@ -6,6 +6,7 @@ together, and all that need Spark, since a session belongs to its process.
 Belongs here: fixtures that several test folders use. Does not: fixtures of one folder.
 """
 
+import atexit
 import os
 import shutil
 import sys
@@ -40,21 +41,22 @@ SERVICES_FOLDER = "TEST_SERVICES_FOLDER"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose a folder for the services.
+    """Choose a folder for the services, and for what tests write.
 
-    It is not pytest's: as root, each start of pytest closes the folder of all its runs to other
+    It is not the one of all of pytest's runs: as root, each start of pytest closes that to other
     users, and Postgres, which is one then, loses its data.
     """
     if not hasattr(config, "workerinput"):
-        os.environ[SERVICES_FOLDER] = tempfile.mkdtemp(prefix="fairlead-")
+        folder = tempfile.mkdtemp(prefix="fairlead-")
+        atexit.register(shutil.rmtree, folder)  # after pytest, which looks into it once more
+        os.environ[SERVICES_FOLDER] = str(Path(folder, "services"))
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", folder)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Stop the services, if a test has started them."""
     if not hasattr(config, "workerinput"):
-        folder = Path(os.environ.pop(SERVICES_FOLDER))
-        Sandbox(folder).stop()
-        shutil.rmtree(folder)
+        Sandbox(Path(os.environ.pop(SERVICES_FOLDER))).stop()
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -151,14 +153,14 @@ def kafka_topic(services: Services) -> Iterator[KafkaTopic]:
     ) -> str:
         topic = name or f"test-{uuid.uuid4().hex[:12]}"
         new = NewTopic(topic, num_partitions=partitions, replication_factor=1, config=config or {})
-        admin.create_topics([new])[topic].result(timeout=30)
+        admin.create_topics([new])[topic].result(timeout=120)
         created.append(topic)
         return topic
 
     yield create
     for future in (admin.delete_topics(created) if created else {}).values():
         try:
-            future.result(timeout=30)
+            future.result(timeout=120)
         except KafkaException as error:
             cause = error.args[0]
             if not isinstance(cause, KafkaError) or cause.code() != UNKNOWN_TOPIC:

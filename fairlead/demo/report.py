@@ -159,7 +159,7 @@ class GroupReport:
             title_style="bold",
             show_footer=True,
         )
-        table.add_column("consumer", footer="heaviest consumer")
+        table.add_column("consumer", footer="heaviest\nconsumer")  # 80 columns hold all
         stages = {"before": self.before, "predicted": self.predicted, "after": self.after}
         for stage, ownership in stages.items():
             table.add_column(f"{stage}\npartitions", justify="right")

@@ -28,11 +28,11 @@ from fairlead.store.engine import create_store_engine
 from fairlead.store.plans import PlanStore
 from fairlead.store.reading import read_groups
 
-JOIN_TIMEOUT_S = 60.0
-LOOK_TIMEOUT_S = 120.0
-PLAN_TIMEOUT_S = 180.0
-ADOPT_TIMEOUT_S = 60.0
-DRAIN_TIMEOUT_S = 120.0
+JOIN_TIMEOUT_S = 180.0
+LOOK_TIMEOUT_S = 300.0
+PLAN_TIMEOUT_S = 300.0
+ADOPT_TIMEOUT_S = 180.0
+DRAIN_TIMEOUT_S = 300.0
 POLL_S = 0.1
 #: It takes some to tell a backlog from a commit that has not come yet.
 LOOKS = 10

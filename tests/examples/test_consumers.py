@@ -161,7 +161,7 @@ def test_example_reads_what_the_plan_gives_it(
             eventually(partial(owns, gateway, unique_name, shares), "each process owns its share")
         producer = KafkaProducer(bootstrap_servers=broker)
         for partition in range(3):
-            producer.send(topic, partition=partition, value=b"hello").get(timeout=30)
+            producer.send(topic, partition=partition, value=b"hello").get(timeout=120)
         producer.close()
         for name, share in shares.items():
             lines = {next(outputs[name].lines) for _ in share[topic]}
@@ -184,7 +184,7 @@ def example(environment: Environment, *arguments: str) -> Iterator[Output]:
         try:
             yield Output(process.stdout, process.stderr)
             process.send_signal(signal.SIGINT)
-            last_words, _ = process.communicate(timeout=30)
+            last_words, _ = process.communicate(timeout=120)
             assert "plan_version=1" in last_words
             assert process.returncode == 0
         finally:

@@ -226,7 +226,7 @@ def test_loading_does_no_io() -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=120,
     )
     assert result.returncode == 0, result.stderr
 

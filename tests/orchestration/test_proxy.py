@@ -133,7 +133,7 @@ def graphql(address: str, query: str, variables: dict[str, Any], person: str | N
         json.dumps({"query": query, "variables": variables}).encode(),
         {"Content-Type": "application/json"} | ({"Remote-User": person} if person else {}),
     )
-    with urlopen(request, timeout=60) as answer:  # noqa: S310 - our own address
+    with urlopen(request, timeout=120) as answer:  # noqa: S310 - our own address
         (launched,) = json.load(answer)["data"].values()
     assert launched["__typename"] == "LaunchRunSuccess", launched
     return str(launched["run"]["runId"])

@@ -73,7 +73,7 @@ def test_plan_topic_is_there_before_the_first_plan(
     result = pipeline.run("publication", unique_name)
     assert metadata(result, "published_plan")["published"] == 0
     admin = AdminClient(pipeline.settings.kafka.librdkafka())
-    assert unique_name in admin.list_topics(timeout=30).topics
+    assert unique_name in admin.list_topics(timeout=120).topics
     admin.delete_topics([unique_name])[unique_name].result(30)
 
 

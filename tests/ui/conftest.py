@@ -25,7 +25,7 @@ from tests.ui.browser import browser_path
 from tests.ui.running import SCREENSHOTS, dagster_dev, fairlead_serve, free_port
 
 #: For what a click brings about, beside another suite on two cores.
-PATIENCE_MS = 60_000
+PATIENCE_MS = 180_000
 WIDTH, HEIGHT = 1400, 1000
 UNFINISHED = ["QUEUED", "NOT_STARTED", "STARTING", "STARTED", "CANCELING"]
 
@@ -200,7 +200,7 @@ def create_topic(
     """Create a topic and wait until it is there."""
     admin = AdminClient({"bootstrap.servers": services.bootstrap_servers})
     topic = NewTopic(name, partitions, 1, config={"cleanup.policy": cleanup_policy})
-    admin.create_topics([topic])[name].result(timeout=30)
+    admin.create_topics([topic])[name].result(timeout=120)
 
 
 def produce(services: Services, topic: str, counts: tuple[int, ...]) -> None:

@@ -22,8 +22,8 @@ from tests.interrupts import heeding_ctrl_c
 ROOT: Final = Path(__file__).parents[2]
 #: Screenshots of the last run; nothing reads them but people.
 SCREENSHOTS: Final = ROOT / ".fairlead" / "screenshots"
-START_S: Final = 90.0
-STOP_S: Final = 60.0
+START_S: Final = 240.0
+STOP_S: Final = 120.0
 _WORKSPACE: Final = """\
 load_from:
   - python_module:

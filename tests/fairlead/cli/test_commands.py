@@ -30,7 +30,7 @@ def fairlead(
         check=False,
         cwd=directory,
         env=environment,
-        timeout=60,
+        timeout=120,
     )
 
 
@@ -120,6 +120,6 @@ def test_commands_start_without_loading_the_planner() -> None:
     """`fairlead assign` is a filter in scripts: it must not wait for Spark or Dagster."""
     code = "import sys, fairlead.cli; print(*{m.partition('.')[0] for m in sys.modules})"
     loaded = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
     ).stdout.split()
     assert {"pyspark", "dagster", "pandas", "sqlalchemy", "kafka"} & set(loaded) == set()

@@ -130,7 +130,7 @@ def test_without_kafka_the_answer_is_one_line(week: str) -> None:
         text=True,
         check=False,
         env={**os.environ, **surroundings},
-        timeout=60,
+        timeout=120,
     )
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
@@ -162,7 +162,7 @@ def test_a_shell_offers_groups_versions_and_states(
         text=True,
         check=True,
         env={**os.environ, **asked},
-        timeout=60,
+        timeout=120,
     )
     assert (done.stdout.split(), done.stderr) == (offered, "")
 

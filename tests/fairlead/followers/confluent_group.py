@@ -86,12 +86,12 @@ class Worker:
             self.halted_at, self.thawed_at = None, before
         elif number is signal.SIGKILL:
             self.ended_at = time.monotonic()
-            self.process.wait(timeout=30)
+            self.process.wait(timeout=120)
 
     def leave(self) -> None:
         """Close the consumer in order; fail if the process did not end well."""
         self.process.send_signal(signal.SIGTERM)
-        assert self.process.wait(timeout=60) == 0, self.log
+        assert self.process.wait(timeout=120) == 0, self.log
         self.ended_at = time.monotonic()
 
     @property
@@ -180,7 +180,7 @@ class ConfluentGroup:
     ) -> None:
         """Create a topic."""
         new = NewTopic(name, partitions, replicas, config=config or {})
-        self.admin.create_topics([new])[name].result(timeout=30)
+        self.admin.create_topics([new])[name].result(timeout=120)
 
     def start(self, name: str, *, config: dict[str, Any] | None = None, **spec: Any) -> Worker:
         """Start a consumer."""
@@ -248,7 +248,7 @@ class ConfluentGroup:
     def coordinator(self) -> int:
         """Return the number of the broker that coordinates the group."""
         futures: Any = self.admin.describe_consumer_groups([self.name])
-        return int(futures[self.name].result(timeout=30).coordinator.id)
+        return int(futures[self.name].result(timeout=120).coordinator.id)
 
     def pins(self) -> list[Pin]:
         """Return every pin in the log, in its order."""
@@ -286,7 +286,7 @@ class ConfluentGroup:
             return bool(found) and len(found[0].shares) == members
 
         self.settles(version="same")  # from then on there is a log to read
-        eventually(pinned, f"{members} members pin", within_s=45)
+        eventually(pinned, f"{members} members pin", within_s=120)
         self.settles(version="same")
         return [pin.plan_version for pin in found]
 
@@ -320,7 +320,7 @@ class ConfluentGroup:
         assert self.producer.flush(30) == 0
 
     def settles(
-        self, *, version: int | str | None = "any", within_s: float = 45.0, **shares: list[int]
+        self, *, version: int | str | None = "any", within_s: float = 120.0, **shares: list[int]
     ) -> None:
         """Wait until the workers share out every partition exactly once, as said.
 
@@ -381,7 +381,7 @@ class ConfluentGroup:
         for worker in (*self.workers.values(), *self.gone):
             if worker.process.poll() is None:
                 worker.process.kill()
-            worker.process.wait(timeout=30)
+            worker.process.wait(timeout=120)
 
 
 @contextmanager

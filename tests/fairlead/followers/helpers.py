@@ -120,7 +120,7 @@ def spoilt(newer: PlanDocument, origin: Origin) -> dict[str, tuple[bytes | None,
     }
 
 
-def eventually(condition: Callable[[], bool], what: str, *, within_s: float = 30.0) -> None:
+def eventually(condition: Callable[[], bool], what: str, *, within_s: float = 120.0) -> None:
     """Wait until a condition holds; fail with `what` when it does not in time."""
     deadline = time.monotonic() + within_s
     while not condition():
@@ -222,7 +222,7 @@ class _PollingMember(ABC):
     def stop(self) -> None:
         """Leave the group."""
         self.begin_to_stop()
-        self._thread.join(timeout=30)
+        self._thread.join(timeout=120)
         assert not self._thread.is_alive()
 
     @abstractmethod
@@ -253,7 +253,7 @@ class AiokafkaMember(_PollingMember):
         self._new_consumer = new_consumer
         self._made: Future[AIOKafkaConsumer] = Future()
         super().__init__()
-        self.consumer = self._made.result(timeout=30)
+        self.consumer = self._made.result(timeout=120)
 
     def _run(self) -> None:
         asyncio.run(self._poll())
@@ -325,7 +325,7 @@ class Fleet:
         """Put any record under the group's key."""
         self._producer.send(
             self.plan_topic, key=self.group.encode(), value=value, headers=headers or []
-        ).get(timeout=30)
+        ).get(timeout=120)
 
     def close(self) -> None:
         """End every consumer."""

@@ -113,7 +113,7 @@ class Storm:
                 self._producer.send(self.topic, partition=partition, value=b"%d" % self.sent)
                 self.sent += 1
 
-    def settle(self, *, within_s: float = 60.0) -> None:
+    def settle(self, *, within_s: float = 180.0) -> None:
         """Wait until each partition has one owner and all agree; fail with the history if not."""
         started = time.monotonic()
         while not self._settled():
@@ -178,7 +178,7 @@ class Storm:
         if (worker := self._some()) is None:
             return None
         worker.process.terminate()
-        assert worker.process.wait(timeout=30) == 0, worker.folder
+        assert worker.process.wait(timeout=120) == 0, worker.folder
         return self._forget("leave", worker)
 
     def kill(self) -> str | None:
@@ -247,7 +247,7 @@ class Storm:
     def _put(self, value: bytes | None, headers: list[tuple[str, bytes]]) -> None:
         self._producer.send(
             self.plan_topic, key=self.group.encode(), value=value, headers=headers
-        ).get(timeout=30)
+        ).get(timeout=120)
 
     def readers(self) -> dict[int, Counter[Path]]:
         """Return message number to who read it, how often."""

@@ -90,7 +90,7 @@ def test_group_outlives_its_log(group: ConfluentGroup) -> None:
     group.settles(version=1)
     group.admin.delete_topics([group.pin_topic])[group.pin_topic].result(timeout=30)
     group.start("c")
-    group.settles(version=1, a=[0], b=[1, 2], c=[3, 4, 5], within_s=90)
+    group.settles(version=1, a=[0], b=[1, 2], c=[3, 4, 5], within_s=180)
 
 
 def test_pins_of_an_earlier_life_of_the_group_decide_nothing(group: ConfluentGroup) -> None:
@@ -158,7 +158,7 @@ def test_group_settles_after_its_broker_was_killed(unique_name: str, tmp_path: P
             broker.start()
             group.resume(halted)
             group.start("b")
-            group.settles(version=1, a=[0], b=[1, 2], c=[3, 4, 5], within_s=90)
+            group.settles(version=1, a=[0], b=[1, 2], c=[3, 4, 5], within_s=180)
             never_frozen = [w for w in group.workers.values() if w is not halted]
             assert [event for w in never_frozen for event in w.events("slow")] == []
             for name in "abc":
@@ -182,7 +182,7 @@ def test_group_settles_while_its_coordinator_moves(unique_name: str, tmp_path: P
         coordinator = group.coordinator()
         cluster.brokers[coordinator].kill()
         group.publish(2, a=[0, 1], b=[2, 3], c=[4, 5])
-        group.settles(version=2, a=[0, 1], b=[2, 3], c=[4, 5], within_s=90)
+        group.settles(version=2, a=[0, 1], b=[2, 3], c=[4, 5], within_s=180)
         assert group.coordinator() != coordinator
         for name in "abc":
             group.leave(name)

@@ -22,7 +22,7 @@ def own(settings: Settings, unique_name: str) -> Iterator[KafkaSettings]:
     """Return settings of a plan topic of the test's own, with six partitions."""
     yield settings.kafka.model_copy(update={"plan_topic": unique_name, "plan_topic_partitions": 6})
     admin = AdminClient(settings.kafka.librdkafka())
-    if unique_name in admin.list_topics(timeout=30).topics:
+    if unique_name in admin.list_topics(timeout=120).topics:
         admin.delete_topics([unique_name])[unique_name].result(30)
 
 
@@ -50,7 +50,8 @@ def test_ensure_creates_a_compacted_topic_once(topic: PlanTopic, own: KafkaSetti
     config = admin.describe_configs([resource])[resource].result(30)
     assert config["cleanup.policy"].value == "compact"
     assert config["max.message.bytes"].value == str(LARGEST_PLAN_BYTES)
-    assert len(admin.list_topics(own.plan_topic, timeout=30).topics[own.plan_topic].partitions) == 6
+    topics = admin.list_topics(own.plan_topic, timeout=120).topics
+    assert len(topics[own.plan_topic].partitions) == 6
 
 
 def test_ensure_refuses_a_topic_that_forgets(

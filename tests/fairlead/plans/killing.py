@@ -33,7 +33,7 @@ from fairlead.store.migrate import upgrade
 from tests.fairlead.plans.crashing import PLANNING, RETIRING, plan, send_back, survive
 
 GROUPS: Final = tuple(f"g{number}" for number in range(8))
-PATIENCE_S: Final = 60.0
+PATIENCE_S: Final = 180.0
 
 
 class Killing:

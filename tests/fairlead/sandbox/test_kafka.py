@@ -31,7 +31,7 @@ def test_crash_loses_no_acknowledged_record(broker: KafkaBroker) -> None:
     broker.start()
     before = broker.bootstrap_servers
     admin = AdminClient({"bootstrap.servers": before})
-    admin.create_topics([NewTopic("kept", 1)])["kept"].result(timeout=30)
+    admin.create_topics([NewTopic("kept", 1)])["kept"].result(timeout=120)
     producer = Producer({"bootstrap.servers": before, "acks": "all"})
     producer.produce("kept", b"value")
     assert producer.flush(30) == 0
@@ -42,7 +42,7 @@ def test_crash_loses_no_acknowledged_record(broker: KafkaBroker) -> None:
     assert broker.bootstrap_servers == before
     consumer = Consumer({"bootstrap.servers": before, "group.id": "any"})
     try:
-        assert consumer.get_watermark_offsets(TopicPartition("kept", 0), timeout=30) == (0, 1)
+        assert consumer.get_watermark_offsets(TopicPartition("kept", 0), timeout=120) == (0, 1)
     finally:
         consumer.close()
 

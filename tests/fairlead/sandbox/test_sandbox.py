@@ -1,6 +1,5 @@
 """The sandbox as a whole: data that stay, processes that do not, and holders that are killed."""
 
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -13,7 +12,6 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from fairlead.errors import SandboxError
 from fairlead.sandbox import Sandbox, Services
-from fairlead.sandbox.processes import wait_until
 from tests.interrupts import heeding_ctrl_c
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
@@ -23,6 +21,21 @@ HOLD = IMPORTS + (
     "with Sandbox(Path(sys.argv[1])):\n    print('held', flush=True)\n    sys.stdin.read()\n"
 )
 START = IMPORTS + "print(Sandbox(Path(sys.argv[1])).start())\n"
+
+
+def interrupted_after(service: str) -> str:
+    """Return code that sends itself a Ctrl-C once it has started a service."""
+    return IMPORTS + (
+        "import os, signal\n"
+        "from fairlead.sandbox import processes\n"
+        "spawn = processes.spawn\n"
+        "def interrupted(command, **given):\n"
+        "    process = spawn(command, **given)\n"
+        f"    if any(part.endswith({service!r}) for part in command):\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "    return process\n"
+        "processes.spawn = interrupted\n"
+    )
 
 
 @pytest.fixture
@@ -76,14 +89,14 @@ def test_stop_and_start_keep_data_and_addresses(own: Sandbox) -> None:
     """Topics, rows and addresses are the same after a restart; in between nothing runs."""
     with own as before:
         admin = AdminClient({"bootstrap.servers": before.bootstrap_servers})
-        admin.create_topics([NewTopic("kept", 3)])["kept"].result(timeout=30)
+        admin.create_topics([NewTopic("kept", 3)])["kept"].result(timeout=120)
         with psycopg.connect(before.postgres_url) as connection:
             connection.execute("CREATE TABLE kept AS SELECT 7 AS number")
     assert _processes(own) == []
     assert own.running() is None
     with own as after:
         admin = AdminClient({"bootstrap.servers": after.bootstrap_servers})
-        assert len(admin.list_topics("kept", timeout=30).topics["kept"].partitions) == 3
+        assert len(admin.list_topics("kept", timeout=120).topics["kept"].partitions) == 3
         with psycopg.connect(after.postgres_url) as connection:
             assert connection.execute("SELECT number FROM kept").fetchall() == [(7,)]
     assert after == before
@@ -136,15 +149,12 @@ def test_two_processes_starting_at_once_share(
     assert sum("-D" in line for line in _processes(own)) == 1
 
 
-@pytest.mark.parametrize("service", ["kafka", "postgres"])
+@pytest.mark.parametrize("service", ["kafka.Kafka", "postgres"])
 def test_ctrl_c_during_start_leaves_nothing(
     own: Sandbox, run: Callable[[str], "subprocess.Popen[str]"], service: str
 ) -> None:
     """Ctrl-C as soon as a service's process exists ends what was started until then."""
-    starting = run(HOLD)
-    assert wait_until(lambda: getattr(own, service).process() is not None, timeout_s=60)
-    starting.send_signal(signal.SIGINT)
-    output, errors = starting.communicate(timeout=60)
+    output, errors = run(interrupted_after(service) + HOLD).communicate(timeout=120)
     assert output == ""
     assert errors.endswith("KeyboardInterrupt\n")
     assert _processes(own) == []

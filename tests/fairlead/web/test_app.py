@@ -36,7 +36,7 @@ REFUSED = [
 def get(url: str) -> tuple[int, str, str]:
     """Return status, content type and text."""
     try:
-        with urlopen(url, timeout=30) as answer:  # noqa: S310 - our own address
+        with urlopen(url, timeout=120) as answer:  # noqa: S310 - our own address
             return answer.status, answer.headers["Content-Type"], answer.read().decode()
     except HTTPError as error:
         with error:
@@ -118,7 +118,7 @@ def test_groups_are_found_by_a_part_of_their_names(served: str) -> None:
 
 def test_pages_run_nothing(served: str) -> None:
     """A browser is told to load nothing and to run nothing."""
-    with urlopen(served, timeout=30) as answer:  # noqa: S310 - our own address
+    with urlopen(served, timeout=120) as answer:  # noqa: S310 - our own address
         assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'")
 
 

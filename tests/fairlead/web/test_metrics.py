@@ -24,7 +24,7 @@ Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 def scrape(address: str, accept: str = OPENMETRICS) -> tuple[str, str]:
     """Return the content type and the text of a scrape."""
-    with urlopen(Request(f"{address}/metrics", headers={"Accept": accept}), timeout=30) as answer:  # noqa: S310 - our own address
+    with urlopen(Request(f"{address}/metrics", headers={"Accept": accept}), timeout=120) as answer:  # noqa: S310 - our own address
         return answer.headers["Content-Type"], answer.read().decode()
 
 
@@ -133,7 +133,7 @@ def test_database_that_is_away_is_a_metric() -> None:
     with serving(build_app(engine, Settings())) as address:
         found = samples(scrape(address)[1])
         with pytest.raises(HTTPError, match="503") as refused:
-            urlopen(address, timeout=30)  # noqa: S310 - our own address
+            urlopen(address, timeout=120)  # noqa: S310 - our own address
     assert found[of("fairlead_database_up")] == 0
     assert not [name for name, _ in found if name.startswith("fairlead_group")]
     with refused.value as answer:
