@@ -66,19 +66,23 @@ class Killing:
         given = (self._url, self._kafka, group, self._next(group), point, how, retiring)
         victim = self._context.Process(target=run, args=given)
         victim.start()
-        if not freezing:
-            victim.join(PATIENCE_S)
-            assert victim.exitcode == -signal.SIGKILL, (group, point, victim.exitcode)
-        else:
-            assert victim.pid is not None
-            wait_until_stopped(victim.pid)
-            end_sessions(self._url)
-        plan(self._url, self._kafka, group, self._next(group), survive)
-        if freezing:
-            assert victim.pid is not None
-            os.kill(victim.pid, signal.SIGCONT)
-            victim.join(PATIENCE_S)
-            assert victim.exitcode is not None, (group, point, "does not end")
+        try:
+            if not freezing:
+                victim.join(PATIENCE_S)
+                assert victim.exitcode == -signal.SIGKILL, (group, point, victim.exitcode)
+            else:
+                assert victim.pid is not None
+                wait_until_stopped(victim.pid)
+                end_sessions(self._url)
+            plan(self._url, self._kafka, group, self._next(group), survive)
+            if freezing:
+                assert victim.pid is not None
+                os.kill(victim.pid, signal.SIGCONT)
+                victim.join(PATIENCE_S)
+                assert victim.exitcode is not None, (group, point, "does not end")
+        finally:
+            victim.kill()  # a frozen one would never end
+            victim.join()
         victim.close()
         self.done[f"{how.name} {'retiring' if retiring else 'planning'}"] += 1
         plan(self._url, self._kafka, group, self._next(group), survive)
