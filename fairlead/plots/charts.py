@@ -9,12 +9,10 @@ What is drawn is bounded, however large the group. Unknown values (None, NaN) le
 import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator, SymmetricalLogLocator
 
 from fairlead.plans.choice import Candidate
 from fairlead.plans.consumers import ConsumerChange
@@ -32,6 +30,9 @@ from fairlead.plots.style import (
     shortened,
     svg_text,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 CONSUMERS: Final = 30
 """More bars than that cannot be told apart."""
@@ -175,7 +176,7 @@ def lag_history(
         return svg_text(figure)
 
 
-def _mark(axes: Axes, placed: Sequence[tuple[str, float, float]], chosen: str | None) -> None:
+def _mark(axes: "Axes", placed: Sequence[tuple[str, float, float]], chosen: str | None) -> None:
     """Mark candidates, each its moves and lateness, the chosen one as a ring around the others."""
     for place, (assignor, moved, late_s) in enumerate(sorted(placed, key=lambda one: one[2])):
         is_chosen = assignor == chosen
@@ -194,8 +195,13 @@ def _mark(axes: Axes, placed: Sequence[tuple[str, float, float]], chosen: str | 
         )
 
 
-def _moves(axes: Axes, most: float) -> None:
+def _moves(axes: "Axes", most: float) -> None:
     """Mark an axis of moves: whole numbers, crowded together where they are many."""
+    from matplotlib.ticker import (  # noqa: PLC0415 - see `style`
+        MaxNLocator,
+        SymmetricalLogLocator,
+    )
+
     if most > _LINEAR:
         axes.set_xscale("symlog", linthresh=_LINEAR)
         ticks = SymmetricalLogLocator(base=10, linthresh=_LINEAR, subs=(1, 2, 5))

@@ -1,19 +1,20 @@
 """What the plots share: colours, matplotlib's settings, names cut short, axes in records.
 
 Belongs here: the look. Does not: what a plot shows (`charts`).
+
+matplotlib is imported when something is drawn: it takes as long as all else that a run imports.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import StringIO
 from threading import Lock
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from warnings import catch_warnings, filterwarnings
 
-import matplotlib as mpl
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter, MaxNLocator
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 GREY: Final = "#808080"
 """Readable on light pages and on dark ones; so are the colours below."""
@@ -53,19 +54,23 @@ def drawing() -> Iterator[None]:
 
     One thread at a time: matplotlib's settings are the process's, and web servers have threads.
     """
+    import matplotlib as mpl  # noqa: PLC0415 - see above
+
     with _MATPLOTLIB, mpl.rc_context(_STYLE), catch_warnings():
         # Text stays text: the reader's fonts have the glyphs that matplotlib's own lacks.
         filterwarnings("ignore", message=r"Glyph .* missing from font")
         yield
 
 
-def canvas(height: float) -> tuple[Figure, Axes]:
+def canvas(height: float) -> "tuple[Figure, Axes]":
     """Return a figure of the pages' width, and its axes; height in inches."""
+    from matplotlib.figure import Figure  # noqa: PLC0415 - see above
+
     figure = Figure(figsize=(_WIDTH, height), layout="constrained")
     return figure, figure.subplots()
 
 
-def nothing(figure: Figure, axes: Axes, why: str) -> str:
+def nothing(figure: "Figure", axes: "Axes", why: str) -> str:
     """Return a low plot that says why there is none."""
     axes.set_axis_off()
     axes.text(0.5, 0.5, why, ha="center", va="center", transform=axes.transAxes)
@@ -73,7 +78,7 @@ def nothing(figure: Figure, axes: Axes, why: str) -> str:
     return svg_text(figure)
 
 
-def svg_text(figure: Figure) -> str:
+def svg_text(figure: "Figure") -> str:
     """Return a figure as SVG, without the time and program that drew it."""
     text = StringIO()
     metadata = dict.fromkeys(("Creator", "Date", "Format", "Type"))
@@ -81,7 +86,7 @@ def svg_text(figure: Figure) -> str:
     return text.getvalue()
 
 
-def legend(figure: Figure, axes: Axes) -> None:
+def legend(figure: "Figure", axes: "Axes") -> None:
     """Put the legend below the axes, where it hides nothing."""
     figure.legend(
         *axes.get_legend_handles_labels(), loc="outside lower center", ncols=3, markerscale=0.7
@@ -90,6 +95,8 @@ def legend(figure: Figure, axes: Axes) -> None:
 
 def records(axis: Any) -> None:
     """Mark an axis of records: whole numbers, in thousands and millions."""
+    from matplotlib.ticker import EngFormatter, MaxNLocator  # noqa: PLC0415 - see above
+
     axis.set_major_locator(MaxNLocator(nbins=6, integer=True, min_n_ticks=1))
     axis.set_major_formatter(EngFormatter())
 
