@@ -16,6 +16,7 @@ from fairlead.cli import (
     groups,
     keys,
     look,
+    plan,
     plans,
     policy,
     sandbox,
@@ -52,6 +53,7 @@ app.command(
 app.command("history", epilog=epilog("history orders", "history orders --since 2026-01-06 --json"))(
     groups.history
 )
+app.command("plan", epilog=epilog("plan orders --dry-run", "plan orders --json"))(plan.plan)
 app.command("look", epilog=epilog("look", "look --once"))(look.look)
 app.command("serve", epilog=epilog("serve", "serve --host 0.0.0.0 --port 9464"))(serve.serve)
 
