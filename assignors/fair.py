@@ -15,7 +15,8 @@ def fair(problem: Problem) -> Assignment:
     """Assign every partition to the eligible member with the fewest partitions so far.
 
     Topics with the fewest subscribers go first, then those with more partitions, then by name:
-    the most constrained choices are made while the most freedom is left.
+    the most constrained choices are made while the most freedom is left. Of members with equally
+    few, the next is the one with the fewest partitions of the topic, then the first by name.
 
     Parameters
     ----------

@@ -22,31 +22,50 @@ def fill(loads: Int64, items: int) -> Int64:
     Returns
     -------
     int64 array of shape (items,): receiver of the first item, of the second, and so on. Ties go to
-    the receiver listed first.
+    the receiver that was given fewest here, then to the one listed first.
 
     Notes
     -----
     A receiver of load l takes its items at the levels l, l + 1, ...; the dealer takes the `items`
-    lowest (level, receiver) pairs there are. O(items log items + K log K).
+    lowest (level, -l, receiver) triples there are. O(items log items + K log K).
 
     Examples
     --------
     >>> fill(np.array([2, 0, 1]), 5).tolist()
-    [1, 1, 2, 0, 1]
+    [1, 2, 1, 0, 2]
     """
-    received = _received(loads, items)
     if loads.size and (loads == loads[0]).all():
         return np.resize(np.arange(loads.size), items)
+    # At the same level, who had most before was given fewest.
+    order = np.argsort(-loads, kind="stable")
+    sorted_loads = loads[order]
+    received = _received(sorted_loads, items)
     receivers = np.repeat(np.arange(loads.size), received)
     nth = np.arange(items) - np.repeat(np.cumsum(received) - received, received)
-    slots = (loads[receivers] + nth) * loads.size + receivers
+    slots = (sorted_loads[receivers] + nth) * loads.size + receivers
     slots.sort()
-    return slots % max(loads.size, 1)
+    receiver: Int64 = order[slots % max(loads.size, 1)]
+    return receiver
+
+
+def in_turns(received: Int64) -> Int64:
+    """Return who gets each item where `received` says how many each gets: all as if at one pace.
+
+    Items that are alike stand next to each other; so each receiver gets its part of each kind.
+
+    Examples
+    --------
+    >>> in_turns(np.array([1, 3])).tolist()
+    [1, 0, 1, 1]
+    """
+    receiver = np.repeat(np.arange(received.size), received)
+    nth = np.arange(receiver.size) - np.repeat(np.cumsum(received) - received, received)
+    return receiver[np.lexsort((receiver, (nth + 0.5) / received[receiver]))]
 
 
 def _received(loads: Int64, items: int) -> Int64:
-    """How many items each receiver ends up with, int64 of shape (K,)."""
-    ascending = np.sort(loads).astype(np.int64)
+    """How many items each receiver ends up with; loads descend; int64 of shape (K,)."""
+    ascending = loads[::-1].astype(np.int64)
     if not ascending.size:
         return ascending
     # Raising the k lowest to the level of the next one costs this much.

@@ -44,9 +44,13 @@ class Network:
         Class of each partition, int64 of shape (P,); -1 where it is not to be assigned here.
     sizes
         Partitions of each class, int64 of shape (C,).
-    arc_class, arc_member, arc_capacity, arc_cost
+    class_topic
+        Topic of each class, int64 of shape (C,).
+    arc_class, arc_member, arc_capacity
         The arcs from classes to members, int64 of shape (A,): first those that keep an owner,
         then those that do not.
+    arc_far
+        1 where replicas' racks and the member's are known and the member is in none of them.
     owned_arcs
         How many arcs are of the first kind.
     base
@@ -55,12 +59,20 @@ class Network:
 
     class_of: Int64
     sizes: Int64
+    class_topic: Int64
     arc_class: Int64
     arc_member: Int64
     arc_capacity: Int64
-    arc_cost: Int64
+    arc_far: Int64
     owned_arcs: int
     base: Int64
+
+    def tie_breaks(self) -> Int64:
+        """Cost of a unit on each arc: a move outweighs what racks can gain, int64 of shape (A,)."""
+        cost = self.arc_far.copy()
+        classes, members = self.sizes.size, self.base.size
+        cost[self.owned_arcs :] += _longest_cycle(classes, members) + 1 if cost.any() else 1
+        return cost
 
 
 def solve(problem: Problem, *, keep_all: bool = False) -> Int32:
@@ -78,8 +90,7 @@ def solve(problem: Problem, *, keep_all: bool = False) -> Int32:
     int32 array of shape (P,): member index, -1 where a topic has no subscriber.
     """
     network = build(problem, keep_all=keep_all)
-    flow = _solve_exactly(network)
-    return _decode(problem, network, flow)
+    return decode(problem, network, _solve_exactly(network))
 
 
 def build(problem: Problem, *, keep_all: bool = False) -> Network:
@@ -102,16 +113,15 @@ def build(problem: Problem, *, keep_all: bool = False) -> Network:
     )
     arc_class = np.concatenate((pairs // max(members, 1), placing_class))
     arc_member = np.concatenate((pairs % max(members, 1), placing_member))
-    cost = _in_other_rack(problem, class_racks[arc_class], arc_member)
-    cost[pairs.size :] += _longest_cycle(codes.size, members) + 1 if cost.any() else 1
     elsewhere = problem.owner[(problem.owner >= 0) & ~dealt]
     return Network(
         class_of=class_of,
         sizes=sizes,
+        class_topic=class_topic,
         arc_class=arc_class,
         arc_member=arc_member,
         arc_capacity=np.concatenate((owned_sizes, sizes[placing_class])),
-        arc_cost=cost,
+        arc_far=_in_other_rack(problem, class_racks[arc_class], arc_member),
         owned_arcs=pairs.size,
         base=np.bincount(elsewhere, minlength=members).astype(np.int64),
     )
@@ -164,12 +174,12 @@ def _solve_exactly(network: Network) -> Int64:
     readers = np.unique(network.arc_member)
     total = int(network.sizes.sum() + network.base[readers].sum())
     expected = np.full(network.base.size, total // readers.size, dtype=np.int64)
-    windows = _windows(network, expected - 1, expected + 2)
+    windows = list_windows(network, expected - 1, expected + 2)
     flow, loads = _solve_in(network, windows)
     reach = _WINDOW
     while not windows.hold(loads):
         centre = _refine(network) if reach == _WINDOW else loads
-        windows = _windows(network, centre - reach, centre + reach)
+        windows = list_windows(network, centre - reach, centre + reach)
         flow, loads = _solve_in(network, windows)
         reach *= 2
     return flow
@@ -183,7 +193,7 @@ def _refine(network: Network) -> Int64:
         step *= _FINER
     low, high = np.zeros_like(network.base), np.full_like(network.base, top)
     while True:
-        _, loads = _solve_in(network, _windows(network, low, high, step=step), break_ties=False)
+        _, loads = _solve_in(network, list_windows(network, low, high, step=step), break_ties=False)
         if step == 1:
             return loads
         step //= _FINER
@@ -191,7 +201,7 @@ def _refine(network: Network) -> Int64:
 
 
 @dataclass(frozen=True, eq=False)
-class _Windows:
+class Windows:
     """The levels listed for each member: arcs to the sink, int64 arrays of shape (L,)."""
 
     low: Int64
@@ -205,7 +215,7 @@ class _Windows:
         return bool(((loads >= self.low) & (loads <= self.high)).all())
 
 
-def _windows(network: Network, low: Int64, high: Int64, *, step: int = 1) -> _Windows:
+def list_windows(network: Network, low: Int64, high: Int64, *, step: int = 1) -> Windows:
     """List the levels from low to high, and one arc each for all below and all above.
 
     Levels are priced by rank: any order-keeping price does, and small ones solve faster.
@@ -231,11 +241,11 @@ def _windows(network: Network, low: Int64, high: Int64, *, step: int = 1) -> _Wi
         ((low - network.base)[readers], np.full(nth.size, step), np.full(readers.size, total))
     )
     price = np.searchsorted(np.unique(level), level)
-    return _Windows(low, high, member, capacity, price)
+    return Windows(low, high, member, capacity, price)
 
 
 def _solve_in(
-    network: Network, windows: _Windows, *, break_ties: bool = True
+    network: Network, windows: Windows, *, break_ties: bool = True
 ) -> tuple[Int64, Int64]:
     """Flow on each class-member arc, and the members' loads, base included."""
     from ortools.graph.python import min_cost_flow  # noqa: PLC0415 - most problems do without
@@ -243,7 +253,7 @@ def _solve_in(
     classes, members = network.sizes.size, network.base.size
     arcs = slice(0 if break_ties else network.owned_arcs, None)
     head, tail = network.arc_class[arcs], classes + network.arc_member[arcs]
-    tie, level_price = network.arc_cost[arcs], 1
+    tie, level_price = network.tie_breaks()[arcs], 1
     if break_ties:
         level_price = _longest_cycle(classes, members) * int(tie.max()) + 1
     else:
@@ -270,8 +280,14 @@ def _solve_in(
     return flow, network.base + received.astype(np.int64)
 
 
-def _decode(problem: Problem, network: Network, flow: Int64) -> Int32:
-    """Say which partitions the flow keeps (the first of each owner's) and who gets the others."""
+def decode(problem: Problem, network: Network, flow: Int64) -> Int32:
+    """Return whom a flow makes the owners: it keeps the first of each owner's, and deals the rest.
+
+    Parameters
+    ----------
+    flow
+        On each arc from a class to a member, int64 of shape (A,).
+    """
     members = len(problem.members)
     owner = problem.owner.copy()
     keeping, placing = flow[: network.owned_arcs], flow[network.owned_arcs :]

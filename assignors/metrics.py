@@ -1,4 +1,4 @@
-"""How good an assignment is: balance in partitions, balance in lag, and what it disturbs.
+"""How good an assignment is: balance in partitions and lag, spread, and what it disturbs.
 
 Belongs here: the figures every plan carries, computed from the assignment alone. Does not: whether
 the assignment is valid (`verifier`), nor how light the heaviest member could be (`lower_bound`).
@@ -11,6 +11,7 @@ import numpy as np
 from assignors.assignment import Assignment
 from assignors.lower_bound import lag_lower_bound
 from assignors.problem import Int32, Int64, Problem
+from assignors.spread import worst
 
 _HALF = 32
 
@@ -34,6 +35,10 @@ class Metrics:
     kept, moved, placed
         Partitions that stay; whose owner is a member still but another one owns them now; that
         had no owner, or whose owner is gone.
+    topic_spread
+        Of the worst topic: its largest share on one member over its even share, partitions over
+        subscribers, rounded up. 1: no topic's share is larger than it must be; 0: nothing is
+        assigned.
     """
 
     count_min: int
@@ -46,6 +51,7 @@ class Metrics:
     kept: int
     moved: int
     placed: int
+    topic_spread: float
 
     @property
     def lag_skew(self) -> float:
@@ -77,6 +83,7 @@ def measure(problem: Problem, assignment: Assignment) -> Metrics:
     assigned = assignment.owner >= 0
     stays = assigned & (assignment.owner == problem.owner)
     had_owner = assigned & (problem.owner >= 0)
+    share, even = worst(problem, assignment.owner)
     kept, owned = int(stays.sum()), int(had_owner.sum())
     return Metrics(
         count_min=int(counts[0]) if members else 0,
@@ -89,6 +96,7 @@ def measure(problem: Problem, assignment: Assignment) -> Metrics:
         kept=kept,
         moved=owned - kept,
         placed=int(assigned.sum()) - owned,
+        topic_spread=share / even,
     )
 
 

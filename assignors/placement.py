@@ -7,15 +7,17 @@ import heapq
 
 import numpy as np
 
+from assignors.filling import in_turns
 from assignors.ledger import Ledger, in_replica_rack
 from assignors.problem import Int32, Int64
+from assignors.spread import pairs
 
 
 def place(ledger: Ledger, partitions: Int64) -> None:
     """Give orphans to the members they burden least, the heaviest orphan first.
 
-    Ties go to a member in the rack of a replica, then to the one with fewer partitions, then by
-    name; so partitions without weight even out the counts.
+    Ties go to a member in the rack of a replica, then to the one with fewer partitions, then to the
+    one with fewer of the topic, then by name; so partitions without weight even out the counts.
 
     Parameters
     ----------
@@ -64,7 +66,29 @@ def _place_anywhere(ledger: Ledger, order: Int64) -> None:
         )
         heapq.heapreplace(heaps[capacity], (load, count + 1, member))
         owners.append(member)
-    ledger.receive(order, np.array(owners, dtype=np.int32))
+    ledger.receive(order, _spread_equals(ledger, order, np.array(owners, dtype=np.int32)))
+
+
+def _spread_equals(ledger: Ledger, order: Int64, owners: Int32) -> Int32:
+    """Deal partitions of one weight anew among those who get them, where that spreads topics.
+
+    Nobody's load or count changes by that.
+    """
+    problem, size = ledger.problem, ledger.counts.size
+    weights = ledger.weights[order]
+    ends = np.flatnonzero(np.diff(weights, append=-1.0)) + 1
+    dealt = owners.copy()
+    for first, last in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True):
+        received = np.bincount(owners[first:last], minlength=size)
+        if np.ptp(received[received > 0]) > 1:
+            dealt[first:last] = in_turns(received)
+
+    def squares(result: Int32) -> int:
+        owner = ledger.owner.copy()
+        owner[order] = result
+        return int((pairs(problem, owner).size ** 2).sum())
+
+    return dealt if (dealt != owners).any() and squares(dealt) < squares(owners) else owners
 
 
 def _best_member(ledger: Ledger, partition: int) -> int:
@@ -76,4 +100,12 @@ def _best_member(ledger: Ledger, partition: int) -> int:
         members = members[room]
     loads = ledger.loads[members] + ledger.weights[partition] / problem.capacities[members]
     far = ~in_replica_rack(problem, np.array([partition]), members)
-    return int(members[np.lexsort((members, ledger.counts[members], far, loads))[0]])
+    held = np.bincount(_owners(ledger, topic), minlength=ledger.counts.size)[members]
+    return int(members[np.lexsort((members, held, ledger.counts[members], far, loads))[0]])
+
+
+def _owners(ledger: Ledger, topic: int) -> Int32:
+    """Who owns each partition of a topic that has an owner."""
+    first, last = ledger.problem.topic_offsets[topic : topic + 2]
+    owner = ledger.owner[first:last]
+    return owner[owner >= 0]

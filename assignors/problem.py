@@ -187,11 +187,11 @@ class Problem:
     @cached_property
     def readers(self) -> Int32:
         """Members that read some topic with a partition, ascending, int32."""
-        used = (self.partition_counts > 0)[self.subscription_topics]
-        member = np.repeat(
-            np.arange(len(self.members), dtype=np.int32), np.diff(self.subscription_offsets)
-        )
-        return np.unique(member[used])
+        rows: npt.NDArray[Any] = self.subscription_offsets
+        if not (self.partition_counts > 0).all():
+            used = (self.partition_counts > 0)[self.subscription_topics]
+            rows = np.concatenate((np.zeros(1, np.int64), np.cumsum(used)))[rows]
+        return np.flatnonzero(np.diff(rows)).astype(np.int32)
 
     @cached_property
     def assignable(self) -> npt.NDArray[np.bool_]:

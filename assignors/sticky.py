@@ -1,31 +1,34 @@
-"""Sticky assignment (KIP-54, KIP-341): even loads first, then as little moved as possible.
+"""Sticky assignment (KIP-54, KIP-341): even loads, then as little moved as can be, then spread.
 
 Belongs here: the rule, and its closed form for equal subscriptions. Does not: subscriptions that
-differ or racks that matter (`flow`), conflicting claims (`claims`).
+differ or racks that matter (`flow`), spreading what the closed form and the flow leave clumped
+(`aims`, `swaps`), conflicting claims (`claims`).
 """
 
 import numpy as np
 
-from assignors import flow
+from assignors import aims, even, flow, swaps
 from assignors.assignment import Assignment
-from assignors.filling import fill
+from assignors.filling import fill, in_turns
 from assignors.options import boolean, count_or_none
-from assignors.problem import Int32, Problem
+from assignors.problem import Int32, Int64, Problem
+from assignors.spread import even_shares, is_even
 
 
 def sticky(
     problem: Problem, *, stickiness_first: bool = False, max_moves: int | None = None
 ) -> Assignment:
-    """Assign with decreasingly minimal loads, then the most partitions kept.
+    """Assign with decreasingly minimal loads, then the most partitions kept, then topics spread.
 
     Decreasingly minimal: the heaviest member has as few partitions as can be, then the second
-    heaviest, and so on. No assignment has a lower KIP-54 balance score.
+    heaviest, and so on. No assignment has a lower KIP-54 balance score. Spread: no topic is on
+    fewer members than it must be (`aims` has the order of all aims).
 
     Parameters
     ----------
     problem
         P partitions, M members. Weights are ignored. Where racks are given, ties go to members
-        in the rack of a replica (KIP-881), never at the cost of balance or of what is kept.
+        in the rack of a replica (KIP-881), never at the cost of any of these.
     stickiness_first
         Never move an owned partition; place the others as evenly as that allows (KIP-54's
         "fairest sticky" alternative).
@@ -42,7 +45,8 @@ def sticky(
     Notes
     -----
     Equal subscriptions: O(P), and O(P log P) where members have to give something up. Different
-    ones: a min-cost flow over topics and members.
+    ones: a min-cost flow over topics and members. Spread is exact where all topics can be even,
+    and where the network of `aims` is small enough; else a bounded search (`swaps`).
 
     Examples
     --------
@@ -66,14 +70,26 @@ def sticky(
 
 
 def _solve(problem: Problem, *, keep_all: bool) -> Int32:
+    owner = _even_loads(problem, keep_all=keep_all)
+    if is_even(problem, owner) and not (problem.rack_set_of is not None and any(problem.racks)):
+        return owner
+    best = aims.solve(problem, owner, keep_all=keep_all)
+    return swaps.spread_out(problem, owner, keep_all=keep_all) if best is None else best
+
+
+def _even_loads(problem: Problem, *, keep_all: bool) -> Int32:
     racks_matter = problem.rack_set_of is not None and any(problem.racks)
     if problem.equal_subscriptions and not racks_matter:
         return _place(problem, problem.owner if keep_all else _give_up_surplus(problem))
+    if not racks_matter and (problem.owner < 0).all():
+        evenly = even.deal(problem)
+        if evenly is not None:
+            return evenly
     return flow.solve(problem, keep_all=keep_all)
 
 
 def _give_up_surplus(problem: Problem) -> Int32:
-    """Take from each member what it has beyond its even share: its last partitions.
+    """Take from each member what it has beyond its even share, of the topics it has most of.
 
     With P = q M + r, r members have q + 1 partitions: the first ones that own as many already, so
     that as few as possible give one up.
@@ -88,7 +104,7 @@ def _give_up_surplus(problem: Problem) -> Int32:
     if over.size:
         owner = owner.copy()
         theirs = np.flatnonzero(np.isin(owner, over))
-        theirs = theirs[np.argsort(owner[theirs], kind="stable")]
+        theirs = theirs[_order_of_keeping(problem, theirs, (counts - limit)[over])]
         nth = np.arange(theirs.size) - np.repeat(
             np.cumsum(counts[over]) - counts[over], counts[over]
         )
@@ -96,10 +112,37 @@ def _give_up_surplus(problem: Problem) -> Int32:
     return owner
 
 
+def _order_of_keeping(problem: Problem, partitions: Int64, surplus: Int64) -> Int64:
+    """Order partitions by owner, and each owner's by how much it has of the topic up to there.
+
+    Of topics it has as much of, an owner gives up the last one, the next owner those before: they
+    do not all take from one topic.
+    """
+    topics = len(problem.topics)
+    owner, topic = problem.owner[partitions], problem.topic_of[partitions].astype(np.int64)
+    pair = owner * np.int64(topics) + topic
+    order = np.argsort(pair, kind="stable")
+    changes = np.flatnonzero(np.diff(pair[order], prepend=-1))
+    nth = np.empty(order.size, dtype=np.int64)
+    nth[order] = np.arange(order.size) - np.repeat(changes, np.diff(changes, append=order.size))
+    given_up_before = np.zeros(len(problem.members), dtype=np.int64)
+    given_up_before[np.unique(owner)] = np.cumsum(surplus) - surplus
+    turn = (topic + given_up_before[owner]) % max(topics, 1)
+    return np.lexsort((nth, turn, nth / even_shares(problem)[topic], owner))
+
+
 def _place(problem: Problem, owner: Int32) -> Int32:
-    """Give partitions without an owner to the members with the fewest, by topic and number."""
+    """Give partitions without an owner to the members with the fewest.
+
+    In order of topic and number, to members in turns as many as each is to get: so that each gets
+    about as many of any topic.
+    """
     free = np.flatnonzero((owner < 0) & problem.assignable)
     counts = np.bincount(owner[owner >= 0], minlength=len(problem.members))
     placed = owner.copy()
-    placed[free] = problem.readers[fill(counts[problem.readers], free.size)]
+    dealt = fill(counts[problem.readers], free.size)
+    received = np.bincount(dealt, minlength=problem.readers.size)
+    if free.size and np.ptp(received[received > 0]) > 1:
+        dealt = in_turns(received)
+    placed[free] = problem.readers[dealt]
     return placed

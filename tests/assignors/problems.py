@@ -3,8 +3,10 @@
 import itertools
 import math
 import random
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -86,6 +88,25 @@ def kept(problem: Problem, owner: Int32) -> int:
 def sticky_value(problem: Problem, owner: Int32) -> tuple[list[int], int]:
     """Return what `sticky` minimises: loads in descending order, then minus what is kept."""
     return loads(problem, owner), -kept(problem, owner)
+
+
+def spread(problem: Problem, owner: Int32) -> tuple[Fraction, int, int]:
+    """Return what `sticky` minimises third.
+
+    The largest share over the even share, minus the members that topics are on, squared shares.
+    """
+    shares = Counter(
+        (topic, member)
+        for topic, member in zip(problem.topic_of.tolist(), owner.tolist(), strict=True)
+        if member >= 0
+    )
+    even = {
+        topic: max(-(-int(problem.partition_counts[topic]) // int(readers)), 1)
+        for topic, readers in enumerate(problem.subscriber_counts)
+        if readers
+    }
+    worst = max((Fraction(size, even[topic]) for (topic, _), size in shares.items()), default=0)
+    return Fraction(worst), -len(shares), sum(size**2 for size in shares.values())
 
 
 def heaviest_lag(problem: Problem, owner: Int32) -> int:

@@ -23,10 +23,11 @@ from tests.assignors.problems import (
     loads,
     random_members,
     random_topics,
+    spread,
 )
 
 Share = dict[str, dict[str, list[int]]]
-CHAINS = 150
+CHAINS = {"ask_sticky": 300, "ask_cooperative": 100, "ask_uniform": 100}
 ROUNDS = 5
 
 
@@ -158,20 +159,21 @@ def as_kafka_can_take(rng: random.Random, topics: Topics, members: Members) -> M
 
 @pytest.mark.parametrize("equal", [True, False])
 @pytest.mark.parametrize("ask", [ask_sticky, ask_cooperative, ask_uniform])
-def test_is_never_less_balanced_and_never_keeps_less(
+def test_is_never_worse_in_loads_kept_and_spread(
     oracle: Oracle,
     ask: Callable[[Oracle, Topics, Members], Share],
     tallies: dict[str, Counter[str]],
     *,
     equal: bool,
 ) -> None:
-    """Over chains of rebalances, sticky's loads and what it keeps are at least as good as Kafka's.
+    """Over chains of rebalances, sticky is at least as good as Kafka's in its aims, in their order.
 
     Each link goes on from Kafka's answer. The report says how often ours is strictly better, and
     how often Kafka's gives a member what it does not subscribe to (a claim on a topic it left).
     """
     tally = tallies[f"{ask.__name__}, {'equal' if equal else 'different'} subscriptions"]
-    for seed in range(CHAINS):
+    chains = CHAINS[ask.__name__]
+    for seed in range(chains):
         rng = random.Random(seed)
         topics = {"t": 1, **random_topics(rng, most=5, partitions=6)}
         members = random_members(rng, topics, most=5, equal=equal)
@@ -188,7 +190,7 @@ def test_is_never_less_balanced_and_never_keeps_less(
             tally[compare(problem, ours.owner, theirs, case)] += 1
             members = rejoined(problem, members, theirs)
             change(rng, topics, members, equal=equal)
-    assert tally["Kafka's is not valid"] < 0.02 * CHAINS * ROUNDS
+    assert tally["Kafka's is not valid"] < 0.02 * chains * ROUNDS
 
 
 def compare(problem: Problem, ours: Int32, theirs: Int32, case: str) -> str:
@@ -198,7 +200,10 @@ def compare(problem: Problem, ours: Int32, theirs: Int32, case: str) -> str:
     if our_loads < their_loads:
         return "better balanced"
     assert kept(problem, ours) >= kept(problem, theirs), case
-    return "keeps more" if kept(problem, ours) > kept(problem, theirs) else "equal"
+    if kept(problem, ours) > kept(problem, theirs):
+        return "keeps more"
+    assert spread(problem, ours) <= spread(problem, theirs), case
+    return "better spread" if spread(problem, ours) < spread(problem, theirs) else "equal"
 
 
 def test_hashes_keys_as_kafka_does(oracle: Oracle) -> None:

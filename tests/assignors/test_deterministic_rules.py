@@ -1,5 +1,7 @@
 """The assignors that ignore who owns what: the documents' examples and the loops as published."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -85,7 +87,7 @@ def published_lag_aware(problem: Problem) -> Int32:
 
 
 def published_fair(problem: Problem) -> Int32:
-    """KIP-49's loop, as described."""
+    """KIP-49's loop, as described; of equally loaded members, who has least of the topic."""
     owner = np.full(problem.partition_total, -1, dtype=np.int32)
     load = dict.fromkeys(range(len(problem.members)), 0)
     topics = range(len(problem.topics))
@@ -96,7 +98,8 @@ def published_fair(problem: Problem) -> Int32:
         first = int(problem.topic_offsets[topic])
         for partition in range(first, first + int(problem.partition_counts[topic])):
             if readers[topic]:
-                least = min(readers[topic], key=lambda member: (load[member], member))
+                held = Counter(owner[first:partition].tolist())
+                least = min(readers[topic], key=lambda member: (load[member], held[member], member))
                 owner[partition] = least
                 load[least] += 1
     return owner

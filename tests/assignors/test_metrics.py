@@ -8,7 +8,13 @@ from assignors.metrics import measure
 from assignors.moves import moves
 from assignors.problem import Member, Problem
 from assignors.registry import assign
-from tests.assignors.problems import every_owner, heaviest_lag, random_problem, small_problems
+from tests.assignors.problems import (
+    every_owner,
+    heaviest_lag,
+    random_problem,
+    small_problems,
+    spread,
+)
 
 
 def test_agree_with_their_definitions() -> None:
@@ -28,6 +34,7 @@ def test_agree_with_their_definitions() -> None:
         assert metrics.moved == len(moved)
         assert metrics.placed == len(changed) - len(moved)
         assert metrics.kept == sum(counts) - len(changed)
+        assert metrics.topic_spread == float(spread(problem, assignment.owner)[0])
 
 
 def test_a_departed_owner_makes_a_partition_placed_not_moved() -> None:

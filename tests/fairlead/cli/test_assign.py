@@ -60,6 +60,7 @@ def test_answers_a_problem_with_assignment_and_metrics() -> None:
                 "kept": 2,
                 "moved": 0,
                 "placed": 1,
+                "topic_spread": 1.0,
             },
         }
     ]

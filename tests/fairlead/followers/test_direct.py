@@ -83,7 +83,7 @@ def test_missing_solver_falls_back_to_fair(
     monkeypatch.setitem(sys.modules, "ortools.graph.python", None)
     members = [JoinedMember("a", ["t", "u"]), JoinedMember("b", ["t"])]
     with caplog.at_level(logging.ERROR):
-        shares = sticky().assign(members, {"t": 2, "u": 1})
+        shares = sticky().assign(members, {"t": 1, "u": 3})
     owned = sorted((t, p) for share in shares.values() for t, ps in share.items() for p in ps)
-    assert owned == [("t", 0), ("t", 1), ("u", 0)]
+    assert owned == [("t", 0), ("u", 0), ("u", 1), ("u", 2)]
     assert "fairlead[flow]" in caplog.text

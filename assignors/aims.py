@@ -1,0 +1,210 @@
+"""All aims of `sticky` at once: one min-cost flow in which every aim outweighs those after it.
+
+Belongs here: the network with a node for each topic on each member, and the prices. Does not: the
+network of loads and owners alone, which solves far larger problems (`flow`).
+
+    class c --- keeps its owner, or moves or is placed ----> topic of c on member m
+    topic on member m --- 1st partition, 2nd, 3rd: dearer ----> member m
+    member m --- as in `flow`, around the loads that it found ----> sink
+
+The aims, the first outweighs the second, and so on:
+
+1. loads, decreasingly minimal;
+2. partitions kept;
+3. spread: the worst topic's largest share over its even share, then topics on as many members as
+   can be, then the sum of squared shares;
+4. racks: partitions read from a replica in the member's rack.
+
+All but the first figure of spread are sums that are convex on each arc, so one flow is best for
+them in order. That figure is a ceiling on every share: it is lowered until the flow is worse in
+loads or kept.
+"""
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from assignors import flow
+from assignors.assignment import Assignment
+from assignors.problem import Int32, Int64, Problem
+from assignors.spread import Pairs, even_shares, pairs, worst
+
+# Larger networks are left to bounded searches: this one is solved within some 20 ms.
+_MOST_ARCS = 10_000
+# The solver scales costs by the number of nodes, in 64 bits.
+_HIGHEST_COST = 2**60
+
+
+def solve(problem: Problem, owner: Int32, *, keep_all: bool = False) -> Int32 | None:
+    """Return the best assignment in all aims, given one that is best in loads and kept.
+
+    Parameters
+    ----------
+    problem
+        P partitions, M members.
+    owner
+        int32 of shape (P,), as by `flow.solve` with the same `keep_all`.
+    keep_all
+        Keep every current owner, whatever the loads.
+
+    Returns
+    -------
+    int32 array of shape (P,); None where the network would be too large.
+    """
+    best, ceiling = None, worst(problem, owner)
+    if _units(problem, ceiling) > _MOST_ARCS or not _has_solver():
+        return None
+    graph = _Graph.of(problem, owner, keep_all=keep_all)
+    target = _loads_and_kept(problem, owner)
+    while True:
+        strictly = best is not None
+        found = graph.solve(_most(problem, ceiling, strictly=strictly))
+        if found is None or (strictly and _loads_and_kept(problem, found) != target):
+            return best
+        best, ceiling = found, worst(problem, found)
+        if ceiling[0] <= ceiling[1]:
+            return best
+
+
+def _most(problem: Problem, ceiling: tuple[int, int], *, strictly: bool = False) -> Int64:
+    """Partitions of each topic on a member up to a ceiling, or below it, int64 of shape (T,)."""
+    share, even = ceiling
+    return (share * even_shares(problem) - strictly) // even
+
+
+def _units(problem: Problem, ceiling: tuple[int, int]) -> int:
+    """How many arcs the shares under a ceiling take, at most."""
+    most = np.minimum(_most(problem, ceiling), problem.partition_counts)
+    return int((most * problem.subscriber_counts).sum())
+
+
+def _has_solver() -> bool:
+    """Whether there is OR-Tools: consumers that all read the same do without."""
+    return find_spec("ortools") is not None
+
+
+def _loads_and_kept(problem: Problem, owner: Int32) -> tuple[list[int], int]:
+    kept = int(((owner == problem.owner) & (owner >= 0)).sum())
+    return np.sort(Assignment(problem, owner).counts).tolist(), kept
+
+
+@dataclass(frozen=True, eq=False)
+class _Graph:
+    """What is the same whatever the ceiling."""
+
+    problem: Problem
+    network: flow.Network
+    windows: flow.Windows
+    """The levels around the loads: those of two best load vectors differ by one at most in each
+    member (Frank and Murota: they form a matroid, shifted)."""
+    arc_pair: Int64
+    """Pair of each arc of the network, int64 of shape (A,)."""
+    pair_topic: Int64
+    pair_member: Int64
+    pair_base: Int64
+    """Partitions of the topic that the member has besides, int64 of shape (K,)."""
+    fixed: Pairs
+    """What is not dealt here."""
+
+    @classmethod
+    def of(cls, problem: Problem, owner: Int32, *, keep_all: bool) -> "_Graph":
+        network = flow.build(problem, keep_all=keep_all)
+        members = max(len(problem.members), 1)
+        code = network.class_topic[network.arc_class] * members + network.arc_member
+        codes, arc_pair = np.unique(code, return_inverse=True)
+        fixed = np.where(network.class_of < 0, problem.owner, -1).astype(np.int32)
+        besides = pairs(problem, fixed)
+        base = np.zeros(codes.size, dtype=np.int64)
+        at = np.searchsorted(codes, besides.topic * members + besides.member)
+        inside = at < codes.size
+        inside[inside] = codes[at[inside]] == (besides.topic * members + besides.member)[inside]
+        base[at[inside]] = besides.size[inside]
+        loads = Assignment(problem, owner).counts
+        return cls(
+            problem=problem,
+            network=network,
+            windows=flow.list_windows(network, loads - 1, loads + 1),
+            arc_pair=arc_pair,
+            pair_topic=codes // members,
+            pair_member=codes % members,
+            pair_base=base,
+            fixed=besides,
+        )
+
+    def solve(self, most: Int64) -> Int32 | None:
+        """Solve with at most so many partitions of each topic on a member; None: it cannot be."""
+        network = self.network
+        if (self.fixed.size > most[self.fixed.topic]).any():
+            return None
+        if not network.sizes.size:
+            return self.problem.owner
+        room = np.minimum(most, self.problem.partition_counts)[self.pair_topic] - self.pair_base
+        pair = np.repeat(np.arange(room.size), room)
+        nth = np.arange(pair.size) - np.repeat(np.cumsum(room) - room, room) + self.pair_base[pair]
+        moves = np.arange(network.arc_class.size) >= network.owned_arcs
+        prices = _prices(
+            [
+                (network.arc_far, 2 * network.sizes.size),
+                (nth, 2 * network.base.size),
+                (nth > 0, 2 * network.base.size),
+                (moves, 2 * network.sizes.size),
+                (self.windows.price, 2),
+            ]
+        )
+        far, square, spot, move, level = prices
+        arc_cost = far * network.arc_far + move * moves
+        unit_cost = square * nth + spot * (nth > 0)
+        return self._flow(arc_cost, pair, unit_cost, level * self.windows.price)
+
+    def _flow(
+        self, arc_cost: Int64, pair: Int64, unit_cost: Int64, level_cost: Int64
+    ) -> Int32 | None:
+        from ortools.graph.python import min_cost_flow  # noqa: PLC0415 - most problems do without
+
+        network, windows = self.network, self.windows
+        classes, members, sorts = network.sizes.size, network.base.size, self.pair_topic.size
+        sink = classes + sorts + members
+        if max(int(level_cost.max()), 1) * (sink + 1) > _HIGHEST_COST:
+            return None
+        solver = min_cost_flow.SimpleMinCostFlow()
+        between = solver.add_arcs_with_capacity_and_unit_cost(
+            network.arc_class, classes + self.arc_pair, network.arc_capacity, arc_cost
+        )
+        solver.add_arcs_with_capacity_and_unit_cost(
+            classes + pair,
+            classes + sorts + self.pair_member[pair],
+            np.ones(pair.size, np.int64),
+            unit_cost,
+        )
+        solver.add_arcs_with_capacity_and_unit_cost(
+            classes + sorts + windows.member,
+            np.full(windows.member.size, sink),
+            windows.capacity,
+            level_cost,
+        )
+        empty = np.zeros(sorts + members, np.int64)
+        solver.set_nodes_supplies(
+            np.arange(sink + 1), np.concatenate((network.sizes, empty, [-network.sizes.sum()]))
+        )
+        if solver.solve() != solver.OPTIMAL:
+            return None
+        return flow.decode(self.problem, network, np.asarray(solver.flows(between)))
+
+
+def _prices(aims: list[tuple[npt.NDArray[Any], int]]) -> list[int]:
+    """Price a unit of each aim above all that the aims before it can gain on one cycle.
+
+    Parameters
+    ----------
+    aims
+        The least first: what each arc costs in its unit, and how many such arcs a simple cycle of
+        the network has at most. A flow is best when no cycle betters it.
+    """
+    prices, gain = [], 0
+    for costs, arcs in aims:
+        prices.append(gain + 1)
+        gain += prices[-1] * int(costs.max(initial=0)) * arcs
+    return prices

@@ -1,0 +1,108 @@
+"""Dealing every topic evenly, where that makes loads even too.
+
+Belongs here: the best assignment of groups in which nobody owns anything and all may be even at
+once, without a flow. Does not: all other groups (`flow`, `aims`).
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from assignors.problem import Int32, Int64, Problem
+
+Mask = npt.NDArray[np.bool_]
+
+# A table of all pairs is worked in where it has at most this many cells a partition, and these.
+_CELLS, _FEW = 8, 100_000
+# Members with too few that are asked, the emptiest first.
+_TAKERS = 8
+
+
+def deal(problem: Problem) -> Int32 | None:
+    """Give each reader of a topic N // S or N // S + 1 of it, and every member an even load.
+
+    Parameters
+    ----------
+    problem
+        P partitions; nobody owns any of them.
+
+    Returns
+    -------
+    int32 array of shape (P,): no assignment has more even loads or topics on more members. None:
+    it was not found; it may not exist.
+
+    Notes
+    -----
+    What is left of a topic after its even share goes to the members with the least so far, fewest
+    readers first; then those with too many hand on to those with too few. O(P + T M log M).
+    """
+    readers, size = problem.readers, len(problem.topics) * len(problem.members)
+    if not readers.size or size > _CELLS * problem.partition_total + _FEW:
+        return None
+    subscribed = problem.subscriber_counts
+    share, rest = np.divmod(problem.partition_counts, np.maximum(subscribed, 1))
+    share[subscribed == 0] = 0
+    rest[subscribed == 0] = 0
+    topic = np.repeat(np.arange(subscribed.size), subscribed)
+    members = len(problem.members)
+    loads = np.bincount(problem.subscribers, share[topic], minlength=members).astype(np.int64)
+    highest = loads + np.bincount(problem.subscribers[rest[topic] > 0], minlength=members)
+    even = int(problem.assignable.sum()) // readers.size
+    if (loads[readers] > even + 1).any() or (highest[readers] < even).any():
+        return None
+    more = _deal_rest(problem, rest, loads)
+    if not _hand_on(problem, more, loads):
+        return None
+    owner = np.full(problem.partition_total, -1, dtype=np.int32)
+    owner[problem.assignable] = np.repeat(
+        problem.subscribers, share[topic] + more[topic, problem.subscribers]
+    )
+    return owner
+
+
+def _deal_rest(problem: Problem, rest: Int64, loads: Int64) -> Mask:
+    """Give one partition of a topic to as many members as are left of it: those with the least.
+
+    Returns who got one of what, bool of shape (T, M); the loads are changed in place.
+    """
+    more = np.zeros((len(problem.topics), len(problem.members)), dtype=bool)
+    for topic in np.argsort(problem.subscriber_counts, kind="stable").tolist():
+        left = int(rest[topic])
+        if left:
+            members = problem.subscribers_of(topic)
+            rank = loads[members] * members.size + np.arange(members.size)
+            chosen = members[np.argpartition(rank, left)[:left]]
+            more[topic, chosen] = True
+            loads[chosen] += 1
+    return more
+
+
+def _hand_on(problem: Problem, more: Mask, loads: Int64) -> bool:
+    """Even out the loads: members with too many hand a topic's left-over to one with too few.
+
+    Parameters
+    ----------
+    more, loads
+        As by `_deal_rest`; changed in place.
+
+    Returns
+    -------
+    Whether all loads of readers differ by one at most now.
+    """
+    reads = np.zeros(more.shape, dtype=bool)
+    member = np.repeat(np.arange(more.shape[1]), np.diff(problem.subscription_offsets))
+    reads[problem.subscription_topics, member] = True
+    readers = problem.readers
+    while True:
+        order = readers[np.argsort(loads[readers], kind="stable")]
+        giver = order[-1]
+        if loads[giver] - loads[order[0]] <= 1:
+            return True
+        for taker in order[:_TAKERS]:
+            topics = np.flatnonzero(more[:, giver] & reads[:, taker] & ~more[:, taker])
+            if topics.size and loads[taker] <= loads[giver] - 2:
+                more[topics[0], [giver, taker]] = False, True
+                loads[giver] -= 1
+                loads[taker] += 1
+                break
+        else:
+            return False

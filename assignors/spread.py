@@ -1,0 +1,97 @@
+"""How topics are spread over members: what there is to count, and the best that could be.
+
+Belongs here: partitions of each topic on each member, the figure plans carry, and the bound no
+assignment can beat. Does not: spreading them (`aims`, `even`, `swaps`).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from assignors.problem import Int32, Int64, Problem
+
+# A table of all pairs is counted in where it has at most this many cells a partition, and these.
+_DENSE, _FEW = 8, 100_000
+
+
+class Pairs(NamedTuple):
+    """How many partitions of a topic a member has, for every pair that has some: int64 arrays."""
+
+    topic: Int64
+    member: Int64
+    size: Int64
+
+
+def pairs(problem: Problem, owner: Int32) -> Pairs:
+    """Count partitions by topic and member, ascending by both."""
+    members = max(len(problem.members), 1)
+    found, sizes = _sizes(problem, owner)
+    return Pairs(found // members, found % members, sizes)
+
+
+def _sizes(problem: Problem, owner: Int32) -> tuple[Int64, Int64]:
+    """Partitions of each topic and member that have any, and the pair's number, topic x M + member.
+
+    int64 arrays, ascending by number.
+    """
+    every = _table(problem, owner)
+    if every is None:
+        found, sizes = np.unique(_numbers(problem, owner), return_counts=True)
+        return found, sizes.astype(np.int64)
+    found = np.flatnonzero(every)
+    return found, every[found]
+
+
+def _table(problem: Problem, owner: Int32) -> Int64 | None:
+    """Partitions of every pair, by its number; None where the table would be mostly empty."""
+    size = len(problem.topics) * len(problem.members)
+    if size > _DENSE * owner.size + _FEW:
+        return None
+    return np.bincount(_numbers(problem, owner)).astype(np.int64, copy=False)
+
+
+def _numbers(problem: Problem, owner: Int32) -> Int64:
+    """Pair of each partition that has an owner."""
+    first = np.arange(len(problem.topics)) * len(problem.members)
+    number = np.repeat(first, problem.partition_counts) + owner
+    return number if owner.size and owner.min() >= 0 else number[owner >= 0]
+
+
+def even_shares(problem: Problem) -> Int64:
+    """Fewest partitions that the topic's largest share can have, int64 of shape (T,); 1 or more."""
+    readers = np.maximum(problem.subscriber_counts, 1)
+    return np.maximum(-(-problem.partition_counts // readers), 1)
+
+
+def worst(problem: Problem, owner: Int32) -> tuple[int, int]:
+    """Return the largest share over the even share, of the worst topic, as a fraction.
+
+    0 where nothing is assigned.
+
+    Examples
+    --------
+    >>> problem = Problem.of({"t": 4, "u": 2}, {"a": ["t", "u"], "b": ["t", "u"]})
+    >>> worst(problem, np.array([0, 0, 0, 1, 1, 1], np.int32))  # u is all on b
+    (2, 1)
+    """
+    found, even = pairs(problem, owner), even_shares(problem)
+    if not found.size.size:
+        return 0, 1
+    ratio = found.size / even[found.topic]
+    at = int(np.argmax(ratio))
+    return int(found.size[at]), int(even[found.topic[at]])
+
+
+def is_even(problem: Problem, owner: Int32) -> bool:
+    """Whether every topic's shares differ by one partition at most: no spread is better.
+
+    Of each topic's sum of squared shares, the least is that of shares N // S and N // S + 1; the
+    sums of all topics are at their least together exactly where each is.
+    """
+    sizes = _table(problem, owner)
+    if sizes is None:
+        _, sizes = _sizes(problem, owner)
+    readers = problem.subscriber_counts[problem.subscriber_counts > 0]
+    share, larger = np.divmod(problem.partition_counts[problem.subscriber_counts > 0], readers)
+    least = int((larger * (share + 1) ** 2 + (readers - larger) * share**2).sum())
+    return int(np.dot(sizes, sizes)) == least

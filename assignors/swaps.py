@@ -1,0 +1,147 @@
+"""Spreading topics by swaps, where the network of all aims is too large or has no solver.
+
+Belongs here: a bounded search over partition counts of topics on members. Does not: the exact
+solution (`aims`).
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from assignors.problem import Int32, Int64, Problem
+from assignors.spread import even_shares, pairs
+
+Mask = npt.NDArray[np.bool_]
+
+# Topics times members times steps, at most: some 50 ms.
+_WORK = 10_000_000
+# Fewer would change next to nothing.
+_FEWEST_STEPS = 100
+
+
+def spread_out(problem: Problem, owner: Int32, *, keep_all: bool = False) -> Int32:
+    """Swap partitions between members while that spreads a topic and clumps none.
+
+    A step takes the topic and member with the largest share over the even share, and hands one
+    partition of it to the member, and for the topic, with the most gain in squared shares. Loads
+    are those it starts from, up to which of two members has the larger one; as many partitions
+    stay with their owner; no share grows beyond the one that the step makes smaller.
+
+    Parameters
+    ----------
+    problem
+        P partitions of T topics, M members.
+    owner
+        int32 of shape (P,): where to start.
+    keep_all
+        Never move an owned partition.
+
+    Returns
+    -------
+    int32 array of shape (P,).
+
+    Notes
+    -----
+    O(T M) a step, at most 10^7 / (T M) steps, and none at all where those are fewer than 100.
+    Ends where no swap of two partitions helps, which need not be the best there is.
+    """
+    steps = _WORK // max(len(problem.topics) * len(problem.members), 1)
+    if steps < _FEWEST_STEPS:
+        return owner
+    search = _Search(problem, owner, keep_all=keep_all)
+    changed = False
+    for _ in range(steps):
+        if not search.step():
+            break
+        changed = True
+    return _deal(problem, search.held) if changed else owner
+
+
+class _Search:
+    """Who holds how many of what, int64 of shape (T, M), and the next step."""
+
+    def __init__(self, problem: Problem, owner: Int32, *, keep_all: bool) -> None:
+        self.held = _matrix(problem, owner)
+        self.owned = _matrix(problem, problem.owner)
+        self.keep_all = keep_all
+        self.reads = np.zeros(self.held.shape, dtype=bool)
+        member = np.repeat(np.arange(len(problem.members)), np.diff(problem.subscription_offsets))
+        self.reads[problem.subscription_topics, member] = True
+        self.counts = self.held.sum(axis=0)
+        self.even = even_shares(problem)
+        self.stuck = np.zeros(self.held.shape, dtype=bool)
+
+    def step(self) -> bool:
+        """Take the best swap for the largest share that has one; say whether there was any."""
+        excess = np.where(self.stuck | (self.held <= 1), 0.0, self.held / self.even[:, None])
+        while excess.size and excess.max() > 0:
+            topic, giver = (int(at) for at in divmod(int(np.argmax(excess)), excess.shape[1]))
+            gain = self._gains(topic, giver)
+            back, taker = divmod(int(np.argmax(gain)), gain.shape[1])
+            if gain[back, taker] > 0:
+                self._swap(topic, giver, int(back), int(taker))
+                self.stuck[:] = False
+                return True
+            self.stuck[topic, giver] = True
+            excess[topic, giver] = 0.0
+            if self.stuck.sum() * self.held.size > _WORK:
+                return False
+        return False
+
+    def _gains(self, topic: int, giver: int) -> Int64:
+        """Say what each topic and member in return would gain, int64 of shape (T + 1, M).
+
+        The last row is for nothing in return, which leaves the loads what they were where the
+        giver has one more. 0 or less: no step.
+        """
+        held, owned = self.held, self.owned
+        off = held[topic, giver] - held[topic] - 1
+        kept = (held[topic] < owned[topic]).astype(np.int64) - (
+            held[topic, giver] <= owned[topic, giver]
+        )
+        on = held - held[:, [giver]] - 1
+        returned = (held[:, [giver]] < owned[:, [giver]]).astype(np.int64) - (held <= owned)
+        may = ((held > 0) & self.reads[:, [giver]] & self.reads[topic] & (off >= 0) & (on >= 0)) & (
+            kept + returned == 0
+        )
+        may[topic] = False
+        alone = self.reads[topic] & (off >= 0) & (kept == 0)
+        alone &= self.counts == self.counts[giver] - 1
+        if self.keep_all:
+            stays = held[topic, giver] > owned[topic, giver]
+            may &= stays & (held > owned)
+            alone &= stays
+        gains = np.where(may, off + on, 0)
+        return np.vstack((gains, np.where(alone, off, 0)))
+
+    def _swap(self, topic: int, giver: int, back: int, taker: int) -> None:
+        moves = [(topic, giver, taker)]
+        if back < self.held.shape[0]:
+            moves.append((back, taker, giver))
+        for what, source, target in moves:
+            self.held[what, source] -= 1
+            self.held[what, target] += 1
+            self.counts[source] -= 1
+            self.counts[target] += 1
+
+
+def _matrix(problem: Problem, owner: Int32) -> Int64:
+    matrix = np.zeros((len(problem.topics), len(problem.members)), dtype=np.int64)
+    found = pairs(problem, owner)
+    matrix[found.topic, found.member] = found.size
+    return matrix
+
+
+def _deal(problem: Problem, held: Int64) -> Int32:
+    """Give members what they are to hold: the first of their own, then what is free."""
+    owner = problem.owner.copy()
+    mine = np.flatnonzero(owner >= 0)
+    key = problem.topic_of[mine] * np.int64(held.shape[1]) + owner[mine]
+    order = np.argsort(key, kind="stable")
+    starts = np.searchsorted(key[order], key[order])
+    nth = np.arange(order.size) - starts
+    owner[mine[order[nth >= held.ravel()[key[order]]]]] = -1
+    missing = held - _matrix(problem, owner)
+    free = np.flatnonzero((owner < 0) & problem.assignable)
+    topic, member = np.nonzero(missing)
+    owner[free] = np.repeat(member, missing[topic, member])
+    return owner
