@@ -13,7 +13,8 @@ The aims, the first outweighs the second, and so on:
 2. partitions kept;
 3. spread: the worst topic's largest share over its even share, then topics on as many members as
    can be, then the sum of squared shares;
-4. racks: partitions read from a replica in the member's rack.
+4. older claims: partitions that go back to their newest earlier owner, then to the one before, ...
+5. racks: partitions read from a replica in the member's rack.
 
 All but the first figure of spread are sums that are convex on each arc, so one flow is best for
 them in order. That figure is a ceiling on every share: it is lowered until the flow is worse in
@@ -31,6 +32,8 @@ from assignors import flow
 from assignors.assignment import Assignment
 from assignors.problem import Int32, Int64, Problem
 from assignors.spread import Pairs, even_shares, pairs, worst
+
+Mask = npt.NDArray[np.bool_]
 
 # Larger networks are left to bounded searches: this one is solved within some 20 ms.
 _MOST_ARCS = 10_000
@@ -76,9 +79,10 @@ def _most(problem: Problem, ceiling: tuple[int, int], *, strictly: bool = False)
 
 
 def _units(problem: Problem, ceiling: tuple[int, int]) -> int:
-    """How many arcs the shares under a ceiling take, at most."""
+    """How many arcs the shares under a ceiling and the classes by claims take, at most."""
     most = np.minimum(_most(problem, ceiling), problem.partition_counts)
-    return int((most * problem.subscriber_counts).sum())
+    classes = 0 if problem.earlier is None else problem.partition_counts
+    return int(((most + classes) * problem.subscriber_counts).sum())
 
 
 def _has_solver() -> bool:
@@ -111,7 +115,7 @@ class _Graph:
 
     @classmethod
     def of(cls, problem: Problem, owner: Int32, *, keep_all: bool) -> "_Graph":
-        network = flow.build(problem, keep_all=keep_all)
+        network = flow.build(problem, keep_all=keep_all, by_claims=True)
         members = max(len(problem.members), 1)
         code = network.class_topic[network.arc_class] * members + network.arc_member
         codes, arc_pair = np.unique(code, return_inverse=True)
@@ -145,19 +149,40 @@ class _Graph:
         pair = np.repeat(np.arange(room.size), room)
         nth = np.arange(pair.size) - np.repeat(np.cumsum(room) - room, room) + self.pair_base[pair]
         moves = np.arange(network.arc_class.size) >= network.owned_arcs
-        prices = _prices(
+        misses = self._missed_claims()
+        classes, members = 2 * network.sizes.size, 2 * network.base.size
+        far, *missed, square, spot, move, level = _prices(
             [
-                (network.arc_far, 2 * network.sizes.size),
-                (nth, 2 * network.base.size),
-                (nth > 0, 2 * network.base.size),
-                (moves, 2 * network.sizes.size),
+                (network.arc_far, classes),
+                *((miss, classes) for miss in reversed(misses)),
+                (nth, members),
+                (nth > 0, members),
+                (moves, classes),
                 (self.windows.price, 2),
             ]
         )
-        far, square, spot, move, level = prices
         arc_cost = far * network.arc_far + move * moves
+        for price, miss in zip(reversed(missed), misses, strict=True):
+            arc_cost += price * miss
         unit_cost = square * nth + spot * (nth > 0)
+        if max(level * int(self.windows.price.max()), 1) > _HIGHEST_COST // sum(self._nodes()):
+            return None
         return self._flow(arc_cost, pair, unit_cost, level * self.windows.price)
+
+    def _missed_claims(self) -> list[Mask]:
+        """For each row of earlier owners, which arcs lead to somebody else: bool of shape (A,)."""
+        network, earlier = self.network, self.problem.earlier
+        if earlier is None:
+            return []
+        dealt = np.flatnonzero(network.class_of >= 0)
+        any_of = np.zeros(network.sizes.size, dtype=np.int64)
+        any_of[network.class_of[dealt]] = dealt
+        claimant = earlier[:, any_of[network.arc_class]]
+        return list((claimant >= 0) & (claimant != network.arc_member))
+
+    def _nodes(self) -> tuple[int, int, int, int]:
+        """How many classes, topics on members, members and sinks there are."""
+        return self.network.sizes.size, self.pair_topic.size, self.network.base.size, 1
 
     def _flow(
         self, arc_cost: Int64, pair: Int64, unit_cost: Int64, level_cost: Int64
@@ -165,10 +190,8 @@ class _Graph:
         from ortools.graph.python import min_cost_flow  # noqa: PLC0415 - most problems do without
 
         network, windows = self.network, self.windows
-        classes, members, sorts = network.sizes.size, network.base.size, self.pair_topic.size
+        classes, sorts, members, _ = self._nodes()
         sink = classes + sorts + members
-        if max(int(level_cost.max()), 1) * (sink + 1) > _HIGHEST_COST:
-            return None
         solver = min_cost_flow.SimpleMinCostFlow()
         between = solver.add_arcs_with_capacity_and_unit_cost(
             network.arc_class, classes + self.arc_pair, network.arc_capacity, arc_cost

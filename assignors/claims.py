@@ -1,13 +1,15 @@
-"""Whose claim to a partition counts.
+"""Whose claim to a partition counts, and whose counted before.
 
-Belongs here: the conflict rules between members that claim the same partition. Does not: reading
-the claims (`reading`, `user_data`).
+Belongs here: the conflict rules between members that claim the same partition, and giving back what
+no newer claim decides. Does not: reading the claims (`reading`, `user_data`), any aim above them.
 """
+
+from collections import Counter
 
 import numpy as np
 import numpy.typing as npt
 
-from assignors.problem import Int32, Int64
+from assignors.problem import Int32, Int64, Problem
 
 
 def effective_owner(
@@ -43,3 +45,74 @@ def effective_owner(
     alone = np.bincount(claimed, minlength=partition_total)[claimed] == 1
     owner[claimed[alone]] = rivals[alone]
     return owner
+
+
+def earlier_owners(
+    partitions: Int64, members: Int32, generations: Int64, *, partition_total: int
+) -> Int32 | None:
+    """List who owned each partition in generations before the newest one that is claimed.
+
+    Parameters
+    ----------
+    partitions, members, generations
+        As of `effective_owner`.
+    partition_total
+        P.
+
+    Returns
+    -------
+    int32 array of shape (R, P): row r has the r-th newest earlier owner of each partition, or -1.
+    Claims that share a generation void each other here too. None: there is no earlier owner.
+
+    Examples
+    --------
+    >>> claims = (np.array([0, 0, 0, 1]), np.array([0, 1, 2, 1], np.int32), np.array([3, 5, 4, 5]))
+    >>> earlier_owners(*claims, partition_total=2).tolist()
+    [[2, -1], [0, -1]]
+    """
+    order = np.lexsort((-generations, partitions))
+    partitions, members, generations = partitions[order], members[order], generations[order]
+    first = np.diff(partitions, prepend=-1) != 0
+    newest = np.repeat(generations[first], np.diff(np.flatnonzero(first), append=first.size))
+    fresh = first | (np.diff(generations, prepend=0) != 0)
+    alone = fresh & np.append(fresh[1:], True)
+    earlier = np.flatnonzero(alone & (generations < newest))
+    if not earlier.size:
+        return None
+    claimed = partitions[earlier]
+    starts = np.flatnonzero(np.diff(claimed, prepend=-1))
+    nth = np.arange(claimed.size) - np.repeat(starts, np.diff(starts, append=claimed.size))
+    owners = np.full((int(nth.max()) + 1, partition_total), -1, dtype=np.int32)
+    owners[nth, claimed] = members[earlier]
+    return owners
+
+
+def give_back(problem: Problem, owner: Int32) -> Int32:
+    """Deal what each topic's members did not own before so that earlier owners get theirs back.
+
+    Nobody's share of a topic changes, nor what is kept. The newest of the earlier claims comes
+    first; within a topic, as many of those are heard as can be, then of the next ones.
+
+    Parameters
+    ----------
+    problem
+        P partitions.
+    owner
+        int32 of shape (P,): who is to own how many of each topic.
+    """
+    if problem.earlier is None:
+        return owner
+    free = (owner >= 0) & (owner != problem.owner)
+    given = np.full_like(owner, -1)
+    members = np.int64(len(problem.members))
+    room = Counter((problem.topic_of[free] * members + owner[free]).tolist())
+    for claimants in problem.earlier:
+        claimed = np.flatnonzero(free & (given < 0) & (claimants >= 0))
+        pairs = problem.topic_of[claimed] * members + claimants[claimed]
+        for partition, pair in zip(claimed.tolist(), pairs.tolist(), strict=True):
+            if room[pair] > 0:
+                room[pair] -= 1
+                given[partition] = pair % members
+    rest = np.flatnonzero(free & (given < 0))
+    given[rest] = [pair % members for pair in sorted(room.elements())]
+    return np.where(free, given, owner).astype(np.int32)

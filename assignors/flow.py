@@ -26,6 +26,7 @@ optimal. Where one does not, windows are moved; a coarse grid finds out where to
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from assignors.problem import Int32, Int64, Problem
 
@@ -93,11 +94,14 @@ def solve(problem: Problem, *, keep_all: bool = False) -> Int32:
     return decode(problem, network, _solve_exactly(network))
 
 
-def build(problem: Problem, *, keep_all: bool = False) -> Network:
-    """Group partitions into classes and list who may read them."""
+def build(problem: Problem, *, keep_all: bool = False, by_claims: bool = False) -> Network:
+    """Group partitions into classes and list who may read them.
+
+    With `by_claims`, partitions of different earlier owners are of different classes.
+    """
     members = len(problem.members)
     dealt = problem.assignable & ((problem.owner < 0) | (not keep_all))
-    class_of, codes, sizes = _classes(problem, dealt)
+    class_of, codes, sizes = _classes(problem, dealt, by_claims=by_claims)
     class_topic, class_racks = codes // _rack_kinds(problem), codes % _rack_kinds(problem)
 
     degree = problem.subscriber_counts[class_topic]
@@ -128,18 +132,23 @@ def build(problem: Problem, *, keep_all: bool = False) -> Network:
 
 
 def _classes(
-    problem: Problem, dealt: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    problem: Problem, dealt: npt.NDArray[np.bool_], *, by_claims: bool
 ) -> tuple[Int64, Int64, Int64]:
     """Class of each partition; topic and rack set of each class, as one code; size of each."""
     code = problem.topic_of.astype(np.int64)
     if _rack_kinds(problem) > 1 and problem.rack_set_of is not None:
         code = code * _rack_kinds(problem) + problem.rack_set_of
+    kinds = 1
+    if by_claims and problem.earlier is not None:
+        claims, claim_of = np.unique(problem.earlier, axis=1, return_inverse=True)
+        kinds = claims.shape[1]
+        code = code * kinds + claim_of
     sizes = np.bincount(code[dealt]).astype(np.int64)
     codes = np.flatnonzero(sizes)
     number = np.cumsum(sizes > 0) - 1
     class_of = np.full(problem.partition_total, -1, dtype=np.int64)
     class_of[dealt] = number[code[dealt]]
-    return class_of, codes, sizes[codes]
+    return class_of, codes // kinds, sizes[codes]
 
 
 def _rack_kinds(problem: Problem) -> int:

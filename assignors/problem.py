@@ -36,6 +36,7 @@ class Member:
         Topic to the partitions the member claims to own now.
     generation
         Of the claims, as in KIP-54's successors: the higher one wins a conflict. None: before any.
+        What loses is remembered: where newer claims decide nothing, it counts.
     instance_id
         `group.instance.id` of a static member.
     rack
@@ -77,6 +78,9 @@ class Problem:
     owner
         The effective current owner, int32 of shape (P,): member index, -1 for none. An owner
         always subscribes to the topic.
+    earlier
+        Who owned a partition in generations before that of the newest claim, the newest first,
+        int32 of shape (R, P): member index, -1 for none. None: nobody.
     capacities
         float64 of shape (M,), positive.
     instance_ids, racks
@@ -99,6 +103,7 @@ class Problem:
     instance_ids: tuple[str | None, ...]
     racks: tuple[str | None, ...]
     arrival_rates: Float64 | None = None
+    earlier: Int32 | None = None
     rack_sets: tuple[frozenset[str], ...] = ()
     rack_set_of: Int32 | None = None
 

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from assignors.claims import effective_owner
+from assignors.claims import earlier_owners, effective_owner
 from assignors.problem import (
     Float64,
     Int32,
@@ -51,7 +51,7 @@ def read(
         ),
         "subscription_topics": np.concatenate([*subscriptions, np.empty(0, np.int32)]),
         "weights": _read_lags(lags, counts, names),
-        "owner": _read_owner(people, counts, offsets),
+        **_read_owners(people, counts, offsets),
         "capacities": np.array([_capacity(*item) for item in people.items()], dtype=np.float64),
         "instance_ids": _instance_ids(people),
         "racks": tuple(member.rack for member in everybody),
@@ -148,9 +148,9 @@ def _capacity(name: str, member: Member) -> float:
     return float(value)
 
 
-def _read_owner(
+def _read_owners(
     members: dict[str, Member], counts: dict[str, int], offsets: dict[str, int]
-) -> Int32:
+) -> dict[str, Int32 | None]:
     rows: dict[str, list[Any]] = {}
     claimants: list[int] = []
     generations: list[int] = []
@@ -170,12 +170,16 @@ def _read_owner(
     partitions, row = _claimed_partitions(rows)
     exists = partitions < np.array(sizes, dtype=np.int64)[row]
     row = row[exists]
-    return effective_owner(
+    claims = (
         partitions[exists] + np.array(firsts, dtype=np.int64)[row],
         np.array(claimants, dtype=np.int32)[row],
         np.array(generations, dtype=np.int64)[row],
-        partition_total=sum(counts.values()),
     )
+    total = sum(counts.values())
+    return {
+        "owner": effective_owner(*claims, partition_total=total),
+        "earlier": earlier_owners(*claims, partition_total=total),
+    }
 
 
 def _generation(name: str, member: Member) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 
 from assignors import aims, even, flow, swaps
 from assignors.assignment import Assignment
+from assignors.claims import give_back
 from assignors.filling import fill, in_turns
 from assignors.options import boolean, count_or_none
 from assignors.problem import Int32, Int64, Problem
@@ -27,7 +28,8 @@ def sticky(
     Parameters
     ----------
     problem
-        P partitions, M members. Weights are ignored. Where racks are given, ties go to members
+        P partitions, M members. Weights are ignored. What newer claims leave open goes back to who
+        owned it in older generations, the newest first. Where racks are given, ties go to members
         in the rack of a replica (KIP-881), never at the cost of any of these.
     stickiness_first
         Never move an owned partition; place the others as evenly as that allows (KIP-54's
@@ -71,17 +73,23 @@ def sticky(
 
 def _solve(problem: Problem, *, keep_all: bool) -> Int32:
     owner = _even_loads(problem, keep_all=keep_all)
-    if is_even(problem, owner) and not (problem.rack_set_of is not None and any(problem.racks)):
+    ties_matter = _racks_matter(problem) or problem.earlier is not None
+    if is_even(problem, owner) and not ties_matter:
         return owner
     best = aims.solve(problem, owner, keep_all=keep_all)
-    return swaps.spread_out(problem, owner, keep_all=keep_all) if best is None else best
+    if best is None:
+        best = give_back(problem, swaps.spread_out(problem, owner, keep_all=keep_all))
+    return best
+
+
+def _racks_matter(problem: Problem) -> bool:
+    return problem.rack_set_of is not None and any(problem.racks)
 
 
 def _even_loads(problem: Problem, *, keep_all: bool) -> Int32:
-    racks_matter = problem.rack_set_of is not None and any(problem.racks)
-    if problem.equal_subscriptions and not racks_matter:
+    if problem.equal_subscriptions and not _racks_matter(problem):
         return _place(problem, problem.owner if keep_all else _give_up_surplus(problem))
-    if not racks_matter and (problem.owner < 0).all():
+    if not _racks_matter(problem) and (problem.owner < 0).all():
         evenly = even.deal(problem)
         if evenly is not None:
             return evenly

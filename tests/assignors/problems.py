@@ -109,6 +109,15 @@ def spread(problem: Problem, owner: Int32) -> tuple[Fraction, int, int]:
     return Fraction(worst), -len(shares), sum(size**2 for size in shares.values())
 
 
+def not_back(problem: Problem, owner: Int32) -> tuple[int, ...]:
+    """Return what `sticky` minimises fourth.
+
+    Minus the partitions that are with their newest earlier owner, then with the one before, ...
+    """
+    rows = [] if problem.earlier is None else list(problem.earlier)
+    return tuple(-int(((row == owner) & (owner >= 0)).sum()) for row in rows)
+
+
 def heaviest_lag(problem: Problem, owner: Int32) -> int:
     """Lag of the heaviest member."""
     return max(member_lags(problem, owner), default=0)
