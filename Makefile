@@ -34,6 +34,9 @@ test-again: install
 	$(BIN)/pytest --numprocesses 1 --dist loadgroup --no-loadscope-reorder \
 		--last-failed --last-failed-no-failures none
 
+test-long: install
+	FAIRLEAD_TEST_LONG=1 $(BIN)/pytest tests/assignors/test_kafkas_suites.py
+
 check: install
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

@@ -214,7 +214,7 @@ class _Graph:
         )
         if solver.solve() != solver.OPTIMAL:
             return None
-        return flow.decode(self.problem, network, np.asarray(solver.flows(between)))
+        return flow.decode(self.problem, network, np.asarray(solver.flows(between)), turns=True)
 
 
 def _prices(aims: list[tuple[npt.NDArray[Any], int]]) -> list[int]:

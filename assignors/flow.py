@@ -289,13 +289,15 @@ def _solve_in(
     return flow, network.base + received.astype(np.int64)
 
 
-def decode(problem: Problem, network: Network, flow: Int64) -> Int32:
+def decode(problem: Problem, network: Network, flow: Int64, *, turns: bool = False) -> Int32:
     """Return whom a flow makes the owners: it keeps the first of each owner's, and deals the rest.
 
     Parameters
     ----------
     flow
         On each arc from a class to a member, int64 of shape (A,).
+    turns
+        Deal to members in turns, not to one after the other: takes a sort.
     """
     members = len(problem.members)
     owner = problem.owner.copy()
@@ -309,5 +311,11 @@ def decode(problem: Problem, network: Network, flow: Int64) -> Int32:
         owner[owned[order[nth >= np.repeat(keeping, sizes)]]] = -1
     free = np.flatnonzero((owner < 0) & (network.class_of >= 0))
     free = free[np.argsort(network.class_of[free], kind="stable")]
-    owner[free] = np.repeat(network.arc_member[network.owned_arcs :], placing)
+    dealt = np.repeat(np.arange(placing.size), placing)
+    member = network.arc_member[network.owned_arcs :]
+    if turns:
+        nth = np.arange(dealt.size) - np.repeat(np.cumsum(placing) - placing, placing)
+        pace = (nth + 0.5) / placing[dealt]
+        dealt = dealt[np.lexsort((dealt, pace, network.arc_class[network.owned_arcs :][dealt]))]
+    owner[free] = member[dealt]
     return owner

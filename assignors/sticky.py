@@ -83,7 +83,14 @@ def _solve(problem: Problem, *, keep_all: bool) -> Int32:
 
 
 def _racks_matter(problem: Problem) -> bool:
-    return problem.rack_set_of is not None and any(problem.racks)
+    """Whether members are in a replica's rack for some partitions and not for others."""
+    near = [
+        rack in replicas
+        for replicas in problem.rack_sets
+        if replicas
+        for rack in {*problem.racks} - {None}
+    ]
+    return any(near) and not all(near)
 
 
 def _even_loads(problem: Problem, *, keep_all: bool) -> Int32:
