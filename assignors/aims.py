@@ -57,8 +57,10 @@ def solve(problem: Problem, owner: Int32, *, keep_all: bool = False) -> Int32 | 
     -------
     int32 array of shape (P,); None where the network would be too large.
     """
+    if _units(problem, (1, 1)) > _MOST_ARCS or not _has_solver():
+        return None
     best, ceiling = None, worst(problem, owner)
-    if _units(problem, ceiling) > _MOST_ARCS or not _has_solver():
+    if _units(problem, ceiling) > _MOST_ARCS:
         return None
     graph = _Graph.of(problem, owner, keep_all=keep_all)
     target = _loads_and_kept(problem, owner)
