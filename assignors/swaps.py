@@ -12,7 +12,7 @@ from assignors.spread import even_shares, pairs
 
 Mask = npt.NDArray[np.bool_]
 
-# Topics times members times steps, at most: some 50 ms.
+# Topics times members times steps, at most: a few tenths of a second.
 _WORK = 10_000_000
 # Fewer would change next to nothing.
 _FEWEST_STEPS = 100

@@ -16,6 +16,7 @@ from fairlead.sandbox.jars import KAFKA_VERSION, cache_dir, kafka_classpath
 from fairlead.sandbox.java import find_java
 
 JUNIT_VERSION = "1.13.4"
+ATTEMPTS = 3
 IVY = f"""
 <ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">
   <info organisation="fairlead" module="suites"/>
@@ -49,17 +50,19 @@ def _download(target: Path) -> None:
         wanted = Path(scratch) / "ivy.xml"
         wanted.write_text(IVY)
         jars = Path(scratch) / "jars"
-        result = subprocess.run(
-            [
-                *(str(find_java()), "-jar", str(ivy), "-ivy", str(wanted)),
-                *("-cache", str(Path(scratch) / "cache")),
-                *("-retrieve", f"{jars}{os.sep}[artifact]-[revision](-[classifier]).[ext]"),
-            ],
-            capture_output=True,
-            text=True,
-            timeout=600,
-            check=False,
-        )
-        if result.returncode or len(list(jars.glob("*.jar"))) < 2:
+        command = [
+            *(str(find_java()), "-jar", str(ivy), "-ivy", str(wanted)),
+            *("-cache", str(Path(scratch) / "cache")),
+            *("-retrieve", f"{jars}{os.sep}[artifact]-[revision](-[classifier]).[ext]"),
+        ]
+        for _ in range(ATTEMPTS):  # what arrived is kept
+            result = subprocess.run(
+                command, capture_output=True, text=True, timeout=600, check=False
+            )
+            if not result.returncode and len(list(jars.glob("*.jar"))) == len(
+                ("kafka-clients", "junit")
+            ):
+                break
+        else:
             raise RuntimeError(f"Kafka's suites could not be downloaded:\n{result.stdout[-2000:]}")
         shutil.move(jars, target)
