@@ -16,7 +16,7 @@ from fairlead.sandbox.jars import KAFKA_VERSION, cache_dir, kafka_classpath
 from fairlead.sandbox.java import find_java
 
 JUNIT_VERSION = "1.13.4"
-ATTEMPTS = 3
+JARS, ATTEMPTS = 2, 3
 IVY = f"""
 <ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">
   <info organisation="fairlead" module="suites"/>
