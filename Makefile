@@ -5,7 +5,7 @@ UV_VERSION := 0.13.8
 UV := .fairlead/uv/bin/uv
 BIN := .venv/bin
 
-.PHONY: install demo dev test test-again check format bench bench-fleet bench-followers bench-loop bench-store docs pictures psql lock clean
+.PHONY: install demo dev test test-again check format bench bench-fleet bench-followers bench-loop bench-store simulate docs pictures psql lock clean
 
 install: .venv/installed
 
@@ -64,6 +64,11 @@ bench-fleet: install
 
 bench-store: install
 	$(BIN)/python -m benchmarks.store
+
+# Histories of simulated groups that follow plans: make simulate SEEDS="1 1000000"
+SEEDS ?= 1 10001
+simulate: install
+	$(BIN)/python -m tests.fairlead.followers.simulator.history $(SEEDS)
 
 pictures: install
 	@$(BIN)/python -m tests.ui.browser

@@ -7,7 +7,9 @@ when a new plan is worth a rebalance; `follower` carries one consumer through it
 of these knows a client library. Modules named after one make consumers of them.
 
 confluent-kafka has no assignors; its members agree among themselves: `roll_call` holds the rules of
-that, `pins` and `pin_listener` the log they agree through, `caller` one member's part in it.
+that, `pin_records` what they tell each other, `pins` and `pin_listener` the log they agree through,
+`caller` one member's part in it and `membership` the consumer's. All read the time from a `clock`
+that is handed in, and so run against a simulated one, too.
 
 Beside plans: `direct` and `lags` let the assignors decide alone (`kafka_python_assignors`,
 `aiokafka_assignors`), `holdings` tells what a rebalance truly takes (`kafka_python_cleanup`,

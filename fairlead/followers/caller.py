@@ -1,42 +1,99 @@
 """One consumer's part in its group's roll calls, through every generation it lives in.
 
 Belongs here: when to listen, announce, pin, trust the log, and ask for another rebalance. Does not:
-the rules within one generation (`roll_call`), nor the consumer that joins and owns (`confluent`).
+the rules within one generation (`roll_call`), the log's own life (`pin_listener`), nor the consumer
+that joins and owns (`membership`).
 
-A member hears all of a generation only when it listened before it joined. One whose log failed
-meanwhile has not announced itself, and keeps what range gave it: nobody deals that out.
+A member announces itself only where it has heard all of a generation, because it listened before it
+joined, and where its log was shown to be written and read. Else it keeps what range gave it:
+nobody deals that out. Whoever has announced itself owns nothing until the log decides; where that
+takes too long, the way on is another generation, in which it announces nothing.
 """
 
 import logging
 import random
-import time
 from collections import deque
-from collections.abc import Mapping
-from datetime import UTC, datetime
-from functools import partial
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
-from fairlead.followers.confluent_source import ConfluentSource
-from fairlead.followers.follower import FollowerStatus, FollowOptions, new_cache
+from fairlead.errors import ConfigurationError
+from fairlead.followers.clock import Clock
+from fairlead.followers.follower import FollowerStatus, FollowOptions
 from fairlead.followers.members import AssignmentNote
-from fairlead.followers.pin_listener import REQUEST_S, PinListener
-from fairlead.followers.pins import PinLog
+from fairlead.followers.pin_listener import REQUEST_S, Log, PinListener
+from fairlead.followers.pin_records import Here, Mark, Partitions, Pin
+from fairlead.followers.pins import Sent
 from fairlead.followers.plan_reader import PlanReader
 from fairlead.followers.rejoin import RejoinSchedule
-from fairlead.followers.roll_call import Here, Partitions, Pin, RollCall, Verdict, draw_up
+from fairlead.followers.roll_call import RollCall, Verdict, draw_up
 
 log = logging.getLogger(__name__)
 
 _TURN_S: Final = 4.0
 _LEFT_OUT_S: Final = 5.0
 _LONGEST_LEFT_OUT_S: Final = 300.0
-_SLOW_S: Final = 5.0
+#: How long to join without the log, once it does not answer.
+_LISTEN_S: Final = 2.0
+#: How long an announcement that was refused is tried again, and how often.
+_AGAIN_S: Final = 1.0
+_EACH_S: Final = 0.1
+#: How long a roll call may take, and beyond what it may wait for a plan to be read.
+_CALL_S: Final = 4.0
+_MORE_S: Final = 2.0
+#: How long an announcement may take to come back through the log.
+_BACK_S: Final = 3.0
+#: How long roll calls that follow each other may keep a member from owning something.
+_SPENT_S: Final = 3.0
+#: How soon to ask for another one that was given up: one member's asking is enough.
+_GIVEN_UP_S: Final = 1.0
+#: How soon to ask for one after the log has become another one.
+_MOVED_S: Final = 2.0
 _REMEMBERED: Final = 10_000
 #: A pin is written again well before the topic's retention removes it, for the planner to read.
 REPEAT_PIN_S: Final = 4 * 60 * 60.0
 _UNDECIDED: Final = AssignmentNote(
     fallback_reason="a rebalance is under way, or no member has pinned an assignment yet"
 )
+_INTERRUPTED: Final = "sending it was interrupted"
+
+
+@dataclass
+class _Part:
+    """What this member does in one generation.
+
+    Parameters
+    ----------
+    call
+        As this member sees it.
+    began_at
+        When.
+    sent
+        Its announcement, if there is one; None: nothing is ceded.
+    through
+        The log it was sent through.
+    again_at
+        When to send it again, should it be refused.
+    why
+        Why nothing was announced, or the call was given up.
+    settled
+        Whether its verdict was acted on.
+    counted
+        Whether partition counts have been asked for.
+    """
+
+    call: RollCall
+    began_at: float
+    sent: Sent | None = None
+    through: Log | None = None
+    again_at: float = 0.0
+    why: str | None = None
+    settled: bool = False
+    counted: bool = False
+
+    @property
+    def is_for(self) -> tuple[int, str]:
+        """The generation and the member."""
+        return self.call.me.generation, self.call.me.member
 
 
 class Caller:
@@ -46,54 +103,64 @@ class Caller:
     ----------
     group, client_id
         The group id, and this consumer's name in plans.
-    connection
-        librdkafka's settings of how to reach the cluster.
     options
         How to follow plans.
-    pin_topic
+    listener
         The log through which members agree.
+    reader
+        Reads plans.
+    clock, rng
+        What time it is; and what spreads load and guards nothing.
     """
 
     def __init__(
         self,
         group: str,
         client_id: str,
-        connection: Mapping[str, Any],
         options: FollowOptions,
-        pin_topic: str,
+        *,
+        listener: PinListener,
+        reader: PlanReader,
+        clock: Clock,
+        rng: random.Random,
     ) -> None:
         self._group = group
         self._client_id = client_id
         self._options = options
-        self._listener = PinListener(group, connection, pin_topic)
-        self._records: deque[Here | Pin] = deque(maxlen=_REMEMBERED)
+        self._listener = listener
+        self._reader = reader
+        self._clock = clock
+        self._now = clock.monotonic
+        self._rng = rng
+        self._records: deque[tuple[Here | Pin, int]] = deque(maxlen=_REMEMBERED)
         self._counts: dict[str, int] = {}
-        self._hears = False
-        self._call: RollCall | None = None
-        self._announced_to: PinLog | None = None
-        self._active = self._decided = self._slow_logged = self._counted = False
-        self._began_at = 0.0
+        #: The log that was listened to before the consumer joined; None: there was none.
+        self._heard_through: Log | None = None
+        self._listening_since: float | None = None
+        self._wanted = False
+        self._must_skip = False
+        self._part: _Part | None = None
+        self._active = False
+        self._silent_until = float("-inf")
+        self._spent_s = 0.0
         self._left_out = 0
         self._rejoin_at: float | None = None
         self._repeat_pin_at: float | None = None
-        self._rng = random.Random()  # noqa: S311 - spreads load, guards nothing
         jitter_s = options.rejoin_jitter_s
-        self._schedule = None if jitter_s is None else RejoinSchedule(jitter_s, self._rng)
+        self._schedule = None if jitter_s is None else RejoinSchedule(jitter_s, rng)
         self._note = _UNDECIDED
         self._logged_reason: str | None = None
         self._rebalances = self._rejoins_asked = 0
-        self._reader = PlanReader(
-            group,
-            open_source=lambda: ConfluentSource.open(group, connection, options.plan_topic),
-            new_cache=partial(new_cache, group, options),
-            on_tick=lambda: None,
-        )
-        self._reader.start()
 
     @property
     def undecided(self) -> bool:
         """Whether a roll call is under way."""
-        return self._active and not self._decided
+        return self._active and self._part is not None and not self._part.settled
+
+    @property
+    def settled(self) -> bool:
+        """Whether this member owns what was decided."""
+        return self._active and self._part is not None and self._part.settled
 
     def status(self) -> FollowerStatus:
         """Return what this follower does at the moment."""
@@ -112,35 +179,57 @@ class Caller:
         self._listener.close()
 
     def listen(self) -> bool:
-        """Listen to the log, before the consumer joins; whether that works.
+        """Listen to the log, before the consumer joins; whether it may join by now.
 
-        Takes half a second a request at most, and tries once a second at most.
+        Takes half a second a request at most, and tries once a second at most. Where the log is
+        not shown to work within two seconds, the consumer joins without it.
 
         Raises
         ------
         ConfigurationError
             The pin topic is compacted, or is missing and may not be created.
         """
-        if not self._listener.works:
-            self._records.clear()
-        self._hears = self._listener.open()
-        return self._hears
+        now = self._now()
+        self._wanted = True
+        if self._listening_since is None:
+            self._listening_since = now
+        self._listener.open()
+        if self._must_skip:
+            self._skip()
+        if self._listener.shown:
+            self._heard_through = self._listener.log
+        elif self._silent_until <= now < self._listening_since + _LISTEN_S:
+            return False
+        else:
+            self._heard_through = None
+        self._listening_since = None
+        return True
 
     def released(self) -> None:
-        """Note that the consumer has given up what it owned, and will join anew."""
-        self._end_call()
-        self._hears = self._listener.works
+        """Note that the consumer has given up what it owned, and will join anew.
 
-    def lost(self) -> None:
-        """Note that the group has dropped this member: it will come back as another one.
+        Whatever the log has told by now is of generations that are over.
+        """
+        self._end_part()
+        self._records.clear()
+        self._heard_through = self._listener.log if self._listener.shown else None
+
+    def left(self) -> None:
+        """Note that the consumer has left its group, and may come back as another member.
 
         Meanwhile the group may end and begin anew, counting generations from 1: what the log holds
-        by now is another life's.
+        by then is another life's.
         """
-        self._end_call()
-        self._listener.close()
+        self._must_skip = True
+        self._end_part()
         self._records.clear()
-        self._hears = self._listener.open(at_once=True)
+        self._heard_through = None
+
+    def lost(self) -> None:
+        """Note that the group has dropped this member, and that it joins anew by itself."""
+        self.left()
+        self._skip()
+        self._heard_through = self._listener.log if self._listener.shown else None
 
     def begin(
         self, generation: int, member: str, topics: tuple[str, ...], given: Partitions
@@ -156,35 +245,32 @@ class Caller:
         given
             What range gave it.
         """
-        self._active, self._decided, self._slow_logged = True, False, False
-        self._began_at = time.monotonic()
-        if self.is_for(generation, member):
-            return  # subscribed again, and given the same place: what was said and decided holds
-        state = self._reader.state
-        me = Here(generation, member, self._client_id, topics, given, state.seen)
-        self._call = call = RollCall(me, self._counts)
-        self._announced_to, self._counted = None, False
-        pins = self._listener.log
-        if not self._hears or pins is None:
+        now = self._now()
+        part = self._part
+        if part is not None and part.is_for == (generation, member):
+            # Subscribed again, and given the same place: what was said and decided holds.
+            part.settled, self._active = False, True
             return
-        for record in self._records:
-            call.hear(record, self._began_at)
-        # The call has heard this generation's; of earlier ones nobody will ask.
-        self._records = deque(
-            (record for record in self._records if record.generation > generation),
-            maxlen=_REMEMBERED,
+        pins = self._listener.log
+        identity = "" if pins is None else pins.identity
+        me = Here(
+            generation, member, self._client_id, topics, given, self._reader.state.seen, identity
         )
-        if call.pin is None:
-            self._announced_to = pins
-            pins.append(me)
+        part = _Part(RollCall(me, self._counts), now)
+        for record, epoch in self._records:
+            part.call.hear(record, now, epoch=epoch)
+        part.why = self._why_silent(part.call)
+        if part.why is None and pins is not None:
+            self._announce(part, pins)
+        # From here on the part holds; before, whatever interrupts this, a new one begins anew.
+        self._part, self._active = part, True
 
     def is_for(self, generation: int, member: str) -> bool:
         """Whether the present roll call is that of this generation and member."""
-        me = self._call.me if self._call else None
-        return me is not None and (me.generation, me.member) == (generation, member)
+        return self._part is not None and self._part.is_for == (generation, member)
 
     def step(self, wait_s: float) -> Verdict | None:
-        """Read on, and pin when it is time; the verdict, once it is there.
+        """Read on, and pin when it is time; the verdict, once it is there, until `settle`.
 
         Parameters
         ----------
@@ -192,99 +278,23 @@ class Caller:
             How long to wait for the log's next record.
         """
         self._read(wait_s)
-        if self._call is None or not self.undecided:
+        part = self._part
+        if part is None or not self.undecided:
             self._repeat_pin_if_due()
             return None
-        verdict = self._verdict(self._call)
+        verdict = self._verdict(part)
         if verdict is None:
-            self._pin_if_due(self._call)
-        else:
-            self._decided = True
-            self._settle(self._call, verdict)
+            self._pin_if_due(part)
         return verdict
 
-    def rejoin_due(self) -> bool:
-        """Whether the consumer should ask for a rebalance now; true once for each reason."""
-        now = time.monotonic()
-        if not self._listener.works or not self._decided:
-            return False
-        if self._rejoin_at is not None and now >= self._rejoin_at:
-            self._rejoin_at = None
-            log.info("Group %s: asking for a rebalance, to take part in it", self._group)
-            return True
-        seen = self._reader.state.seen
-        if self._schedule is None or not self._schedule.due(seen=seen, now=now):
-            return False
-        self._rejoins_asked += 1
-        log.info("Group %s: asking for a rebalance, to adopt a newer plan", self._group)
-        return True
-
-    def _read(self, wait_s: float) -> None:
-        """Read on; or listen anew, which may miss what is said until the next join."""
-        pins = self._listener.log
-        if pins is not None and self._listener.works:
-            for record in pins.read(wait_s):
-                self._records.append(record)
-                if self._call is not None:
-                    self._call.hear(record, time.monotonic())
-        elif not self.undecided:  # else the verdict comes first
-            self._hears = False
-            self._records.clear()
-            self._listener.open()
-
-    def _verdict(self, call: RollCall) -> Verdict | None:
-        if call.pin is not None:
-            return call.verdict()
-        if self._announced_to is None:
-            return Verdict(call.me.given, listed=False)
-        if self._announced_to is not self._listener.log or not self._listener.works:
-            # What is pinned, if anything, will not be known: what was ceded stays ceded.
-            return Verdict({}, listed=False)
-        return None
-
-    def _pin_if_due(self, call: RollCall) -> None:
-        pins, now = self._listener.log, time.monotonic()
-        waited_s = now - self._began_at
-        if waited_s > _SLOW_S and not self._slow_logged:
-            self._slow_logged = True
-            log.warning(
-                "Group %s, generation %d: no assignment was pinned within %.0f s; owning nothing "
-                "and trying on. Look for what keeps topic %s from being written and read",
-                self._group,
-                call.me.generation,
-                waited_s,
-                self._listener.topic,
-            )
-        due_at = call.pin_due_at()
-        if pins is None or due_at is None or now < due_at:
+    def settle(self, verdict: Verdict) -> None:
+        """Note that the consumer owns what a verdict says, and when to ask for a better one."""
+        part = self._part
+        if part is None:
             return
-        if not self._counted:  # whose turn it is asks for all, and looks again
-            self._counted = True
-            call.expect(self._count_partitions(pins, call.me.topics))
-            due_at = call.pin_due_at()
-            if due_at is None or time.monotonic() < due_at:
-                return
-        if not self._reader.caught_up and waited_s < self._options.read_timeout_s:
-            return
-        state = self._reader.state
-        pins.append(draw_up(call.heard, state, now=datetime.now(UTC), member=call.me.member))
-        call.pinned(now)
-
-    def _repeat_pin_if_due(self) -> None:
-        """Write the pin that decided once more: of a generation the first one counts."""
-        call, pins, now = self._call, self._listener.log, time.monotonic()
-        if self._repeat_pin_at is None or now < self._repeat_pin_at:
-            return
-        self._repeat_pin_at = now + REPEAT_PIN_S
-        if call is not None and call.pin is not None and pins is not None:
-            pins.append(call.pin)
-
-    def _settle(self, call: RollCall, verdict: Verdict) -> None:
-        """Take note of a verdict, and of when to ask for a better one."""
-        pin, where = call.pin, f"Group {self._group}, generation {call.me.generation}"
-        self._rebalances += 1
+        call, where = part.call, f"Group {self._group}, generation {part.call.me.generation}"
+        pin = call.pin
         if verdict.listed and pin is not None:
-            self._left_out = 0
             note = AssignmentNote(pin.plan_version, pin.seen, pin.fallback_reason)
             new_fallback = note.fallback_reason not in (None, self._logged_reason)
             # Of all members the one that drew the pin up warns, as a leader would.
@@ -295,39 +305,208 @@ class Caller:
                 len(pin.shares),
                 note.followed(),
             )
-            self._note, self._logged_reason = note, note.fallback_reason
             turn = sorted(pin.shares).index(call.me.member)
-            if turn == 0:
-                self._repeat_pin_at = time.monotonic() + REPEAT_PIN_S
+            self._repeat_pin_at = self._now() + REPEAT_PIN_S if turn == 0 else None
             if self._schedule is not None:
                 self._schedule.settle(pin.seen, turn_s=turn * _TURN_S)
-            return
-        reason = (
-            verdict.problem or self._listener.problem or "the others did not wait for this member"
-        )
-        self._note = AssignmentNote(fallback_reason=reason)
-        longest = min(_LEFT_OUT_S * 2**self._left_out, _LONGEST_LEFT_OUT_S)
-        self._left_out = min(self._left_out + 1, 10)
-        self._rejoin_at = time.monotonic() + self._rng.uniform(longest, 2 * longest)
-        log.warning(
-            "%s: %s: %s",
-            where,
-            "keeping what range gave" if verdict.share else "owning nothing",
-            reason,
-        )
+            self._left_out, self._rejoin_at = 0, None
+            self._note, self._logged_reason = note, note.fallback_reason
+        else:
+            self._settle_without(part, verdict, where)
+        self._rebalances += 1
+        self._spent_s = 0.0
+        part.settled = True
 
-    def _end_call(self) -> None:
-        self._active = self._decided = False
-        self._rejoin_at = None
+    def overtaken(self) -> None:
+        """Note that the generation of the verdict is over: what comes is another one."""
+        self._end_part()
+
+    def rejoin_due(self) -> bool:
+        """Whether the consumer should ask for a rebalance now; true until it has left."""
+        part, now = self._part, self._now()
+        if part is None or not self.settled:
+            return False
+        if self._rejoin_at is not None and now >= self._rejoin_at:
+            given_up = part.sent is not None and part.why is not None
+            if given_up or self._listener.shown:
+                log.info("Group %s: asking for a rebalance, to take part in it", self._group)
+                return True
+        if self._schedule is None or not self._listener.shown:
+            return False
+        if not self._schedule.due(seen=self._reader.state.seen, now=now):
+            return False
+        self._rejoins_asked += 1
+        self._rejoin_at = now
+        log.info("Group %s: asking for a rebalance, to adopt a newer plan", self._group)
+        return True
+
+    def _read(self, wait_s: float) -> None:
+        """Read on; or listen anew, which may miss what is said until the next join."""
+        if not self._wanted:
+            return
+        if not self._listener.works and not self.undecided:  # else the verdict comes first
+            self._records.clear()
+            try:
+                self._listener.open()
+            except ConfigurationError as error:
+                self._listener.doubt(str(error))
+        heard_before = self._listener.shown
+        for record, epoch in self._listener.read(wait_s):
+            if isinstance(record, Mark):
+                continue
+            self._records.append((record, epoch))
+            if self._part is not None:
+                self._part.call.hear(record, self._now(), epoch=epoch)
+        if self._listener.shown and not heard_before:
+            self._ask_if_moved()
+
+    def _ask_if_moved(self) -> None:
+        """Ask for a rebalance where the log is another one than what was decided stands in.
+
+        It has grown, or was made anew: the next decision must be in one place for all members.
+        Whoever comes first moves them all; meanwhile the others find the new place, too.
+        """
+        part = self._part
+        if not self._active or part is None or part.through in {None, self._listener.log}:
+            return
+        if self._rejoin_at is None:
+            self._rejoin_at = self._now() + self._rng.uniform(_MOVED_S, 2 * _MOVED_S)
+
+    def _why_silent(self, call: RollCall) -> str | None:
+        """Say why this member should not announce itself; None: it should."""
+        pins = self._listener.log
+        if self._now() < self._silent_until:
+            return "the roll call before this one was given up"
+        if pins is None or pins is not self._heard_through or not self._listener.shown:
+            return self._listener.problem or "the log was not heard before this member joined"
+        return "the others did not wait for this member" if call.over else None
+
+    def _announce(self, part: _Part, pins: Log) -> None:
+        # First what may be so, then what makes it so: an interruption leaves the worse of the two.
+        part.through, part.sent = pins, Sent(doubtful=_INTERRUPTED)
+        part.sent = pins.append(part.call.me)
+        part.again_at = self._now() + _EACH_S
+
+    def _verdict(self, part: _Part) -> Verdict | None:
+        """Say what this member owns, once that is clear."""
+        verdict = part.call.verdict()
+        if part.why is None and verdict is None and part.sent is not None:
+            self._look_after(part, part.sent)
+        if part.why is None and part.sent is not None:
+            return verdict
+        return Verdict({} if part.sent is not None else part.call.me.given, listed=False)
+
+    def _look_after(self, part: _Part, sent: Sent) -> None:
+        """Send an announcement again that was refused; give up what takes too long."""
+        waited_s = self._now() - part.began_at
+        longest_s = _CALL_S if self._reader.caught_up else self._options.read_timeout_s + _MORE_S
+        same = part.through is self._listener.log and self._listener.works
+        if sent.refused is not None:
+            if not same or waited_s >= _AGAIN_S:
+                part.why = f"its announcement was refused: {sent.refused}"
+                part.sent = None
+                self._listener.doubt(sent.refused)
+            elif self._now() >= part.again_at and part.through is not None:
+                self._announce(part, part.through)
+        elif not same:
+            self._give_up(part, "the log was lost in the middle of a roll call")
+        elif sent.doubtful is not None:
+            self._give_up(part, f"its announcement was not acknowledged: {sent.doubtful}")
+        elif not part.call.announced and waited_s >= _BACK_S:
+            self._give_up(part, "its announcement was not read again")
+            self._listener.close()
+        elif part.call.in_vain:
+            self._give_up(part, "the pin topic's leader has changed in the middle of a roll call")
+        elif waited_s >= longest_s:
+            self._give_up(part, f"no assignment was pinned within {waited_s:.0f} s")
+
+    def _give_up(self, part: _Part, why: str) -> None:
+        """Leave what was ceded to whoever owns it by now, if anybody; and say no more for a while.
+
+        In the next generation range deals everything out anew.
+        """
+        self._silent_until = self._now() + 0.8 * self._left_out_s()
+        if self._listener.works:
+            self._listener.doubt(why)
+        part.why = why
+
+    def _pin_if_due(self, part: _Part) -> None:
+        call, pins, now = part.call, self._listener.log, self._now()
+        waited_s = now - part.began_at
+        due_at = call.pin_due_at()
+        if pins is None or due_at is None or now < due_at:
+            return
+        if not part.counted:  # whose turn it is asks for all, and looks again
+            part.counted = True
+            call.expect(self._count_partitions(pins, call.me.topics))
+            due_at = call.pin_due_at()
+            if due_at is None or self._now() < due_at:
+                return
+        if not self._reader.caught_up and waited_s < self._options.read_timeout_s:
+            return
+        state = self._reader.state
+        pins.append(draw_up(call.heard, state, now=self._clock.utc(), member=call.me.member))
+        call.pinned(now)
+
+    def _repeat_pin_if_due(self) -> None:
+        """Write the pin that decided once more: of a generation the first one counts."""
+        part, pins, now = self._part, self._listener.log, self._now()
+        if self._repeat_pin_at is None or now < self._repeat_pin_at:
+            return
+        self._repeat_pin_at = now + REPEAT_PIN_S
+        if part is None or part.call.pin is None or pins is None:
+            return
+        if pins is part.through:
+            pins.append(part.call.pin)
+
+    def _settle_without(self, part: _Part, verdict: Verdict, where: str) -> None:
+        """Take note of a verdict that did not count on this member."""
+        reason = (
+            verdict.problem
+            or part.why
+            or self._listener.problem
+            or "the others did not wait for this member"
+        )
+        given_up = part.sent is not None and part.why is not None
+        if given_up:
+            self._rejoin_at = self._now() + self._rng.uniform(0.0, _GIVEN_UP_S)
+        else:
+            longest = self._left_out_s()
+            self._rejoin_at = self._now() + self._rng.uniform(longest, 2 * longest)
+            self._left_out = min(self._left_out + 1, 10)
+        doing = "keeping what range gave" if verdict.share else "owning nothing"
+        log.warning("%s: %s: %s", where, doing, reason)
+        self._note = AssignmentNote(fallback_reason=f"{doing}: {reason}")
+        self._repeat_pin_at = None
+
+    def _left_out_s(self) -> float:
+        longest: float = min(_LEFT_OUT_S * 2**self._left_out, _LONGEST_LEFT_OUT_S)
+        return longest
+
+    def _end_part(self) -> None:
+        part = self._part
+        if part is not None and self.undecided:
+            waited_s = self._now() - part.began_at
+            self._spent_s += waited_s
+            unread = part.sent is not None and not part.call.announced and waited_s >= _AGAIN_S
+            if unread or self._spent_s >= _SPENT_S:
+                self._give_up(part, "another rebalance came before an assignment was pinned")
+        self._active = False
+        self._rejoin_at = self._repeat_pin_at = None
         self._note = _UNDECIDED
         if self._schedule is not None:
             self._schedule.unsettle()
 
-    def _count_partitions(self, pins: PinLog, topics: tuple[str, ...]) -> dict[str, int]:
+    def _skip(self) -> None:
+        self._listener.skip_to_end()
+        self._records.clear()
+        self._must_skip = False
+
+    def _count_partitions(self, pins: Log, topics: tuple[str, ...]) -> dict[str, int]:
         """Ask how many partitions there are; what is not answered in time stays as it was known."""
-        deadline = time.monotonic() + REQUEST_S
+        deadline = self._now() + REQUEST_S
         for topic in topics:
-            left_s = deadline - time.monotonic()
+            left_s = deadline - self._now()
             if left_s <= 0:
                 break
             count = pins.partition_count(topic, left_s)

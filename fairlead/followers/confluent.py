@@ -1,7 +1,7 @@
 """Follow plans with confluent-kafka: `PlanConsumer`.
 
-Belongs here: what touches confluent-kafka's consumer and its callbacks. Does not: how members agree
-(`caller`, `roll_call`), nor the log they agree through (`pins`).
+Belongs here: what touches confluent-kafka's consumer and its callbacks. Does not: what they lead to
+(`membership`), how members agree (`caller`, `roll_call`), nor the log they agree through (`pins`).
 
 librdkafka has no pluggable assignor: the group runs Kafka's own `range`, and members redistribute
 what it gave them by a roll call. Beside members that know no plans each keeps its own.
@@ -14,30 +14,28 @@ what it gave them by a roll call. Beside members that know no plans each keeps i
     consumer.subscribe(["orders"])
 """
 
-import logging
+import random
 import struct
-import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Self, TypeVar
+from functools import partial
+from typing import Any, Final, Self
 
 from confluent_kafka import Consumer, Message, TopicPartition
 
 from fairlead.errors import ConfigurationError
 from fairlead.followers.caller import Caller
+from fairlead.followers.clock import Clock
 from fairlead.followers.confluent_config import check, connection_of
-from fairlead.followers.follower import FollowerStatus, FollowOptions
-from fairlead.followers.partitions import by_topic
-from fairlead.followers.roll_call import Partitions, Verdict
-
-log = logging.getLogger(__name__)
+from fairlead.followers.confluent_source import ConfluentSource
+from fairlead.followers.follower import FollowerStatus, FollowOptions, new_cache
+from fairlead.followers.membership import Event, Membership, Pair
+from fairlead.followers.pin_listener import KafkaPinTopic, PinListener
+from fairlead.followers.plan_reader import PlanReader
 
 RebalanceCallback = Callable[[Consumer, list[TopicPartition]], None]
-Fetched = TypeVar("Fetched")
 
 PIN_TOPIC: Final = "fairlead.pins"
-#: The longest that a call to librdkafka may keep a roll call waiting.
-_SLICE_S: Final = 0.02
-_READ_S: Final = 0.02
 _METADATA: Final = b"CGMDv2:"
 
 
@@ -83,18 +81,24 @@ class PlanConsumer(Consumer):
     ) -> None:
         settings = check({**(config or {}), **kwargs})
         super().__init__(settings)
-        self._topics: tuple[str, ...] = ()
-        self._callbacks: dict[str, RebalanceCallback | None] = {}
-        self._joined = self._owning = self._touched = self._closed = False
-        self._given: Partitions | None = None
-        self._next_step_at = 0.0
-        self._caller = Caller(
-            settings["group.id"],
-            settings.get("client.id", "rdkafka"),
-            connection_of(settings),
-            options or FollowOptions(),
-            pin_topic,
+        self._callbacks: dict[Event, RebalanceCallback | None] = {}
+        self._closed = False
+        group, connection = settings["group.id"], connection_of(settings)
+        options, clock, rng = options or FollowOptions(), Clock(), random.Random()  # noqa: S311
+        reader = PlanReader(
+            group,
+            open_source=partial(ConfluentSource.open, group, connection, options.plan_topic),
+            new_cache=partial(new_cache, group, options),
+            on_tick=lambda: None,
         )
+        listener = PinListener(group, KafkaPinTopic(group, connection, pin_topic), clock, rng)
+        client_id = settings.get("client.id", "rdkafka")
+        self._caller = Caller(
+            group, client_id, options, listener=listener, reader=reader, clock=clock, rng=rng
+        )
+        self._membership = Membership(_Handle(self), self._caller, clock)
+        weakref.finalize(self, reader.stop)  # dropped without having been closed
+        reader.start()
 
     @property
     def plan_version(self) -> int | None:
@@ -120,43 +124,50 @@ class PlanConsumer(Consumer):
         ------
         ConfigurationError
             A topic is a pattern; or the pin topic is compacted, or may not be created.
+        TypeError
+            Topics are one text, not several.
         """
+        if isinstance(topics, str):
+            raise TypeError(f"PlanConsumer: topics is the text {topics!r}; give a list of names")
         if patterns := [topic for topic in topics if topic.startswith("^")]:
             raise ConfigurationError(
                 f"PlanConsumer: {patterns[0]} is a pattern; members must subscribe to equal "
                 "topics, which patterns cannot promise. Name the topics"
             )
-        self._topics = tuple(sorted(set(topics)))
         self._callbacks = {
             "assign": on_assign,
             "revoke": on_revoke,
             "lost": on_lost or on_revoke,
         }
-        self._join()
+        self._membership.subscribe(topics)
 
     def unsubscribe(self) -> None:
         """Leave the group."""
-        self._topics = ()
-        self._joined = False
-        super().unsubscribe()
+        self._membership.unsubscribe()
 
     def poll(self, timeout: float | None = -1) -> Message | None:
         """Return the next message or event, as Consumer does."""
-        return self._fetch(super().poll, timeout, nothing=None)
+        if self._closed:
+            return super().poll(0)  # which says so
+        return self._membership.fetch(super().poll, timeout, nothing=None)
 
     def consume(self, num_messages: int = 1, timeout: float | None = -1) -> list[Message]:
         """Return what there is, up to `num_messages`, waiting at most `timeout` for the first."""
         consume = super().consume
-        return self._fetch(lambda wait_s: consume(num_messages, wait_s), timeout, nothing=[])
+        if self._closed:
+            return consume(num_messages, 0)
+        return self._membership.fetch(
+            lambda wait_s: consume(num_messages, wait_s), timeout, nothing=[]
+        )
 
     def assign(self, partitions: list[TopicPartition]) -> None:
         """Start from other positions; in `on_assign`, as with Consumer."""
-        self._touched = True
+        self._membership.touched = True
         super().assign(partitions)
 
     def unassign(self) -> None:
         """Own nothing; in `on_revoke`, as with Consumer."""
-        self._touched = True
+        self._membership.touched = True
         super().unassign()
 
     def close(self) -> None:
@@ -164,7 +175,6 @@ class PlanConsumer(Consumer):
         if self._closed:
             return
         self._closed = True
-        self._topics = ()
         # librdkafka aborts on a close that finds a subscription still waiting for its turn.
         try:
             super().unsubscribe()
@@ -178,108 +188,36 @@ class PlanConsumer(Consumer):
     def __exit__(self, *exc_info: object) -> None:
         self.close()
 
-    def _fetch(
-        self, fetch: Callable[[float], Fetched], timeout: float | None, *, nothing: Fetched
-    ) -> Fetched:
-        """Fetch in slices, and take part in roll calls between them."""
-        now = time.monotonic()
-        deadline = float("inf") if timeout is None or timeout < 0 else now + timeout
-        while True:
-            if now >= self._next_step_at:
-                self._step(min(_READ_S, max(0.0, deadline - now)))
-            left_s = max(0.0, deadline - time.monotonic())
-            slice_s = 0.0 if self._caller.undecided else _SLICE_S
-            fetched = fetch(min(slice_s, left_s))
-            now = time.monotonic()
-            if fetched != nothing or now >= deadline:
-                return fetched
-
-    def _step(self, wait_s: float) -> None:
-        """Do what is due: join, listen, pin, own, ask for a rebalance."""
-        if self._topics and not self._joined:
-            self._join()
-        if self._given is not None:
-            self._begin()
-        verdict = self._caller.step(wait_s if self._caller.undecided else 0.0)
-        if verdict is not None:
-            self._own(verdict)
-        if self._joined and self._caller.rejoin_due():
-            # Subscribing again would give this member its old place back, without a rebalance.
-            super().unsubscribe()
-            self._joined = False
-            self._join()
-        self._next_step_at = 0.0 if self._caller.undecided else time.monotonic() + _SLICE_S
-
-    def _join(self) -> None:
-        if self._caller.listen():
-            self._joined = True
-            super().subscribe(
-                list(self._topics),
-                on_assign=self._on_assign,
-                on_revoke=self._on_revoke,
-                on_lost=self._on_lost,
-            )
-
-    def _own(self, verdict: Verdict) -> None:
-        """Own a verdict's share, if the generation it is for still is this one."""
-        if verdict.problem is not None:
-            self.unsubscribe()
-            raise ConfigurationError(f"PlanConsumer: {verdict.problem}")
-        if not self._caller.is_for(*self._identity()):
-            return
-        share = [
-            TopicPartition(topic, number)
-            for topic, numbers in sorted(verdict.share.items())
-            for number in numbers
-        ]
-        self._owning, self._touched = True, False
-        try:
-            if on_assign := self._callbacks["assign"]:
-                on_assign(self, share)
-        finally:
-            if not self._touched:
-                super().assign(share)
-
     def _on_assign(self, _: Consumer, partitions: list[TopicPartition]) -> None:
-        """Begin the roll call of a new generation, owning nothing."""
-        # Before anything else: where a callback fails, librdkafka's binding assigns range's share.
-        super().assign([])
-        given = by_topic((one.topic, one.partition) for one in partitions)
-        self._given = {topic: tuple(numbers) for topic, numbers in given.items()}
-        self._next_step_at = 0.0
-        try:
-            self._begin()
-        except Exception:
-            log.exception("A roll call could not begin; trying again in poll")
-
-    def _begin(self) -> None:
-        generation, member = self._identity()
-        if generation >= 0 and member and self._given is not None:
-            self._caller.begin(generation, member, self._topics, self._given)
-            self._given = None
+        self._membership.assigned([(one.topic, one.partition) for one in partitions])
 
     def _on_revoke(self, _: Consumer, __: list[TopicPartition]) -> None:
-        self._release("revoke", self._caller.released)
+        self._membership.revoked()
 
     def _on_lost(self, _: Consumer, __: list[TopicPartition]) -> None:
-        self._release("lost", self._caller.lost)
+        self._membership.lost()
 
-    def _release(self, event: str, note: Callable[[], None]) -> None:
-        """Give up what is really owned; librdkafka names range's share."""
-        self._given = None
-        owning, self._owning, self._touched = self._owning, False, False
-        try:
-            callback = self._callbacks.get(event)
-            if owning and callback is not None:
-                callback(self, [TopicPartition(p.topic, p.partition) for p in self.assignment()])
-        finally:
-            if not self._touched:
-                super().unassign()
-            note()
+    def _tell(self, event: Event, share: Sequence[Pair]) -> None:
+        """Call the application's callback, if it has given one."""
+        if callback := self._callbacks.get(event):
+            callback(self, _named(share))
 
-    def _identity(self) -> tuple[int, str]:
+
+class _Handle:
+    """A PlanConsumer's own Consumer, as a membership uses it."""
+
+    def __init__(self, consumer: PlanConsumer) -> None:
+        self._known = weakref.ref(consumer)
+
+    @property
+    def _consumer(self) -> PlanConsumer:
+        consumer = self._known()
+        assert consumer is not None  # noqa: S101 - whose calls come through itself
+        return consumer
+
+    def identity(self) -> tuple[int, str]:
         """Return the generation and this member's id, from one look; (-1, "") outside a group."""
-        raw = bytes(self.consumer_group_metadata())
+        raw = bytes(self._consumer.consumer_group_metadata())
         if not raw.startswith(_METADATA):
             raise ConfigurationError(
                 f"PlanConsumer: this confluent-kafka keeps group metadata as {raw[:7]!r}, not as "
@@ -288,3 +226,38 @@ class PlanConsumer(Consumer):
         (generation,) = struct.unpack_from("<i", raw, len(_METADATA))
         member = raw[len(_METADATA) + 4 :].split(b"\0")[1].decode()
         return generation, member
+
+    def subscribe(self, topics: Sequence[str]) -> None:
+        """Join the group, or join it anew."""
+        one = self._consumer
+        Consumer.subscribe(
+            one,
+            list(topics),
+            on_assign=one._on_assign,  # noqa: SLF001 - the consumer's other half
+            on_revoke=one._on_revoke,  # noqa: SLF001
+            on_lost=one._on_lost,  # noqa: SLF001
+        )
+
+    def unsubscribe(self) -> None:
+        """Leave the group."""
+        Consumer.unsubscribe(self._consumer)
+
+    def own(self, share: Sequence[Pair]) -> None:
+        """Fetch these partitions and no others."""
+        Consumer.assign(self._consumer, _named(share))
+
+    def disown(self) -> None:
+        """Fetch nothing."""
+        Consumer.unassign(self._consumer)
+
+    def owned(self) -> list[Pair]:
+        """Return what is fetched."""
+        return [(one.topic, one.partition) for one in self._consumer.assignment()]
+
+    def tell(self, event: Event, share: Sequence[Pair]) -> None:
+        """Call what the application wants to be called."""
+        self._consumer._tell(event, share)  # noqa: SLF001 - as above
+
+
+def _named(share: Sequence[Pair]) -> list[TopicPartition]:
+    return [TopicPartition(topic, number) for topic, number in share]

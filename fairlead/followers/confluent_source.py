@@ -60,7 +60,7 @@ class ConfluentSource:
         consumer = Consumer(
             {
                 **connection,
-                "group.id": f"{group}-plans",  # required, never joined
+                "group.id": group,  # required, never joined: the one that the consumer may read
                 "enable.auto.commit": False,
                 "allow.auto.create.topics": False,
                 "auto.offset.reset": "earliest",

@@ -1,23 +1,41 @@
-"""Keep a group's part of the pin topic open: connect, notice that it is broken, connect again.
+"""Keep a group's part of the pin topic open, and know whether it works both ways.
 
-Belongs here: when to try, and what is wrong. Does not: what it means for a roll call that the log
-was opened anew (`caller`).
+Belongs here: when to try, what is wrong, and the mark that shows a log to be written and read. Does
+not: what it means for a roll call that the log was opened anew (`caller`).
 """
 
 import logging
-import time
+import random
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from confluent_kafka import KafkaError, KafkaException
 
-from fairlead.followers.pins import PinLog, cause_of, check_pin_topic, create_pin_topic
+from fairlead.followers.clock import Clock
+from fairlead.followers.pin_records import Mark, Record
+from fairlead.followers.pins import (
+    Entry,
+    PinLog,
+    Sent,
+    cause_of,
+    check_pin_topic,
+    create_pin_topic,
+)
 
 log = logging.getLogger(__name__)
 
 #: What one request to the cluster may take of a caller's time.
 REQUEST_S: Final = 0.5
 _RETRY_S: Final = 1.0
+#: How often to write a mark to a log that has not been shown to work: ever more seldom.
+_MARK_S: Final = 1.0
+_LONGEST_MARK_S: Final = 30.0
+#: How long a mark may take to come back before the connections are made anew.
+_BACK_S: Final = 3.0
+#: How often to look whether the topic has grown.
+_LOOK_S: Final = 30.0
+#: Who has found the topic grown tells the others with a mark of this name: they look at once.
+_LOOK: Final = "look"
 _MISSING: Final = frozenset(
     {
         KafkaError.UNKNOWN_TOPIC_OR_PART,
@@ -27,8 +45,53 @@ _MISSING: Final = frozenset(
 )
 
 
-class PinListener:
-    """Opens the log, and the topic where it is missing; tries once a second at most.
+class Log(Protocol):
+    """A group's part of the pin topic, as `pins.PinLog` is one."""
+
+    broken: str | None
+
+    @property
+    def identity(self) -> str:
+        """The topic's id; "": unknown."""
+
+    def append(self, record: Record) -> Sent:
+        """Send a record, once."""
+
+    def read(self, timeout_s: float) -> list[Entry]:
+        """Wait at most `timeout_s` for the next records of the group."""
+
+    def skip_to_end(self, timeout_s: float) -> None:
+        """Pass over whatever stands in the log by now."""
+
+    def look(self, timeout_s: float, *, identity: bool) -> None:
+        """Ask whether this still is the group's part of the topic, and the same topic."""
+
+    def partition_count(self, topic: str, timeout_s: float) -> int | None:
+        """Ask how many partitions a topic has; None: unknown."""
+
+    def close(self) -> None:
+        """Let go of the connections."""
+
+
+class PinTopic(Protocol):
+    """The way to the pin topic; all raise KafkaException where no broker answers in time."""
+
+    @property
+    def name(self) -> str:
+        """The topic's name."""
+
+    def open(self) -> Log:
+        """Stand at the end of the group's part of it."""
+
+    def check(self) -> None:
+        """Raise a ConfigurationError where it is compacted."""
+
+    def create(self) -> None:
+        """Create it unless it exists; raise a ConfigurationError where that is not allowed."""
+
+
+class KafkaPinTopic:
+    """The pin topic of a cluster.
 
     Parameters
     ----------
@@ -36,21 +99,59 @@ class PinListener:
         The group id.
     connection
         librdkafka's settings of how to reach the cluster.
-    topic
-        The pin topic.
+    name
+        The topic.
     """
 
-    def __init__(self, group: str, connection: Mapping[str, Any], topic: str) -> None:
-        self.topic = topic
-        self.problem: str | None = None
+    def __init__(self, group: str, connection: Mapping[str, Any], name: str) -> None:
+        self.name = name
         self._group = group
         self._connection = connection
-        self._log: PinLog | None = None
-        self._retry_at = 0.0
+
+    def open(self) -> PinLog:
+        """Stand at the end of the group's part of it."""
+        return PinLog.open(self._group, self._connection, self.name, timeout_s=REQUEST_S)
+
+    def check(self) -> None:
+        """Raise a ConfigurationError where it is compacted."""
+        check_pin_topic(self._connection, self.name, timeout_s=REQUEST_S)
+
+    def create(self) -> None:
+        """Create it unless it exists; raise a ConfigurationError where that is not allowed."""
+        create_pin_topic(self._connection, self.name, timeout_s=2 * REQUEST_S)
+
+
+class PinListener:
+    """Opens the log, and the topic where it is missing; tries once a second at most.
+
+    Parameters
+    ----------
+    group
+        The group id.
+    topic
+        The way to the log.
+    clock, rng
+        What time it is, and what draws the names of marks.
+    """
+
+    def __init__(self, group: str, topic: PinTopic, clock: Clock, rng: random.Random) -> None:
+        self.topic = topic.name
+        self.problem: str | None = None
+        self._group = group
+        self._topic = topic
+        self._now = clock.monotonic
+        self._rng = rng
+        self._log: Log | None = None
+        self._retry_at = float("-inf")
         self._checked = False
+        self._shown = False
+        self._mark: str | None = None
+        self._marked_at = self._mark_at = self._look_at = self._looked_at = 0.0
+        self._strangers = False
+        self._mark_s = _MARK_S
 
     @property
-    def log(self) -> PinLog | None:
+    def log(self) -> Log | None:
         """The log as it was opened, whether it works or not; None: it is closed."""
         return self._log
 
@@ -59,15 +160,15 @@ class PinListener:
         """Whether the log is open, and still the one that was opened."""
         return self._log is not None and self._log.broken is None
 
-    def open(self, *, at_once: bool = False) -> bool:
+    @property
+    def shown(self) -> bool:
+        """Whether the log works, and what was written to it has been read since."""
+        return self._shown and self.works
+
+    def open(self) -> bool:
         """Open the log at its end unless it works; whether it works now.
 
         Takes `REQUEST_S` a request at most.
-
-        Parameters
-        ----------
-        at_once
-            Try also when less than a second has passed since the last time.
 
         Raises
         ------
@@ -77,26 +178,79 @@ class PinListener:
         if self.works:
             return True
         self.close()
-        if at_once or time.monotonic() >= self._retry_at:
+        if self._now() >= self._retry_at:
+            self._retry_at = self._now() + _RETRY_S
             self._open()
-            self._retry_at = time.monotonic() + _RETRY_S
         return self._log is not None
 
     def close(self) -> None:
         """Let go of the connections."""
-        if self._log is not None:
-            if self._log.broken is not None:
-                self._complain(self._log.broken)
-            self._log.close()
-            self._log = None
+        closing, self._log, self._shown = self._log, None, False
+        if closing is not None:
+            if closing.broken is not None:
+                self._complain(closing.broken)
+            closing.close()
+
+    def doubt(self, why: str) -> None:
+        """Take the log for one that does not work until a mark shows that it does."""
+        self._complain(why)
+        self._shown, self._mark = False, None
+        self._mark_at, self._mark_s = self._now() + _MARK_S, _MARK_S
+
+    def skip_to_end(self) -> None:
+        """Pass over whatever stands in the log by now."""
+        if self._log is not None and self.works:
+            self._log.skip_to_end(REQUEST_S)
+
+    def read(self, wait_s: float) -> list[Entry]:
+        """Return what other members say next, waiting so long at most; looks after the log."""
+        pins = self._log
+        if pins is None or not self.works:
+            return []
+        now = self._now()
+        if self._mark is not None and now >= self._marked_at + _BACK_S:
+            self.doubt("what was written to it is not read again")
+            self.close()
+            return []
+        if not self._shown and now >= self._mark_at:
+            self._mark = f"{self._rng.getrandbits(64):016x}"
+            self._marked_at, self._mark_at = now, now + self._mark_s
+            self._mark_s = min(2 * self._mark_s, _LONGEST_MARK_S)
+            pins.append(Mark(self._mark, pins.identity))
+        if now >= self._look_at:
+            self._look(pins)
+        entries = pins.read(wait_s)
+        return [entry for entry in entries if not self._is_mark(entry.record, pins)]
+
+    def _is_mark(self, record: Record, pins: Log) -> bool:
+        if record.log != pins.identity:
+            self._strangers = True
+        if not isinstance(record, Mark):
+            return False
+        if record.name == self._mark:
+            self._shown, self._mark, self.problem = True, None, None
+            self._mark_s = _MARK_S
+        elif record.name == _LOOK:
+            self._look_at = min(self._look_at, self._looked_at + _RETRY_S)
+        return True
+
+    def _look(self, pins: Log) -> None:
+        self._looked_at = self._now()
+        self._look_at = self._looked_at + self._rng.uniform(_LOOK_S / 2, _LOOK_S)
+        strangers, self._strangers = self._strangers, False
+        pins.look(REQUEST_S, identity=strangers)
+        if pins.broken is not None:
+            pins.append(Mark(_LOOK, pins.identity))
 
     def _open(self) -> None:
         try:
-            self._log = PinLog.open(self._group, self._connection, self.topic, timeout_s=REQUEST_S)
-            self.problem = None
             if not self._checked:
-                check_pin_topic(self._connection, self.topic, timeout_s=REQUEST_S)
+                self._topic.check()
                 self._checked = True
+            self._shown, self._mark, self._strangers = False, None, False
+            self._mark_at, self._mark_s = self._now(), _MARK_S
+            self._look_at = self._now() + self._rng.uniform(_LOOK_S / 2, _LOOK_S)
+            self._log = self._topic.open()
         except KafkaException as error:
             cause = cause_of(error)
             self._complain(cause.str())
@@ -105,7 +259,7 @@ class PinListener:
 
     def _create_topic(self) -> None:
         try:
-            create_pin_topic(self._connection, self.topic, timeout_s=2 * REQUEST_S)
+            self._topic.create()
         except KafkaException as error:
             self._complain(cause_of(error).str())
 

@@ -1,37 +1,40 @@
 """The pin topic: the log through which the members of a group agree, written and tailed.
 
-Belongs here: the records' bytes, the topic's settings, the producer and the tail consumer. Does
-not: what records mean (`roll_call`).
+Belongs here: the topic's settings, the producer and the tail consumer, and whether it is still the
+same log. Does not: the records (`pin_records`), nor what they mean (`roll_call`).
 
 Append only: compaction would remove the record that decides. A group's records stand in the one
 partition where its key lands. A day's retention is long: a record matters for seconds.
 """
 
-import json
 import logging
 from collections.abc import Mapping
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import (
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    TopicCollection,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
 from fairlead.errors import ConfigurationError
-from fairlead.followers.members import read_identity
-from fairlead.followers.partitions import home_of
-from fairlead.followers.roll_call import Here, Partitions, Pin
-from fairlead.plans.partition_sets import format_partitions, parse_partitions
+from fairlead.followers.partitions import home_of, kafka_uuid
+from fairlead.followers.pin_records import LARGEST_RECORD, Record, decode, encode
 
 log = logging.getLogger(__name__)
 
 TOPIC_CONFIG: Final = {"cleanup.policy": "delete", "retention.ms": str(24 * 60 * 60 * 1000)}
 PIN_PARTITIONS: Final = 8
 
-#: Members heed records of their own format alone. In a group of two formats each half deals out
-#: what it has ceded itself, so that nothing overlaps.
-_FORMAT: Final = 2
-_MOST_PARTITIONS: Final = 1_000_000  # of a topic: bounds what a hostile record can ask for
+#: How long a record may be on its way before nobody waits for it any more.
+_SEND_S: Final = 2.0
 _ENOUGH: Final = 1000
-_LARGEST_RECORD: Final = 50_000_000
 # After these what was read and what comes may belong to two different logs.
 _BROKEN: Final = frozenset(
     {
@@ -40,16 +43,65 @@ _BROKEN: Final = frozenset(
         KafkaError.UNKNOWN_TOPIC_ID,  # type: ignore[attr-defined] # newer than the stubs
         KafkaError.UNKNOWN_TOPIC_OR_PART,
         KafkaError._AUTO_OFFSET_RESET,  # noqa: SLF001 - librdkafka's name
+        KafkaError._LOG_TRUNCATION,  # noqa: SLF001
+        KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001
+        KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001
+    }
+)
+# Each of these a broker answers before it writes anything, and none is tried again.
+_NOT_WRITTEN: Final = frozenset(
+    {
+        KafkaError.INVALID_MSG,
+        KafkaError.INVALID_RECORD,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.MSG_SIZE_TOO_LARGE,
+        KafkaError.NOT_ENOUGH_REPLICAS,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.POLICY_VIOLATION,
+        KafkaError.RECORD_LIST_TOO_LARGE,
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError._PURGE_QUEUE,  # noqa: SLF001 - librdkafka's name
         KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001
         KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001
     }
 )
 
 
+class Entry(NamedTuple):
+    """A record as it stands in the log, and the leader epoch in which it was written."""
+
+    record: Record
+    epoch: int = 0
+
+
+@dataclass
+class Sent:
+    """What has become of a record that was sent; that it arrived is known when it is read.
+
+    Parameters
+    ----------
+    refused
+        Why it surely does not stand in the log; None: it may.
+    doubtful
+        Why it is not known whether it does; None: it is on its way, or there.
+    """
+
+    refused: str | None = None
+    doubtful: str | None = None
+
+    def note(self, error: KafkaError) -> None:
+        """Take note of the client's report."""
+        if error.code() in _NOT_WRITTEN:
+            self.refused = error.str()
+        else:
+            self.doubtful = error.str()
+
+
 class PinLog:
     """One group's part of the pin topic, from its end at the time of opening.
 
-    Not for several threads. Nothing here blocks but `open`.
+    Not for several threads. Nothing here blocks but `open`, `skip_to_end` and `partition_count`.
 
     Parameters
     ----------
@@ -59,16 +111,30 @@ class PinLog:
         Where the group's key lands, and where to begin.
     group
         The group id.
+    connection
+        librdkafka's settings of how to reach the cluster.
+    identity
+        The topic's id; "": unknown.
     """
 
     def __init__(
-        self, tail: Consumer, producer: Producer, partition: TopicPartition, group: str
+        self,
+        tail: Consumer,
+        producer: Producer,
+        partition: TopicPartition,
+        group: str,
+        *,
+        connection: Mapping[str, Any],
+        identity: str,
     ) -> None:
         self._tail = tail
         self._producer = producer
         self._partition = partition
+        self._group = group
         self._key = group.encode()
-        self._position = partition.offset
+        self._connection = connection
+        self._floor = partition.offset
+        self.identity = identity
         self.broken: str | None = None
         tail.assign([partition])
 
@@ -87,7 +153,7 @@ class PinLog:
         topic
             The pin topic; it must exist.
         timeout_s
-            How long each of two requests may take.
+            How long each of three requests may take.
 
         Raises
         ------
@@ -97,7 +163,7 @@ class PinLog:
         tail = Consumer(
             {
                 **connection,
-                "group.id": f"{group}-pins",  # required, never joined
+                "group.id": group,  # required, never joined: the one the consumer may read
                 "enable.auto.commit": False,
                 "auto.offset.reset": "error",
                 "allow.auto.create.topics": False,
@@ -114,34 +180,38 @@ class PinLog:
             if found.error is not None:
                 raise KafkaException(found.error)  # noqa: TRY301 - the tail is closed here
             number = home_of(group, len(found.partitions))
-            partition = TopicPartition(topic, number)
-            _, end = tail.get_watermark_offsets(partition, timeout=timeout_s)
+            _, end = tail.get_watermark_offsets(TopicPartition(topic, number), timeout=timeout_s)
+            partition = TopicPartition(topic, number, end)
             producer = Producer(
                 {
                     **connection,
                     "acks": "all",
-                    "enable.idempotence": True,
+                    # A record that is refused is not there, and one that is lost is not waited
+                    # for: whoever sent it decides what then, and the client sends it once.
+                    "retries": 0,
+                    "message.timeout.ms": int(_SEND_S * 1000),
                     "linger.ms": 0,
                     # A pin of 50,000 partitions is larger than the megabyte that brokers take;
                     # compressed it is not. Every client can read gzip.
                     "compression.type": "gzip",
-                    "message.max.bytes": _LARGEST_RECORD,
+                    "message.max.bytes": LARGEST_RECORD,
                     "reconnect.backoff.max.ms": 1000,
                 }
             )
-            return cls(tail, producer, TopicPartition(topic, number, end), group)
+            identity = _topic_id(connection, topic, timeout_s)
+            return cls(tail, producer, partition, group, connection=connection, identity=identity)
         except BaseException:
             tail.close()
             raise
 
-    def append(self, record: Here | Pin) -> None:
-        """Send a record. Whether it arrived is known when `read` returns it."""
-        read_to = self._position
+    def append(self, record: Record) -> Sent:
+        """Send a record, once. That it arrived is known when `read` returns it."""
+        sent, read_to = Sent(), self._floor
 
         def delivered(error: KafkaError | None, message: Message) -> None:
             offset = message.offset()
             if error is not None:
-                self.broken = error.str()
+                sent.note(error)
             elif offset is not None and 0 <= offset < read_to:
                 self.broken = f"it was made anew: offset {offset} follows {read_to - 1}"
 
@@ -154,13 +224,16 @@ class PinLog:
                 on_delivery=delivered,
             )
             self._producer.poll(0)
-        except (KafkaException, BufferError) as error:
-            self.broken = str(error)
+        except KafkaException as error:
+            sent.note(cause_of(error))
+        except BufferError as error:
+            sent.refused = str(error)
+        return sent
 
-    def read(self, timeout_s: float) -> list[Here | Pin]:
+    def read(self, timeout_s: float) -> list[Entry]:
         """Wait at most `timeout_s` for the next records of the group."""
         self._producer.poll(0)
-        records = []
+        entries = []
         # consume() would wait for its whole time-out, whatever is there.
         first = self._tail.poll(timeout_s)
         messages = [] if first is None else [first, *self._tail.consume(_ENOUGH, 0.002)]
@@ -169,10 +242,47 @@ class PinLog:
                 if error.code() in _BROKEN:
                     self.broken = error.str()
                 continue
-            self._position = (message.offset() or 0) + 1
-            if message.key() == self._key and (record := decode(message.value())) is not None:
-                records.append(record)
-        return records
+            offset, epoch = message.offset() or 0, message.leader_epoch() or 0
+            if offset < self._floor or message.key() != self._key:
+                continue
+            self._floor = offset + 1
+            if (record := decode(message.value())) is not None:
+                entries.append(Entry(record, epoch))
+        return entries
+
+    def skip_to_end(self, timeout_s: float) -> None:
+        """Pass over whatever stands in the log by now; where that cannot be known, it is broken."""
+        try:
+            _, end = self._tail.get_watermark_offsets(self._partition, timeout=timeout_s)
+        except KafkaException as error:
+            self.broken = cause_of(error).str()
+        else:
+            if end < self._floor:
+                self.broken = f"it was made anew: it ends at {end}, and {self._floor - 1} was read"
+            self._floor = end
+
+    def look(self, timeout_s: float, *, identity: bool) -> None:
+        """Ask whether this still is the group's part of the topic; if not, it is broken.
+
+        Parameters
+        ----------
+        timeout_s
+            How long each request may take.
+        identity
+            Ask for the topic's id, too: records of another log have been read.
+        """
+        topic = self._partition.topic
+        count = self.partition_count(topic, timeout_s)
+        if count and home_of(self._group, count) != self._partition.partition:
+            self.broken = f"it has grown to {count} partitions, and the group's is another one now"
+        elif identity:
+            try:
+                now = _topic_id(self._connection, topic, timeout_s)
+            except KafkaException as error:
+                log.debug("The id of pin topic %s cannot be read: %s", topic, error)
+            else:
+                if now != self.identity:
+                    self.broken = f"it was made anew: its id is {now}, and was {self.identity}"
 
     def partition_count(self, topic: str, timeout_s: float) -> int | None:
         """Ask the cluster how many partitions a topic has; None: unknown.
@@ -251,54 +361,21 @@ def cause_of(error: KafkaException) -> KafkaError:
     return cause if isinstance(cause, KafkaError) else KafkaError(KafkaError.UNKNOWN, str(cause))
 
 
-def encode(record: Here | Pin) -> bytes:
-    """Write a record.
+def _topic_id(connection: Mapping[str, Any], topic: str, timeout_s: float) -> str:
+    """Ask for the id that the cluster gave a topic; "": it gives none.
 
-    Examples
-    --------
-    >>> here = Here(3, "m1", "a", ("t",), {"t": (0, 1, 7)})
-    >>> decode(encode(here)) == here
-    True
+    Raises
+    ------
+    KafkaException
+        No broker answers in time: what is not known now must not pass for unknown to all.
     """
-    values: dict[str, Any] = {"fairlead": _FORMAT, **vars(record)}
-    if isinstance(record, Here):
-        values.update(type="here", given=_ranges(record.given))
-    else:
-        shares = {member: _ranges(share) for member, share in record.shares.items()}
-        values.update(type="pin", shares=shares)
-    return json.dumps(values, separators=(",", ":")).encode()
-
-
-def decode(value: bytes | None) -> Here | Pin | None:
-    """Read a record; None: it is none of ours.
-
-    Examples
-    --------
-    >>> decode(b"garbage") is None
-    True
-    """
+    admin = AdminClient(dict(connection))  # answers nothing once it is let go
+    asked = admin.describe_topics(TopicCollection([topic]), request_timeout=timeout_s)
     try:
-        values = json.loads(value or b"null")
-        if values.pop("fairlead") != _FORMAT or not isinstance(values["generation"], int):
-            return None
-        kind = values.pop("type")
-        values["seen"] = read_identity(values["seen"])
-        values["topics"] = tuple(values["topics"])
-        if kind == "here":
-            return Here(**{**values, "given": _numbers(values["given"])})
-        shares = {member: _numbers(share) for member, share in values["shares"].items()}
-        return Pin(**{**values, "shares": shares})
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        log.debug("A record of the pin topic is no roll call's: %s", error)
-        return None
-
-
-def _ranges(partitions: Partitions) -> dict[str, str]:
-    return {topic: format_partitions(numbers) for topic, numbers in partitions.items()}
-
-
-def _numbers(ranges: Mapping[str, str]) -> Partitions:
-    return {
-        topic: tuple(parse_partitions(text, below=_MOST_PARTITIONS).tolist())
-        for topic, text in ranges.items()
-    }
+        return kafka_uuid(str(asked[topic].result(timeout_s + 1).topic_id))
+    except TimeoutError as error:
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT)) from error  # noqa: SLF001
+    except KafkaException as error:
+        if cause_of(error).code() == KafkaError._UNSUPPORTED_FEATURE:  # noqa: SLF001
+            return ""
+        raise

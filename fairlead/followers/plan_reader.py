@@ -6,11 +6,11 @@ Belongs here: the thread, its life, and what "up to date" means. Does not: what 
 
 import logging
 import threading
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
+from fairlead.followers.clock import Clock
 from fairlead.followers.plan_cache import PlanCache, PlanRecord, PlanState
 from fairlead.plans.record import Identity, Origin
 
@@ -64,6 +64,8 @@ class PlanReader:
         Makes the cache for a connection, from where that reads and what was known before.
     on_tick
         Called on the thread after each read, four times a second at least.
+    clock
+        What time it is; default: the machine's.
     """
 
     def __init__(
@@ -72,14 +74,22 @@ class PlanReader:
         open_source: Callable[[], PlanSource | None],
         new_cache: Callable[[Origin, PlanState], PlanCache],
         on_tick: Callable[[], None],
+        clock: Clock | None = None,
     ) -> None:
         self._group = group
+        self._now = (clock or Clock()).monotonic
         self._open_source = open_source
         self._new_cache = new_cache
         self._on_tick = on_tick
         self._progress = threading.Condition()
         self._state = PlanState(problem=_NOT_READ)
         self._caught_up = False
+        self._source: PlanSource | None = None
+        self._cache: PlanCache | None = None
+        self._at_end = False
+        self._look_at = self._connecting_at = 0.0
+        self._backoff_s = _FIRST_BACKOFF_S
+        self._known_problem: str | None = None
         self._stopping = threading.Event()
         self._thread = threading.Thread(
             target=self._run, name=f"fairlead-plans-{group}", daemon=True
@@ -98,6 +108,10 @@ class PlanReader:
     def start(self) -> None:
         """Begin to read."""
         self._thread.start()
+
+    def stop(self) -> None:
+        """Stop reading, without waiting for it."""
+        self._stopping.set()
 
     def close(self) -> None:
         """Stop reading. Returns when the connection is closed, within a second as a rule."""
@@ -127,53 +141,71 @@ class PlanReader:
                 )
             return self._state
 
-    def _run(self) -> None:
-        backoff_s = _FIRST_BACKOFF_S
-        known_problem: str | None = None
-        while not self._stopping.is_set():
-            started = time.monotonic()
-            try:
-                problem = self._tail()
-            except Exception as error:  # noqa: BLE001 - whatever breaks, the consumer goes on
-                problem = f"{type(error).__name__}: {error}; the last good plan stays"
-            if problem and problem != known_problem:
-                log.warning(
-                    "Group %s: cannot read plans, trying again: %s",
-                    self._group,
-                    problem,
-                )
-            if time.monotonic() - started > _LONGEST_BACKOFF_S:
-                backoff_s = _FIRST_BACKOFF_S
-            known_problem = problem
-            self._stopping.wait(backoff_s)
-            backoff_s = min(2 * backoff_s, _LONGEST_BACKOFF_S)
+    def advance(self, read_s: float = _READ_S) -> float:
+        """Do what is next: connect, or read what there is; returns how long to pause before more.
 
-    def _tail(self) -> str | None:
-        """Read until told to stop. Returns why there is nothing to read, if so."""
+        Parameters
+        ----------
+        read_s
+            How long to wait for records.
+        """
+        try:
+            problem = self._connect() if self._source is None else self._read_on(read_s)
+        except Exception as error:  # noqa: BLE001 - whatever breaks, the consumer goes on
+            problem = f"{type(error).__name__}: {error}; the last good plan stays"
+        if problem is None:
+            return 0.0
+        self._disconnect()
+        if problem != self._known_problem:
+            log.warning("Group %s: cannot read plans, trying again: %s", self._group, problem)
+        self._known_problem = problem
+        if self._now() - self._connecting_at > _LONGEST_BACKOFF_S:
+            self._backoff_s = _FIRST_BACKOFF_S
+        pause_s, self._backoff_s = self._backoff_s, min(2 * self._backoff_s, _LONGEST_BACKOFF_S)
+        return pause_s
+
+    def _run(self) -> None:
+        try:
+            while not self._stopping.is_set():
+                self._stopping.wait(self.advance())
+        finally:
+            self._disconnect()
+
+    def _connect(self) -> str | None:
+        """Begin to read. Returns why there is nothing to read, if so."""
+        self._connecting_at = self._now()
         source = self._open_source()
         if source is None:
             state = self._state
             keep = state.seen.epoch > 0  # its lease says for how long
             self._publish(replace(state if keep else PlanState(), problem=_NO_TOPIC))
             return _NO_TOPIC
-        try:
-            log.info("Group %s: reading plans from %s", self._group, source)
-            cache, at_end = self._new_cache(source.origin, self._state), False
-            look_at = time.monotonic() + _LOOK_S
-            while not self._stopping.is_set():
-                if time.monotonic() >= look_at:
-                    if source.moved():
-                        return _GROWN
-                    look_at = time.monotonic() + _LOOK_S
-                for record in source.read(_READ_S):
-                    cache.apply(record)
-                at_end = at_end or source.at_end()
-                if at_end:
-                    self._publish(cache.state)
-                self._on_tick()
-        finally:
-            source.close()
+        self._source = source
+        log.info("Group %s: reading plans from %s", self._group, source)
+        self._cache, self._at_end = self._new_cache(source.origin, self._state), False
+        self._look_at = self._now() + _LOOK_S
         return None
+
+    def _read_on(self, read_s: float) -> str | None:
+        """Read what there is. Returns why to connect anew, if so."""
+        source, cache = self._source, self._cache
+        assert source is not None and cache is not None  # noqa: S101, PT018 - connected, both
+        if self._now() >= self._look_at:
+            if source.moved():
+                return _GROWN
+            self._look_at = self._now() + _LOOK_S
+        for record in source.read(read_s):
+            cache.apply(record)
+        self._at_end = self._at_end or source.at_end()
+        if self._at_end:
+            self._publish(cache.state)
+        self._on_tick()
+        return None
+
+    def _disconnect(self) -> None:
+        source, self._source = self._source, None
+        if source is not None:
+            source.close()
 
     def _publish(self, state: PlanState) -> None:
         with self._progress:

@@ -1,93 +1,41 @@
 """One roll call: how the members of one generation agree on who reads what, through a log.
 
-Belongs here: the rules, as one member sees them, record by record. Does not: the log (`pins`), the
-clock, nor what a client does with the verdict (`confluent`).
+Belongs here: the rules, as one member sees them, record by record. Does not: the records
+(`pin_records`), the log (`pins`), the clock, nor what a client does with a verdict (`membership`).
 
-Every member announces itself and so cedes what range gave it. One of them then pins an assignment
-of what was ceded, and the first pin of a generation in the log decides for everybody, whomever it
-lists. Nothing can overlap: range's shares are disjoint, a pin deals out ceded shares alone, and
-whoever announced owns nothing before the first pin. A member that comes late, or that knows no
-plans, keeps what range gave it, which no pin deals out.
+Every member announces itself, once, and so cedes what range gave it. One of them then pins an
+assignment of what was ceded, and the first good pin of a generation in the log decides for
+everybody, whomever it lists. Nothing can overlap: range's shares are disjoint, a pin deals out
+ceded shares alone, and whoever announced owns nothing before the first pin. A member that comes
+late, or that knows no plans, keeps what range gave it, which no pin deals out.
+
+A log can lose its end when another broker comes to lead it, and what stands there afterwards is
+another log. So a roll call is held within one leader epoch: members that announced themselves in
+different ones do not count on each other, and a pin decides for those of its own epoch alone. Of
+one epoch nobody can have read anything else than anybody else, as far as each has read.
 """
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
 from fairlead.followers.decision import why_not
 from fairlead.followers.fit import fit
 from fairlead.followers.members import GroupMember, member_names
+from fairlead.followers.pin_records import Here, Partitions, Pin
 from fairlead.followers.plan_cache import PlanState
-from fairlead.plans.record import NOTHING, Identity
-
-Partitions = Mapping[str, tuple[int, ...]]
 
 #: Every partition is ceded, but members without any might still announce themselves.
 UNSURE_S: Final = 0.15
 #: Some partitions are not ceded: of members that are late, or that know no plans.
 INCOMPLETE_S: Final = 1.0
+#: How long announcements that keep coming may put the pin off.
+LONGEST_S: Final = 2.0
 #: How long each member leaves the one whose turn it is before, and how long a pin may take.
 TURN_S: Final = 0.25
 REPEAT_S: Final = 2.0
-
-
-@dataclass(frozen=True)
-class Here:
-    """A member announces itself, and cedes what range gave it in this generation.
-
-    Parameters
-    ----------
-    generation, member
-        The group's generation and the member's id in it.
-    client_id
-        Its `client.id`, for its name in plans.
-    topics
-        Its subscription, ascending.
-    given
-        What range gave it.
-    seen
-        The newest record of the plan topic that it has read; NOTHING: none.
-    """
-
-    generation: int
-    member: str
-    client_id: str
-    topics: tuple[str, ...]
-    given: Partitions
-    seen: Identity = NOTHING
-
-
-@dataclass(frozen=True)
-class Pin:
-    """One member's proposal for a generation; the first in the log is the decision.
-
-    Parameters
-    ----------
-    generation, member
-        The generation, and who wrote it.
-    topics
-        The subscription it is for, ascending.
-    shares
-        Member id to topic to partition numbers. Lists every member heard that has this
-        subscription, also those without a share; deals out what they ceded, and nothing else.
-    plan_version
-        The plan it follows; None: what range gave.
-    seen
-        The newest record of the plan topic that its writer had read; members that know a newer one
-        ask for another rebalance.
-    fallback_reason
-        Why it follows no plan; None: it does.
-    """
-
-    generation: int
-    member: str
-    topics: tuple[str, ...]
-    shares: Mapping[str, Partitions]
-    plan_version: int | None = None
-    seen: Identity = NOTHING
-    fallback_reason: str | None = None
 
 
 @dataclass(frozen=True)
@@ -107,6 +55,15 @@ class Verdict:
     share: Partitions
     listed: bool
     problem: str | None = None
+
+
+@dataclass
+class _Sitting:
+    """What was said in one leader epoch of the log."""
+
+    heard: dict[str, Here] = field(default_factory=dict)
+    ceded: set[tuple[str, int]] = field(default_factory=set)
+    pin: Pin | None = None
 
 
 class RollCall:
@@ -133,17 +90,40 @@ class RollCall:
 
     def __init__(self, me: Here, partition_counts: Mapping[str, int]) -> None:
         self.me = me
-        self.pin: Pin | None = None
         self._counts: dict[str, int] = {}
         self.expect(partition_counts)
-        self._heard: dict[str, Here] = {}
+        self._sittings: dict[int, _Sitting] = {}
+        self._announced: set[str] = set()
+        self._mine: _Sitting | None = None
+        self._epoch = self._last_epoch = -1
+        self._first_heard_at: float | None = None
         self._last_heard_at = 0.0
         self._pinned_at: float | None = None
 
     @property
     def heard(self) -> tuple[Here, ...]:
-        """Who has announced itself before the first pin, in the order of the log."""
-        return tuple(self._heard.values())
+        """Who has announced itself beside this member, before the first pin, in order."""
+        return tuple(self._mine.heard.values()) if self._mine else ()
+
+    @property
+    def pin(self) -> Pin | None:
+        """The pin that decides for this member; None: there is none yet."""
+        return self._mine.pin if self._mine else None
+
+    @property
+    def announced(self) -> bool:
+        """Whether this member's own announcement has been read in the log."""
+        return self._mine is not None
+
+    @property
+    def in_vain(self) -> bool:
+        """Whether the log has gone on to another leader epoch without a pin for this member."""
+        return self._mine is not None and self.pin is None and self._last_epoch > self._epoch
+
+    @property
+    def over(self) -> bool:
+        """Whether some pin has decided, whether for this member or not."""
+        return any(sitting.pin is not None for sitting in self._sittings.values())
 
     def expect(self, partition_counts: Mapping[str, int]) -> None:
         """Tell how many partitions topics have, as far as known: when all of them are ceded.
@@ -152,15 +132,39 @@ class RollCall:
         """
         self._counts.update((t, n) for t, n in partition_counts.items() if t in self.me.topics)
 
-    def hear(self, record: Here | Pin, now: float) -> None:
-        """Take in the next record of the log; `now` is a monotonic time in seconds."""
-        if record.generation != self.me.generation or self.pin is not None:
+    def hear(self, record: Here | Pin, now: float, *, epoch: int = 0) -> None:
+        """Take in the next record of the log.
+
+        Parameters
+        ----------
+        record
+            Of any generation; others than the call's are passed over.
+        now
+            A monotonic time in seconds.
+        epoch
+            The leader epoch in which the record was written.
+        """
+        if (record.generation, record.log) != (self.me.generation, self.me.log):
             return
+        sitting = self._sittings.setdefault(epoch, _Sitting())
+        self._last_epoch = max(self._last_epoch, epoch)
         if isinstance(record, Pin):
-            self.pin = record
-        elif record.member not in self._heard:
-            self._heard[record.member] = record
+            if sitting.pin is None and _deals_what_was_ceded(record, sitting.heard):
+                sitting.pin = record
+            return
+        if record.member in self._announced:
+            return
+        self._announced.add(record.member)
+        if record.member == self.me.member:
+            self._mine, self._epoch = sitting, epoch
+        given = _pairs(record.given)
+        # Range gives nothing to two members: who names what another has ceded is not of this call.
+        if sitting.pin is None and sitting.ceded.isdisjoint(given):
+            sitting.heard[record.member] = record
+            sitting.ceded |= given
             self._last_heard_at = now
+            if self._first_heard_at is None:
+                self._first_heard_at = now
 
     def pin_due_at(self) -> float | None:
         """Return when this member should pin if nobody has by then; None: not yet known, or done.
@@ -168,13 +172,16 @@ class RollCall:
         Whoever knows the newest plan goes first; among those the last to announce itself, who
         surely has read all the others.
         """
-        if self.pin is not None or self.me.member not in self._heard:
+        sitting = self._mine
+        if sitting is None or sitting.pin is not None or self.me.member not in sitting.heard:
             return None
         if self._pinned_at is not None:
             return self._pinned_at + REPEAT_S
         newest_last = sorted(self.heard, key=lambda here: here.seen.rank)  # stable
         turn = [here.member for here in reversed(newest_last)].index(self.me.member)
-        return self._last_heard_at + self._patience_s() + turn * TURN_S
+        first = self._last_heard_at if self._first_heard_at is None else self._first_heard_at
+        complete_at = self._last_heard_at + self._patience_s(sitting)
+        return min(complete_at, first + LONGEST_S) + turn * TURN_S
 
     def pinned(self, now: float) -> None:
         """Note that this member has pinned: the log will tell whether it was the first."""
@@ -182,30 +189,32 @@ class RollCall:
 
     def verdict(self) -> Verdict | None:
         """Return what the first pin means for this member; None: there is none yet."""
-        if self.pin is None:
+        pin = self.pin
+        if pin is None:
             return None
-        share = self.pin.shares.get(self.me.member)
+        share = pin.shares.get(self.me.member)
         if share is not None:
             return Verdict(share, listed=True)
-        if self.me.topics != self.pin.topics:
+        if self.me.topics != pin.topics:
             return Verdict(
                 {},
                 listed=False,
                 problem=f"this consumer subscribes to {_text(self.me.topics)}, but its group to "
-                f"{_text(self.pin.topics)}: plans through a log need equal subscriptions",
+                f"{_text(pin.topics)}: plans through a log need equal subscriptions",
             )
-        dealt = {pair for share in self.pin.shares.values() for pair in _pairs(share)}
+        dealt = {pair for share in pin.shares.values() for pair in _pairs(share)}
         if dealt.isdisjoint(_pairs(self.me.given)):
             return Verdict(self.me.given, listed=False)
         return Verdict({}, listed=False)
 
-    def _patience_s(self) -> float:
+    def _patience_s(self, sitting: _Sitting) -> float:
         """Return how long to wait for more announcements after the last one."""
-        ceded = Counter(topic for topic, _ in {p for h in self.heard for p in _pairs(h.given)})
+        ceded = Counter(topic for topic, _ in sitting.ceded)
         if any(ceded[topic] < count for topic, count in self._counts.items()):
             return INCOMPLETE_S
         # Range gives nobody a second partition of a topic before everybody has one.
-        if any(len(share) > 1 for here in self.heard for share in here.given.values()):
+        heard = sitting.heard.values()
+        if any(len(share) > 1 for here in heard for share in here.given.values()):
             return 0.0
         return UNSURE_S
 
@@ -246,7 +255,22 @@ def draw_up(heard: tuple[Here, ...], state: PlanState, *, now: datetime, member:
         plan_version=plan.version if plan is not None and reason is None else None,
         seen=state.seen,
         fallback_reason=reason,
+        log=heard[0].log,
     )
+
+
+def _deals_what_was_ceded(pin: Pin, heard: Mapping[str, Here]) -> bool:
+    """Whether a pin lists members that were heard, and deals out all they ceded, each once."""
+    if not pin.shares or not pin.shares.keys() <= heard.keys():
+        return False
+    if pin.topics != _common_subscription(tuple(heard.values())):
+        return False
+    listed = [heard[member] for member in pin.shares]
+    if any(here.topics != pin.topics for here in listed):
+        return False
+    ceded = {pair for here in listed for pair in _pairs(here.given)}
+    dealt = [pair for share in pin.shares.values() for pair in _each(share)]
+    return len(dealt) == len(ceded) and set(dealt) == ceded
 
 
 def _common_subscription(heard: tuple[Here, ...]) -> tuple[str, ...]:
@@ -256,7 +280,11 @@ def _common_subscription(heard: tuple[Here, ...]) -> tuple[str, ...]:
 
 
 def _pairs(partitions: Partitions) -> set[tuple[str, int]]:
-    return {(topic, number) for topic, numbers in partitions.items() for number in numbers}
+    return set(_each(partitions))
+
+
+def _each(partitions: Partitions) -> Iterable[tuple[str, int]]:
+    return ((topic, number) for topic, numbers in partitions.items() for number in numbers)
 
 
 def _only(share: Mapping[str, list[int]], allowed: set[tuple[str, int]]) -> Partitions:

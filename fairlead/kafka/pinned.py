@@ -20,8 +20,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 
 from assignors.partitioner import partitions_of
 from fairlead.errors import KafkaUnavailableError
-from fairlead.followers.pins import decode
-from fairlead.followers.roll_call import Pin
+from fairlead.followers.pin_records import Pin, decode
 from fairlead.kafka.answers import MISSING, kafka_error
 from fairlead.kafka.descriptions import STABLE, GroupDescription, Member
 from fairlead.settings import KafkaSettings

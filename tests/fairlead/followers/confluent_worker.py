@@ -23,8 +23,10 @@ from fairlead.errors import ConfigurationError
 from fairlead.followers import caller, roll_call
 from fairlead.followers.confluent import PlanConsumer
 from fairlead.followers.follower import FollowOptions
-from fairlead.followers.pins import PinLog
-from fairlead.followers.roll_call import Here, Pin, Verdict
+from fairlead.followers.membership import Membership
+from fairlead.followers.pin_records import Here, Pin, Record
+from fairlead.followers.pins import PinLog, Sent
+from fairlead.followers.roll_call import Verdict
 
 EXPECTED = {KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT}  # noqa: SLF001 - librdkafka's name
 
@@ -59,30 +61,33 @@ class Halt:
             os.kill(os.getpid(), signal.Signals[spec["signal"]])
 
 
-class HaltingConsumer(PlanConsumer):
-    """A PlanConsumer with a point between the verdict and the assignment."""
+def halt_when_owning(halt: Halt) -> None:
+    """Put a point between the verdict and the assignment."""
+    own = Membership._own  # noqa: SLF001 - there is no public place between the two
 
-    halt: Halt
+    def halting(self: Membership, verdict: Verdict) -> None:
+        halt.reach("assign")
+        own(self, verdict)
 
-    def _own(self, verdict: Verdict) -> None:
-        self.halt.reach("assign")
-        super()._own(verdict)
+    Membership._own = halting  # type: ignore[method-assign] # noqa: SLF001
 
 
 def halt_when_appending(halt: Halt) -> None:
     """Put points around what is written to the log."""
     append = PinLog.append
 
-    def halting(self: PinLog, record: Here | Pin) -> None:
-        name = "announce" if isinstance(record, Here) else "pin"
+    def halting(self: PinLog, record: Record) -> Sent:
+        kinds = {Here: "announce", Pin: "pin"}
+        name = kinds.get(type(record), "mark")
         halt.reach(f"before {name}")
-        append(self, record)
+        sent = append(self, record)
         halt.reach(f"after {name}")
+        return sent
 
     PinLog.append = halting  # type: ignore[method-assign]
 
 
-def build(spec: dict[str, Any], halt: Halt) -> Consumer:
+def build(spec: dict[str, Any]) -> Consumer:
     if spec.get("plain"):
         return Consumer(spec["config"])
     roll_call.TURN_S = spec.get("turn_s", roll_call.TURN_S)  # type: ignore[misc] # no final here
@@ -90,9 +95,7 @@ def build(spec: dict[str, Any], halt: Halt) -> Consumer:
     options = FollowOptions(
         plan_topic=spec["plan_topic"], rejoin_jitter_s=spec.get("rejoin_jitter_s", 0.2)
     )
-    consumer = HaltingConsumer(spec["config"], options=options, pin_topic=spec["pin_topic"])
-    consumer.halt = halt
-    return consumer
+    return PlanConsumer(spec["config"], options=options, pin_topic=spec["pin_topic"])
 
 
 @contextlib.contextmanager
@@ -125,7 +128,8 @@ def main(spec: dict[str, Any]) -> None:
     journal = Journal(spec["journal"])
     halt = Halt(journal, spec.get("halt"))
     halt_when_appending(halt)
-    consumer = build(spec, halt)
+    halt_when_owning(halt)
+    consumer = build(spec)
 
     def owns(one: Consumer, partitions: list[TopicPartition]) -> None:
         if spec.get("plain"):

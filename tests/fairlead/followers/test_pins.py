@@ -6,8 +6,8 @@ from contextlib import closing
 
 import pytest
 
-from fairlead.followers.pins import PinLog, encode
-from fairlead.followers.roll_call import Here, Pin
+from fairlead.followers.pin_records import Pin, Record, encode
+from fairlead.followers.pins import PinLog
 from fairlead.sandbox import Services
 from tests.fairlead.followers.helpers import eventually
 
@@ -32,7 +32,7 @@ def test_pin_of_a_large_group_comes_through(
     services: Services, unique_name: str, kafka_topic: Callable[..., str]
 ) -> None:
     """It is larger than the megabyte that brokers take; compressed it is not."""
-    pin, read = large_pin(), list[Here | Pin]()
+    pin, read = large_pin(), list[Record]()
     assert len(encode(pin)) > 1_048_588
     connection = {"bootstrap.servers": services.bootstrap_servers}
     with closing(PinLog.open(unique_name, connection, kafka_topic(), timeout_s=10.0)) as log:
@@ -40,7 +40,7 @@ def test_pin_of_a_large_group_comes_through(
 
         def arrived() -> bool:
             assert log.broken is None
-            read.extend(log.read(0.1))
+            read.extend(entry.record for entry in log.read(0.1))
             return bool(read)
 
         eventually(arrived, "the pin is read")

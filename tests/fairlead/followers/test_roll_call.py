@@ -1,19 +1,19 @@
 """The rules of one roll call, without Kafka: what members make of the same log."""
 
 import random
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
 
 import pytest
 
+from fairlead.followers.pin_records import Here, Pin
 from fairlead.followers.plan_cache import PlanState
 from fairlead.followers.roll_call import (
     INCOMPLETE_S,
     REPEAT_S,
     TURN_S,
     UNSURE_S,
-    Here,
-    Pin,
     RollCall,
     draw_up,
 )
@@ -115,9 +115,9 @@ def test_pin_of_another_generation_decides_nothing() -> None:
 
 def test_member_that_comes_late_keeps_what_range_gave_it() -> None:
     """No pin deals out what was not ceded before it."""
-    call = RollCall(here("late", 3), COUNTS)
-    call.hear(pin(here("a", 0, 1), here("b", 2), state=plan(a=[0], b=[1, 2, 3])), now=0.0)
-    call.hear(here("late", 3), now=0.0)
+    call, others = RollCall(here("late", 3), COUNTS), (here("a", 0, 1), here("b", 2))
+    for record in (*others, pin(*others, state=plan(a=[0], b=[1, 2, 3])), here("late", 3)):
+        call.hear(record, now=0.0)
     verdict = call.verdict()
     assert verdict is not None
     assert (verdict.share, verdict.listed) == ({"t": (3,)}, False)
@@ -126,7 +126,8 @@ def test_member_that_comes_late_keeps_what_range_gave_it() -> None:
 def test_member_whose_share_was_dealt_out_without_it_owns_nothing() -> None:
     """Whatever made that happen, two owners would be worse."""
     call = RollCall(here("b", 1, 2), COUNTS)
-    call.hear(pin(here("a", 0, 1)), now=0.0)
+    for record in (here("a", 0, 1), here("b", 1, 2), pin(here("a", 0, 1))):
+        call.hear(record, now=0.0)
     verdict = call.verdict()
     assert verdict is not None
     assert (verdict.share, verdict.listed) == ({}, False)
@@ -137,9 +138,9 @@ def test_minority_with_another_subscription_is_refused() -> None:
     odd = Here(1, "odd", "odd", ("t", "u"), {"t": (3,), "u": (0,)})
     records = (here("a", 0, 1), odd, here("b", 2))
     everybody = {record.member: RollCall(record, COUNTS) for record in records}
-    decision = pin(*records)
     for call in everybody.values():
-        call.hear(decision, now=0.0)
+        for record in (*records, pin(*records)):
+            call.hear(record, now=0.0)
     problems = {
         name: bool(v and v.problem) for name, v in ((n, c.verdict()) for n, c in everybody.items())
     }
@@ -182,6 +183,66 @@ def test_no_partition_has_two_owners_whoever_reads_how_much(seed: int) -> None:
         assert verdict is not None
         owned += verdict.share.get("t", ())
     assert sorted(owned) == list(range(12))
+
+
+def dealt(**shares: list[int]) -> Pin:
+    """Return a pin that deals out what it likes."""
+    return Pin(1, "a", ("t",), {name: {"t": tuple(numbers)} for name, numbers in shares.items()}, 1)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        dealt(a=[0, 1], b=[1, 2, 3]),
+        dealt(a=[0, 1, 4], b=[2, 3]),
+        dealt(a=[0, 1], b=[2]),
+        dealt(a=[0, 1], b=[2, 3], c=[]),
+        dealt(),
+        replace(dealt(a=[0, 1], b=[2, 3]), topics=("u",)),
+        replace(dealt(a=[0, 1], b=[2, 3]), log="another"),
+    ],
+    ids=["twice", "not ceded", "kept back", "unheard", "nobody", "unsubscribed", "another log"],
+)
+def test_pin_that_does_not_deal_out_what_was_ceded_counts_for_nobody(wrong: Pin) -> None:
+    """Whoever wrote it: all members refuse it alike, and the next one decides."""
+    members = (here("a", 0, 1), here("b", 2, 3))
+    good = dealt(a=[3], b=[0, 1, 2])
+    for call in calls(*members).values():
+        call.hear(wrong, now=1.0)
+        assert call.verdict() is None
+        call.hear(good, now=1.0)
+        assert call.pin == good
+
+
+def test_announcement_of_what_another_has_ceded_does_not_count() -> None:
+    """Range gives nothing to two members: the second one is of another call, or invented."""
+    call = RollCall(here("a", 0, 1), COUNTS)
+    for record in (here("a", 0, 1), here("x", 1, 2)):
+        call.hear(record, now=0.0)
+    assert [one.member for one in call.heard] == ["a"]
+
+
+def test_verdict_comes_after_the_own_announcement() -> None:
+    """A member that cannot read its own record back may have missed the pin that deals it out."""
+    call = RollCall(here("b", 2, 3), COUNTS)
+    for record in (here("a", 0, 1), pin(here("a", 0, 1))):
+        call.hear(record, now=0.0)
+    assert call.verdict() is None
+    assert call.over
+
+
+def test_members_of_two_leader_epochs_do_not_count_on_each_other() -> None:
+    """The first leader's pin was lost after some had read it: the second one's is for others."""
+    members = (here("a", 0, 1), here("b", 2, 3))
+    read, missed = RollCall(members[0], COUNTS), RollCall(members[1], COUNTS)
+    read.hear(members[0], now=0.0, epoch=1)
+    lost = pin(members[0], state=plan(a=[0, 1]))
+    read.hear(lost, now=0.0, epoch=1)
+    for call in (read, missed):
+        call.hear(members[1], now=1.0, epoch=2)
+        call.hear(pin(members[1], state=plan(2, b=[2, 3])), now=1.0, epoch=2)
+    verdicts = [call.verdict() for call in (read, missed)]
+    assert [v and v.share for v in verdicts] == [{"t": (0, 1)}, {"t": (2, 3)}]
 
 
 def test_expired_plan_is_not_pinned() -> None:

@@ -8,7 +8,7 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 from kafka import KafkaProducer
 
-from fairlead.followers.roll_call import Pin
+from fairlead.followers.pin_records import Pin
 from fairlead.kafka.descriptions import STABLE, GroupDescription, Member
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.pinned import PinLog, present_shares, with_pinned_shares

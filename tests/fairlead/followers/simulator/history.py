@@ -1,0 +1,246 @@
+"""Histories: what happens to a simulated group, drawn from a seed, run, and shrunk.
+
+The code is the real one, from `Membership` and `PlanReader` down; the clock, the topics, the
+coordinator and the client are models. `logs` models topics, `coordinator` the group's, `member` one
+consumer, `world` puts them together and checks what must hold at any moment.
+
+    python -m tests.fairlead.followers.simulator.history 1 10000
+"""
+
+import logging
+import random
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tests.fairlead.followers.simulator.hostile import forge, garbage
+from tests.fairlead.followers.simulator.world import ViolationError, World
+
+LENGTH_S = 40.0
+#: How long a group may take once every fault has ended, where it has been left out again and again.
+HEALS_WITHIN_S = 900.0
+NAMES = "abcd"
+
+
+@dataclass(frozen=True)
+class Action:
+    """Something that happens.
+
+    Parameters
+    ----------
+    at
+        When, in seconds.
+    what
+        One of `WEIGHTS`, or "forge".
+    name
+        The member it happens to; "": none.
+    """
+
+    at: float
+    what: str
+    name: str = ""
+
+
+#: What happens, and how often.
+WEIGHTS = {
+    "start": 10,
+    "stop": 5,
+    "kill": 3,
+    "freeze": 4,
+    "thaw": 8,
+    "plain": 2,
+    "publish": 6,
+    "pins_refuse": 2,
+    "pins_lose": 2,
+    "pins_doubt": 2,
+    "pins_slow": 4,
+    "pins_accept": 8,
+    "pins_away": 2,
+    "pins_back": 6,
+    "pins_lead": 2,
+    "pins_loseend": 4,
+    "pins_delete": 1,
+    "pins_grow": 1,
+    "plans_away": 2,
+    "plans_back": 6,
+    "plans_delete": 1,
+    "plans_create": 4,
+    "plans_grow": 1,
+    "coordinator_away": 1,
+    "coordinator_back": 5,
+    "delete_group": 2,
+    "garbage": 2,
+}
+#: What makes a group rebalance.
+CHANGES = ("start", "stop", "kill", "plain", "publish")
+
+
+def draw(seed: int) -> list[Action]:
+    """Return the history of a seed."""
+    rng = random.Random(seed)
+    first = [Action(rng.uniform(0, 2), "start", name) for name in NAMES[: rng.randint(1, 4)]]
+    if rng.random() < 0.8:
+        first.append(Action(0.0, "publish"))
+    kinds, weights = list(WEIGHTS), list(WEIGHTS.values())
+    if rng.random() < 0.05:
+        kinds, weights = [*kinds, "forge"], [*weights, 10]
+    # Rebalances take moments: half of what happens, happens in them.
+    moments = [rng.uniform(2, LENGTH_S) for _ in range(rng.randint(1, 4))]
+    first += [Action(at, rng.choice(CHANGES), rng.choice(NAMES)) for at in moments]
+    rest = [
+        Action(
+            rng.choice(moments) + rng.expovariate(2) if rng.random() < 0.5 else at,
+            what,
+            rng.choice(NAMES),
+        )
+        for what in rng.choices(kinds, weights, k=rng.randint(0, 25))
+        for at in [rng.uniform(1, LENGTH_S)]
+    ]
+    return sorted([*first, *rest], key=lambda action: action.at)
+
+
+def happen(world: World, action: Action) -> None:
+    """Let something happen."""
+    part, _, what = action.what.partition("_")
+    if part == "pins":
+        _happen_to_pins(world, what)
+    elif part == "plans":
+        _happen_to_plans(world, what)
+    elif part == "coordinator":
+        world.coordinator.reachable = what == "back"
+    elif action.what in {"garbage", "forge"}:
+        world.safe = world.safe and action.what == "garbage"
+        (garbage if action.what == "garbage" else forge)(world)
+    elif action.what == "publish":
+        world.publish()
+    elif action.what == "delete_group":
+        world.coordinator.delete()
+    else:
+        _happen_to_member(world, action.what, action.name)
+
+
+def _happen_to_member(world: World, what: str, name: str) -> None:
+    match what:
+        case "start" | "plain":
+            world.start(name, plain=what == "plain")
+        case "stop":
+            world.stop(name)
+        case "kill":
+            world.kill(name)
+        case "freeze" | "thaw":
+            if name in world.members:
+                world.members[name].frozen = what == "freeze"
+        case _:
+            raise ValueError(what)
+
+
+def _happen_to_pins(world: World, what: str) -> None:
+    pins = world.pins
+    match what:
+        case "refuse" | "lose" | "doubt":
+            pins.writes = {"refuse": "refused", "lose": "lost", "doubt": "doubtful"}[what]
+        case "slow":
+            pins.delay_s = world.rng.choice([0.05, 0.3, 1.0])
+        case "accept":
+            pins.writes, pins.delay_s = "ok", 0.005
+        case "away" | "back":
+            pins.reachable = what == "back"
+        case "lead" | "loseend":
+            for partition in pins.partitions or ():
+                partition.lead(lose=world.rng.randint(1, 4) if what == "loseend" else 0)
+        case "delete":
+            pins.delete()
+        case "grow":
+            pins.grow()
+        case _:
+            raise ValueError(what)
+
+
+def _happen_to_plans(world: World, what: str) -> None:
+    plans = world.plans
+    match what:
+        case "away" | "back":
+            plans.reachable = what == "back"
+        case "delete":
+            plans.delete()
+        case "create" | "grow":
+            plans.create() if what == "create" else plans.grow()
+            world.tell(world.version)
+        case _:
+            raise ValueError(what)
+
+
+def run(seed: int, actions: Sequence[Action] | None = None) -> World:
+    """Run a history to its end; raises ViolationError."""
+    world = World(seed)
+    for action in draw(seed) if actions is None else actions:
+        world.run(action.at)
+        happen(world, action)
+    world.run(max(LENGTH_S, world.time))
+    quiet(world)
+    return world
+
+
+def quiet(world: World) -> None:
+    """End every fault, and see the group heal."""
+    for what in ("pins_accept", "pins_back", "plans_back", "plans_create", "coordinator_back"):
+        happen(world, Action(world.time, what))
+    world.tell(world.version)
+    for member in world.members.values():
+        member.frozen = False
+    if not world.safe:  # what was forged holds until the next rebalance
+        world.stop(next(iter(world.members), ""))
+    if not world.members:
+        world.start("a")
+    ended_at = world.time
+    while (problem := world.healed()) is not None:
+        if world.time > ended_at + HEALS_WITHIN_S:
+            raise ViolationError(f"not healed after {HEALS_WITHIN_S:.0f} s: {problem}")
+        world.run(world.time + 1.0)
+
+
+def shrink(seed: int, actions: Sequence[Action]) -> list[Action]:
+    """Leave out of a history that fails whatever it fails without."""
+    kept = list(actions)
+    for size in (8, 4, 2, 1):
+        begin = 0
+        while begin < len(kept):
+            fewer = kept[:begin] + kept[begin + size :]
+            if fails(seed, fewer) is not None:
+                kept = fewer
+            else:
+                begin += size
+    return kept
+
+
+def fails(seed: int, actions: Sequence[Action]) -> str | None:
+    """Say how a history fails; None: it does not."""
+    try:
+        run(seed, actions)
+    except Exception as error:  # noqa: BLE001 - whatever it is
+        return f"{type(error).__name__}: {error}"
+    return None
+
+
+def main(first: int, last: int) -> int:
+    """Run the histories of a range of seeds; returns how many fail."""
+    logging.disable(logging.CRITICAL)
+    began, failed = time.monotonic(), 0
+    for seed in range(first, last):
+        actions = draw(seed)
+        if (problem := fails(seed, actions)) is not None:
+            failed += 1
+            print(f"seed {seed}: {problem}")  # noqa: T201 - this is a command
+            if failed <= 3:
+                small = shrink(seed, actions)
+                print(  # noqa: T201
+                    f"  shrunk to {small}\n  {fails(seed, small)}"
+                )
+    took_s = time.monotonic() - began
+    print(f"{last - first} histories in {took_s:.0f} s, {failed} failed")  # noqa: T201
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]), int(sys.argv[2])) > 0)

@@ -1,0 +1,60 @@
+"""Raise an exception at any line of the code under a member's calls, as Ctrl-C may."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from fairlead.followers import caller, membership, pin_listener, roll_call
+
+FILES = {str(Path(str(one.__file__))) for one in (caller, membership, pin_listener, roll_call)}
+Line = tuple[str, int]
+
+
+class Interrupted(BaseException):
+    """What a signal handler of the application raises."""
+
+
+@contextmanager
+def traced(reach: Callable[[Line], None]) -> Iterator[None]:
+    """Call a function before each line of the followers' modules."""
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        if frame.f_code.co_filename not in FILES:
+            return None
+        if event == "line":
+            reach((Path(frame.f_code.co_filename).stem, frame.f_lineno))
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
+
+
+class Interruption:
+    """Raises when a line is reached for the n-th time, once.
+
+    Parameters
+    ----------
+    line
+        Module and number; None: only counts.
+    nth
+        1 is the first time.
+    """
+
+    def __init__(self, line: Line | None = None, nth: int = 1) -> None:
+        self.reached: dict[Line, int] = {}
+        self.raised = False
+        self._line, self._nth = line, nth
+
+    def __call__(self, line: Line) -> None:
+        """Note that a line is reached."""
+        self.reached[line] = self.reached.get(line, 0) + 1
+        if line == self._line and self.reached[line] == self._nth:
+            self.raised = True
+            raise Interrupted

@@ -1,0 +1,273 @@
+"""Topics that delay, refuse, lose, truncate, move, and come again, as a model."""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException
+
+from fairlead.followers.partitions import home_of
+from fairlead.followers.pin_records import Record, decode
+from fairlead.followers.pins import Entry, Sent
+from fairlead.followers.plan_cache import PlanRecord
+from fairlead.plans.record import Origin
+
+GROUP = "group"
+At = Callable[[float, Callable[[], None]], None]
+
+
+@dataclass
+class Partition:
+    """One partition: what its present leader has, and where a former one had more."""
+
+    records: list[tuple[int, Any]] = field(default_factory=list)  # epoch and record
+    epoch: int = 0
+    cuts: list[int] = field(default_factory=list)
+
+    def lead(self, *, lose: int = 0) -> None:
+        """Let another broker lead, which may not have the last records."""
+        self.epoch += 1
+        if lose and self.records:
+            del self.records[-lose:]
+            self.cuts.append(len(self.records))
+
+
+class Topic:
+    """A topic by its name, through deletion and creation.
+
+    Parameters
+    ----------
+    now, at
+        The clock; and what calls something later.
+    rng
+        Draws delays.
+    count
+        Of partitions.
+    """
+
+    def __init__(
+        self, now: Callable[[], float], at: At, rng: random.Random, count: int = 2
+    ) -> None:
+        self.now, self.at, self.rng = now, at, rng
+        self.life = 0
+        self.partitions: list[Partition] | None = [Partition() for _ in range(count)]
+        #: What becomes of what is written: "ok", "refused", "lost" or "doubtful".
+        self.writes = "ok"
+        self.reachable = True
+        self.delay_s = 0.005
+
+    @property
+    def identity(self) -> str:
+        """The topic's id."""
+        return f"life-{self.life}"
+
+    def delete(self) -> None:
+        """Delete it."""
+        self.partitions = None
+
+    def create(self, count: int = 2) -> None:
+        """Create it unless it is there."""
+        if self.partitions is None:
+            self.life += 1
+            self.partitions = [Partition() for _ in range(count)]
+
+    def grow(self) -> None:
+        """Add partitions, so that the group's records stand in another one."""
+        if self.partitions is not None:
+            old = home_of(GROUP, len(self.partitions))
+            while home_of(GROUP, len(self.partitions)) == old:
+                self.partitions.append(Partition())
+
+    def home(self) -> int:
+        """Return the number of the group's partition."""
+        assert self.partitions is not None
+        return home_of(GROUP, len(self.partitions))
+
+    def answer(self) -> None:
+        """Raise what a request meets."""
+        if not self.reachable:
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))  # noqa: SLF001
+        if self.partitions is None:
+            raise KafkaException(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART))
+
+    def write(self, number: int, record: Any, sent: Sent) -> None:
+        """Take a record on its way."""
+        fate = self.writes
+        if fate == "refused":
+            sent.refused = "not enough replicas"
+            return
+        if fate == "lost" or not self.reachable:
+            self.at(2.0, lambda: setattr(sent, "doubtful", "timed out"))
+            return
+
+        def land() -> None:
+            if self.partitions is None or number >= len(self.partitions):
+                sent.refused = "unknown topic"
+                return
+            home = self.partitions[number]
+            home.records.append((home.epoch, record))
+            if fate == "doubtful":
+                self.at(1.0, lambda: setattr(sent, "doubtful", "timed out"))
+
+        self.at(self.rng.expovariate(1 / self.delay_s), land)
+
+
+class Tail:
+    """A partition as one reader has it."""
+
+    def __init__(self, topic: Topic, position: int | None = None) -> None:
+        self.topic = topic
+        self.life, self.number = topic.life, topic.home()
+        assert topic.partitions is not None
+        self.partition = topic.partitions[self.number]
+        self.position = len(self.partition.records) if position is None else position
+        self.cuts = len(self.partition.cuts)
+        # How long a client takes to notice that a topic is gone.
+        self.blind_until: float | None = None
+
+    def problem(self) -> str | None:
+        """Say why there is nothing more to be read here; None: there is."""
+        topic = self.topic
+        if topic.partitions is None or topic.life != self.life:
+            if self.blind_until is None:
+                self.blind_until = topic.now() + topic.rng.choice([0.0, 1.0, 30.0])
+            return "unknown topic" if topic.now() >= self.blind_until else None
+        cuts = self.partition.cuts[self.cuts :]
+        self.cuts = len(self.partition.cuts)
+        return "truncated" if any(cut < self.position for cut in cuts) else None
+
+    def read(self) -> list[tuple[int, int, Any]]:
+        """Return offset, epoch and record of what is new."""
+        if not self.topic.reachable or self.blind_until is not None:
+            return []
+        begin, self.position = self.position, len(self.partition.records)
+        new = self.partition.records[begin:]
+        return [(begin + number, *record) for number, record in enumerate(new)]
+
+
+class SimulatedPinLog:
+    """What `pins.PinLog` is, on a modelled topic."""
+
+    def __init__(self, topic: Topic) -> None:
+        self._topic = topic
+        self._tail = Tail(topic)
+        self.identity = topic.identity
+        self.broken: str | None = None
+
+    def append(self, record: Record) -> Sent:
+        """Send a record, once."""
+        sent = Sent()
+        self._topic.write(self._tail.number, record, sent)
+        return sent
+
+    def read(self, timeout_s: float) -> list[Entry]:
+        """Return what is new."""
+        del timeout_s
+        if problem := self._tail.problem():
+            self.broken = problem
+            return []
+        entries = []
+        for _, epoch, value in self._tail.read():
+            record = decode(value) if isinstance(value, bytes) else value
+            if record is not None:
+                entries.append(Entry(record, epoch))
+        return entries
+
+    def skip_to_end(self, timeout_s: float) -> None:
+        """Pass over whatever is there."""
+        del timeout_s
+        try:
+            self._topic.answer()
+        except KafkaException as error:
+            self.broken = str(error)
+            return
+        if problem := self._tail.problem():
+            self.broken = problem
+        self._tail.read()
+
+    def look(self, timeout_s: float, *, identity: bool) -> None:
+        """Ask whether this still is the group's part of the topic."""
+        del timeout_s
+        try:
+            self._topic.answer()
+            if self._topic.home() != self._tail.number:
+                self.broken = "it has grown"
+            elif identity and self._topic.identity != self.identity:
+                self.broken = "it was made anew"
+        except KafkaException:
+            return
+
+    def partition_count(self, topic: str, timeout_s: float) -> int | None:
+        """Return how many partitions the application's topic has."""
+        del timeout_s, topic
+        return self._topic.rng.choice([None, PARTITIONS, PARTITIONS, PARTITIONS])
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class SimulatedPinTopic:
+    """What `pin_listener.KafkaPinTopic` is, on a modelled topic."""
+
+    name = "pins"
+
+    def __init__(self, topic: Topic) -> None:
+        self._topic = topic
+
+    def open(self) -> SimulatedPinLog:
+        """Stand at the end of the group's part of it."""
+        self._topic.answer()
+        return SimulatedPinLog(self._topic)
+
+    def check(self) -> None:
+        """Find nothing wrong."""
+
+    def create(self) -> None:
+        """Create it."""
+        if self._topic.reachable:
+            self._topic.create()
+
+
+class SimulatedPlanSource:
+    """What a client's plan source is, on a modelled topic."""
+
+    def __init__(self, topic: Topic) -> None:
+        self._topic = topic
+        self._tail = Tail(topic, 0)
+        self._end = len(self._tail.partition.records)
+        self.origin = Origin("plans", "cluster", topic.identity)
+
+    @classmethod
+    def open(cls, topic: Topic) -> "SimulatedPlanSource | None":
+        """Connect; None where the topic does not exist."""
+        if topic.partitions is None:
+            return None
+        topic.answer()
+        return cls(topic)
+
+    def read(self, timeout_s: float) -> list[PlanRecord]:
+        """Return what is new."""
+        del timeout_s
+        if problem := self._tail.problem():
+            raise ConnectionError(problem)
+        return [
+            PlanRecord(offset, GROUP.encode(), value, headers)
+            for offset, _, (value, headers) in self._tail.read()
+        ]
+
+    def moved(self) -> bool:
+        """Whether the topic has grown."""
+        self._topic.answer()
+        return self._topic.home() != self._tail.number
+
+    def at_end(self) -> bool:
+        """Whether everything has been read that was there at first."""
+        return self._tail.position >= self._end
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+#: Of the topic that the application reads.
+PARTITIONS = 6

@@ -1,0 +1,234 @@
+"""One consumer of a simulated group: the real membership on a modelled client, or a plain one."""
+
+import random
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+
+from fairlead.followers.caller import Caller
+from fairlead.followers.clock import Clock
+from fairlead.followers.follower import FollowOptions, new_cache
+from fairlead.followers.membership import Event, Membership, Pair
+from fairlead.followers.pin_listener import PinListener
+from fairlead.followers.plan_reader import PlanReader
+from tests.fairlead.followers.simulator.coordinator import Coordinator
+from tests.fairlead.followers.simulator.interruption import Interrupted, Interruption, traced
+from tests.fairlead.followers.simulator.logs import (
+    GROUP,
+    SimulatedPinTopic,
+    SimulatedPlanSource,
+    Topic,
+)
+
+TOPIC = "t"
+READ_PLANS_S = 0.3
+
+
+class SimulatedClient:
+    """A consumer as librdkafka has it: beats in the background, calls back within a poll."""
+
+    def __init__(self, coordinator: Coordinator) -> None:
+        self._coordinator = coordinator
+        self.listener: Membership | PlainListener
+        self.member: str | None = None
+        self.generation = -1
+        self.wants = self.leaving = self._acted = False
+        #: "out", "joining" or "in".
+        self.phase = "out"
+        self.queue: list[tuple[str, tuple[int, ...]]] = []
+        self.share: frozenset[Pair] = frozenset()
+
+    @property
+    def can_commit(self) -> bool:
+        """Whether the coordinator would take a commit."""
+        return self.member is not None and self._coordinator.valid(self.member, self.generation)
+
+    def beat(self) -> None:
+        """Do what librdkafka does in the background."""
+        if not self._coordinator.reachable:
+            return
+        if self.phase == "out" and self.wants and not self.queue:
+            self.member = self._coordinator.join(None)
+            self.phase = "joining"
+        elif self.phase == "joining" and self.member is not None:
+            self._hear_of_the_generation(self.member)
+        elif self.phase == "in" and self.member is not None:
+            answer = self._coordinator.heartbeat(self.member)
+            if answer == "rejoin" and not any(what == "revoke" for what, _ in self.queue):
+                self.queue.append(("revoke", ()))
+            elif answer == "unknown":
+                self.queue = [("lost", ())]
+                self.phase, self.member, self.generation = "out", None, -1
+
+    def poll(self, timeout_s: float) -> None:
+        """Call back."""
+        del timeout_s
+        while self.queue:
+            what, given = self.queue.pop(0)
+            self._acted = False
+            try:
+                if what == "assign":
+                    self.listener.assigned([(TOPIC, number) for number in given])
+                elif what == "lost":
+                    self.listener.lost()
+                else:
+                    self.listener.revoked()
+            finally:
+                # Where a callback fails before it has acted, the binding does what was asked.
+                if not self._acted:
+                    self.share = frozenset((TOPIC, n) for n in given if what == "assign")
+                if what == "revoke":
+                    self._go()
+
+    def identity(self) -> tuple[int, str]:
+        """Return the generation and this member's id."""
+        return (self.generation, self.member) if self.member and self.generation >= 0 else (-1, "")
+
+    def subscribe(self, topics: Sequence[str]) -> None:
+        """Join the group."""
+        del topics
+        self.wants = True
+
+    def unsubscribe(self) -> None:
+        """Leave the group."""
+        self.wants, self.leaving = False, True
+        if self.phase == "in":
+            self.queue = [("revoke", ())]
+        else:
+            self._go()
+
+    def own(self, share: Sequence[Pair]) -> None:
+        """Fetch these partitions."""
+        self._acted = True
+        self.share = frozenset(share)
+
+    def disown(self) -> None:
+        """Fetch nothing."""
+        self._acted = True
+        self.share = frozenset()
+
+    def owned(self) -> list[Pair]:
+        """Return what is fetched."""
+        return list(self.share)
+
+    def tell(self, event: Event, share: Sequence[Pair]) -> None:
+        """Do nothing: the application has no callback."""
+
+    def _hear_of_the_generation(self, member: str) -> None:
+        self._coordinator.tick()
+        place = self._coordinator.members.get(member)
+        if place is None:
+            self.phase, self.member = "out", None
+        elif not place.joined:  # another rebalance has begun before this member got its share
+            self._coordinator.join(member)
+        elif self._coordinator.joining_until is None:
+            self.phase, self.generation = "in", self._coordinator.generation
+            self.queue.append(("assign", place.given))
+
+    def _go(self) -> None:
+        """Join anew, or leave."""
+        if self.leaving:
+            self.leaving = False
+            if self.member is not None:
+                self._coordinator.leave(self.member)
+            self.queue = []
+            self.phase, self.member, self.generation = "out", None, -1
+        elif self.phase == "in":
+            self.member = self._coordinator.join(self.member)
+            self.phase = "joining"
+
+
+class PlainListener:
+    """A consumer that knows no plans."""
+
+    def __init__(self, client: SimulatedClient) -> None:
+        self._client = client
+
+    def assigned(self, partitions: Sequence[Pair]) -> None:
+        """Own what range gave."""
+        self._client.own(partitions)
+
+    def revoked(self) -> None:
+        """Own nothing."""
+        self._client.disown()
+
+    def lost(self) -> None:
+        """Own nothing."""
+        self._client.disown()
+
+
+class SimulatedMember:
+    """A consumer and its process."""
+
+    def __init__(
+        self,
+        name: str,
+        coordinator: Coordinator,
+        topics: tuple[Topic, Topic] | None,
+        clock: Clock,
+        rng: random.Random,
+    ) -> None:
+        self.name = name
+        self.client = SimulatedClient(coordinator)
+        self.frozen = self.closed = self.interrupted = False
+        self.busy_s = 0.0
+        self.interruption: Interruption | None = None
+        self.membership: Membership | None = None
+        self._clock = clock
+        self._read_at = 0.0
+        if topics is None:
+            self.client.listener = PlainListener(self.client)
+            self.client.wants = True
+            return
+        plans, pins = topics
+        options = FollowOptions("plans", rejoin_jitter_s=1.0)
+        self.reader = PlanReader(
+            GROUP,
+            open_source=lambda: SimulatedPlanSource.open(plans),
+            new_cache=partial(new_cache, GROUP, options),
+            on_tick=lambda: None,
+            clock=clock,
+        )
+        listener = PinListener(GROUP, SimulatedPinTopic(pins), clock, rng)
+        self.caller = Caller(
+            GROUP, name, options, listener=listener, reader=self.reader, clock=clock, rng=rng
+        )
+        self.membership = Membership(self.client, self.caller, clock)
+        self.client.listener = self.membership
+        self.membership.subscribe([TOPIC])
+
+    @property
+    def busy(self) -> bool:
+        """Whether it should be polled often."""
+        return self.client.phase != "in" or bool(self.client.queue) or self.undecided
+
+    @property
+    def undecided(self) -> bool:
+        """Whether a roll call is under way."""
+        return self.membership is not None and self.caller.undecided
+
+    def step(self) -> None:
+        """Beat, read plans, and poll once."""
+        self.client.beat()
+        if self.membership is None:
+            self.client.poll(0.0)
+            return
+        if self._clock.monotonic() >= self._read_at:
+            pause_s = self.reader.advance(0.0)
+            self._read_at = self._clock.monotonic() + max(pause_s, READ_PLANS_S)
+        self.interrupted = False
+        if self.interruption is None or self.interruption.raised:
+            self.membership.fetch(self.client.poll, 0.0, nothing=None)
+            return
+        self.interrupted = True
+        with suppress(Interrupted), traced(self.interruption):
+            self.membership.fetch(self.client.poll, 0.0, nothing=None)
+            self.interrupted = False
+
+    def close(self) -> None:
+        """Leave the group in order."""
+        self.closed = True
+        self.client.unsubscribe()
+        self.client.poll(0.0)
+        if self.membership is not None:
+            self.caller.close()

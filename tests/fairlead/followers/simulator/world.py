@@ -1,0 +1,208 @@
+"""A simulated group and everything around it, and what must hold in it at any moment."""
+
+import heapq
+import random
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from functools import cache
+
+from fairlead.followers.clock import Clock
+from fairlead.followers.fit import fit
+from fairlead.plans.document import PlanDocument
+from fairlead.plans.record import Headers, Origin, plan_headers
+from tests.fairlead.followers.helpers import make_plan
+from tests.fairlead.followers.simulator.coordinator import Coordinator
+from tests.fairlead.followers.simulator.logs import GROUP, PARTITIONS, Topic
+from tests.fairlead.followers.simulator.member import TOPIC, SimulatedMember
+
+BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
+BUSY_S, IDLE_S = 0.03, 0.25
+EVERYTHING = frozenset((TOPIC, number) for number in range(PARTITIONS))
+
+
+class ViolationError(AssertionError):
+    """Something that must not be."""
+
+
+@cache
+def plan(version: int) -> tuple[PlanDocument, bytes]:
+    """Return a plan of some of the names that members have."""
+    rng = random.Random(version)
+    names = rng.sample("abcd", rng.randint(1, 4))
+    shares: dict[str, list[int]] = {name: [] for name in names}
+    for number in range(PARTITIONS):
+        shares[rng.choice(names)].append(number)
+    document = make_plan(
+        {name: {TOPIC: share} for name, share in shares.items()},
+        partition_counts={TOPIC: PARTITIONS},
+        group=GROUP,
+        version=version,
+    )
+    return document, document.to_bytes()
+
+
+class World:
+    """One group, its topics and its members.
+
+    Parameters
+    ----------
+    seed
+        Draws every delay.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.rng = random.Random(seed)
+        self.time = 0.0
+        self.clock = Clock(lambda: self.time, lambda: BEGINNING + timedelta(seconds=self.time))
+        self._events: list[tuple[float, int, Callable[[], None]]] = []
+        self._count = 0
+        self.plans = Topic(lambda: self.time, self.after, self.rng)
+        self.pins = Topic(lambda: self.time, self.after, self.rng)
+        self.coordinator = Coordinator(lambda: self.time, self.rng, PARTITIONS)
+        self.members: dict[str, SimulatedMember] = {}
+        self.version = 0
+        self.safe = True
+        self.orphaned_since: float | None = None
+        self.longest_orphaned_s = 0.0
+
+    def after(self, delay_s: float, do: Callable[[], None]) -> None:
+        """Do something later."""
+        self._count += 1
+        heapq.heappush(self._events, (self.time + delay_s, self._count, do))
+
+    def run(self, until: float) -> None:
+        """Let time pass."""
+        while self._events and self._events[0][0] <= until:
+            self.time, _, do = heapq.heappop(self._events)
+            do()
+        self.time = until
+
+    def start(self, name: str, *, plain: bool = False) -> None:
+        """Start a member, unless one of this name runs."""
+        if name in self.members:
+            return
+        rng = random.Random(self.rng.getrandbits(32))
+        topics = None if plain else (self.plans, self.pins)
+        member = SimulatedMember(name, self.coordinator, topics, self.clock, rng)
+        member.busy_s = self.rng.choice([BUSY_S, BUSY_S, 10 * BUSY_S])
+        self.members[name] = member
+        self.after(self.rng.uniform(0, IDLE_S), lambda: self._turn(member))
+
+    def stop(self, name: str) -> None:
+        """Let a member leave in order."""
+        if (member := self.members.get(name)) and not member.frozen:
+            del self.members[name]
+            member.close()
+
+    def kill(self, name: str) -> None:
+        """End a member without a word."""
+        if member := self.members.pop(name, None):
+            member.closed = True
+
+    def publish(self) -> None:
+        """Publish the next version of the plan."""
+        self.version += 1
+        self.tell(self.version)
+
+    def tell(self, version: int) -> None:
+        """Write a plan, if there is a topic."""
+        topic = self.plans
+        if topic.partitions is None or version == 0:
+            return
+        _, value = plan(version)
+        headers: Headers = plan_headers(
+            value,
+            group=GROUP,
+            version=version,
+            origin=Origin("plans", "cluster", topic.identity),
+            epoch=1,
+            lease_until=None,
+        )
+        home = topic.partitions[topic.home()]
+        home.records.append((home.epoch, (value, tuple(headers))))
+
+    def _turn(self, member: SimulatedMember) -> None:
+        if member.closed:
+            return
+        if not member.frozen:
+            member.step()
+            self._check(member)
+        pause_s = member.busy_s if member.busy else IDLE_S
+        self.after(self.rng.uniform(0.3 * pause_s, pause_s), lambda: self._turn(member))
+
+    def _check(self, member: SimulatedMember) -> None:
+        """Check what the last to act has brought about."""
+        owned: set[tuple[str, int]] = set()
+        for one in self.members.values():
+            if one.frozen or not one.client.can_commit:
+                continue
+            if self.safe and not owned.isdisjoint(one.client.share):
+                raise ViolationError(f"{self.time:.2f}: two own something: {self.state()}")
+            owned |= one.client.share
+        if member.membership is not None and not member.interrupted:
+            self._check_status(member)
+        if owned == EVERYTHING or all(one.frozen for one in self.members.values()):
+            self.orphaned_since = None
+        elif self.orphaned_since is None:
+            self.orphaned_since = self.time
+        else:
+            orphaned_s = self.time - self.orphaned_since
+            self.longest_orphaned_s = max(self.longest_orphaned_s, orphaned_s)
+
+    def _check_status(self, member: SimulatedMember) -> None:
+        status = member.caller.status()
+        if status.plan_version is None:
+            return
+        part = member.caller._part  # noqa: SLF001 - what it decided by
+        pin = part.call.pin if part else None
+        if pin is None or pin.plan_version != status.plan_version:
+            raise ViolationError(f"{self.time:.2f}: {member.name} reports another plan: {status}")
+        share = pin.shares[pin_member(member, pin.shares)]
+        if member.client.share != {(t, n) for t, numbers in share.items() for n in numbers}:
+            raise ViolationError(
+                f"{self.time:.2f}: {member.name} owns no plan's share: {self.state()}"
+            )
+
+    def healed(self) -> str | None:
+        """Say what is not as it should be after all faults have ended; None: nothing."""
+        members = list(self.members.values())
+        shares = [(t, n) for one in members for t, n in one.client.share if one.client.can_commit]
+        if sorted(shares) != sorted(EVERYTHING):
+            return f"not everything is owned once: {self.state()}"
+        if any(one.membership is None for one in members):
+            return None
+        followed = {one.caller.status().plan_version for one in members}
+        if followed != {self.version or None}:
+            return f"version {self.version} is not followed by all: {self.state()}"
+        if not self.version:
+            return None
+        names = {one.name: [TOPIC] for one in members}
+        fitted = fit(plan(self.version)[0], names, {TOPIC: PARTITIONS})
+        for one in members:
+            planned = {(t, n) for t, numbers in fitted[one.name].items() for n in numbers}
+            if planned != one.client.share:
+                return f"{one.name} does not own what the plan says: {self.state()}"
+        return None
+
+    def state(self) -> str:
+        """Describe every member."""
+        lines = [f"generation {self.coordinator.generation}"]
+        for one in self.members.values():
+            share = sorted(number for _, number in one.client.share)
+            says = ""
+            if one.membership is not None:
+                status = one.caller.status()
+                says = f"plan {status.plan_version}, {status.fallback_reason}"
+            lines.append(
+                f"{one.name}: {one.client.identity()} {one.client.phase} owns {share}; "
+                f"{'frozen' if one.frozen else ''} {says}"
+            )
+        return "\n  ".join(lines)
+
+
+def pin_member(member: SimulatedMember, shares: object) -> str:
+    """Return the id under which a member took part in its last roll call."""
+    del shares
+    part = member.caller._part  # noqa: SLF001 - as above
+    assert part is not None
+    return part.call.me.member

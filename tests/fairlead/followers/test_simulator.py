@@ -1,0 +1,104 @@
+"""Followers in simulated histories: what must hold in every one of them."""
+
+import os
+
+import pytest
+
+from tests.fairlead.followers.simulator.history import Action, happen, quiet, run
+from tests.fairlead.followers.simulator.interruption import Interruption, Line
+from tests.fairlead.followers.simulator.world import World
+
+#: 100 of these take some six seconds on one core.
+SEEDS = int(os.environ.get("FAIRLEAD_HISTORIES", "600"))
+BATCH = 100
+
+
+@pytest.mark.parametrize("first", range(1, SEEDS, BATCH))
+def test_every_history_ends_well(first: int) -> None:
+    """No two owners, honest status, and all on the newest plan once the faults have ended."""
+    for seed in range(first, first + BATCH):
+        run(seed)
+
+
+def settled(*names: str) -> World:
+    """Return a world in which these members follow a plan."""
+    world = World(1)
+    happen(world, Action(0.0, "publish"))
+    for name in names:
+        happen(world, Action(0.0, "start", name))
+    quiet(world)
+    world.longest_orphaned_s = 0.0
+    return world
+
+
+FAULTS = [
+    "pins_accept",
+    "pins_refuse",
+    "pins_lose",
+    "pins_doubt",
+    "pins_away",
+    "pins_delete",
+    "pins_grow",
+    "pins_lead",
+    "pins_loseend",
+    "plans_away",
+    "plans_delete",
+    "plans_grow",
+]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("delay_s", [0.0, 0.3, 0.6, 0.9])
+def test_time_without_an_owner_is_bounded(fault: str, delay_s: float) -> None:
+    """Whatever breaks just before or in the middle of a rebalance, ten seconds are the most."""
+    world = settled("a", "b", "c")
+    happen(world, Action(world.time, "start", "d"))
+    world.run(world.time + delay_s)
+    happen(world, Action(world.time, fault))
+    world.run(world.time + 60.0)
+    assert world.longest_orphaned_s < 10.0
+    quiet(world)
+    assert world.longest_orphaned_s < 10.0
+
+
+def join_and_lose(interruption: Interruption | None) -> None:
+    """Run a group through joins, a loss of its log and a new plan, interrupting one member."""
+    world = World(3)
+    happen(world, Action(0.0, "publish"))
+    for name in "ab":
+        happen(world, Action(0.0, "start", name))
+    world.members["a"].interruption = interruption
+    world.run(4.0)
+    happen(world, Action(world.time, "publish"))
+    world.run(7.0)
+    happen(world, Action(world.time, "pins_lose"))
+    happen(world, Action(world.time, "start", "c"))
+    world.run(12.0)
+    happen(world, Action(world.time, "pins_accept"))
+    happen(world, Action(world.time, "pins_delete"))
+    world.run(18.0)
+    quiet(world)
+
+
+def lines() -> dict[Line, int]:
+    """Return how often each line is reached when nothing interrupts."""
+    counting = Interruption()
+    join_and_lose(counting)
+    return counting.reached
+
+
+@pytest.mark.parametrize("share", range(4))
+def test_interruption_at_any_line_is_healed(share: int) -> None:
+    """Raised out of `poll` at each line in turn, at its first time or in the middle of its life.
+
+    There never are two owners, no plan is reported that is not owned, and the member follows the
+    plan again.
+    """
+    reached = lines()
+    assert len(reached) > 200
+    for number, (line, times) in enumerate(sorted(reached.items())):
+        if number % 4 != share:
+            continue
+        interruption = Interruption(line, 1 if number % 8 < 4 else (times + 1) // 2)
+        join_and_lose(interruption)
+        assert interruption.raised, line
