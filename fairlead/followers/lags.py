@@ -6,15 +6,18 @@ offsets.
 
 import logging
 import threading
-import time
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Any, Final, NamedTuple
 
+from fairlead.followers.clock import Clock
+
 log = logging.getLogger(__name__)
 
 _TIMEOUT_S: Final = 5.0
+#: How old what was fetched may be: members that wait for others to join begin again and again.
+_STALE_S: Final = 10.0
 
 #: Topics to topic and partition to lag.
 Lags = Mapping[tuple[str, int], int]
@@ -68,19 +71,25 @@ class LagReader:
         Asks Kafka for the lags of some topics; called on a daemon thread.
     timeout_s
         How long a rebalance waits; then lags count as 0.
+    clock
+        What time it is; default: the machine's.
     """
 
-    def __init__(self, fetch: FetchLags, *, timeout_s: float = _TIMEOUT_S) -> None:
+    def __init__(
+        self, fetch: FetchLags, *, timeout_s: float = _TIMEOUT_S, clock: Clock | None = None
+    ) -> None:
         self._fetch = fetch
+        self._now = (clock or Clock()).monotonic
         self._timeout_s = timeout_s
         self._may_lead, self._leads = True, False
         self._topics: frozenset[str] = frozenset()
         self._fetched: Future[Lags] | None = None
         self._fetched_topics: frozenset[str] = frozenset()
+        self._fetched_at = 0.0
 
     def joining(self, topics: Collection[str]) -> None:
         """Begin to join, with this subscription; a client may begin several times (KIP-394)."""
-        if self._may_lead and self._fetched is None:
+        if self._may_lead and not self._is_fresh():
             self._start(self._topics | frozenset(topics))
 
     def settled(self) -> None:
@@ -90,13 +99,13 @@ class LagReader:
 
     def current(self, partition_counts: Mapping[str, int]) -> dict[str, list[int]]:
         """Return topic to one lag a partition; called on the leader."""
-        deadline = time.monotonic() + self._timeout_s
+        deadline = self._now() + self._timeout_s
         self._leads, self._topics = True, frozenset(partition_counts)
-        if self._fetched is None or not self._topics <= self._fetched_topics:
+        if not self._is_fresh() or not self._topics <= self._fetched_topics:
             self._start(self._topics)
         assert self._fetched is not None  # noqa: S101 - for the type checker: just started
         try:
-            known = self._fetched.result(max(deadline - time.monotonic(), 0.0))
+            known = self._fetched.result(max(deadline - self._now(), 0.0))
         except Exception as error:  # noqa: BLE001 - whatever breaks, the group is assigned
             late = isinstance(error, FutureTimeoutError)
             why = f"not within {self._timeout_s:.0f} s" if late else f"{error!r}"
@@ -107,6 +116,13 @@ class LagReader:
             for topic, count in partition_counts.items()
         }
 
+    def _is_fresh(self) -> bool:
+        """Whether what was asked is still worth having: it has not failed, and is not old."""
+        fetched = self._fetched
+        if fetched is None or self._now() > self._fetched_at + _STALE_S:
+            return False
+        return not fetched.done() or fetched.exception() is None
+
     def _start(self, topics: frozenset[str]) -> None:
         fetched: Future[Lags] = Future()
 
@@ -116,5 +132,5 @@ class LagReader:
             except Exception as error:  # noqa: BLE001 - told to whoever waits
                 fetched.set_exception(error)
 
-        self._fetched, self._fetched_topics = fetched, topics
+        self._fetched, self._fetched_topics, self._fetched_at = fetched, topics, self._now()
         threading.Thread(target=run, name="fairlead-lags", daemon=True).start()

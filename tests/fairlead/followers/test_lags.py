@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 import pytest
 
+from fairlead.followers.clock import Clock
 from fairlead.followers.lags import LagReader, Lags
 from tests.fairlead.followers.helpers import eventually
 
@@ -80,3 +81,23 @@ def test_failing_broker_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         assert reader.current({"t": 1}) == {"t": [0]}
     assert "no broker for 1 topic" in caplog.text
+
+
+def test_what_failed_or_is_old_is_asked_again() -> None:
+    """A member that waits for others to join begins anew; what it asked at first is of no use."""
+    time, answers = [0.0], iter([None, 7, 9])
+
+    def fetch(_: Collection[str]) -> Lags:
+        answer = next(answers)
+        if answer is None:
+            raise ConnectionError("no broker")
+        return {("t", 0): answer}
+
+    reader = LagReader(fetch, clock=Clock(lambda: time[0]))
+    reader.joining(["t"])
+    eventually(lambda: not reader._is_fresh(), "it has failed")  # noqa: SLF001 - on a thread
+    reader.joining(["t"])
+    assert reader.current({"t": 1}) == {"t": [7]}
+    time[0] = 11.0
+    reader.joining(["t"])
+    assert reader.current({"t": 1}) == {"t": [9]}

@@ -6,6 +6,7 @@ import pytest
 
 from tests.fairlead.followers.simulator.history import Action, happen, quiet, run
 from tests.fairlead.followers.simulator.interruption import Interruption, Line
+from tests.fairlead.followers.simulator.logs import SimulatedPinLog
 from tests.fairlead.followers.simulator.world import World
 
 #: 100 of these take some six seconds on one core.
@@ -59,6 +60,43 @@ def test_time_without_an_owner_is_bounded(fault: str, delay_s: float) -> None:
     assert world.longest_orphaned_s < 10.0
     quiet(world)
     assert world.longest_orphaned_s < 10.0
+
+
+def test_records_of_an_earlier_life_of_the_group_count_for_nothing() -> None:
+    """The consumers live on, the group is deleted: its generations come again, its pins do not."""
+    world = settled("a", "b")
+    for what, names in (("unsubscribe", "ab"), ("delete_group", " "), ("subscribe", "ab")):
+        for name in names:
+            happen(world, Action(world.time, what, name))
+        world.run(world.time + 1.0)
+    assert world.coordinator.generation <= 2
+    quiet(world)
+    assert world.longest_orphaned_s < 5.0
+
+
+def test_more_partitions_of_the_pin_topic_move_all_members_together() -> None:
+    """While nothing else happens: within the time of a look everybody is in one place again."""
+    world = settled("a", "b", "c")
+    happen(world, Action(world.time, "pins_grow"))
+    generation = world.coordinator.generation
+    world.run(world.time + 40.0)
+    assert generation < world.coordinator.generation <= generation + 3
+    assert world.healed() is None
+    logs = [one.caller._listener.log for one in world.members.values()]  # noqa: SLF001
+    places = {log.number for log in logs if isinstance(log, SimulatedPinLog)}
+    assert places == {world.pins.home()}
+
+
+@pytest.mark.parametrize("fault", ["plans_delete", "plans_grow"])
+def test_plans_of_a_topic_that_was_made_anew_or_has_grown_are_adopted(fault: str) -> None:
+    """By members that live on, without anybody joining or leaving."""
+    world = settled("a", "b")
+    happen(world, Action(world.time, fault))
+    world.run(world.time + 40.0)
+    happen(world, Action(world.time, "plans_create"))
+    happen(world, Action(world.time, "publish"))
+    world.run(world.time + 60.0)
+    assert world.healed() is None
 
 
 def join_and_lose(interruption: Interruption | None) -> None:

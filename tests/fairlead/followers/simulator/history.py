@@ -47,6 +47,8 @@ WEIGHTS = {
     "start": 10,
     "stop": 5,
     "kill": 3,
+    "unsubscribe": 2,
+    "subscribe": 4,
     "freeze": 4,
     "thaw": 8,
     "plain": 2,
@@ -128,6 +130,9 @@ def _happen_to_member(world: World, what: str, name: str) -> None:
             world.stop(name)
         case "kill":
             world.kill(name)
+        case "subscribe" | "unsubscribe":
+            if name in world.members:
+                world.members[name].subscribe(wanted=what == "subscribe")
         case "freeze" | "thaw":
             if name in world.members:
                 world.members[name].frozen = what == "freeze"
@@ -189,6 +194,7 @@ def quiet(world: World) -> None:
     world.tell(world.version)
     for member in world.members.values():
         member.frozen = False
+        member.subscribe(wanted=True)
     if not world.safe:  # what was forged holds until the next rebalance
         world.stop(next(iter(world.members), ""))
     if not world.members:

@@ -155,6 +155,11 @@ class SimulatedPinLog:
         self.identity = topic.identity
         self.broken: str | None = None
 
+    @property
+    def number(self) -> int:
+        """The partition."""
+        return self._tail.number
+
     def append(self, record: Record) -> Sent:
         """Send a record, once."""
         sent = Sent()

@@ -171,6 +171,7 @@ class SimulatedMember:
         self.name = name
         self.client = SimulatedClient(coordinator)
         self.frozen = self.closed = self.interrupted = False
+        self.subscribed = True
         self.busy_s = 0.0
         self.interruption: Interruption | None = None
         self.membership: Membership | None = None
@@ -224,6 +225,16 @@ class SimulatedMember:
         with suppress(Interrupted), traced(self.interruption):
             self.membership.fetch(self.client.poll, 0.0, nothing=None)
             self.interrupted = False
+
+    def subscribe(self, *, wanted: bool) -> None:
+        """Let the application subscribe, or unsubscribe, where that changes something."""
+        if self.frozen or self.membership is None or wanted == self.subscribed:
+            return
+        self.subscribed = wanted
+        if wanted:
+            self.membership.subscribe([TOPIC])
+        else:
+            self.membership.unsubscribe()
 
     def close(self) -> None:
         """Leave the group in order."""

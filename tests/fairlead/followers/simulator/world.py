@@ -141,7 +141,8 @@ class World:
             owned |= one.client.share
         if member.membership is not None and not member.interrupted:
             self._check_status(member)
-        if owned == EVERYTHING or all(one.frozen for one in self.members.values()):
+        acting = [one for one in self.members.values() if one.subscribed and not one.frozen]
+        if owned == EVERYTHING or not acting:
             self.orphaned_since = None
         elif self.orphaned_since is None:
             self.orphaned_since = self.time
