@@ -1,11 +1,14 @@
 """A PlanConsumer used as any Consumer, on a real broker."""
 
+import gc
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -13,10 +16,11 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from fairlead.errors import ConfigurationError
 from fairlead.followers.confluent import PlanConsumer
 from fairlead.followers.follower import FollowOptions
+from fairlead.followers.pin_listener import KafkaPinTopic
 from fairlead.plans.document import PlanDocument
 from fairlead.plans.record import Headers, bare_headers
 from fairlead.sandbox import Services
-from tests.fairlead.followers.helpers import make_big_plan, make_plan, spoilt
+from tests.fairlead.followers.helpers import eventually, make_big_plan, make_plan, spoilt
 from tests.records import PUBLIC, origin_of, signed_plan
 
 NewConsumer = Callable[..., PlanConsumer]
@@ -376,3 +380,56 @@ def test_poll_keeps_its_time_without_a_broker() -> None:
     took = time.monotonic() - began
     consumer.close()
     assert took < 3.0
+
+
+@pytest.fixture
+def alone() -> Iterator[PlanConsumer]:
+    """Return a consumer that nobody answers."""
+    consumer = PlanConsumer({"bootstrap.servers": "127.0.0.1:1", "group.id": "g", "log_level": 0})
+    yield consumer
+    consumer.close()
+
+
+def test_text_is_not_taken_for_its_letters(alone: PlanConsumer) -> None:
+    """As Consumer itself refuses it."""
+    with pytest.raises(TypeError, match="orders"):
+        alone.subscribe("orders")
+
+
+def test_closed_consumer_says_so_and_opens_nothing(alone: PlanConsumer) -> None:
+    """Polling it would connect again, and nobody would close that."""
+    alone.subscribe(["t"])
+    alone.close()
+    for call in (lambda: alone.poll(0.1), lambda: alone.consume(1, 0.1)):
+        with pytest.raises(RuntimeError):
+            call()
+    assert alone._caller._listener.log is None  # noqa: SLF001 - what a leak would be
+
+
+def test_assigning_alone_needs_no_pin_topic(
+    alone: PlanConsumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A consumer outside any group has nobody to agree with."""
+    asked: list[str] = []
+    monkeypatch.setattr(KafkaPinTopic, "open", lambda one: asked.append(one.name))
+    alone.assign([TopicPartition("t", 0)])
+    alone.poll(0.1)
+    assert asked == []
+
+
+def test_consumer_that_is_dropped_leaves_no_thread() -> None:
+    """Also without close."""
+    name = f"fairlead-plans-{uuid4().hex}"
+    consumer = PlanConsumer(
+        {
+            "bootstrap.servers": "127.0.0.1:1",
+            "group.id": name.removeprefix("fairlead-plans-"),
+            "log_level": 0,
+        }
+    )
+    assert name in {thread.name for thread in threading.enumerate()}
+    del consumer
+    gc.collect()
+    eventually(
+        lambda: name not in {thread.name for thread in threading.enumerate()}, "its thread ends"
+    )
