@@ -299,7 +299,7 @@ def floors(warehouse: Warehouse, sizes: list[Size], url: str) -> dict[str, float
     day = rows["snapshot_at"][0].as_py().date()
     store = create_store_engine(url)
     with transaction(store) as connection:
-        connection.execute(select(func.fairlead_raw.ensure_lag_day(day)))
+        connection.execute(select(func.fairlead_raw.ensure_day(day)))
     store.dispose()
     file = Path(load_settings().warehouse_path) / "lag.csv"
     copy = copying(rows.drop_columns("snapshot_id"), "fairlead_raw.partition_lag", url, file)

@@ -21,7 +21,7 @@ FILL = (
     INSERT INTO fairlead_raw.consumer_group (group_id)
     SELECT 'g' || g FROM generate_series(1, {GROUPS}) g
     """,
-    "SELECT fairlead_raw.ensure_lag_day('2026-03-01'::date + d) FROM generate_series(0, 30) d",
+    "SELECT fairlead_raw.ensure_day('2026-03-01'::date + d) FROM generate_series(0, 30) d",
     f"""
     INSERT INTO fairlead_raw.lag_snapshot (group_id, snapshot_id, snapshot_at)
     SELECT 'g' || g, 's' || s, '2026-03-01+00'::timestamptz + s * interval '43 minutes'

@@ -188,7 +188,13 @@ class Settings(BaseSettings):
     history_retention: timedelta = Field(
         default=timedelta(days=30),
         gt=timedelta(days=1),
-        description="How long the lag history in Postgres is kept by `fairlead db prune`.",
+        description="How long history in Postgres is kept by `fairlead db prune`: lag, decisions, "
+        "candidates, balances, adoption, diagnoses that hold no more, plans that nobody followed.",
+    )
+    summary_retention: timedelta = Field(
+        default=timedelta(days=400),
+        gt=timedelta(days=1),
+        description="How long each group's days are kept in summary; history_retention at least.",
     )
     kafka: KafkaSettings = KafkaSettings()
     postgres: PostgresSettings = PostgresSettings()

@@ -57,7 +57,7 @@ class RetentionConfig(dg.Config):
     """How much history stays."""
 
     keep_days: int | None = Field(
-        default=None, description="Days of lag history to keep; none: history_retention."
+        default=None, description="Days of history to keep; none: history_retention."
     )
 
 
@@ -162,16 +162,18 @@ def prune_history(
     settings: SettingsResource,
     store: StoreResource,
 ) -> None:
-    """Drop the lag history of old days."""
-    kept = settings.get().history_retention
+    """Drop the history of old days."""
+    kept, summaries = settings.get().history_retention, settings.get().summary_retention
     if config.keep_days is not None:
         kept = timedelta(days=config.keep_days)
+    now = datetime.now(UTC)
     with store.connect() as engine, _refusals():
-        gone = prune_store(engine, datetime.now(UTC) - kept)
+        gone = prune_store(engine, now - kept, now - summaries)
     context.add_output_metadata(
         {
-            "days": listed(f"{one.day}" for one in gone),
-            "bytes": sum(one.bytes for one in gone),
+            "days": listed(f"{one.day}" for one in gone.days),
+            "bytes": sum(one.bytes for one in gone.days),
+            **gone.rows,
         }
     )
 
@@ -223,8 +225,8 @@ def retire() -> None:
 
 
 @dg.job(
-    description="Drop the lag history of days beyond history_retention, as the owner of the "
-    "schema; plans, events and balances are kept for good.",
+    description="Drop the history of days beyond history_retention, as the owner of the schema; "
+    "plans that were followed or rejected, and their events, are kept for good.",
     owners=OWNERS,
     tags=changes("history"),
     metadata=written_here(),

@@ -4,6 +4,7 @@ Belongs here: commands over `fairlead.store.migrate` and `fairlead.store.prune`.
 migrations are run, nor what may go.
 """
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -67,20 +68,25 @@ def prune(
         bool, typer.Option("--dry-run", help="Say what would go; drop nothing.")
     ] = False,
 ) -> None:
-    """Drop the lag history of old days. Plans, events, decisions and balances stay for good."""
+    """Drop the history of old days, and plans that nobody followed. The others stay for good."""
     from fairlead.settings import load_settings
     from fairlead.store import prune as retention
     from fairlead.store.engine import create_store_engine
 
+    settings = load_settings()
     if older_than is None:
-        older_than = datetime.now(UTC) - load_settings().history_retention
+        older_than = datetime.now(UTC) - settings.history_retention
     older_than = older_than.replace(tzinfo=UTC)
+    rows: Mapping[str, int] = {}
     engine = create_store_engine(_url())
     try:
         if dry_run:
-            days = [day for day in retention.lag_days(engine) if day.day < older_than.date()]
+            every = retention.history_days(engine)
+            days = tuple(day for day in every if day.day < older_than.date())
         else:
-            days = retention.prune(engine, older_than)
+            summaries = datetime.now(UTC) - settings.summary_retention
+            gone = retention.prune(engine, older_than, summaries)
+            days, rows = gone.days, gone.rows
     finally:
         engine.dispose()
     for day in days:
@@ -88,6 +94,9 @@ def prune(
     size = sum(day.bytes for day in days) / 2**20
     what = "would be dropped" if dry_run else "dropped"
     typer.echo(f"days before {older_than:%Y-%m-%d} {what}: {len(days)}, {size:,.1f} MiB")
+    for what, number in rows.items():
+        if number:
+            typer.echo(f"{what}: {number:,}")
 
 
 def _url() -> str:

@@ -109,7 +109,7 @@ def insert_decisions(
         rows.append(
             key
             | {
-                "snapshot_at": decision.snapshot_at,
+                "snapshot_at": decision.snapshot_at.isoformat(),
                 "outcome": decision.outcome,
                 "reason": decision.reason,
                 "version": version,
@@ -118,6 +118,7 @@ def insert_decisions(
         candidates += [
             key
             | {
+                "snapshot_at": decision.snapshot_at.isoformat(),
                 "assignor": one.assignor,
                 "outcome": one.outcome,
                 "error": one.error,
@@ -133,7 +134,8 @@ def insert_decisions(
         if isinstance(decision, PlanDraft):
             predicted = metric_columns(decision.predicted)
             balances.append(key | {"kind": "predicted", "version": version} | predicted)
-    connection.execute(insert(Decision), rows)
+    # By COPY, which is one statement: what is kept for longer is summed up once for all of them.
+    copy_rows(connection, Decision.__table__, _as_text(rows))
     found = {
         decision.group: (decision.snapshot_at, decision.findings)
         for decision in decisions
@@ -150,10 +152,14 @@ def stored_decisions(
 ) -> dict[str, StoredDecision]:
     """Return what is stored for the same snapshots, by group; of others nothing is."""
     snapshot_of = {decision.group: decision.snapshot_id for decision in decisions}
+    times = [decision.snapshot_at for decision in decisions]
+    if not times:
+        return {}
     rows = connection.execute(
         select(Decision.group_id, Decision.outcome, Decision.reason, Decision.version).where(
             Decision.group_id.in_(list(snapshot_of)),
             tuple_(Decision.group_id, Decision.snapshot_id).in_(list(snapshot_of.items())),
+            Decision.snapshot_at.between(min(times), max(times)),  # in these days alone
         )
     ).all()
     versions = [(row.group_id, row.version) for row in rows if row.version is not None]

@@ -6,12 +6,12 @@ Belongs here: what makes storing a snapshot again do nothing. Does not: computin
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection
 from sqlalchemy.dialects.postgresql import insert
 
 from fairlead.store.bulk import copy_rows
 from fairlead.store.models import LagSnapshot, PartitionLag
-from fairlead.store.queries import register_groups
+from fairlead.store.queries import ensure_days, register_groups
 
 
 def insert_lag(connection: Connection, lag: pa.Table) -> int:
@@ -38,9 +38,7 @@ def insert_lag(connection: Connection, lag: pa.Table) -> int:
             }
         )
         rows = lag.join(keys, keys=["group_id", "snapshot_id"], join_type="inner")
-    # In one order for all, as above: a day is made by one writer at a time.
-    for day in sorted(pc.unique(rows["snapshot_at"].cast(pa.date32())).to_pylist()):
-        connection.execute(select(func.fairlead_raw.ensure_lag_day(day)))
+    ensure_days(connection, pc.unique(rows["snapshot_at"].cast(pa.date32())).to_pylist())
     columns = [column.name for column in PartitionLag.__table__.columns]
     known = [name for name in columns if name in rows.column_names]
     copy_rows(connection, PartitionLag.__table__, rows.select(known))

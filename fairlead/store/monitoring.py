@@ -48,9 +48,9 @@ FROM fairlead_raw.consumer_group known
 CROSS JOIN LATERAL (
     SELECT measured_at, lag_max, imbalance FROM fairlead.balance_history
     WHERE balance_history.group_id = known.group_id AND kind = 'observed'
+        AND measured_at >= :gone_before
     ORDER BY measured_at DESC LIMIT 1
 ) observed
-WHERE observed.measured_at >= :gone_before
 """
 _DIAGNOSES: Final = """
 SELECT group_id, diagnosis, since, late_s, utilisation, 1 AS holds
@@ -67,7 +67,7 @@ SELECT known.group_id, decided.decided_at, planned.created_at
 FROM fairlead_raw.consumer_group known
 CROSS JOIN LATERAL (
     SELECT decided_at FROM fairlead.decision
-    WHERE decision.group_id = known.group_id ORDER BY decided_at DESC LIMIT 1
+    WHERE decision.group_id = known.group_id ORDER BY snapshot_at DESC LIMIT 1
 ) decided
 LEFT JOIN LATERAL (
     SELECT created_at FROM fairlead.plan
@@ -82,6 +82,7 @@ CROSS JOIN LATERAL (
            count(*) FILTER (WHERE decided_at <= :settled_until) AS settled
     FROM fairlead.decision
     WHERE decision.group_id = known.group_id AND decided_at > :counted_until
+        AND snapshot_at > CAST(:counted_until AS timestamptz) - interval '3 days'
     GROUP BY outcome
 ) counted
 """
@@ -91,9 +92,9 @@ CROSS JOIN LATERAL (
 class DecisionCounts:
     """How many decisions came to what, since the first reading.
 
-    Decisions are kept for good, so that counting all of them would take longer every day: those of
-    the last minutes, some of which may not be visible yet, are counted anew by each reading, and
-    older ones once.
+    Counting all that are kept would take longer every day: those of the last minutes, some of which
+    may not be visible yet, are counted anew by each reading, and older ones once. A decision on a
+    snapshot of three days ago, which no run makes, is not counted.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ those of `fairlead.store.engine.transaction`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import pyarrow as pa
@@ -46,13 +46,16 @@ from fairlead.store.models import (
     METRICS,
     Balance,
     ConsumerGroup,
+    LastAdoption,
     Plan,
     PlanAdoption,
+    PlanBalance,
     PlanTold,
 )
 from fairlead.store.outbox import Outbox
 from fairlead.store.queries import (
     close_open_plans,
+    ensure_days,
     find_plans,
     last_changes,
     last_decisions,
@@ -148,6 +151,7 @@ class PlanStore:
     ) -> dict[str, StoredDecision]:
         """Store decisions on the groups that can be locked, in one transaction."""
         groups = [decision.group for decision in decisions]
+        self._ensure_days(decision.snapshot_at for decision in decisions)
         with transaction(self._engine) as connection:
             register_groups(connection, groups)
             free = lock_groups(connection, groups)
@@ -159,6 +163,11 @@ class PlanStore:
                 insert_decisions(connection, new, propose(connection, drafts))
                 stored |= stored_decisions(connection, new, created=True)
         return stored
+
+    def _ensure_days(self, times: Iterable[datetime]) -> None:
+        """Make sure of the days of moments, in a transaction of its own: no group is locked."""
+        with transaction(self._engine) as connection:
+            ensure_days(connection, {moment.astimezone(UTC).date() for moment in times})
 
     def approve(
         self, group: str, version: int, *, sha256: str, reason: str, actor: str | None = None
@@ -338,20 +347,20 @@ class PlanStore:
     def unobserved(self, plans: Iterable[StoredPlan]) -> set[tuple[str, int]]:
         """Return (group, version) of the plans whose adoption was never recorded."""
         keys = {(plan.group, plan.version) for plan in plans}
-        adoption = select(PlanAdoption.group_id, PlanAdoption.version).distinct()
+        adoption = select(LastAdoption.group_id, LastAdoption.version)
         with transaction(self._engine) as connection:
             seen = connection.execute(
-                adoption.where(PlanAdoption.group_id.in_([group for group, _ in keys]))
+                adoption.where(LastAdoption.group_id.in_([group for group, _ in keys]))
             ).all()
         return keys - {(row.group_id, row.version) for row in seen}
 
     def predicted(self, plans: Iterable[StoredPlan]) -> dict[tuple[str, int], dict[str, Any]]:
         """Return the metrics that were stored with plans as their prediction, by group, version."""
         keys = [(plan.group, plan.version) for plan in plans]
-        predicted = select(Balance).where(
-            Balance.group_id.in_([group for group, _ in keys]),
-            tuple_(Balance.group_id, Balance.version).in_(keys),
-            Balance.kind == "predicted",
+        predicted = select(PlanBalance).where(
+            PlanBalance.group_id.in_([group for group, _ in keys]),
+            tuple_(PlanBalance.group_id, PlanBalance.version).in_(keys),
+            PlanBalance.kind == "predicted",
         )
         with transaction(self._engine) as connection:
             rows = connection.execute(predicted).mappings().all()
@@ -433,6 +442,7 @@ class PlanStore:
             | metric_columns(one.achieved)
             for key, one in zip(keys, seen, strict=True)
         ]
+        self._ensure_days(one.observed_at for one in seen)
         with transaction(self._engine) as connection:
             connection.execute(insert(PlanAdoption).on_conflict_do_nothing(), adoptions)
             connection.execute(insert(Balance).on_conflict_do_nothing(), balances)

@@ -1,60 +1,112 @@
-"""Retention: dropping the lag history of whole days.
+"""Retention: dropping the history of whole days, and rows that nobody asks for any more.
 
-Belongs here: which days there are, and dropping old ones. Does not: plans, events, decisions and
-balances, which are kept for good and written once; nor the Parquet snapshots (`fairlead.spark`).
+Belongs here: which days there are, and what goes. Does not: plans that were followed or rejected,
+and their events, which are kept for good; nor the Parquet snapshots (`fairlead.spark`).
 """
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
+from itertools import groupby
+from typing import Any, Final
 
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine, Row, text
 
 from fairlead.store.engine import transaction
 
+#: Of a history's days, then of rows. Each statement is a transaction of its own.
+_DAYS: Final = "SELECT day, history, bytes FROM fairlead.history_days() ORDER BY day, history"
+_DROP: Final = "SELECT day, :history, bytes FROM fairlead.prune_history(:history, :older_than)"
+_DELETE: Final = "SELECT what, gone FROM fairlead.prune_rows(:older_than, :summaries, :at_most)"
+#: Versions that go in a transaction.
+_AT_MOST: Final = 50_000
+
 
 @dataclass(frozen=True)
-class LagDay:
-    """One day (UTC) of lag history.
+class HistoryDay:
+    """One day (UTC) of history.
 
     Parameters
     ----------
     day
         The day.
     bytes
-        Its size on disk, indexes included.
+        Its size on disk, indexes included, of all histories.
     """
 
     day: date
     bytes: int
 
 
-def lag_days(engine: Engine) -> list[LagDay]:
-    """Return the days of which lag is kept, oldest first."""
+@dataclass(frozen=True)
+class Pruned:
+    """What is gone.
+
+    Parameters
+    ----------
+    days
+        Of histories, oldest first.
+    rows
+        What else, in words, to how many rows.
+    """
+
+    days: tuple[HistoryDay, ...]
+    rows: Mapping[str, int]
+
+
+def history_days(engine: Engine) -> list[HistoryDay]:
+    """Return the days of which history is kept, oldest first."""
     with transaction(engine) as connection:
-        rows = connection.execute(text("SELECT day, bytes FROM fairlead.lag_days()")).all()
-    return [LagDay(*row) for row in rows]
+        return _by_day(list(connection.execute(text(_DAYS))))
 
 
-def prune(engine: Engine, older_than: datetime) -> list[LagDay]:
-    """Drop the lag of all whole days before a moment.
+def prune(
+    engine: Engine, older_than: datetime, summaries_older_than: datetime | None = None
+) -> Pruned:
+    """Drop the history of all whole days before a moment, and what else is only kept for so long.
 
     Parameters
     ----------
     older_than
         Time-zone-aware. The day (UTC) that it falls on is kept.
-
-    Returns
-    -------
-    The days that are gone, oldest first.
+    summaries_older_than
+        The same for the days of groups in summary; None: no summary goes. Later than `older_than`
+        it counts as that: summaries are kept for as long as what they sum up.
 
     Raises
     ------
     StoreUnavailableError
-        Somebody reads or writes lag history for longer than ten seconds; nothing is dropped.
+        Somebody reads or writes a history for longer than ten seconds; what was dropped before that
+        is gone, and the rest stays for the next time.
     """
     with transaction(engine) as connection:
-        rows = connection.execute(
-            text("SELECT day, bytes FROM fairlead.prune_lag(:older_than)"),
-            {"older_than": older_than},
-        ).all()
-    return [LagDay(*row) for row in rows]
+        histories = sorted({row.history for row in connection.execute(text(_DAYS))})
+    dropped: list[Row[Any]] = []
+    for history in histories:
+        with transaction(engine) as connection:
+            dropped += connection.execute(
+                text(_DROP), {"history": history, "older_than": older_than}
+            ).all()
+    oldest = datetime.min.replace(tzinfo=older_than.tzinfo)
+    limits = {
+        "older_than": older_than,
+        "summaries": min(summaries_older_than or oldest, older_than),
+        "at_most": _AT_MOST,
+    }
+    rows: Counter[str] = Counter()
+    more = True
+    while more:
+        with transaction(engine) as connection:
+            gone = connection.execute(text(_DELETE), limits).all()
+        rows.update({row.what: row.gone for row in gone})
+        more = gone[0].gone == _AT_MOST
+    return Pruned(tuple(_by_day(dropped)), dict(rows))
+
+
+def _by_day(rows: list[Row[Any]]) -> list[HistoryDay]:
+    ordered = sorted(rows, key=lambda row: row.day)
+    return [
+        HistoryDay(day, sum(row.bytes for row in of_day))
+        for day, of_day in groupby(ordered, lambda row: row.day)
+    ]

@@ -5,7 +5,7 @@ when things last happened. Does not: opening or ending transactions (`plans`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any, Final
 
 import numpy as np
@@ -35,6 +35,12 @@ def register_groups(connection: Connection, groups: Iterable[str]) -> None:
     """Make sure that the groups have rows; in one order for all, or writers block each other."""
     rows = [{"group_id": group} for group in sorted(set(groups))]
     connection.execute(insert(ConsumerGroup).on_conflict_do_nothing(), rows)
+
+
+def ensure_days(connection: Connection, days: Iterable[date]) -> None:
+    """Make sure that every history has these days (UTC); in one order for all, one writer a day."""
+    for day in sorted(set(days)):
+        connection.execute(select(func.fairlead_raw.ensure_day(day)))
 
 
 def lock_groups(connection: Connection, groups: Iterable[str]) -> set[str]:
@@ -173,7 +179,7 @@ def last_decisions(connection: Connection) -> dict[str, datetime]:
     newest = (
         select(Decision.decided_at)
         .where(Decision.group_id == ConsumerGroup.group_id)
-        .order_by(Decision.decided_at.desc())
+        .order_by(Decision.snapshot_at.desc())
         .limit(1)
         .lateral()
     )

@@ -38,7 +38,7 @@ LEFT JOIN LATERAL (
 ) waiting ON true
 LEFT JOIN LATERAL (
     SELECT outcome, decided_at, reason FROM fairlead.decision WHERE group_id = known.group_id
-    ORDER BY decided_at DESC LIMIT 1
+    ORDER BY snapshot_at DESC LIMIT 1
 ) decided ON true
 LEFT JOIN LATERAL (
     SELECT lag_max, imbalance, measured_at FROM fairlead.balance_history
@@ -46,9 +46,9 @@ LEFT JOIN LATERAL (
     ORDER BY measured_at DESC LIMIT 1
 ) observed ON true
 LEFT JOIN LATERAL (
-    SELECT lag_max, imbalance, measured_at FROM fairlead.balance_history
+    SELECT lag_max, round((lag_max / nullif(lag_mean, 0))::numeric, 3) AS imbalance, measured_at
+    FROM fairlead_raw.plan_balance
     WHERE group_id = known.group_id AND kind = 'achieved' AND version = published.version
-    ORDER BY measured_at DESC LIMIT 1
 ) achieved ON true
 ORDER BY known.group_id
 """
@@ -56,11 +56,9 @@ _DECISIONS: Final = """
 SELECT known.group_id AS "group", decided.outcome, decided.version, plan.state, decided.reason
 FROM fairlead_raw.consumer_group known
 JOIN LATERAL (
-    SELECT outcome, version, reason FROM fairlead.decision
-    WHERE group_id = known.group_id
-        AND decided_at > coalesce(CAST(:since AS timestamptz), '-infinity')
-    ORDER BY decided_at DESC LIMIT 1
-) decided ON true
+    SELECT outcome, version, reason, decided_at FROM fairlead.decision
+    WHERE group_id = known.group_id ORDER BY snapshot_at DESC LIMIT 1
+) decided ON decided_at > coalesce(CAST(:since AS timestamptz), '-infinity')
 LEFT JOIN fairlead.plan ON plan.group_id = known.group_id AND plan.version = decided.version
 ORDER BY known.group_id
 """
@@ -124,16 +122,19 @@ _STEPS: Final = """
 SELECT group_id AS "group", version, state, at, actor, reason FROM fairlead.plan_event
 WHERE at > :since AND at <= :until AND state <> 'proposed' ORDER BY at, group_id, version
 """
+# The newest of each table first, and then of all, or a month would be read for the last hours.
 _HISTORY: Final = """
 SELECT * FROM (
-    SELECT decided_at AS at, outcome AS event, version, NULL AS actor, reason
-    FROM fairlead.decision WHERE group_id = :group AND outcome <> 'plan'
+    (SELECT decided_at AS at, outcome AS event, version, NULL AS actor, reason
+     FROM fairlead.decision WHERE group_id = :group AND outcome <> 'plan'
+     ORDER BY snapshot_at DESC LIMIT :limit)
     UNION ALL
     SELECT at, state, version, actor, reason FROM fairlead.plan_event WHERE group_id = :group
     UNION ALL
-    SELECT observed_at, 'observed', version, NULL,
-           format('%s of %s partitions as planned', as_planned, planned)
-    FROM fairlead.adoption WHERE group_id = :group
+    (SELECT observed_at, 'observed', version, NULL,
+            format('%s of %s partitions as planned', as_planned, planned)
+     FROM fairlead_raw.plan_adoption WHERE group_id = :group
+     ORDER BY observed_at DESC LIMIT :limit)
 ) happened
 WHERE at >= coalesce(CAST(:since AS timestamptz), '-infinity')
 ORDER BY at DESC, version DESC LIMIT :limit

@@ -183,7 +183,7 @@ def test_altered_balance_fails(
     """A figure that the document does not give is named with both values."""
     propose(SOUND)
     pipeline.tamper(
-        f"UPDATE fairlead_raw.balance SET {column} = {column} + 1 WHERE kind = 'predicted'"
+        f"UPDATE fairlead_raw.plan_balance SET {column} = {column} + 1 WHERE kind = 'predicted'"
     )
     (problem,) = run_check("stored_metrics_agree")["stored_metrics_agree"]
     assert problem.startswith(f"orders version 1: {column} is stored as ")
@@ -194,7 +194,7 @@ def test_missing_balance_is_named_and_stops_nobody(
 ) -> None:
     """A plan without its rows is one plan's defect: the check fails, and nothing waits for it."""
     propose(SOUND)
-    pipeline.tamper("DELETE FROM fairlead_raw.balance WHERE kind = 'predicted'")
+    pipeline.tamper("DELETE FROM fairlead_raw.plan_balance WHERE kind = 'predicted'")
     problems = run_check("stored_metrics_agree")["stored_metrics_agree"]
     assert problems == ["orders version 1: its balance is not stored"]
     (spec,) = stored_metrics_agree.check_specs

@@ -57,6 +57,30 @@ UNCOMMENTED = """
     WHERE nspname ~ '^fairlead' AND obj_description(oid, 'pg_namespace') IS NULL
 """
 
+OF_0012 = """
+INSERT INTO fairlead_raw.consumer_group (group_id) VALUES ('g');
+INSERT INTO fairlead_raw.plan (group_id, version, plan_id, assignor, reason, snapshot_id,
+    snapshot_at, created_at, document, sha256)
+VALUES ('g', 1, gen_random_uuid(), 'sticky', 'why', 's0', '2026-01-31 22:00+00',
+    '2026-01-31 22:00+00', 'plan', encode(sha256('plan'), 'hex'));
+INSERT INTO fairlead_raw.decision (group_id, snapshot_id, snapshot_at, outcome, reason, version)
+VALUES ('g', 's0', '2026-01-31 22:00+00', 'plan', 'why', 1),
+    ('g', 's1', '2026-01-31 23:00+00', 'no change', 'cooldown', NULL),
+    ('g', 's2', '2026-02-01 00:00+00', 'failed', 'why', NULL);
+INSERT INTO fairlead_raw.candidate (group_id, snapshot_id, assignor, lag_max)
+VALUES ('g', 's0', 'sticky', 12), ('g', 's2', 'sticky', 12);
+INSERT INTO fairlead_raw.balance
+    (group_id, measured_at, kind, version, snapshot_id, lag_max, lag_mean, late_s)
+VALUES ('g', '2026-01-31 22:00+00', 'observed', NULL, 's0', 40, 10, 5),
+    ('g', '2026-01-31 22:00+00', 'predicted', 1, 's0', 20, 10, 1),
+    ('g', '2026-01-31 23:00+00', 'observed', NULL, 's1', 20, 10, 1),
+    ('g', '2026-01-31 23:00+00', 'achieved', 1, 's1', 25, 10, 1),
+    ('g', '2026-02-01 00:00+00', 'observed', NULL, 's2', 30, 10, 1),
+    ('g', '2026-02-01 00:00+00', 'achieved', 1, 's2', 15, 10, 1);
+INSERT INTO fairlead_raw.plan_adoption (group_id, version, observed_at, planned, as_planned)
+VALUES ('g', 1, '2026-01-31 23:00+00', 3, 1), ('g', 1, '2026-02-01 00:00+00', 3, 2)
+"""
+
 
 @pytest.fixture
 def engine(database: str) -> Iterator[Engine]:
@@ -151,7 +175,7 @@ def test_everything_has_a_comment(database: str, engine: Engine) -> None:
     """Whoever meets a table, a view, a column of them or a function in psql can ask what it is."""
     migrate.upgrade(database)
     with transaction(engine) as connection:
-        connection.execute(text("SELECT fairlead_raw.ensure_lag_day('2026-01-31')"))
+        connection.execute(text("SELECT fairlead_raw.ensure_day('2026-01-31')"))
     assert rows(engine, UNCOMMENTED) == set()
 
 
@@ -254,3 +278,40 @@ def test_lag_is_carried_over_to_days_and_back(database: str, engine: Engine) -> 
     }
     migrate.downgrade(database, "0001")
     assert rows(engine, stored) == before
+
+
+def test_histories_are_carried_over_to_days_and_summed_up(database: str, engine: Engine) -> None:
+    """What was stored before there were days is asked as before, and is in the summaries."""
+    migrate.upgrade(database, "0012")
+    with transaction(engine) as connection:
+        for statement in OF_0012.split(";\n"):
+            connection.execute(text(statement))
+    columns = (
+        "version, state, moved, lag_max_before, lag_max_predicted, lag_max_achieved,"
+        " imbalance_before, imbalance_achieved, adherence, late_before"
+    )
+    plans = f"SELECT {columns} FROM fairlead.plan_history"
+    adoption = "SELECT * FROM fairlead.adoption"
+    balances = "SELECT measured_at, kind, version, lag_max, imbalance FROM fairlead.balance_history"
+    before = [rows(engine, question) for question in (plans, adoption, balances)]
+    assert all(before)
+    migrate.upgrade(database)
+    assert [rows(engine, question) for question in (plans, adoption, balances)] == before
+    assert rows(
+        engine,
+        "SELECT day::text, (plans, no_changes, failures)::text, (trim_scale(imbalance_first),"
+        " trim_scale(imbalance_last), trim_scale(imbalance_worst))::text FROM fairlead.group_day",
+    ) == {
+        ("2026-01-31", "(1,1,0)", "(4,2,4)"),
+        ("2026-02-01", "(0,0,1)", "(3,3,3)"),
+    }
+    days = "SELECT history, count(*)::text FROM fairlead.history_days() GROUP BY 1"
+    assert rows(engine, days) == {
+        (history, "2")
+        for history in ("balance", "candidate", "decision", "partition_lag", "plan_adoption")
+    }
+    migrate.downgrade(database, "0012")
+    assert [rows(engine, question) for question in (plans, adoption, balances)] == before
+    migrate.upgrade(database)
+    assert rows(engine, UNCOMMENTED) == set()
+    assert rows(engine, plans) == before[0]

@@ -4,7 +4,15 @@ Triggers, functions and views are SQL: `migrations/sql`.
 """
 
 from fairlead.store.models.base import FORECAST, METRICS, RAW, SCHEMA, Base
-from fairlead.store.models.history import Balance, LagSnapshot, PartitionLag, PlanAdoption
+from fairlead.store.models.history import (
+    Balance,
+    GroupDay,
+    LagSnapshot,
+    LastAdoption,
+    PartitionLag,
+    PlanAdoption,
+    PlanBalance,
+)
 from fairlead.store.models.judgement import GroupDiagnosis, MemberCapacity
 from fairlead.store.models.plan import (
     STATES,
@@ -17,6 +25,7 @@ from fairlead.store.models.plan import (
     PlanEvent,
     PlanIntent,
     PlanPartition,
+    PlanPruned,
     PlanTold,
 )
 
@@ -32,15 +41,19 @@ __all__ = [
     "ConsumerGroup",
     "Decision",
     "FourEyes",
+    "GroupDay",
     "GroupDiagnosis",
     "LagSnapshot",
+    "LastAdoption",
     "MemberCapacity",
     "MovedPartition",
     "PartitionLag",
     "Plan",
     "PlanAdoption",
+    "PlanBalance",
     "PlanEvent",
     "PlanIntent",
     "PlanPartition",
+    "PlanPruned",
     "PlanTold",
 ]

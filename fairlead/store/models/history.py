@@ -1,18 +1,20 @@
-"""Tables of what is measured over time: balance, adoption and lag.
+"""Tables of what is measured over time: balance, adoption and lag, and what is kept of it for long.
 
-Belongs here: history that only grows and may be pruned. Does not: plans (`plan`).
+Belongs here: history that grows with every look and is pruned. Does not: plans (`plan`).
 
-The lag of every partition is by far the most rows, so `partition_lag` is partitioned by the day,
-and has no foreign keys: `record_lag` is its only writer.
+Histories are partitioned by the day, and have no foreign keys, since to drop a day would lock the
+table that it refers to: `PlanStore` is their only writer. What is kept for longer follows from them
+by triggers (`migrations/sql/0013_days.sql`).
 """
 
-from datetime import datetime
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Final
 
 from sqlalchemy import (
     CheckConstraint,
     ForeignKey,
     ForeignKeyConstraint,
-    Identity,
     Index,
     Integer,
     UniqueConstraint,
@@ -23,54 +25,55 @@ from sqlalchemy.orm import Mapped, mapped_column
 from fairlead.store.models.base import Base, MeasuredBalance, one_of
 from fairlead.store.models.plan import ConsumerGroup
 
+KINDS: Final = ("observed", "predicted", "achieved")
+"""What a balance is."""
+
 
 class Balance(MeasuredBalance, Base):
     """The balance of a group: as observed, as a plan predicted it, as the plan achieved it."""
 
     __tablename__ = "balance"
     __table_args__ = (
-        ForeignKeyConstraint(
-            ["group_id", "version"], ["fairlead_raw.plan.group_id", "fairlead_raw.plan.version"]
-        ),
-        CheckConstraint(one_of("kind", ("observed", "predicted", "achieved")), name="kind"),
+        CheckConstraint(one_of("kind", KINDS), name="kind"),
         CheckConstraint("(kind = 'observed') = (version IS NULL)", name="version"),
-        Index(
-            "balance_observed_idx",
-            "group_id",
-            "snapshot_id",
-            unique=True,
-            postgresql_where=text("kind = 'observed'"),
-        ),
-        Index(
-            "balance_predicted_idx",
-            "group_id",
-            "version",
-            unique=True,
-            postgresql_where=text("kind = 'predicted'"),
-        ),
-        Index(
-            "balance_achieved_idx",
-            "group_id",
-            "version",
-            "measured_at",
-            unique=True,
-            postgresql_where=text("kind = 'achieved'"),
-        ),
-        Index("balance_group_id_measured_at_idx", "group_id", "measured_at"),
-        {"comment": "Balance of a group: observed, predicted by a plan, achieved by it."},
+        {
+            "comment": "Balance of a group: observed, predicted by a plan, achieved by it.",
+            "postgresql_partition_by": "RANGE (measured_at)",
+        },
     )
 
-    id: Mapped[int] = mapped_column(
-        Identity(always=True), primary_key=True, comment="No meaning; the kinds have keys."
+    group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
+    measured_at: Mapped[datetime] = mapped_column(
+        primary_key=True, comment="When the assignment was read."
     )
-    group_id: Mapped[str] = mapped_column(
-        ForeignKey(ConsumerGroup.group_id), comment="The consumer group."
-    )
-    measured_at: Mapped[datetime] = mapped_column(comment="When the assignment was read.")
-    kind: Mapped[str] = mapped_column(comment="observed, predicted or achieved.")
+    kind: Mapped[str] = mapped_column(primary_key=True, comment="observed, predicted or achieved.")
     version: Mapped[int | None] = mapped_column(
         Integer, comment="The plan that predicts or achieves it."
     )
+    snapshot_id: Mapped[str] = mapped_column(
+        primary_key=True, comment="The snapshot whose lag was weighed."
+    )
+
+
+class PlanBalance(MeasuredBalance, Base):
+    """The balance before a plan, as it predicted, and as last achieved: kept with the plan."""
+
+    __tablename__ = "plan_balance"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["group_id", "version"], ["fairlead_raw.plan.group_id", "fairlead_raw.plan.version"]
+        ),
+        CheckConstraint(one_of("kind", KINDS), name="kind"),
+        {
+            "comment": "Balance before each plan, as it predicted, and as last achieved; kept as "
+            "long as the plan."
+        },
+    )
+
+    group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
+    measured_at: Mapped[datetime] = mapped_column(comment="When the assignment was read.")
+    kind: Mapped[str] = mapped_column(primary_key=True, comment="observed, predicted or achieved.")
+    version: Mapped[int] = mapped_column(Integer, primary_key=True, comment="The plan.")
     snapshot_id: Mapped[str] = mapped_column(comment="The snapshot whose lag was weighed.")
 
 
@@ -79,11 +82,11 @@ class PlanAdoption(Base):
 
     __tablename__ = "plan_adoption"
     __table_args__ = (
-        ForeignKeyConstraint(
-            ["group_id", "version"], ["fairlead_raw.plan.group_id", "fairlead_raw.plan.version"]
-        ),
         CheckConstraint("as_planned BETWEEN 0 AND planned", name="as_planned"),
-        {"comment": "How much of a published plan the group's consumers follow, by time."},
+        {
+            "comment": "How much of a published plan the group's consumers follow, by time.",
+            "postgresql_partition_by": "RANGE (observed_at)",
+        },
     )
 
     group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
@@ -93,6 +96,64 @@ class PlanAdoption(Base):
     )
     planned: Mapped[int] = mapped_column(comment="Partitions that the plan gives an owner.")
     as_planned: Mapped[int] = mapped_column(comment="Those that the planned member owns.")
+
+
+class LastAdoption(Base):
+    """How much of a plan was followed when last read: kept with the plan."""
+
+    __tablename__ = "last_adoption"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["group_id", "version"], ["fairlead_raw.plan.group_id", "fairlead_raw.plan.version"]
+        ),
+        {"comment": "How much of each plan was followed when last read; kept as long as the plan."},
+    )
+
+    group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
+    version: Mapped[int] = mapped_column(Integer, primary_key=True, comment="The published plan.")
+    observed_at: Mapped[datetime] = mapped_column(comment="When the live assignment was read.")
+    planned: Mapped[int] = mapped_column(comment="Partitions that the plan gives an owner.")
+    as_planned: Mapped[int] = mapped_column(comment="Those that the planned member owns.")
+
+
+class GroupDay(Base):
+    """A group's day in a row: what is asked over a longer time than the histories are kept."""
+
+    __tablename__ = "group_day"
+    __table_args__ = (
+        Index("group_day_day_idx", "day"),
+        {
+            "comment": "Each group's day in a row: decisions by what they came to, balance and "
+            "forecast as observed."
+        },
+    )
+
+    group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
+    day: Mapped[date] = mapped_column(primary_key=True, comment="The day (UTC) of the snapshots.")
+    plans: Mapped[int] = mapped_column(
+        Integer, server_default=text("0"), comment="Decisions that proposed a plan."
+    )
+    no_changes: Mapped[int] = mapped_column(
+        Integer, server_default=text("0"), comment="Decisions to change nothing."
+    )
+    failures: Mapped[int] = mapped_column(
+        Integer, server_default=text("0"), comment="Decisions that failed."
+    )
+    first_at: Mapped[datetime | None] = mapped_column(
+        comment="When its balance was first observed."
+    )
+    imbalance_first: Mapped[float | None] = mapped_column(
+        comment="Heaviest member over the mean then; 1 is even; null: nothing to work off."
+    )
+    last_at: Mapped[datetime | None] = mapped_column(comment="When its balance was last observed.")
+    imbalance_last: Mapped[float | None] = mapped_column(comment="The same then.")
+    imbalance_worst: Mapped[float | None] = mapped_column(comment="The largest of the day.")
+    lag_max_worst: Mapped[Decimal | None] = mapped_column(
+        comment="Most records that the heaviest member had to work off."
+    )
+    late_s_worst: Mapped[float | None] = mapped_column(
+        comment="Most seconds that the worst partition was forecast to be behind."
+    )
 
 
 class LagSnapshot(Base):

@@ -14,6 +14,7 @@ from sqlalchemy import (
     ForeignKeyConstraint,
     Index,
     Integer,
+    PrimaryKeyConstraint,
     UniqueConstraint,
     false,
     func,
@@ -276,19 +277,17 @@ class Decision(Base):
 
     __tablename__ = "decision"
     __table_args__ = (
-        ForeignKeyConstraint(
-            ["group_id", "version"], ["fairlead_raw.plan.group_id", "fairlead_raw.plan.version"]
-        ),
+        PrimaryKeyConstraint("group_id", "snapshot_at", "snapshot_id"),
         CheckConstraint(one_of("outcome", ("plan", "no change", "failed")), name="outcome"),
         CheckConstraint("(outcome = 'plan') = (version IS NOT NULL)", name="version"),
-        Index("decision_group_id_decided_at_idx", "group_id", "decided_at"),
-        {"comment": "What each snapshot of a group came to, even where nothing was changed."},
+        {
+            "comment": "What each snapshot of a group came to, even where nothing was changed.",
+            "postgresql_partition_by": "RANGE (snapshot_at)",
+        },
     )
 
-    group_id: Mapped[str] = mapped_column(
-        ForeignKey(ConsumerGroup.group_id), primary_key=True, comment="The consumer group."
-    )
-    snapshot_id: Mapped[str] = mapped_column(primary_key=True, comment="The snapshot decided on.")
+    group_id: Mapped[str] = mapped_column(comment="The consumer group.")
+    snapshot_id: Mapped[str] = mapped_column(comment="The snapshot decided on.")
     snapshot_at: Mapped[datetime] = mapped_column(comment="When that snapshot was taken.")
     decided_at: Mapped[datetime] = mapped_column(
         server_default=func.now(), comment="When the decision was stored."
@@ -303,19 +302,36 @@ class CandidatePlan(MeasuredBalance, Base):
 
     __tablename__ = "candidate"
     __table_args__ = (
-        ForeignKeyConstraint(
-            ["group_id", "snapshot_id"],
-            ["fairlead_raw.decision.group_id", "fairlead_raw.decision.snapshot_id"],
-        ),
-        {"comment": "What each assignor of the policy would have done with a snapshot."},
+        PrimaryKeyConstraint("group_id", "snapshot_at", "snapshot_id", "assignor"),
+        {
+            "comment": "What each assignor of the policy would have done with a snapshot.",
+            "postgresql_partition_by": "RANGE (snapshot_at)",
+        },
     )
 
-    group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
-    snapshot_id: Mapped[str] = mapped_column(primary_key=True, comment="The snapshot.")
-    assignor: Mapped[str] = mapped_column(primary_key=True, comment="The assignor's name.")
+    group_id: Mapped[str] = mapped_column(comment="The consumer group.")
+    snapshot_id: Mapped[str] = mapped_column(comment="The snapshot.")
+    assignor: Mapped[str] = mapped_column(comment="The assignor's name.")
     outcome: Mapped[str | None] = mapped_column(comment="What the assignor says of its result.")
     error: Mapped[str | None] = mapped_column(comment="Why it gave no assignment.")
     frontier: Mapped[list[list[float]] | None] = mapped_column(
         JSONB,
         comment="What fewer moves would have bought: [moves, late_s], ...",
     )
+    snapshot_at: Mapped[datetime] = mapped_column(comment="When the snapshot was taken.")
+
+
+class PlanPruned(Base):
+    """How many versions of a group pruning has removed: its others have no gaps but for them."""
+
+    __tablename__ = "plan_pruned"
+    __table_args__ = (
+        {
+            "comment": "How many versions of each group are gone: those that nobody followed or "
+            "rejected."
+        },
+    )
+
+    group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
+    versions: Mapped[int] = mapped_column(comment="Versions that pruning has removed.")
+    last_at: Mapped[datetime] = mapped_column(comment="When it last did.")

@@ -55,9 +55,7 @@ def test_prune_says_what_would_go_and_drops_it(database: str) -> None:
     today = datetime.now(UTC).date()
     with psycopg.connect(database, autocommit=True) as connection:
         for age in (1, 40, 50):
-            connection.execute(
-                "SELECT fairlead_raw.ensure_lag_day(%s)", (today - timedelta(days=age),)
-            )
+            connection.execute("SELECT fairlead_raw.ensure_day(%s)", (today - timedelta(days=age),))
     for arguments, said, days in (
         (("--dry-run",), "would be dropped", (50, 40)),
         (("--older-than", f"{today - timedelta(days=45)}"), "dropped", (50,)),

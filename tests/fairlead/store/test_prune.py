@@ -1,20 +1,65 @@
-"""Retention of lag history: whole days go, and nothing else."""
+"""Retention: whole days of every history go, and rows that nobody asks for any more."""
 
+import dataclasses
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
 
+import psycopg
 import pytest
 from sqlalchemy import Engine, text
 
-from fairlead.errors import StoreUnavailableError
-from fairlead.store import PlanStore
+from fairlead.errors import PlanStateError, StoreUnavailableError
+from fairlead.store import NoPlan, PlanStore, StoredPlan, create_store_engine
 from fairlead.store.engine import transaction
-from fairlead.store.prune import lag_days, prune
+from fairlead.store.prune import history_days, prune
+from fairlead.store.records import Findings
+from tests.fairlead.store.conftest import Login, MakeDraft, make_metrics
 from tests.fairlead.store.test_history import lag_table, query
 
 pytestmark = pytest.mark.postgres
 
 NOON = datetime(2026, 1, 10, 12, tzinfo=UTC)
+#: Tables whose rows grow with every look at a group.
+HISTORIES = ("balance", "candidate", "decision", "partition_lag", "plan_adoption")
+Plans = Callable[..., StoredPlan]
+
+
+def count(engine: Engine, table: str, where: str = "true") -> int:
+    (row,) = query(engine, f"SELECT count(*) FROM fairlead_raw.{table} WHERE {where}")
+    return int(row["count"])
+
+
+def look(store: PlanStore, no_plan: NoPlan, at: datetime, *, lag_max: int, **changes: Any) -> None:
+    """Look at a group at a moment, and leave it as it is."""
+    observed = make_metrics(lag_max=lag_max, lag_mean=100.0, late_s=float(lag_max))
+    changed: dict[str, Any] = {
+        "snapshot_id": f"{at:%Y%m%dT%H%M}",
+        "snapshot_at": at,
+        "observed": observed,
+    }
+    store.record_decision(dataclasses.replace(no_plan, **(changed | changes)))
+
+
+def finding(diagnosis: str) -> Findings:
+    return Findings(
+        diagnosis=diagnosis, names=(), evidence="", late_s=1.0, utilisation=0.5, capacities={}
+    )
+
+
+def adopt(store: PlanStore, at: datetime, *, as_planned: int, version: int = 1) -> None:
+    """See how far the plan of `orders` is followed at a moment."""
+    store.record_adoption(
+        "orders",
+        version,
+        observed_at=at,
+        snapshot_id=f"{at:%Y%m%dT%H%M}",
+        planned=3,
+        as_planned=as_planned,
+        achieved=make_metrics(lag_max=1_000 * as_planned),
+    )
 
 
 @pytest.fixture
@@ -28,10 +73,10 @@ def three_days(store: PlanStore) -> PlanStore:
 def test_whole_days_before_the_moment_go(three_days: PlanStore, engine: Engine) -> None:
     """The day of the moment itself stays, also what lies before the moment on it."""
     assert three_days
-    gone = prune(engine, NOON + timedelta(days=2, hours=3))
+    gone = prune(engine, NOON + timedelta(days=2, hours=3)).days
     assert [day.day for day in gone] == [date(2026, 1, 10), date(2026, 1, 11)]
     assert all(day.bytes > 0 for day in gone)
-    assert [day.day for day in lag_days(engine)] == [date(2026, 1, 12)]
+    assert [day.day for day in history_days(engine)] == [date(2026, 1, 12)]
     left = query(engine, "SELECT DISTINCT snapshot_id FROM fairlead.lag_history")
     assert left == query(engine, "SELECT DISTINCT snapshot_id FROM fairlead_raw.lag_snapshot")
     assert left == [{"snapshot_id": "s2"}]
@@ -51,8 +96,8 @@ def test_days_are_divided_at_midnight_utc(store: PlanStore, engine: Engine) -> N
     store.record_lag(lag_table("after", midnight, "a"))
     with transaction(engine) as connection:
         connection.execute(text("SET TIME ZONE 'Asia/Tokyo'"))
-        connection.execute(text("SELECT fairlead_raw.ensure_lag_day('2026-01-11')"))
-    assert [day.day for day in lag_days(engine)] == [date(2026, 1, n) for n in (9, 10, 11)]
+        connection.execute(text("SELECT fairlead_raw.ensure_day('2026-01-11')"))
+    assert [day.day for day in history_days(engine)] == [date(2026, 1, n) for n in (9, 10, 11)]
     prune(engine, midnight)
     assert query(engine, "SELECT DISTINCT snapshot_id FROM fairlead.lag_history") == [
         {"snapshot_id": "after"}
@@ -75,9 +120,9 @@ def test_writers_and_prunes_at_once_go_on(store: PlanStore, engine: Engine) -> N
             pool.submit(prune, engine, NOON - timedelta(days=5 - number)) for number in range(1, 6)
         ]
         assert list(pool.map(write, "abcd")) == [10] * 4
-        gone = [day.day for one in prunes for day in one.result()]
+        gone = [day.day for one in prunes for day in one.result().days]
     assert sorted(gone) == [date(2026, 1, number) for number in range(5, 10)]
-    assert [day.day for day in lag_days(engine)] == [date(2026, 1, n) for n in range(10, 15)]
+    assert [day.day for day in history_days(engine)] == [date(2026, 1, n) for n in range(10, 15)]
     assert query(engine, "SELECT count(*) FROM fairlead.lag_history") == [{"count": 40}]
 
 
@@ -87,7 +132,203 @@ def test_reader_that_does_not_end_keeps_everything(three_days: PlanStore, engine
     with transaction(engine) as reading:
         reading.execute(text("SELECT count(*) FROM fairlead_raw.partition_lag"))
         with transaction(engine) as connection:
-            connection.execute(text("ALTER FUNCTION fairlead.prune_lag SET lock_timeout = '50ms'"))
+            connection.execute(
+                text("ALTER FUNCTION fairlead.prune_history SET lock_timeout = '50ms'")
+            )
         with pytest.raises(StoreUnavailableError, match="lock timeout"):
             prune(engine, NOON + timedelta(days=2))
-    assert len(lag_days(engine)) == 3
+    assert len(history_days(engine)) == 3
+
+
+def test_every_history_is_bounded_and_plans_know_what_they_came_to(
+    store: PlanStore, engine: Engine, publish: Plans, no_plan: NoPlan
+) -> None:
+    """Ten days of looks, of which three are kept: what is asked of plans is what it was."""
+    publish("first", snapshot_at=NOON)
+    for number in range(10):
+        at = NOON + timedelta(days=number)
+        store.record_lag(lag_table(f"s{number}", at, "orders"))
+        look(store, no_plan, at + timedelta(hours=1), lag_max=100 + number)
+        adopt(store, at + timedelta(hours=2), as_planned=number % 4)
+    before = store.history("orders")
+    days = query(engine, "SELECT * FROM fairlead.group_day ORDER BY day")
+    assert count(engine, "decision") == 11
+
+    gone = prune(engine, NOON + timedelta(days=7), NOON - timedelta(days=400))
+
+    assert len(gone.days) == 7
+    assert store.history("orders") == before
+    assert query(engine, "SELECT * FROM fairlead.group_day ORDER BY day") == days
+    assert count(engine, "decision") == 3
+    assert count(engine, "balance") == 6
+    assert count(engine, "candidate") == 0  # looks had none; the plan's went with its day
+    assert count(engine, "plan_adoption") == 3
+    assert count(engine, "lag_snapshot") == 3
+    kept = query(engine, "SELECT history, count(*) FROM fairlead.history_days() GROUP BY 1")
+    assert {row["history"]: row["count"] for row in kept} == dict.fromkeys(HISTORIES, 3)
+
+
+def test_what_a_plan_predicted_is_known_after_its_day(
+    store: PlanStore, engine: Engine, publish: Plans
+) -> None:
+    """Publication compares it with the document for as long as there is the plan."""
+    plan = publish("first", snapshot_at=NOON)
+    predicted = store.predicted([plan])
+    adopt(store, NOON, as_planned=2)
+    prune(engine, NOON + timedelta(days=2))
+    assert count(engine, "balance") == 0
+    assert store.predicted([plan]) == predicted
+    assert store.unobserved([plan]) == set()
+
+
+def test_a_day_in_summary_is_what_its_rows_say(
+    store: PlanStore, engine: Engine, no_plan: NoPlan, draft: MakeDraft
+) -> None:
+    """By what decisions came to; the first, last and worst balance, in whatever order they came."""
+    look(store, no_plan, NOON, lag_max=300)
+    look(store, no_plan, NOON - timedelta(hours=3), lag_max=150)
+    look(store, no_plan, NOON + timedelta(hours=2), lag_max=200, outcome="failed", reason="down")
+    store.record_decision(
+        draft("plan", snapshot_at=NOON + timedelta(hours=1), observed=make_metrics(lag_max=1.0))
+    )
+    look(store, no_plan, NOON + timedelta(days=1), lag_max=400, observed=None)
+    first, second = query(engine, "SELECT * FROM fairlead.group_day ORDER BY day")
+    assert first == {
+        "group_id": "orders",
+        "day": NOON.date(),
+        "plans": 1,
+        "no_changes": 2,
+        "failures": 1,
+        "first_at": NOON - timedelta(hours=3),
+        "imbalance_first": Decimal("1.500"),
+        "last_at": NOON + timedelta(hours=2),
+        "imbalance_last": Decimal("2.000"),
+        "imbalance_worst": Decimal("3.000"),
+        "lag_max_worst": 300,
+        "late_s_worst": 300.0,
+    }
+    assert (second["no_changes"], second["imbalance_worst"]) == (1, None)
+
+
+def test_versions_that_nobody_followed_go_and_the_others_stay(
+    store: PlanStore, engine: Engine, publish: Plans, propose: Plans, approve: Plans
+) -> None:
+    """What was published or rejected is kept for good; versions count on from the newest."""
+    publish("s1")
+    propose("s2")  # expires when the next one is proposed
+    plan = propose("s3")
+    store.reject("orders", plan.version, reason="not now")
+    approve("s4")  # stale when the next one is proposed
+    propose("s5")
+    store.expire_due(datetime(2200, 1, 1, tzinfo=UTC))
+    states = {row["version"]: row["state"] for row in store.history("orders")}
+    assert states == {1: "published", 2: "expired", 3: "rejected", 4: "stale", 5: "expired"}
+
+    before_they_ended = prune(engine, datetime.now(UTC)).rows
+    assert before_they_ended["versions that nobody followed"] == 0
+    gone = prune(engine, datetime.now(UTC) + timedelta(days=1)).rows
+
+    assert gone["versions that nobody followed"] == 2
+    assert [row["version"] for row in store.history("orders")] == [1, 3, 5]
+    for table in ("plan_event", "moved_partition", "plan_balance"):
+        assert count(engine, table, "version IN (2, 4)") == 0
+        assert count(engine, table, "version IN (1, 3, 5)") > 0
+    assert query(engine, "SELECT group_id, versions FROM fairlead.plan_pruned") == [
+        {"group_id": "orders", "versions": 2}
+    ]
+    assert propose("s6").version == 6
+    with pytest.raises(PlanStateError, match="no version 4"):
+        store.get("orders", 4)
+
+
+def test_a_version_that_another_goes_back_to_stays(
+    store: PlanStore, engine: Engine, propose: Plans
+) -> None:
+    """It says where it comes from."""
+    propose("s1")
+    propose("s2", rolled_back_from=1)
+    propose("s3")
+    prune(engine, datetime.now(UTC) + timedelta(days=1))
+    assert [row["version"] for row in store.history("orders")] == [1, 3]
+    prune(engine, datetime.now(UTC) + timedelta(days=1))
+    assert [row["version"] for row in store.history("orders")] == [3]
+
+
+def test_the_owner_still_deletes_nothing_by_mistake(engine: Engine, propose: Plans) -> None:
+    """What pruning may, a statement may not: not of a table, nor of a day of it."""
+    propose("s1", snapshot_at=NOON)
+    prune(engine, NOON - timedelta(days=9))
+    for table in ("plan_event", "plan", "moved_partition", "decision", "decision_20260110"):
+        with pytest.raises(PlanStateError, match="written once"), transaction(engine) as connection:
+            connection.execute(text(f"DELETE FROM fairlead_raw.{table}"))
+
+
+def test_diagnoses_that_hold_no_more_and_groups_without_anything_go(
+    store: PlanStore, engine: Engine, no_plan: NoPlan, propose: Plans
+) -> None:
+    """What still holds stays, and a group of which there is a plan, a summary or a diagnosis."""
+    with transaction(engine) as connection:
+        connection.execute(
+            text(
+                "INSERT INTO fairlead_raw.consumer_group (group_id, first_seen_at) VALUES"
+                " ('gone', '2020-01-01'), ('orders', '2020-01-01'), ('planned', '2020-01-01')"
+            )
+        )
+    propose("p", group="planned")
+    for group, number, diagnosis in (
+        ("gone", 0, "unknown"),
+        ("orders", 0, "unknown"),
+        ("orders", 1, "overloaded"),
+        ("orders", 9, "healthy"),
+    ):
+        store.record_findings({group: (NOON + timedelta(days=number), finding(diagnosis))})
+    look(store, no_plan, NOON, lag_max=1, group="gone")
+    look(store, no_plan, NOON + timedelta(days=9), lag_max=1)
+
+    gone = prune(engine, NOON + timedelta(days=5), NOON + timedelta(days=5)).rows
+
+    assert gone["diagnoses that hold no more"] == 1
+    assert gone["days of groups in summary"] == 2  # of `planned`, too
+    assert gone["groups of which nothing is left"] == 1
+    assert store.known_groups() == ["orders", "planned"]
+    held = query(engine, "SELECT diagnosis FROM fairlead.diagnosis_history ORDER BY since")
+    assert [row["diagnosis"] for row in held] == ["overloaded", "healthy"]
+
+
+def test_summaries_are_kept_as_long_as_what_they_sum_up(
+    store: PlanStore, engine: Engine, no_plan: NoPlan
+) -> None:
+    """Whoever asks for less is told, or gets the same."""
+    look(store, no_plan, NOON, lag_max=1)
+    prune(engine, NOON, NOON + timedelta(days=30))
+    assert count(engine, "group_day") == 1
+    with pytest.raises(Exception, match="as long as"), transaction(engine) as connection:
+        connection.execute(text("SELECT fairlead.prune_rows(now(), now() + interval '1 day')"))
+
+
+@pytest.mark.parametrize("roles", [(), ("fairlead_planner",)])
+def test_nobody_who_may_log_in_can_stop_decisions_on_a_new_day(
+    store_url: str, no_plan: NoPlan, login: Login, roles: tuple[str, ...]
+) -> None:
+    """Every advisory lock there is and the strongest table locks that one gets: it is decided."""
+    engine = create_store_engine(f"{store_url}&options=-c%20lock_timeout%3D2s")
+    with psycopg.connect(login(*roles)) as stranger:
+        stranger.execute("SELECT pg_advisory_lock(oid::bigint) FROM pg_class")
+        for table in set(HISTORIES) - {"decision"} if roles else ():  # it gets no lock of that
+            stranger.execute(f"LOCK TABLE fairlead_raw.{table} IN ROW EXCLUSIVE MODE".encode())
+        look(PlanStore(engine), no_plan, NOON, lag_max=1)
+    assert [one.day for one in prune(engine, NOON + timedelta(days=2)).days] == [NOON.date()]
+    engine.dispose()
+
+
+def test_the_planner_writes_every_history_by_its_own_rights(
+    store_url: str, no_plan: NoPlan, login: Login
+) -> None:
+    """Days and summaries are made for it; it may touch neither itself."""
+    engine = create_store_engine(login("fairlead_planner"))
+    look(PlanStore(engine), no_plan, NOON, lag_max=1)
+    assert count(engine, "group_day") == 1
+    engine.dispose()
+    with psycopg.connect(store_url) as owner:
+        (days,) = owner.execute("SELECT count(*) FROM fairlead.history_days()").fetchone() or (0,)
+    assert days == len(HISTORIES)

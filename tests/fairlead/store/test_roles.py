@@ -36,10 +36,10 @@ INSERTED = {
     "plan_intent",
     "plan_record",
 }
-READING = {"lag_days", "plan_diff", "plan_owners"}
+READING = {"history_days", "plan_diff", "plan_owners"}
 CALLED = {
     "fairlead_planner": READING
-    | {"approve_plan", "ensure_lag_day", "lock_group", "lock_groups", "lock_partition"}
+    | {"approve_plan", "ensure_day", "lock_group", "lock_groups", "lock_partition"}
     | {"needs_four_eyes", "partition_turn"}
     | {"record_capacities", "record_diagnoses", "reject_plan"},
     "fairlead_approver": READING | {"approve_plan", "reject_plan"},
@@ -61,6 +61,9 @@ REFUSED = {
         "UPDATE fairlead_raw.consumer_group SET group_id = 'mine'",
         "DELETE FROM fairlead_raw.decision",
         "DELETE FROM fairlead_raw.balance",
+        "INSERT INTO fairlead_raw.group_day (group_id, day) VALUES ('orders', now())",
+        "UPDATE fairlead_raw.plan_balance SET lag_max = 0",
+        "SET LOCAL fairlead.pruning = 'on'; DELETE FROM fairlead_raw.plan_event",
         "UPDATE fairlead_raw.group_diagnosis SET diagnosis = 'healthy'",
         "DELETE FROM fairlead_raw.member_capacity",
         "TRUNCATE fairlead_raw.partition_lag",
@@ -75,7 +78,8 @@ REFUSED = {
         "SET SESSION AUTHORIZATION postgres",
         "SET ROLE fairlead_approver",
         "GRANT fairlead_approver TO fairlead_planner",
-        "SELECT * FROM fairlead.prune_lag(now())",
+        "SELECT * FROM fairlead.prune_history('decision', now())",
+        "SELECT * FROM fairlead.prune_rows(now(), now())",
         "SELECT fairlead_raw.check_four_eyes('orders', 1)",
         f"{EVENT}, at) VALUES ('orders', 1, 'approved', 'why', '1999-01-01')",
         f"{EVENT}, database_user) VALUES ('orders', 1, 'approved', 'why', 'kim')",
@@ -90,8 +94,9 @@ REFUSED = {
         "INSERT INTO fairlead_raw.moved_partition VALUES ('orders', 1, 't', 0, 'a', 'b')",
         "INSERT INTO fairlead_raw.consumer_group (group_id) VALUES ('a')",
         "SELECT fairlead_raw.lock_group('orders')",
-        "SELECT fairlead_raw.ensure_lag_day('2026-01-01')",
-        "SELECT * FROM fairlead.prune_lag(now())",
+        "SELECT fairlead_raw.ensure_day('2026-01-01')",
+        "SELECT * FROM fairlead.prune_history('decision', now())",
+        "SELECT * FROM fairlead.prune_rows(now(), now())",
         "SET ROLE fairlead_planner",
     ],
     "fairlead_reader": [
@@ -99,8 +104,9 @@ REFUSED = {
         "SELECT fairlead.approve_plan('orders', 1, 'why')",
         "SELECT fairlead.reject_plan('orders', 1, 'why')",
         "SELECT fairlead_raw.lock_group('orders')",
-        "SELECT fairlead_raw.ensure_lag_day('2026-01-01')",
-        "SELECT * FROM fairlead.prune_lag(now())",
+        "SELECT fairlead_raw.ensure_day('2026-01-01')",
+        "SELECT * FROM fairlead.prune_history('decision', now())",
+        "SELECT * FROM fairlead.prune_rows(now(), now())",
         "SET ROLE fairlead_approver",
     ],
 }

@@ -15,6 +15,9 @@ _MOVED: Final = (
     ("group_diagnosis", "until"),
     ("group_diagnosis", "last_seen"),
     ("group_diagnosis", "since"),
+    ("candidate", "snapshot_at"),
+    ("plan_balance", "measured_at"),
+    ("last_adoption", "observed_at"),
 )
 
 
@@ -31,7 +34,7 @@ def store_recent_week(url: str) -> None:
             " FROM fairlead.decision"
         )
         connection.execute(
-            "SELECT fairlead_raw.ensure_lag_day(day + days) FROM fairlead.lag_days(), moved"
+            "SELECT fairlead_raw.ensure_day(day + days) FROM fairlead.history_days(), moved"
         )
         for table, column in _MOVED:
             connection.execute(
