@@ -63,12 +63,15 @@ FILL = (
     """,
     """
     INSERT INTO fairlead_raw.balance (group_id, measured_at, kind, version, snapshot_id, lag_max)
-    SELECT group_id, created_at, 'predicted', version, snapshot_id, 15 FROM fairlead.plan
+    SELECT group_id, snapshot_at, 'predicted', version, snapshot_id, 15
+    FROM fairlead_raw.lag_snapshot JOIN fairlead.plan USING (group_id, snapshot_id)
     WHERE group_id LIKE 'g_' OR group_id LIKE 'g__'
     """,
     """
     INSERT INTO fairlead_raw.plan_adoption (group_id, version, observed_at, planned, as_planned)
-    SELECT group_id, version, created_at + n * interval '1 minute', 500, 480 + n
+    SELECT group_id, version,
+        '2026-03-01+00'::timestamptz + version % 30 * interval '1 day' + n * interval '1 minute',
+        500, 480 + n
     FROM fairlead.plan, generate_series(1, 20) n
     WHERE group_id LIKE 'g_' OR group_id LIKE 'g__'
     """,

@@ -86,6 +86,10 @@ CROSS JOIN LATERAL (
     GROUP BY outcome
 ) counted
 """
+_HISTORIES: Final = """
+SELECT history, sum(bytes) AS bytes, min(day)::timestamp AT TIME ZONE 'UTC' AS oldest
+FROM fairlead.history_days() GROUP BY history ORDER BY history
+"""
 
 
 @dataclass
@@ -141,6 +145,8 @@ class Readings:
         (group, outcome) to decisions.
     last_decided_at
         When any group was decided on, however long ago; None: never.
+    histories
+        `history`, its `bytes`, and when its `oldest` day began: whether it is pruned.
     """
 
     lag: Rows
@@ -151,6 +157,7 @@ class Readings:
     decisions: Rows
     counts: Counter[tuple[str, str]]
     last_decided_at: datetime | None
+    histories: Rows
 
 
 def read_all_groups(engine: Engine, counts: DecisionCounts) -> Readings:
@@ -173,6 +180,7 @@ def read_all_groups(engine: Engine, counts: DecisionCounts) -> Readings:
             decisions=decisions,
             counts=counts.read(connection),
             last_decided_at=max((row["decided_at"] for row in ever), default=None),
+            histories=_rows(connection, _HISTORIES),
         )
 
 

@@ -33,20 +33,20 @@ OUTCOMES: Final = ("plan", "no change", "failed")
 
 @dataclass(frozen=True)
 class Gauge:
-    """A gauge of groups: a column of one of the `Readings`; where it is null, there is no sample.
+    """A gauge: a column of one of the `Readings`; where it is null, there is no sample.
 
     Parameters
     ----------
     name
         With its unit at the end, as both formats want it.
     unit
-        records, ratio, seconds, or "" for a plain number.
+        records, ratio, seconds, bytes, or "" for a plain number.
     documentation
         What the scrape says of it.
     rows, column
         Which of the `Readings`, and which column is the value.
     labels
-        Label names; `group` is the column `group_id`, others are columns.
+        Label names, each of a column; that of `group` is `group_id`.
     """
 
     name: str
@@ -160,6 +160,20 @@ GAUGES: Final = (
         "Share of the published plan's partitions that their planned member owned when last read.",
         *("plans", "adherence"),
     ),
+    Gauge(
+        "fairlead_history_bytes",
+        "bytes",
+        "What a history takes on disk, indexes included.",
+        *("histories", "bytes"),
+        labels=("history",),
+    ),
+    Gauge(
+        "fairlead_history_oldest_day_timestamp_seconds",
+        "seconds",
+        "When the oldest day (UTC) that is kept of a history began: pruning drops days.",
+        *("histories", "oldest"),
+        labels=("history",),
+    ),
 )
 
 
@@ -209,7 +223,7 @@ class GroupCollector(Collector):
 
 
 def metrics(readings: Readings) -> Iterator[Metric]:
-    """Yield the metrics of groups."""
+    """Yield the metrics of groups, and of what is kept of them."""
     last = GaugeMetricFamily(
         "fairlead_last_decision_timestamp_seconds",
         "When any group was last decided on.",
@@ -236,7 +250,7 @@ def _gauge(gauge: Gauge, rows: Iterable[Any]) -> Metric:
     family = GaugeMetricFamily(
         gauge.name, gauge.documentation, labels=gauge.labels, unit=gauge.unit
     )
-    columns = ["group_id", *gauge.labels[1:]]
+    columns = ["group_id" if label == "group" else label for label in gauge.labels]
     for row in rows:
         value = row[gauge.column]
         if value is not None:

@@ -83,6 +83,7 @@ def test_schedule_asks_for_what_is_due_by_its_cadence(
     now = datetime.now(UTC)
     with psycopg.connect(database) as connection:
         connection.execute("INSERT INTO fairlead_raw.consumer_group VALUES ('daily')")
+        connection.execute("SELECT fairlead_raw.ensure_day(%s)", [now.date()])
         connection.execute(
             "INSERT INTO fairlead_raw.decision VALUES ('daily', 's1', %s, %s, 'no change', 'fine')",
             [now, now],

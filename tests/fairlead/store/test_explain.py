@@ -50,8 +50,13 @@ SELECT group_id, version, 't', p, 'a', 'b' FROM fairlead.plan, generate_series(0
 INSERT INTO fairlead_raw.balance (group_id, measured_at, kind, snapshot_id)
 SELECT group_id, snapshot_at, 'observed', snapshot_id FROM fairlead_raw.lag_snapshot;
 
+INSERT INTO fairlead_raw.balance (group_id, measured_at, kind, version, snapshot_id)
+SELECT group_id, snapshot_at, 'predicted', version, snapshot_id
+FROM fairlead_raw.lag_snapshot JOIN fairlead.plan USING (group_id, snapshot_id);
+
 INSERT INTO fairlead_raw.plan_adoption (group_id, version, observed_at, planned, as_planned)
-SELECT group_id, version, created_at + n * interval '1 minute', 25, 20
+SELECT group_id, version, '2026-01-01+00'::timestamptz + version % 4 * interval '1 day'
+    + n * interval '1 minute', 25, 20
 FROM fairlead.plan, generate_series(1, 5) n;
 
 INSERT INTO fairlead_raw.decision (group_id, snapshot_id, snapshot_at, decided_at, outcome, reason)
@@ -82,8 +87,10 @@ QUESTIONS = {
     ),
     "decisions of a group in an hour": (
         "SELECT * FROM fairlead.decision WHERE group_id = 'g7'"
-        " AND decided_at >= '2026-01-02 03:00+00' AND decided_at < '2026-01-02 04:00+00'"
+        " AND snapshot_at >= '2026-01-02 03:00+00' AND snapshot_at < '2026-01-02 04:00+00'"
     ),
+    "the last decision on each group": "SELECT * FROM fairlead.last_decision WHERE group_id = 'g7'",
+    "days of a group": "SELECT * FROM fairlead.group_day WHERE group_id = 'g7'",
 }
 
 

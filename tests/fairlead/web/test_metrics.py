@@ -64,6 +64,10 @@ def test_figures_are_those_of_the_history(served: str) -> None:
         of("fairlead_decisions_total", group="billing", outcome="failed"): 0,
     }
     assert expected.items() <= found.items()
+    oldest = found[of("fairlead_history_oldest_day_timestamp_seconds", history="decision")]
+    midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    assert oldest < midnight.timestamp()
+    assert found[of("fairlead_history_bytes", history="partition_lag")] > 0
     today = datetime.now(UTC).replace(hour=9, minute=1, second=0, microsecond=0)
     last = found[of("fairlead_group_last_decision_timestamp_seconds", group="billing")]
     assert abs(last - today.timestamp()) <= timedelta(days=1).total_seconds()
@@ -112,6 +116,7 @@ def test_groups_that_are_gone_are_not_measured(week: str, served: str) -> None:
     """A group that was last seen long ago is no series any more."""
     with psycopg.connect(week) as connection:
         connection.execute("SET session_replication_role = replica")
+        connection.execute("SELECT fairlead_raw.ensure_day(day - 9) FROM fairlead.history_days()")
         for table, column in (
             ("decision", "decided_at"),
             ("lag_snapshot", "snapshot_at"),

@@ -8,6 +8,7 @@ from tests.docs.scenario import store_week
 
 _MOVED: Final = (
     ("decision", "decided_at"),
+    ("decision", "snapshot_at"),
     ("lag_snapshot", "snapshot_at"),
     ("partition_lag", "snapshot_at"),
     ("balance", "measured_at"),
