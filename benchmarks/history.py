@@ -63,7 +63,7 @@ FILL = (
     """,
     """
     INSERT INTO fairlead_raw.balance (group_id, measured_at, kind, version, snapshot_id, lag_max)
-    SELECT group_id, snapshot_at, 'predicted', version, snapshot_id, 15
+    SELECT group_id, lag_snapshot.snapshot_at, 'predicted', version, snapshot_id, 15
     FROM fairlead_raw.lag_snapshot JOIN fairlead.plan USING (group_id, snapshot_id)
     WHERE group_id LIKE 'g_' OR group_id LIKE 'g__'
     """,

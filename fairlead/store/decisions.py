@@ -26,7 +26,7 @@ from fairlead.store.models import (
     MovedPartition,
     Plan,
 )
-from fairlead.store.queries import close_open_plans, find_plans
+from fairlead.store.queries import close_open_plans, plans_at
 from fairlead.store.records import NoPlan, PlanDraft, StoredDecision
 
 _MOVES: Final = pa.schema(
@@ -163,8 +163,7 @@ def stored_decisions(
         )
     ).all()
     versions = [(row.group_id, row.version) for row in rows if row.version is not None]
-    plans = find_plans(connection, tuple_(Plan.group_id, Plan.version).in_(versions))
-    plan_of = {plan.group: plan for plan in plans}
+    plan_of = {group: plan for (group, _), plan in plans_at(connection, versions).items()}
     return {
         row.group_id: StoredDecision(
             group=row.group_id,

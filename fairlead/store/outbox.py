@@ -23,7 +23,7 @@ from fairlead.plans.record import Kind
 from fairlead.store.engine import transaction
 from fairlead.store.intents import FOLLOWED, POSSIBLE, Intent, Wanted
 from fairlead.store.models import Plan, PlanIntent, PlanTold
-from fairlead.store.queries import find_plans, lock_groups, record_events
+from fairlead.store.queries import find_plans, lock_groups, plans_at, record_events
 from fairlead.store.records import StoredPlan
 from fairlead.store.settlement import confirm, end, step, unsettled
 from fairlead.store.told import Sent, begin_epochs, epochs_of, told_last
@@ -69,10 +69,7 @@ class Turn:
         busy = connection.scalars(select(PlanIntent.group_id).where(PlanIntent.group_id.in_(free)))
         free -= set(busy)
         keys = [(one.group, one.version) for one in wanted if one.group in free]
-        plans = {
-            (plan.group, plan.version): plan
-            for plan in find_plans(connection, tuple_(Plan.group_id, Plan.version).in_(keys))
-        }
+        plans = plans_at(connection, keys)
         possible = [
             one
             for one in wanted
@@ -161,15 +158,7 @@ class Outbox:
             rows = connection.execute(
                 select(PlanIntent.__table__).where(*wanted).order_by(PlanIntent.group_id)
             ).all()
-            plans = {
-                (plan.group, plan.version): plan
-                for plan in find_plans(
-                    connection,
-                    tuple_(Plan.group_id, Plan.version).in_(
-                        [(row.group_id, row.version) for row in rows]
-                    ),
-                )
-            }
+            plans = plans_at(connection, [(row.group_id, row.version) for row in rows])
         return [
             Intent(
                 plans[row.group_id, row.version],

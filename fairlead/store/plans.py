@@ -429,6 +429,7 @@ class PlanStore:
                 "observed_at": one.observed_at,
                 "planned": one.planned,
                 "as_planned": one.as_planned,
+                "lag_max": one.achieved["lag_max"],
             }
             for key, one in zip(keys, seen, strict=True)
         ]

@@ -20,11 +20,12 @@ from sqlalchemy import (
     select,
     text,
     true,
+    tuple_,
 )
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import aliased
 
-from fairlead.store.models import ConsumerGroup, Decision, Plan, PlanEvent, PlanTold
+from fairlead.store.models import ConsumerGroup, Decision, LagSnapshot, Plan, PlanEvent, PlanTold
 from fairlead.store.records import MeasuredLag, StoredPlan
 
 #: How long a transaction waits for all groups together that others are at.
@@ -164,12 +165,36 @@ def find_plans(connection: Connection, *conditions: ColumnElement[bool]) -> list
     return [StoredPlan(**row) for row in rows]
 
 
+def plans_at(
+    connection: Connection, keys: Sequence[tuple[str, int]]
+) -> dict[tuple[str, int], StoredPlan]:
+    """Return plans by group and version; without keys the database is not asked for any."""
+    if not keys:
+        return {}
+    plans = find_plans(
+        connection,
+        Plan.group_id.in_({group for group, _ in keys}),  # by the index, however many there are
+        tuple_(Plan.group_id, Plan.version).in_(keys),
+    )
+    return {(plan.group, plan.version): plan for plan in plans}
+
+
 def last_changes(connection: Connection, groups: Iterable[str]) -> dict[str, datetime]:
     """Return when a plan of each group was last published or retired; never: it is missing."""
+    newest = (  # of the highest version, and there a retirement comes after the publication
+        select(PlanEvent.at)
+        .where(
+            PlanEvent.group_id == ConsumerGroup.group_id,
+            PlanEvent.state.in_(("published", "retired")),
+        )
+        .order_by(PlanEvent.version.desc(), PlanEvent.state.desc())
+        .limit(1)
+        .lateral()
+    )
     rows = connection.execute(
-        select(PlanEvent.group_id, func.max(PlanEvent.at).label("at"))
-        .where(PlanEvent.group_id.in_(list(groups)), PlanEvent.state.in_(("published", "retired")))
-        .group_by(PlanEvent.group_id)
+        select(ConsumerGroup.group_id, newest.c.at)
+        .join(newest, true())
+        .where(ConsumerGroup.group_id.in_(list(groups)))
     )
     return {row.group_id: row.at for row in rows}
 
@@ -191,14 +216,15 @@ def last_decisions(connection: Connection) -> dict[str, datetime]:
 
 def measured_lag(connection: Connection, group: str) -> MeasuredLag | None:
     """Return the newest snapshot of a group's lag; None: there is none."""
-    rows = connection.execute(
+    newest = connection.scalar(
+        select(func.max(LagSnapshot.snapshot_at)).where(LagSnapshot.group_id == group)
+    )
+    rows = connection.execute(  # of a moment that is known: in its day alone
         text(
-            "SELECT snapshot_at, topic, partition, lag, status FROM fairlead.lag_history"
-            " WHERE group_id = :group AND snapshot_at ="
-            " (SELECT max(snapshot_at) FROM fairlead_raw.lag_snapshot WHERE group_id = :group)"
-            " ORDER BY topic, partition"
+            "SELECT snapshot_at, topic, partition, lag, status FROM fairlead_raw.partition_lag"
+            " WHERE group_id = :group AND snapshot_at = :newest ORDER BY topic, partition"
         ),
-        {"group": group},
+        {"group": group, "newest": newest},
     ).all()
     if not rows:
         return None

@@ -90,14 +90,15 @@ _DIFF: Final = """
 SELECT topic, partition, member_before, member_after
 FROM fairlead.plan_diff(:group, :before, :after) ORDER BY topic, partition
 """
+_NEWEST: Final = """
+SELECT max(snapshot_at) AS at FROM fairlead_raw.lag_snapshot
+WHERE group_id = :group AND snapshot_at <= coalesce(CAST(:at AS timestamptz), 'infinity')
+"""
+# Of a moment that is known, it is looked for in its day alone.
 _LAG: Final = """
 SELECT snapshot_at, topic, partition, member, begin_offset, end_offset, committed_offset, lag,
        arrival_rate, consumption_rate, time_lag_s, status
-FROM fairlead.lag_history
-WHERE group_id = :group AND snapshot_at = (
-    SELECT max(snapshot_at) FROM fairlead_raw.lag_snapshot
-    WHERE group_id = :group AND snapshot_at <= coalesce(CAST(:at AS timestamptz), 'infinity')
-)
+FROM fairlead_raw.partition_lag WHERE group_id = :group AND snapshot_at = :at
 """
 _LAG_ORDER: Final = " ORDER BY lag DESC NULLS LAST, topic, partition LIMIT :limit"
 _LAG_BY_MEMBER: Final = f"""
@@ -225,6 +226,7 @@ def read_lag(
         Nothing is stored of the group.
     """
     _require_group(engine, group)
+    at = _newest(engine, group, at)
     return _rows(engine, _LAG + _LAG_ORDER, group=group, at=at, limit=limit)
 
 
@@ -233,6 +235,7 @@ def read_lag_by_member(
 ) -> list[Row]:
     """Return what each member has to work off in a snapshot; partitions without one have null."""
     _require_group(engine, group)
+    at = _newest(engine, group, at)
     return _rows(engine, _LAG_BY_MEMBER, group=group, at=at, limit=limit)
 
 
@@ -241,7 +244,7 @@ def read_statuses(engine: Engine, group: str, *, at: datetime) -> list[Row]:
 
     Each row has the `status`, the number of `partitions`, and the names of the `heaviest` ten.
     """
-    return _rows(engine, _STATUSES, group=group, at=at)
+    return _rows(engine, _STATUSES, group=group, at=_newest(engine, group, at))
 
 
 def read_arrivals(engine: Engine, group: str, snapshot: str) -> dict[tuple[str, int], float]:
@@ -288,6 +291,13 @@ def read_versions(engine: Engine, group: str, *, limit: int) -> list[int]:
     with transaction(engine) as connection:
         connection.execute(text("SET LOCAL statement_timeout = '1s'"))
         return list(connection.scalars(text(statement), {"group": group, "limit": limit}))
+
+
+def _newest(engine: Engine, group: str, at: datetime | None) -> datetime | None:
+    """Return when the last snapshot of a group's lag until a moment was taken; None: never."""
+    (found,) = _rows(engine, _NEWEST, group=group, at=at)
+    newest: datetime | None = found["at"]
+    return newest
 
 
 def _require_group(engine: Engine, group: str) -> None:

@@ -87,6 +87,7 @@ CREATE TABLE fairlead_raw.plan_adoption (
 );
 INSERT INTO fairlead_raw.plan_adoption SELECT * FROM fairlead_raw.plan_adoption_by_day;
 ALTER TABLE fairlead_raw.plan_adoption
+    DROP COLUMN lag_max,
     ADD CONSTRAINT plan_adoption_pkey PRIMARY KEY (group_id, version, observed_at),
     ADD CONSTRAINT plan_adoption_plan_fkey FOREIGN KEY (group_id, version)
         REFERENCES fairlead_raw.plan (group_id, version);

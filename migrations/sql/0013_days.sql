@@ -41,8 +41,10 @@ COMMENT ON TABLE fairlead_raw.balance IS
 CREATE TABLE fairlead_raw.plan_adoption (
     LIKE fairlead_raw.plan_adoption_before
         INCLUDING COMMENTS INCLUDING CONSTRAINTS INCLUDING DEFAULTS,
-    CONSTRAINT plan_adoption_pkey PRIMARY KEY (group_id, version, observed_at)
+    lag_max numeric,
+    CONSTRAINT plan_adoption_pkey PRIMARY KEY (group_id, observed_at, version)
 ) PARTITION BY RANGE (observed_at);
+COMMENT ON COLUMN fairlead_raw.plan_adoption.lag_max IS 'Load of the heaviest member, in records.';
 COMMENT ON TABLE fairlead_raw.plan_adoption IS
     'How much of a published plan the group''s consumers follow, by time.';
 
@@ -94,7 +96,7 @@ COMMENT ON TABLE fairlead_raw.plan_balance IS
 COMMENT ON COLUMN fairlead_raw.plan_balance.version IS 'The plan.';
 
 CREATE TABLE fairlead_raw.last_adoption (
-    LIKE fairlead_raw.plan_adoption INCLUDING COMMENTS,
+    LIKE fairlead_raw.plan_adoption_before INCLUDING COMMENTS,
     CONSTRAINT last_adoption_pkey PRIMARY KEY (group_id, version),
     CONSTRAINT last_adoption_plan_fkey FOREIGN KEY (group_id, version)
         REFERENCES fairlead_raw.plan (group_id, version)
@@ -288,7 +290,13 @@ INSERT INTO fairlead_raw.balance
 SELECT group_id, measured_at, kind, version, snapshot_id, count_min, count_max, balance_score, lag_max,
        lag_mean, lag_lower_bound, gap, kept, moved, placed, late_s, utilisation
 FROM fairlead_raw.balance_before ON CONFLICT DO NOTHING;
-INSERT INTO fairlead_raw.plan_adoption SELECT * FROM fairlead_raw.plan_adoption_before;
+INSERT INTO fairlead_raw.plan_adoption (group_id, version, observed_at, planned, as_planned, lag_max)
+SELECT adoption.group_id, adoption.version, adoption.observed_at, adoption.planned,
+       adoption.as_planned, achieved.lag_max
+FROM fairlead_raw.plan_adoption_before adoption
+LEFT JOIN fairlead_raw.balance_before achieved
+    ON achieved.group_id = adoption.group_id AND achieved.version = adoption.version
+    AND achieved.kind = 'achieved' AND achieved.measured_at = adoption.observed_at;
 
 
 -- What people query. None of these views is in an order: to ask for the newest of a group must not
@@ -365,15 +373,12 @@ CREATE OR REPLACE VIEW fairlead.adoption AS
 SELECT adoption.group_id, adoption.version, adoption.observed_at, plan.state,
        adoption.planned, adoption.as_planned,
        round(adoption.as_planned::numeric / nullif(adoption.planned, 0), 4) AS adherence,
-       predicted.lag_max AS lag_max_predicted, achieved.lag_max AS lag_max_achieved
+       predicted.lag_max AS lag_max_predicted, adoption.lag_max AS lag_max_achieved
 FROM fairlead_raw.plan_adoption adoption
 JOIN fairlead_raw.plan USING (group_id, version)
 LEFT JOIN fairlead_raw.plan_balance predicted
     ON predicted.group_id = plan.group_id AND predicted.version = plan.version
-    AND predicted.kind = 'predicted'
-LEFT JOIN fairlead_raw.balance achieved
-    ON achieved.group_id = adoption.group_id AND achieved.version = adoption.version
-    AND achieved.kind = 'achieved' AND achieved.measured_at = adoption.observed_at;
+    AND predicted.kind = 'predicted';
 
 CREATE VIEW fairlead.last_decision AS
 SELECT newest.*

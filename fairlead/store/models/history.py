@@ -17,6 +17,7 @@ from sqlalchemy import (
     ForeignKeyConstraint,
     Index,
     Integer,
+    PrimaryKeyConstraint,
     UniqueConstraint,
     text,
 )
@@ -82,6 +83,7 @@ class PlanAdoption(Base):
 
     __tablename__ = "plan_adoption"
     __table_args__ = (
+        PrimaryKeyConstraint("group_id", "observed_at", "version"),
         CheckConstraint("as_planned BETWEEN 0 AND planned", name="as_planned"),
         {
             "comment": "How much of a published plan the group's consumers follow, by time.",
@@ -89,13 +91,14 @@ class PlanAdoption(Base):
         },
     )
 
-    group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
-    version: Mapped[int] = mapped_column(Integer, primary_key=True, comment="The published plan.")
-    observed_at: Mapped[datetime] = mapped_column(
-        primary_key=True, comment="When the live assignment was read."
-    )
+    group_id: Mapped[str] = mapped_column(comment="The consumer group.")
+    version: Mapped[int] = mapped_column(Integer, comment="The published plan.")
+    observed_at: Mapped[datetime] = mapped_column(comment="When the live assignment was read.")
     planned: Mapped[int] = mapped_column(comment="Partitions that the plan gives an owner.")
     as_planned: Mapped[int] = mapped_column(comment="Those that the planned member owns.")
+    lag_max: Mapped[Decimal | None] = mapped_column(
+        comment="Load of the heaviest member, in records."
+    )
 
 
 class LastAdoption(Base):

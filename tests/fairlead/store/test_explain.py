@@ -51,7 +51,7 @@ INSERT INTO fairlead_raw.balance (group_id, measured_at, kind, snapshot_id)
 SELECT group_id, snapshot_at, 'observed', snapshot_id FROM fairlead_raw.lag_snapshot;
 
 INSERT INTO fairlead_raw.balance (group_id, measured_at, kind, version, snapshot_id)
-SELECT group_id, snapshot_at, 'predicted', version, snapshot_id
+SELECT group_id, lag_snapshot.snapshot_at, 'predicted', version, snapshot_id
 FROM fairlead_raw.lag_snapshot JOIN fairlead.plan USING (group_id, snapshot_id);
 
 INSERT INTO fairlead_raw.plan_adoption (group_id, version, observed_at, planned, as_planned)
@@ -89,8 +89,9 @@ QUESTIONS = {
         "SELECT * FROM fairlead.decision WHERE group_id = 'g7'"
         " AND snapshot_at >= '2026-01-02 03:00+00' AND snapshot_at < '2026-01-02 04:00+00'"
     ),
-    "the last decision on each group": "SELECT * FROM fairlead.last_decision WHERE group_id = 'g7'",
-    "days of a group": "SELECT * FROM fairlead.group_day WHERE group_id = 'g7'",
+    "the last decision on a group": (
+        "SELECT * FROM fairlead.decision WHERE group_id = 'g7' ORDER BY snapshot_at DESC LIMIT 1"
+    ),
 }
 
 
