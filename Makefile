@@ -5,7 +5,7 @@ UV_VERSION := 0.13.8
 UV := .fairlead/uv/bin/uv
 BIN := .venv/bin
 
-.PHONY: install demo dev test test-again check format bench bench-fleet bench-followers bench-loop bench-store simulate docs pictures psql lock clean
+.PHONY: install demo dev test test-again check format bench bench-fleet bench-followers bench-loop bench-retention bench-store simulate docs pictures psql lock clean
 
 install: .venv/installed
 
@@ -69,6 +69,9 @@ bench-store: install
 SEEDS ?= 1 10001
 simulate: install
 	$(BIN)/python -m tests.fairlead.followers.simulator.history $(SEEDS)
+
+bench-retention: install
+	$(BIN)/python -m benchmarks.retention --groups 800
 
 pictures: install
 	@$(BIN)/python -m tests.ui.browser

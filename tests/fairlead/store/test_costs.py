@@ -1,0 +1,106 @@
+"""What a run costs: rows of its own groups, and for many no more statements than for one."""
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, event, text
+
+from fairlead.store import NoPlan, PlanStore, StoredPlan
+from fairlead.store.engine import transaction
+from fairlead.store.records import SeenAdoption
+from tests.fairlead.store.conftest import SNAPSHOT_AT, MakeDraft, make_metrics
+
+pytestmark = pytest.mark.postgres
+
+GROUPS = [f"g{number}" for number in range(12)]
+
+
+@contextmanager
+def counted(engine: Engine) -> Iterator[list[int]]:
+    """Note how many rows each statement returns or writes."""
+    rows: list[int] = []
+
+    def note(_connection: Any, cursor: Any, *_: Any) -> None:
+        rows.append(cursor.rowcount)
+
+    event.listen(engine, "after_cursor_execute", note)
+    try:
+        yield rows
+    finally:
+        event.remove(engine, "after_cursor_execute", note)
+
+
+@pytest.fixture
+def plans(publish: Callable[..., StoredPlan], propose: Callable[..., StoredPlan]) -> None:
+    """Give each group a version that is published and one that waits."""
+    for group in GROUPS:
+        publish("s1", group=group)
+        propose("s2", group=group, snapshot_at=SNAPSHOT_AT + timedelta(minutes=15))
+
+
+@pytest.mark.usefixtures("plans")
+def test_a_run_of_one_group_reads_and_writes_rows_of_one_group(
+    store: PlanStore, engine: Engine, draft: MakeDraft
+) -> None:
+    """From what it starts with to what it stores, whatever there is of other groups."""
+    one = GROUPS[:1]
+    with counted(engine) as rows:
+        (published,) = store.in_state("published", groups=one)
+        assert list(store.waiting(one)) == one
+        assert list(store.last_changes(one)) == one
+        store.capacities(one)
+        assert len(store.predicted([published])) == 1
+        assert store.unobserved([published])
+        assert store.outbox().outstanding(one) == []
+        assert len(store.outbox().followed(one)) == 1
+        at = SNAPSHOT_AT + timedelta(minutes=30)
+        store.record_decision(draft("s3", group=one[0], snapshot_at=at))
+    assert rows
+    assert max(rows) <= 3  # of a decision: what was observed, what is predicted; two candidates
+
+
+def test_nothing_on_its_way_asks_for_no_plan(store: PlanStore, engine: Engine) -> None:
+    """Else each run, and each look that changes nothing, would read all plans to find none."""
+    with counted(engine) as rows:
+        assert store.outbox().outstanding() == []
+    assert len(rows) == 1
+
+
+@pytest.mark.usefixtures("plans")
+def test_many_groups_take_as_many_statements_as_one(
+    store: PlanStore, engine: Engine, no_plan: NoPlan
+) -> None:
+    """Decisions, adoption, and finding the leases that run out."""
+
+    def run(groups: list[str], minute: int) -> int:
+        at = SNAPSHOT_AT + timedelta(hours=1, minutes=minute)
+        decisions = [
+            dataclasses.replace(no_plan, group=group, snapshot_id=f"m{minute}", snapshot_at=at)
+            for group in groups
+        ]
+        seen = [
+            SeenAdoption(
+                group=group,
+                version=1,
+                observed_at=at,
+                snapshot_id=f"m{minute}",
+                planned=3,
+                as_planned=3,
+                achieved=make_metrics(),
+            )
+            for group in groups
+        ]
+        with counted(engine) as rows:
+            store.record_decisions(decisions)
+            store.record_adoptions(seen)
+            store.told_before(datetime(2200, 1, 1, tzinfo=UTC))
+        return len(rows)
+
+    assert run(GROUPS[:1], 1) == run(GROUPS, 2)
+    with transaction(engine) as connection:
+        stored = connection.scalar(text("SELECT count(*) FROM fairlead_raw.last_adoption"))
+    assert stored == len(GROUPS)
