@@ -31,6 +31,7 @@ from fairlead.followers.confluent_source import ConfluentSource
 from fairlead.followers.follower import FollowerStatus, FollowOptions, new_cache
 from fairlead.followers.membership import Event, Membership, Pair
 from fairlead.followers.pin_listener import KafkaPinTopic, PinListener
+from fairlead.followers.pin_seal import read_secrets
 from fairlead.followers.plan_reader import PlanReader
 
 RebalanceCallback = Callable[[Consumer, list[TopicPartition]], None]
@@ -56,6 +57,10 @@ class PlanConsumer(Consumer):
         How to follow plans.
     pin_topic
         The topic through which the members of groups agree; made when it is missing.
+    group_secret
+        With it, members heed what was sealed with it alone: whoever else may write to the pin topic
+        cannot speak as one of them. 16 bytes at least, the same for all members of the group;
+        several, separated by commas, while it changes. None: nothing is sealed.
     kwargs
         As for Consumer: more configuration, `logger`, callbacks.
 
@@ -63,7 +68,7 @@ class PlanConsumer(Consumer):
     ------
     ConfigurationError
         A setting that plans cannot work with: static membership, another partition assignment
-        strategy than range, `group.protocol=consumer`.
+        strategy than range, `group.protocol=consumer`. An empty or short `group_secret`.
 
     Notes
     -----
@@ -77,9 +82,10 @@ class PlanConsumer(Consumer):
         *,
         options: FollowOptions | None = None,
         pin_topic: str = PIN_TOPIC,
+        group_secret: str | None = None,
         **kwargs: Any,
     ) -> None:
-        settings = check({**(config or {}), **kwargs})
+        settings, secrets = check({**(config or {}), **kwargs}), read_secrets(group_secret)
         super().__init__(settings)
         self._callbacks: dict[Event, RebalanceCallback | None] = {}
         self._closed = False
@@ -91,7 +97,8 @@ class PlanConsumer(Consumer):
             new_cache=partial(new_cache, group, options),
             on_tick=lambda: None,
         )
-        listener = PinListener(group, KafkaPinTopic(group, connection, pin_topic), clock, rng)
+        topic = KafkaPinTopic(group, connection, pin_topic, secrets)
+        listener = PinListener(group, topic, clock, rng)
         client_id = settings.get("client.id", "rdkafka")
         self._caller = Caller(
             group, client_id, options, listener=listener, reader=reader, clock=clock, rng=rng

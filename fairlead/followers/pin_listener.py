@@ -101,16 +101,31 @@ class KafkaPinTopic:
         librdkafka's settings of how to reach the cluster.
     name
         The topic.
+    secrets
+        What the group's members seal their records with; empty: nothing.
     """
 
-    def __init__(self, group: str, connection: Mapping[str, Any], name: str) -> None:
+    def __init__(
+        self,
+        group: str,
+        connection: Mapping[str, Any],
+        name: str,
+        secrets: tuple[bytes, ...] = (),
+    ) -> None:
         self.name = name
         self._group = group
         self._connection = connection
+        self._secrets = secrets
 
     def open(self) -> PinLog:
         """Stand at the end of the group's part of it."""
-        return PinLog.open(self._group, self._connection, self.name, timeout_s=REQUEST_S)
+        return PinLog.open(
+            self._group,
+            self._connection,
+            self.name,
+            timeout_s=REQUEST_S,
+            secrets=self._secrets,
+        )
 
     def check(self) -> None:
         """Raise a ConfigurationError where it is compacted."""

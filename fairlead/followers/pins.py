@@ -26,6 +26,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, Resourc
 from fairlead.errors import ConfigurationError
 from fairlead.followers.partitions import home_of, kafka_uuid
 from fairlead.followers.pin_records import LARGEST_RECORD, Record, decode, encode
+from fairlead.followers.pin_seal import Seal
 
 log = logging.getLogger(__name__)
 
@@ -115,6 +116,8 @@ class PinLog:
         librdkafka's settings of how to reach the cluster.
     identity
         The topic's id; "": unknown.
+    secrets
+        What the members seal their records with, as `pin_seal.read_secrets` returns them.
     """
 
     def __init__(
@@ -126,6 +129,7 @@ class PinLog:
         *,
         connection: Mapping[str, Any],
         identity: str,
+        secrets: tuple[bytes, ...] = (),
     ) -> None:
         self._tail = tail
         self._producer = producer
@@ -135,12 +139,19 @@ class PinLog:
         self._connection = connection
         self._floor = partition.offset
         self.identity = identity
+        self._seal = Seal(group, identity, secrets)
         self.broken: str | None = None
         tail.assign([partition])
 
     @classmethod
     def open(
-        cls, group: str, connection: Mapping[str, Any], topic: str, *, timeout_s: float
+        cls,
+        group: str,
+        connection: Mapping[str, Any],
+        topic: str,
+        *,
+        timeout_s: float,
+        secrets: tuple[bytes, ...] = (),
     ) -> "PinLog":
         """Connect, and stand at the end of the log.
 
@@ -154,6 +165,8 @@ class PinLog:
             The pin topic; it must exist.
         timeout_s
             How long each of three requests may take.
+        secrets
+            What the members seal their records with.
 
         Raises
         ------
@@ -199,14 +212,19 @@ class PinLog:
                 }
             )
             identity = _topic_id(connection, topic, timeout_s)
-            return cls(tail, producer, partition, group, connection=connection, identity=identity)
+            return cls(
+                *(tail, producer, partition, group),
+                connection=connection,
+                identity=identity,
+                secrets=secrets,
+            )
         except BaseException:
             tail.close()
             raise
 
     def append(self, record: Record) -> Sent:
         """Send a record, once. That it arrived is known when `read` returns it."""
-        sent, read_to = Sent(), self._floor
+        sent, read_to, value = Sent(), self._floor, encode(record)
 
         def delivered(error: KafkaError | None, message: Message) -> None:
             offset = message.offset()
@@ -218,8 +236,9 @@ class PinLog:
         try:
             self._producer.produce(
                 self._partition.topic,
-                encode(record),
+                value,
                 key=self._key,
+                headers=self._seal.headers(value),
                 partition=self._partition.partition,
                 on_delivery=delivered,
             )
@@ -246,7 +265,10 @@ class PinLog:
             if offset < self._floor or message.key() != self._key:
                 continue
             self._floor = offset + 1
-            if (record := decode(message.value())) is not None:
+            value = message.value()
+            if not self._seal.holds(value, message.headers()):
+                log.debug("A record of the pin topic has no seal of the group's members")
+            elif (record := decode(value)) is not None:
                 entries.append(Entry(record, epoch))
         return entries
 

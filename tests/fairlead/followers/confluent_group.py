@@ -164,6 +164,7 @@ class ConfluentGroup:
             f"{name}-{suffix}" for suffix in ("data", "plans", "pins")
         )
         self.partitions = partitions
+        self.secret: str | None = None
         self.workers: dict[str, Worker] = {}
         self.gone: list[Worker] = []
         self._bootstrap = bootstrap_servers
@@ -191,6 +192,7 @@ class ConfluentGroup:
             "topics": [self.topic],
             "plan_topic": self.plan_topic,
             "pin_topic": self.pin_topic,
+            "group_secret": self.secret,
             "config": {
                 "bootstrap.servers": self._bootstrap,
                 "group.id": self.name,

@@ -95,7 +95,12 @@ def build(spec: dict[str, Any]) -> Consumer:
     options = FollowOptions(
         plan_topic=spec["plan_topic"], rejoin_jitter_s=spec.get("rejoin_jitter_s", 0.2)
     )
-    return PlanConsumer(spec["config"], options=options, pin_topic=spec["pin_topic"])
+    return PlanConsumer(
+        spec["config"],
+        options=options,
+        pin_topic=spec["pin_topic"],
+        group_secret=spec["group_secret"],
+    )
 
 
 @contextlib.contextmanager

@@ -17,6 +17,8 @@ from tests.fairlead.followers.helpers import eventually
 
 pytestmark = pytest.mark.kafka
 
+OURS = "what the members share"
+
 POINTS = ("before announce", "after announce", "before pin", "after pin", "assign")
 
 
@@ -65,6 +67,24 @@ def test_members_that_pin_at_once_with_different_plans_agree(group: ConfluentGro
     assert {*versions} == {1, 2}
     a, b = ([0], [1, 2, 3, 4, 5]) if versions[0] == 1 else ([1, 2, 3, 4, 5], [0])
     group.settles(version=versions[0], a=a, b=b)
+
+
+def test_members_with_a_secret_do_not_deal_with_one_that_has_another(
+    group: ConfluentGroup,
+) -> None:
+    """They follow the plan with what they ceded; the stranger keeps its share of range."""
+    group.secret = OURS
+    group.publish(1, a=[3, 4, 5], b=[0, 1, 2])
+    group.start("a")
+    group.start("b")
+    group.settles(version=1, a=[3, 4, 5], b=[0, 1, 2])
+    group.secret = "-".join(reversed(OURS))
+    stranger = group.start("stranger")
+    eventually(lambda: bool(stranger.owned), "the stranger has a share")
+    group.settles()
+    assert stranger.version is None
+    group.leave("stranger")
+    group.settles(version=1, a=[3, 4, 5], b=[0, 1, 2])
 
 
 def test_pin_that_decided_is_written_again_and_again(group: ConfluentGroup) -> None:

@@ -7,6 +7,7 @@ from contextlib import closing
 import pytest
 
 from fairlead.followers.pin_records import Pin, Record, encode
+from fairlead.followers.pin_seal import read_secrets
 from fairlead.followers.pins import PinLog
 from fairlead.sandbox import Services
 from tests.fairlead.followers.helpers import eventually
@@ -45,3 +46,40 @@ def test_pin_of_a_large_group_comes_through(
 
         eventually(arrived, "the pin is read")
     assert read == [pin]
+
+
+def generations(records: list[Record]) -> list[int]:
+    """Return those of the pins among some records."""
+    return [record.generation for record in records if isinstance(record, Pin)]
+
+
+def test_only_what_a_member_has_sealed_is_heeded(
+    services: Services, unique_name: str, kafka_topic: Callable[..., str]
+) -> None:
+    """Whoever may write to the topic, with another secret or none, cannot speak as a member."""
+    topic, connection = kafka_topic(), {"bootstrap.servers": services.bootstrap_servers}
+    ours = read_secrets("what the members share")
+
+    def opened(secrets: tuple[bytes, ...]) -> closing[PinLog]:
+        return closing(PinLog.open(unique_name, connection, topic, timeout_s=10.0, secrets=secrets))
+
+    def arrives(log: PinLog, generation: int) -> list[Record]:
+        read = list[Record]()
+
+        def arrived() -> bool:
+            read.extend(entry.record for entry in log.read(0.1))
+            return generation in generations(read)
+
+        eventually(arrived, "it is read")
+        return read
+
+    with (
+        opened(ours) as member,
+        opened(()) as heeds_all,
+        opened(read_secrets("what somebody made up")) as somebody,
+        opened(ours) as other,
+    ):
+        for generation, log in enumerate((heeds_all, somebody, other), start=1):
+            log.append(Pin(generation, "consumer-1", ("orders",), {}, plan_version=1))
+            arrives(heeds_all, generation)
+        assert generations(arrives(member, 3)) == [3]
