@@ -21,7 +21,7 @@ from fairlead.followers.clock import Clock
 from fairlead.followers.follower import FollowerStatus, FollowOptions
 from fairlead.followers.members import AssignmentNote
 from fairlead.followers.pin_listener import REQUEST_S, Log, PinListener
-from fairlead.followers.pin_records import Here, Mark, Partitions, Pin
+from fairlead.followers.pin_records import MOST_PARTITIONS, Here, Mark, Partitions, Pin
 from fairlead.followers.pins import Sent
 from fairlead.followers.plan_reader import PlanReader
 from fairlead.followers.rejoin import RejoinSchedule
@@ -359,6 +359,10 @@ class Caller:
                 self._part.call.hear(record, self._now(), epoch=epoch)
         if self._listener.shown and not heard_before:
             self._ask_if_moved()
+            self._left_out = 0  # what came before was the log's fault
+            if self._rejoin_at is not None:
+                soon = self._now() + self._rng.uniform(_LEFT_OUT_S, 2 * _LEFT_OUT_S)
+                self._rejoin_at = min(self._rejoin_at, soon)
 
     def _ask_if_moved(self) -> None:
         """Ask for a rebalance where the log is another one than what was decided stands in.
@@ -512,4 +516,5 @@ class Caller:
             count = pins.partition_count(topic, left_s)
             if count is not None:
                 self._counts[topic] = count
-        return self._counts
+        # Where nobody knows, somebody may be missing.
+        return {topic: self._counts.get(topic, MOST_PARTITIONS) for topic in topics}

@@ -21,6 +21,12 @@ def test_every_history_ends_well(first: int) -> None:
         run(seed)
 
 
+def test_group_that_was_long_without_its_log_soon_follows_again() -> None:
+    """What kept members out counts no more once it has ended: no waiting for minutes."""
+    world = run(108_835)
+    assert world.time < 120.0
+
+
 def settled(*names: str) -> World:
     """Return a world in which these members follow a plan."""
     world = World(1)
