@@ -26,6 +26,7 @@ from psycopg import sql
 from pydantic import SecretStr
 
 from fairlead.sandbox import Sandbox, Services
+from fairlead.sandbox.processes import wait_until
 from fairlead.settings import KafkaSettings, PostgresSettings, Settings, SparkSettings
 
 if TYPE_CHECKING:
@@ -155,6 +156,7 @@ def kafka_topic(services: Services) -> Iterator[KafkaTopic]:
         new = NewTopic(topic, num_partitions=partitions, replication_factor=1, config=config or {})
         admin.create_topics([new])[topic].result(timeout=120)
         created.append(topic)
+        assert wait_until(lambda: _knows(admin, topic), timeout_s=120)
         return topic
 
     yield create
@@ -165,6 +167,12 @@ def kafka_topic(services: Services) -> Iterator[KafkaTopic]:
             cause = error.args[0]
             if not isinstance(cause, KafkaError) or cause.code() != UNKNOWN_TOPIC:
                 raise
+
+
+def _knows(admin: AdminClient, topic: str) -> bool:
+    """Whether the broker has learnt of a topic that was made."""
+    found = admin.list_topics(topic, timeout=120).topics[topic]
+    return found.error is None and bool(found.partitions)
 
 
 @pytest.fixture

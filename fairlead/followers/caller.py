@@ -153,6 +153,12 @@ class Caller:
         self._rebalances = self._rejoins_asked = 0
 
     @property
+    def awaits_log(self) -> bool:
+        """Whether the log is open, and only has to show that it works before the consumer joins."""
+        listening = self._listening_since is not None
+        return listening and self._listener.works and not self._listener.shown
+
+    @property
     def undecided(self) -> bool:
         """Whether a roll call is under way."""
         return self._active and self._part is not None and not self._part.settled

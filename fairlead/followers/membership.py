@@ -28,6 +28,8 @@ Fetched = TypeVar("Fetched")
 #: The longest that a call to the client may keep a roll call waiting.
 _SLICE_S: Final = 0.02
 _READ_S: Final = 0.02
+#: How long subscribing may wait for the log to show that it works.
+_JOIN_S: Final = 0.5
 
 
 class Client(Protocol):
@@ -86,6 +88,11 @@ class Membership:
         self._topics = tuple(sorted(set(topics)))
         self._joined = False
         self._join()
+        deadline = self._now() + _JOIN_S
+        # The log mostly shows at once that it works.
+        while not self._joined and self._caller.awaits_log and self._now() < deadline:
+            self._caller.step(_READ_S)
+            self._join()
         self._torn = False
 
     def unsubscribe(self) -> None:
@@ -108,7 +115,7 @@ class Membership:
             if now >= self._next_step_at:
                 self._step(min(_READ_S, max(0.0, deadline - now)))
             left_s = max(0.0, deadline - self._now())
-            slice_s = 0.0 if self._caller.undecided else _SLICE_S
+            slice_s = 0.0 if self._is_urgent else _SLICE_S
             fetched = fetch(min(slice_s, left_s))
             self._torn = False
             now = self._now()
@@ -142,14 +149,19 @@ class Membership:
             self._join()
         if self._given is not None:
             self._begin()
-        verdict = self._caller.step(wait_s if self._caller.undecided else 0.0)
+        verdict = self._caller.step(wait_s if self._is_urgent else 0.0)
         if verdict is not None:
             self._own(verdict)
         if self._joined and self._caller.rejoin_due():
             # Subscribing again would give this member its old place back, without a rebalance.
             self._leave()
             self._join()
-        self._next_step_at = float("-inf") if self._caller.undecided else self._now() + _SLICE_S
+        self._next_step_at = float("-inf") if self._is_urgent else self._now() + _SLICE_S
+
+    @property
+    def _is_urgent(self) -> bool:
+        """Whether the group, or this consumer, to join, waits for what the log says next."""
+        return self._caller.undecided or (not self._joined and self._caller.awaits_log)
 
     def _join(self) -> None:
         try:

@@ -8,7 +8,7 @@ partition where its key lands. A day's retention is long: a record matters for s
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -189,6 +189,7 @@ class PinLog:
             }
         )
         try:
+            identity = _ask_id(connection, topic, timeout_s)
             found = tail.list_topics(topic, timeout=timeout_s).topics[topic]
             if found.error is not None:
                 raise KafkaException(found.error)  # noqa: TRY301 - the tail is closed here
@@ -211,11 +212,10 @@ class PinLog:
                     "reconnect.backoff.max.ms": 1000,
                 }
             )
-            identity = _topic_id(connection, topic, timeout_s)
             return cls(
                 *(tail, producer, partition, group),
                 connection=connection,
-                identity=identity,
+                identity=identity(),
                 secrets=secrets,
             )
         except BaseException:
@@ -384,20 +384,35 @@ def cause_of(error: KafkaException) -> KafkaError:
 
 
 def _topic_id(connection: Mapping[str, Any], topic: str, timeout_s: float) -> str:
-    """Ask for the id that the cluster gave a topic; "": it gives none.
+    """Ask for the id that the cluster gave a topic, and wait for it; raises as `_ask_id`."""
+    return _ask_id(connection, topic, timeout_s)()
+
+
+def _ask_id(connection: Mapping[str, Any], topic: str, timeout_s: float) -> Callable[[], str]:
+    """Ask for the id that the cluster gave a topic; what is returned waits for it.
+
+    It answers "" where the cluster gives none.
 
     Raises
     ------
     KafkaException
-        No broker answers in time: what is not known now must not pass for unknown to all.
+        On waiting: no broker answers in time. What is not known now must not pass for unknown to
+        all.
     """
-    admin = AdminClient(dict(connection))  # answers nothing once it is let go
+    admin = AdminClient(dict(connection))
     asked = admin.describe_topics(TopicCollection([topic]), request_timeout=timeout_s)
-    try:
-        return kafka_uuid(str(asked[topic].result(timeout_s + 1).topic_id))
-    except TimeoutError as error:
-        raise KafkaException(KafkaError(KafkaError._TIMED_OUT)) from error  # noqa: SLF001
-    except KafkaException as error:
-        if cause_of(error).code() == KafkaError._UNSUPPORTED_FEATURE:  # noqa: SLF001
-            return ""
-        raise
+
+    def answer() -> str:
+        try:
+            return kafka_uuid(str(asked[topic].result(timeout_s + 1).topic_id))
+        except TimeoutError as error:
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT)) from error  # noqa: SLF001
+        except KafkaException as error:
+            if cause_of(error).code() == KafkaError._UNSUPPORTED_FEATURE:  # noqa: SLF001
+                return ""
+            raise
+        finally:
+            waiting.clear()
+
+    waiting = [admin]  # it answers nothing once it is let go
+    return answer

@@ -169,6 +169,7 @@ class PlanTopic:
             admin.create_topics(
                 [topic], operation_timeout=self._timeout_s, request_timeout=self._timeout_s
             )[self.name].result(self._timeout_s + GRACE_S)
+            self._known()
         except KafkaException as error:
             if kafka_error(error).code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise self._failure(error, "cannot be created") from error
@@ -290,6 +291,17 @@ class PlanTopic:
         except TimeoutError as error:
             raise KafkaUnavailableError(f"Topic {self.name}: not described in time") from error
 
+    def _known(self) -> TopicDescription:
+        """Describe a topic that was made just now: a broker may learn of it a moment later."""
+        deadline = time.monotonic() + self._timeout_s
+        while True:
+            try:
+                return self._describe()
+            except ConfigurationError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(_POLL_S)
+
     def _check(self, admin: AdminClient, brokers: int) -> None:
         """Hold a topic that exists against what plans need."""
         config = self._config(admin)
@@ -299,7 +311,7 @@ class PlanTopic:
                 f"Topic {self.name} has cleanup.policy={policy}, which would delete plans that are "
                 f"still followed. Change it: {self._alter('cleanup.policy=compact')}"
             )
-        copies = min(len(one.replicas) for one in self._describe().partitions)
+        copies = min(len(one.replicas) for one in self._known().partitions)
         in_sync = int(config["min.insync.replicas"].value)
         if in_sync > copies:
             raise ConfigurationError(
