@@ -172,7 +172,7 @@ class SimulatedMember:
         self.client = SimulatedClient(coordinator)
         self.frozen = self.closed = self.interrupted = False
         self.subscribed = True
-        self.busy_s = 0.0
+        self.busy_s = self.idle_s = 0.0
         self.interruption: Interruption | None = None
         self.membership: Membership | None = None
         self._clock = clock
@@ -199,9 +199,9 @@ class SimulatedMember:
         self.membership.subscribe([TOPIC])
 
     @property
-    def busy(self) -> bool:
-        """Whether it should be polled often."""
-        return self.client.phase != "in" or bool(self.client.queue) or self.undecided
+    def joining(self) -> bool:
+        """Whether its client is about to enter a generation."""
+        return self.client.phase != "in" or bool(self.client.queue)
 
     @property
     def undecided(self) -> bool:

@@ -8,6 +8,7 @@ from functools import cache
 
 from fairlead.followers.clock import Clock
 from fairlead.followers.fit import fit
+from fairlead.followers.membership import Pair
 from fairlead.plans.document import PlanDocument
 from fairlead.plans.record import Headers, Origin, plan_headers
 from tests.fairlead.followers.helpers import make_plan
@@ -16,7 +17,9 @@ from tests.fairlead.followers.simulator.logs import GROUP, PARTITIONS, Topic
 from tests.fairlead.followers.simulator.member import TOPIC, SimulatedMember
 
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
-BUSY_S, IDLE_S = 0.03, 0.25
+BUSY_S, JOINING_S = 0.03, 0.12
+#: How long an application is with what it fetched before it polls again, one or the other.
+IDLE_S = (0.25, 1.0, 1.0)
 EVERYTHING = frozenset((TOPIC, number) for number in range(PARTITIONS))
 
 
@@ -62,6 +65,8 @@ class World:
         self.members: dict[str, SimulatedMember] = {}
         self.version = 0
         self.safe = True
+        self._shares: list[frozenset[Pair]] = []
+        self._owned = frozenset[Pair]()
         self.orphaned_since: float | None = None
         self.longest_orphaned_s = 0.0
 
@@ -85,8 +90,9 @@ class World:
         topics = None if plain else (self.plans, self.pins)
         member = SimulatedMember(name, self.coordinator, topics, self.clock, rng)
         member.busy_s = self.rng.choice([BUSY_S, BUSY_S, 10 * BUSY_S])
+        member.idle_s = self.rng.choice(IDLE_S)
         self.members[name] = member
-        self.after(self.rng.uniform(0, IDLE_S), lambda: self._turn(member))
+        self.after(self.rng.uniform(0, 0.25), lambda: self._turn(member))
 
     def stop(self, name: str) -> None:
         """Let a member leave in order."""
@@ -127,21 +133,27 @@ class World:
         if not member.frozen:
             member.step()
             self._check(member)
-        pause_s = member.busy_s if member.busy else IDLE_S
+        if member.undecided:
+            pause_s = member.busy_s
+        else:
+            pause_s = JOINING_S if member.joining else member.idle_s
         self.after(self.rng.uniform(0.3 * pause_s, pause_s), lambda: self._turn(member))
 
     def _check(self, member: SimulatedMember) -> None:
         """Check what the last to act has brought about."""
-        owned: set[tuple[str, int]] = set()
-        for one in self.members.values():
-            if one.frozen or not one.client.can_commit:
-                continue
-            if self.safe and not owned.isdisjoint(one.client.share):
+        shares = [
+            one.client.share
+            for one in self.members.values()
+            if not one.frozen and one.client.can_commit
+        ]
+        if shares != self._shares:  # mostly nothing has changed
+            self._shares, self._owned = shares, frozenset[Pair]().union(*shares)
+            if self.safe and len(self._owned) < sum(map(len, shares)):
                 raise ViolationError(f"{self.time:.2f}: two own something: {self.state()}")
-            owned |= one.client.share
+        owned = self._owned
         if member.membership is not None and not member.interrupted:
             self._check_status(member)
-        acting = [one for one in self.members.values() if one.subscribed and not one.frozen]
+        acting = any(one.subscribed and not one.frozen for one in self.members.values())
         if owned == EVERYTHING or not acting:
             self.orphaned_since = None
         elif self.orphaned_since is None:
