@@ -31,9 +31,10 @@ from aiokafka.coordinator.protocol import (
 from fairlead.errors import ConfigurationError
 from fairlead.followers.aiokafka_join import join_once
 from fairlead.followers.aiokafka_source import AiokafkaSource
-from fairlead.followers.follower import Follower, FollowerStatus, FollowOptions
+from fairlead.followers.follower import Follower, FollowOptions
 from fairlead.followers.members import GroupMember, decode_subscription
 from fairlead.followers.partitions import partition_counts
+from fairlead.followers.status import FollowerStatus
 
 
 class PlanAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # aiokafka is untyped
@@ -76,7 +77,8 @@ class PlanAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # aiokafka 
 
     def status(self) -> FollowerStatus:
         """Return what this member does at the moment."""
-        return self._follower.status()
+        consumer = self._consumer() if self._consumer else None
+        return self._follower.status(() if consumer is None else consumer.assignment())
 
     def follow(self, consumer: AIOKafkaConsumer) -> None:
         """Let new plans make this assignor's consumer rejoin.

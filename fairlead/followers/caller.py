@@ -13,87 +13,38 @@ takes too long, the way on is another generation, in which it announces nothing.
 import logging
 import random
 from collections import deque
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Final
 
 from fairlead.errors import ConfigurationError
+from fairlead.followers.asking import Asking
 from fairlead.followers.clock import Clock
-from fairlead.followers.follower import FollowerStatus, FollowOptions
+from fairlead.followers.follower import FollowOptions
 from fairlead.followers.members import AssignmentNote
+from fairlead.followers.part import AGAIN_S, UNREAD, Part
 from fairlead.followers.pin_listener import REQUEST_S, Log, PinListener
 from fairlead.followers.pin_records import MOST_PARTITIONS, Here, Mark, Partitions, Pin
 from fairlead.followers.pins import Sent
 from fairlead.followers.plan_reader import PlanReader
-from fairlead.followers.rejoin import RejoinSchedule
 from fairlead.followers.roll_call import RollCall, Verdict, draw_up
+from fairlead.followers.status import FollowerStatus, Standing
 
 log = logging.getLogger(__name__)
 
 _TURN_S: Final = 4.0
-_LEFT_OUT_S: Final = 5.0
-_LONGEST_LEFT_OUT_S: Final = 300.0
 #: How long to join without the log, once it does not answer.
 _LISTEN_S: Final = 2.0
-#: How long an announcement that was refused is tried again, and how often.
-_AGAIN_S: Final = 1.0
-_EACH_S: Final = 0.1
 #: How long a roll call may take, and beyond what it may wait for a plan to be read.
 _CALL_S: Final = 4.0
 _MORE_S: Final = 2.0
-#: How long an announcement may take to come back through the log.
-_BACK_S: Final = 3.0
 #: How long roll calls that follow each other may keep a member from owning something.
 _SPENT_S: Final = 3.0
-#: How soon to ask for another one that was given up: one member's asking is enough.
-_GIVEN_UP_S: Final = 1.0
-#: How soon to ask for one after the log has become another one.
-_MOVED_S: Final = 2.0
-_REMEMBERED: Final = 10_000
-#: A pin is written again well before the topic's retention removes it, for the planner to read.
-REPEAT_PIN_S: Final = 4 * 60 * 60.0
 _UNDECIDED: Final = AssignmentNote(
     fallback_reason="a rebalance is under way, or no member has pinned an assignment yet"
 )
-_INTERRUPTED: Final = "sending it was interrupted"
-
-
-@dataclass
-class _Part:
-    """What this member does in one generation.
-
-    Parameters
-    ----------
-    call
-        As this member sees it.
-    began_at
-        When.
-    sent
-        Its announcement, if there is one; None: nothing is ceded.
-    through
-        The log it was sent through.
-    again_at
-        When to send it again, should it be refused.
-    why
-        Why nothing was announced, or the call was given up.
-    settled
-        Whether its verdict was acted on.
-    counted
-        Whether partition counts have been asked for.
-    """
-
-    call: RollCall
-    began_at: float
-    sent: Sent | None = None
-    through: Log | None = None
-    again_at: float = 0.0
-    why: str | None = None
-    settled: bool = False
-    counted: bool = False
-
-    @property
-    def is_for(self) -> tuple[int, str]:
-        """The generation and the member."""
-        return self.call.me.generation, self.call.me.member
+_REMEMBERED: Final = 10_000
+#: A pin is written again well before the topic's retention removes it, for the planner to read.
+REPEAT_PIN_S: Final = 4 * 60 * 60.0
 
 
 class Caller:
@@ -139,18 +90,14 @@ class Caller:
         self._listening_since: float | None = None
         self._wanted = False
         self._must_skip = False
-        self._part: _Part | None = None
+        self._part: Part | None = None
         self._active = False
         self._silent_until = float("-inf")
         self._spent_s = 0.0
-        self._left_out = 0
-        self._rejoin_at: float | None = None
+        self._asking = Asking(options.rejoin_jitter_s, rng)
+        self._standing = Standing(clock, _UNDECIDED)
         self._repeat_pin_at: float | None = None
-        jitter_s = options.rejoin_jitter_s
-        self._schedule = None if jitter_s is None else RejoinSchedule(jitter_s, rng)
-        self._note = _UNDECIDED
         self._logged_reason: str | None = None
-        self._rebalances = self._rejoins_asked = 0
 
     @property
     def awaits_log(self) -> bool:
@@ -168,15 +115,19 @@ class Caller:
         """Whether this member owns what was decided."""
         return self._active and self._part is not None and self._part.settled
 
-    def status(self) -> FollowerStatus:
-        """Return what this follower does at the moment."""
-        return FollowerStatus.of(
+    @property
+    def plan_version(self) -> int | None:
+        """The plan that this consumer's assignment follows; None: range, or none yet."""
+        return self._standing.note.plan_version
+
+    def status(self, owned: Iterable[tuple[str, int]]) -> FollowerStatus:
+        """Return what this follower does at the moment, whose consumer owns these partitions."""
+        return self._standing.status(
             self._group,
             self._reader,
-            self._note,
+            owned,
             plan_topic=self._options.plan_topic,
-            rebalances=self._rebalances,
-            rejoins_asked=self._rejoins_asked,
+            rejoins_asked=self._asking.asked_for_plans,
         )
 
     def close(self) -> None:
@@ -262,12 +213,12 @@ class Caller:
         me = Here(
             generation, member, self._client_id, topics, given, self._reader.state.seen, identity
         )
-        part = _Part(RollCall(me, self._counts), now)
+        part = Part(RollCall(me, self._counts), now)
         for record, epoch in self._records:
             part.call.hear(record, now, epoch=epoch)
         part.why = self._why_silent(part.call)
         if part.why is None and pins is not None:
-            self._announce(part, pins)
+            part.announce(pins, now)
         # From here on the part holds; before, whatever interrupts this, a new one begins anew.
         self._part, self._active = part, True
 
@@ -313,13 +264,11 @@ class Caller:
             )
             turn = sorted(pin.shares).index(call.me.member)
             self._repeat_pin_at = self._now() + REPEAT_PIN_S if turn == 0 else None
-            if self._schedule is not None:
-                self._schedule.settle(pin.seen, turn_s=turn * _TURN_S)
-            self._left_out, self._rejoin_at = 0, None
-            self._note, self._logged_reason = note, note.fallback_reason
+            self._asking.settle(pin.seen, turn_s=turn * _TURN_S)
+            self._standing.settle(note)
+            self._logged_reason = note.fallback_reason
         else:
             self._settle_without(part, verdict, where)
-        self._rebalances += 1
         self._spent_s = 0.0
         part.settled = True
 
@@ -332,19 +281,14 @@ class Caller:
         part, now = self._part, self._now()
         if part is None or not self.settled:
             return False
-        if self._rejoin_at is not None and now >= self._rejoin_at:
-            given_up = part.sent is not None and part.why is not None
-            if given_up or self._listener.shown:
-                log.info("Group %s: asking for a rebalance, to take part in it", self._group)
-                return True
-        if self._schedule is None or not self._listener.shown:
-            return False
-        if not self._schedule.due(seen=self._reader.state.seen, now=now):
-            return False
-        self._rejoins_asked += 1
-        self._rejoin_at = now
-        log.info("Group %s: asking for a rebalance, to adopt a newer plan", self._group)
-        return True
+        shown = self._listener.shown
+        if (part.given_up or shown) and self._asking.to_take_part(now):
+            log.info("Group %s: asking for a rebalance, to take part in it", self._group)
+            return True
+        if shown and self._asking.to_adopt(self._reader.state.seen, now):
+            log.info("Group %s: asking for a rebalance, to adopt a newer plan", self._group)
+            return True
+        return False
 
     def _read(self, wait_s: float) -> None:
         """Read on; or listen anew, which may miss what is said until the next join."""
@@ -365,10 +309,7 @@ class Caller:
                 self._part.call.hear(record, self._now(), epoch=epoch)
         if self._listener.shown and not heard_before:
             self._ask_if_moved()
-            self._left_out = 0  # what came before was the log's fault
-            if self._rejoin_at is not None:
-                soon = self._now() + self._rng.uniform(_LEFT_OUT_S, 2 * _LEFT_OUT_S)
-                self._rejoin_at = min(self._rejoin_at, soon)
+            self._asking.log_works(self._now())
 
     def _ask_if_moved(self) -> None:
         """Ask for a rebalance where the log is another one than what was decided stands in.
@@ -377,10 +318,8 @@ class Caller:
         Whoever comes first moves them all; meanwhile the others find the new place, too.
         """
         part = self._part
-        if not self._active or part is None or part.through in {None, self._listener.log}:
-            return
-        if self._rejoin_at is None:
-            self._rejoin_at = self._now() + self._rng.uniform(_MOVED_S, 2 * _MOVED_S)
+        if self._active and part is not None and part.through not in {None, self._listener.log}:
+            self._asking.log_moved(self._now())
 
     def _why_silent(self, call: RollCall) -> str | None:
         """Say why this member should not announce itself; None: it should."""
@@ -391,13 +330,7 @@ class Caller:
             return self._listener.problem or "the log was not heard before this member joined"
         return "the others did not wait for this member" if call.over else None
 
-    def _announce(self, part: _Part, pins: Log) -> None:
-        # First what may be so, then what makes it so: an interruption leaves the worse of the two.
-        part.through, part.sent = pins, Sent(doubtful=_INTERRUPTED)
-        part.sent = pins.append(part.call.me)
-        part.again_at = self._now() + _EACH_S
-
-    def _verdict(self, part: _Part) -> Verdict | None:
+    def _verdict(self, part: Part) -> Verdict | None:
         """Say what this member owns, once that is clear."""
         verdict = part.call.verdict()
         if part.why is None and verdict is None and part.sent is not None:
@@ -406,41 +339,35 @@ class Caller:
             return verdict
         return Verdict({} if part.sent is not None else part.call.me.given, listed=False)
 
-    def _look_after(self, part: _Part, sent: Sent) -> None:
+    def _look_after(self, part: Part, sent: Sent) -> None:
         """Send an announcement again that was refused; give up what takes too long."""
-        waited_s = self._now() - part.began_at
-        longest_s = _CALL_S if self._reader.caught_up else self._options.read_timeout_s + _MORE_S
-        same = part.through is self._listener.log and self._listener.works
+        now, pins = self._now(), part.through
+        same = pins is self._listener.log and self._listener.works
         if sent.refused is not None:
-            if not same or waited_s >= _AGAIN_S:
-                part.why = f"its announcement was refused: {sent.refused}"
-                part.sent = None
+            if pins is None or not same or now >= part.began_at + AGAIN_S:
+                part.refused(sent.refused)
                 self._listener.doubt(sent.refused)
-            elif self._now() >= part.again_at and part.through is not None:
-                self._announce(part, part.through)
-        elif not same:
-            self._give_up(part, "the log was lost in the middle of a roll call")
-        elif sent.doubtful is not None:
-            self._give_up(part, f"its announcement was not acknowledged: {sent.doubtful}")
-        elif not part.call.announced and waited_s >= _BACK_S:
-            self._give_up(part, "its announcement was not read again")
+            elif now >= part.again_at:
+                part.announce(pins, now)
+            return
+        longest_s = _CALL_S if self._reader.caught_up else self._options.read_timeout_s + _MORE_S
+        why = part.trouble(now, same_log=same, longest_s=longest_s)
+        if why is not None:
+            self._give_up(part, why)
+        if why == UNREAD:
             self._listener.close()
-        elif part.call.in_vain:
-            self._give_up(part, "the pin topic's leader has changed in the middle of a roll call")
-        elif waited_s >= longest_s:
-            self._give_up(part, f"no assignment was pinned within {waited_s:.0f} s")
 
-    def _give_up(self, part: _Part, why: str) -> None:
+    def _give_up(self, part: Part, why: str) -> None:
         """Leave what was ceded to whoever owns it by now, if anybody; and say no more for a while.
 
         In the next generation range deals everything out anew.
         """
-        self._silent_until = self._now() + 0.8 * self._left_out_s()
+        self._silent_until = self._now() + 0.8 * self._asking.pause_s
         if self._listener.works:
             self._listener.doubt(why)
         part.why = why
 
-    def _pin_if_due(self, part: _Part) -> None:
+    def _pin_if_due(self, part: Part) -> None:
         call, pins, now = part.call, self._listener.log, self._now()
         waited_s = now - part.began_at
         due_at = call.pin_due_at()
@@ -469,7 +396,7 @@ class Caller:
         if pins is part.through:
             pins.append(part.call.pin)
 
-    def _settle_without(self, part: _Part, verdict: Verdict, where: str) -> None:
+    def _settle_without(self, part: Part, verdict: Verdict, where: str) -> None:
         """Take note of a verdict that did not count on this member."""
         reason = (
             verdict.problem
@@ -477,35 +404,28 @@ class Caller:
             or self._listener.problem
             or "the others did not wait for this member"
         )
-        given_up = part.sent is not None and part.why is not None
-        if given_up:
-            self._rejoin_at = self._now() + self._rng.uniform(0.0, _GIVEN_UP_S)
+        if part.given_up:
+            self._asking.given_up(self._now())
         else:
-            longest = self._left_out_s()
-            self._rejoin_at = self._now() + self._rng.uniform(longest, 2 * longest)
-            self._left_out = min(self._left_out + 1, 10)
+            self._asking.left_out(self._now())
         doing = "keeping what range gave" if verdict.share else "owning nothing"
         log.warning("%s: %s: %s", where, doing, reason)
-        self._note = AssignmentNote(fallback_reason=f"{doing}: {reason}")
+        note = AssignmentNote(fallback_reason=f"{doing}: {reason}")
+        self._standing.settle(note, "range" if verdict.share else "nothing")
         self._repeat_pin_at = None
-
-    def _left_out_s(self) -> float:
-        longest: float = min(_LEFT_OUT_S * 2**self._left_out, _LONGEST_LEFT_OUT_S)
-        return longest
 
     def _end_part(self) -> None:
         part = self._part
         if part is not None and self.undecided:
             waited_s = self._now() - part.began_at
             self._spent_s += waited_s
-            unread = part.sent is not None and not part.call.announced and waited_s >= _AGAIN_S
+            unread = part.sent is not None and not part.call.announced and waited_s >= AGAIN_S
             if unread or self._spent_s >= _SPENT_S:
                 self._give_up(part, "another rebalance came before an assignment was pinned")
         self._active = False
-        self._rejoin_at = self._repeat_pin_at = None
-        self._note = _UNDECIDED
-        if self._schedule is not None:
-            self._schedule.unsettle()
+        self._repeat_pin_at = None
+        self._asking.unsettle()
+        self._standing.unsettle()
 
     def _skip(self) -> None:
         self._listener.skip_to_end()

@@ -28,11 +28,12 @@ from fairlead.followers.caller import Caller
 from fairlead.followers.clock import Clock
 from fairlead.followers.confluent_config import check, connection_of
 from fairlead.followers.confluent_source import ConfluentSource
-from fairlead.followers.follower import FollowerStatus, FollowOptions, new_cache
+from fairlead.followers.follower import FollowOptions, new_cache
 from fairlead.followers.membership import Event, Membership, Pair
 from fairlead.followers.pin_listener import KafkaPinTopic, PinListener
 from fairlead.followers.pin_seal import read_secrets
 from fairlead.followers.plan_reader import PlanReader
+from fairlead.followers.status import FollowerStatus
 
 RebalanceCallback = Callable[[Consumer, list[TopicPartition]], None]
 
@@ -110,11 +111,11 @@ class PlanConsumer(Consumer):
     @property
     def plan_version(self) -> int | None:
         """The plan that this consumer's assignment follows; None: range, or none yet."""
-        return self._caller.status().plan_version
+        return self._caller.plan_version
 
     def status(self) -> FollowerStatus:
         """Return what this consumer's follower does at the moment."""
-        return self._caller.status()
+        return self._caller.status(() if self._closed else _Handle(self).owned())
 
     def subscribe(
         self,

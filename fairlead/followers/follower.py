@@ -7,12 +7,13 @@ callbacks (one module each), nor the rules (`decision`, `rejoin`).
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final, Self
 
+from fairlead.followers.clock import Clock
 from fairlead.followers.cooperation import first_round
 from fairlead.followers.decision import Decision, decide
 from fairlead.followers.fit import Shares
@@ -27,6 +28,7 @@ from fairlead.followers.members import (
 from fairlead.followers.plan_cache import PlanCache, PlanState
 from fairlead.followers.plan_reader import PlanReader, PlanSource
 from fairlead.followers.rejoin import RejoinSchedule
+from fairlead.followers.status import FollowerStatus, Standing
 from fairlead.plans.record import NOTHING, Identity, Origin
 from fairlead.plans.record_reading import Trust
 
@@ -90,70 +92,6 @@ class FollowOptions:
         return cls(**{name: configs.pop(name) for name in given})
 
 
-@dataclass(frozen=True)
-class FollowerStatus:
-    """What a follower does at the moment, for metrics and for a person on call.
-
-    Parameters
-    ----------
-    group, plan_topic
-        The group id and where its plans come from.
-    plan_version
-        The plan that the present assignment follows; None: the fallback, or none yet.
-    fallback_reason
-        Why the present assignment is not a plan's; None: it is.
-    latest_version
-        The newest plan read; None: there is none.
-    latest_problem
-        Why the newest record was skipped, if it was.
-    records_skipped
-        Unreadable or badly signed records in the plan topic.
-    caught_up
-        Whether the plan topic has been read to its end.
-    rebalances
-        Assignments received through this follower.
-    rejoins_asked
-        Rebalances this member asked for because of a newer plan.
-    """
-
-    group: str
-    plan_topic: str
-    plan_version: int | None
-    fallback_reason: str | None
-    latest_version: int | None
-    latest_problem: str | None
-    records_skipped: int
-    caught_up: bool
-    rebalances: int
-    rejoins_asked: int
-
-    @classmethod
-    def of(
-        cls,
-        group: str,
-        reader: PlanReader,
-        note: AssignmentNote,
-        *,
-        plan_topic: str,
-        rebalances: int,
-        rejoins_asked: int,
-    ) -> Self:
-        """Gather it from what a consumer reads, and what its assignment follows."""
-        state = reader.state
-        return cls(
-            group=group,
-            plan_topic=plan_topic,
-            plan_version=note.plan_version,
-            fallback_reason=note.fallback_reason,
-            latest_version=state.plan.version if state.plan else None,
-            latest_problem=state.problem,
-            records_skipped=state.skipped,
-            caught_up=reader.caught_up,
-            rebalances=rebalances,
-            rejoins_asked=rejoins_asked,
-        )
-
-
 def new_cache(group: str, options: FollowOptions, origin: Origin, known: PlanState) -> PlanCache:
     """Return the cache of a connection, which trusts what the options say."""
     return PlanCache(group, origin, options.trust(), known=known)
@@ -186,8 +124,8 @@ class Follower:
         self._request_rejoin: Callable[[], None] | None = None
         self._decided: Identity | None = None
         self._logged_reason: str | None = None
-        self._note = _JOINING
-        self._rebalances = self._rejoins_asked = 0
+        self._standing = Standing(Clock(), _JOINING)
+        self._rejoins_asked = 0
         self._reader = PlanReader(
             group,
             open_source=open_source,
@@ -199,16 +137,15 @@ class Follower:
     @property
     def plan_version(self) -> int | None:
         """The plan that this consumer's assignment follows; None: the fallback, or none yet."""
-        return self._note.plan_version
+        return self._standing.note.plan_version
 
-    def status(self) -> FollowerStatus:
-        """Return what this follower does at the moment."""
-        return FollowerStatus.of(
+    def status(self, owned: Iterable[tuple[str, int]] = ()) -> FollowerStatus:
+        """Return what this follower does at the moment, whose consumer owns these partitions."""
+        return self._standing.status(
             self._group,
             self._reader,
-            self._note,
+            owned,
             plan_topic=self._options.plan_topic,
-            rebalances=self._rebalances,
             rejoins_asked=self._rejoins_asked,
         )
 
@@ -236,7 +173,7 @@ class Follower:
         with self._lock:
             if self._schedule:
                 self._schedule.unsettle()
-            self._note = _JOINING
+            self._standing.unsettle()
             self._decided = None
         return encode_subscription(
             SubscriptionNote(client_id, instance_id, self._reader.state.seen)
@@ -276,8 +213,7 @@ class Follower:
             note.followed(),
         )
         with self._lock:
-            self._note = note
-            self._rebalances += 1
+            self._standing.settle(note)
             if self._schedule:
                 # What others have seen is settled even where the leader did not get to read it,
                 # or every member would ask in turn. The leader asks again when it has read it.

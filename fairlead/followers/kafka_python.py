@@ -24,11 +24,12 @@ from kafka.protocol.consumer.metadata import (
 )
 
 from fairlead.errors import ConfigurationError
-from fairlead.followers.follower import Follower, FollowerStatus, FollowOptions
+from fairlead.followers.follower import Follower, FollowOptions
 from fairlead.followers.kafka_python_join import no_request, rejoin_request
 from fairlead.followers.kafka_python_source import KafkaPythonSource
 from fairlead.followers.members import GroupMember, decode_subscription
 from fairlead.followers.partitions import by_topic, partition_counts
+from fairlead.followers.status import FollowerStatus
 
 #: Versions of the subscription: the second tells what the member owns (KIP-429).
 _EAGER_VERSION: Final = 0
@@ -85,7 +86,8 @@ class PlanAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-pyt
 
     def status(self) -> FollowerStatus:
         """Return what this member does at the moment."""
-        return self._follower.status()
+        consumer = self._consumer() if self._consumer else None
+        return self._follower.status(() if consumer is None else consumer.assignment())
 
     def follow(self, consumer: KafkaConsumer) -> None:
         """Let new plans make this assignor's consumer rejoin. Call before its first poll."""

@@ -21,9 +21,9 @@ from kafka import KafkaConsumer, KafkaProducer
 from kafka.coordinator.assignors.range import RangePartitionAssignor as KafkaPythonRange
 
 from fairlead.followers import aiokafka, kafka_python
-from fairlead.followers.follower import FollowerStatus
 from fairlead.followers.partitions import by_topic
 from fairlead.followers.plan_cache import PlanRecord
+from fairlead.followers.status import FollowerStatus
 from fairlead.plans.document import MemberShare, PlanDocument, content_hash
 from fairlead.plans.record import Headers, Identity, Origin, bare_headers
 from fairlead.plans.signing import Signer

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from fairlead.followers.follower import Follower, FollowerStatus, FollowOptions
+from fairlead.followers.follower import Follower, FollowOptions
 from fairlead.followers.members import (
     AssignmentNote,
     GroupMember,
@@ -16,6 +16,7 @@ from fairlead.followers.members import (
     encode_assignment,
 )
 from fairlead.followers.plan_cache import PlanRecord
+from fairlead.followers.status import FollowerStatus
 from fairlead.plans.record import NOTHING, Identity
 from tests.fairlead.followers.helpers import ScriptedSource, eventually, record, seen
 
@@ -180,11 +181,14 @@ def test_status_tells_what_a_person_on_call_asks() -> None:
         stage.reads(4, version=2)
         stage.source.feed.put(PlanRecord(5, b"group", b"garbage"))
         eventually(lambda: stage.follower.status().records_skipped == 1, "garbage is skipped")
-        status = stage.follower.status()
+        status = stage.follower.status([("t", 1), ("t", 0)])
     assert str(status.latest_problem).startswith("The plan is not UTF-8 JSON")
     assert status == FollowerStatus(
         group="group",
         plan_topic="fairlead.plans",
+        owned={"t": (0, 1)},
+        rule="plan",
+        since=status.since,
         plan_version=1,
         fallback_reason=None,
         latest_version=2,

@@ -9,6 +9,7 @@ from functools import cache
 from fairlead.followers.clock import Clock
 from fairlead.followers.fit import fit
 from fairlead.followers.membership import Pair
+from fairlead.followers.pin_records import Partitions
 from fairlead.plans.document import PlanDocument
 from fairlead.plans.record import Headers, Origin, plan_headers
 from tests.fairlead.followers.helpers import make_plan
@@ -163,17 +164,25 @@ class World:
             self.longest_orphaned_s = max(self.longest_orphaned_s, orphaned_s)
 
     def _check_status(self, member: SimulatedMember) -> None:
-        status = member.caller.status()
-        if status.plan_version is None:
-            return
+        """Check that what a member says of itself is so."""
+        status = member.caller.status(member.client.share)
         part = member.caller._part  # noqa: SLF001 - what it decided by
-        pin = part.call.pin if part else None
-        if pin is None or pin.plan_version != status.plan_version:
-            raise ViolationError(f"{self.time:.2f}: {member.name} reports another plan: {status}")
-        share = pin.shares[pin_member(member, pin.shares)]
-        if member.client.share != {(t, n) for t, numbers in share.items() for n in numbers}:
+        call = part.call if part else None
+        pin = call.pin if call else None
+        match status.rule:
+            case "undecided":
+                return
+            case "nothing":
+                says: Partitions = {}
+            case "plan" if call and pin and pin.plan_version == status.plan_version:
+                says = pin.shares[call.me.member]
+            case "range" if call and status.plan_version is None:
+                says = (pin.shares if pin else {}).get(call.me.member, call.me.given)
+            case _:
+                raise ViolationError(f"{self.time:.2f}: {member.name} is mistaken: {status}")
+        if status.owned != {topic: numbers for topic, numbers in says.items() if numbers}:
             raise ViolationError(
-                f"{self.time:.2f}: {member.name} owns no plan's share: {self.state()}"
+                f"{self.time:.2f}: {member.name} does not own {says}: {status}\n{self.state()}"
             )
 
     def healed(self) -> str | None:
@@ -184,7 +193,7 @@ class World:
             return f"not everything is owned once: {self.state()}"
         if any(one.membership is None for one in members):
             return None
-        followed = {one.caller.status().plan_version for one in members}
+        followed = {one.caller.plan_version for one in members}
         if followed != {self.version or None}:
             return f"version {self.version} is not followed by all: {self.state()}"
         if not self.version:
@@ -204,18 +213,10 @@ class World:
             share = sorted(number for _, number in one.client.share)
             says = ""
             if one.membership is not None:
-                status = one.caller.status()
+                status = one.caller.status(one.client.share)
                 says = f"plan {status.plan_version}, {status.fallback_reason}"
             lines.append(
                 f"{one.name}: {one.client.identity()} {one.client.phase} owns {share}; "
                 f"{'frozen' if one.frozen else ''} {says}"
             )
         return "\n  ".join(lines)
-
-
-def pin_member(member: SimulatedMember, shares: object) -> str:
-    """Return the id under which a member took part in its last roll call."""
-    del shares
-    part = member.caller._part  # noqa: SLF001 - as above
-    assert part is not None
-    return part.call.me.member
