@@ -23,7 +23,7 @@ from fairlead.followers.follower import FollowOptions
 from fairlead.followers.members import AssignmentNote
 from fairlead.followers.part import AGAIN_S, UNREAD, Part
 from fairlead.followers.pin_listener import REQUEST_S, Log, PinListener
-from fairlead.followers.pin_records import MOST_PARTITIONS, Here, Mark, Partitions, Pin
+from fairlead.followers.pin_records import MOST_PARTITIONS, Here, Partitions, Pin
 from fairlead.followers.pins import Sent
 from fairlead.followers.plan_reader import PlanReader
 from fairlead.followers.roll_call import RollCall, Verdict, draw_up
@@ -302,8 +302,6 @@ class Caller:
                 self._listener.doubt(str(error))
         heard_before = self._listener.shown
         for record, epoch in self._listener.read(wait_s):
-            if isinstance(record, Mark):
-                continue
             self._records.append((record, epoch))
             if self._part is not None:
                 self._part.call.hear(record, self._now(), epoch=epoch)

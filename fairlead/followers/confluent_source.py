@@ -14,12 +14,11 @@ from confluent_kafka import (
     KafkaError,
     KafkaException,
     Message,
-    TopicCollection,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient
 
-from fairlead.followers.partitions import home_of, kafka_uuid
+from fairlead.followers.confluent_topics import TopicIdRequest
+from fairlead.followers.partitions import home_of
 from fairlead.followers.plan_cache import PlanRecord
 from fairlead.plans.record import Origin
 
@@ -131,10 +130,8 @@ class ConfluentSource:
 
 def _topic_id(connection: Mapping[str, Any], topic: str) -> str:
     """Ask for the id that the cluster gave a topic; "": it does not tell."""
-    admin = AdminClient(dict(connection))  # answers nothing once it is let go
-    asked = admin.describe_topics(TopicCollection([topic]), request_timeout=_TIMEOUT_S)
     try:
-        return kafka_uuid(str(asked[topic].result(_TIMEOUT_S + 1).topic_id))
-    except (KafkaException, TimeoutError) as error:
+        return TopicIdRequest(connection, topic, _TIMEOUT_S).answer()
+    except KafkaException as error:
         log.debug("The id of topic %s is not known: %s", topic, error)
         return ""

@@ -12,15 +12,9 @@ from typing import Any, Final, Protocol
 from confluent_kafka import KafkaError, KafkaException
 
 from fairlead.followers.clock import Clock
-from fairlead.followers.pin_records import Mark, Record
-from fairlead.followers.pins import (
-    Entry,
-    PinLog,
-    Sent,
-    cause_of,
-    check_pin_topic,
-    create_pin_topic,
-)
+from fairlead.followers.confluent_topics import cause_of, check_pin_topic, create_pin_topic
+from fairlead.followers.pin_records import Here, Mark, Pin, Record
+from fairlead.followers.pins import Entry, PinLog, Sent
 
 log = logging.getLogger(__name__)
 
@@ -217,8 +211,11 @@ class PinListener:
         if self._log is not None and self.works:
             self._log.skip_to_end(REQUEST_S)
 
-    def read(self, wait_s: float) -> list[Entry]:
-        """Return what other members say next, waiting so long at most; looks after the log."""
+    def read(self, wait_s: float) -> list[tuple[Here | Pin, int]]:
+        """Return what members say next, and in which leader epoch, waiting so long at most.
+
+        Looks after the log by the way, and keeps marks to itself.
+        """
         pins = self._log
         if pins is None or not self.works:
             return []
@@ -234,20 +231,22 @@ class PinListener:
             pins.append(Mark(self._mark, pins.identity))
         if now >= self._look_at:
             self._look(pins)
-        entries = pins.read(wait_s)
-        return [entry for entry in entries if not self._is_mark(entry.record, pins)]
+        said: list[tuple[Here | Pin, int]] = []
+        for record, epoch in pins.read(wait_s):
+            if record.log != pins.identity:
+                self._strangers = True
+            if isinstance(record, Mark):
+                self._heed(record)
+            else:
+                said.append((record, epoch))
+        return said
 
-    def _is_mark(self, record: Record, pins: Log) -> bool:
-        if record.log != pins.identity:
-            self._strangers = True
-        if not isinstance(record, Mark):
-            return False
-        if record.name == self._mark:
+    def _heed(self, mark: Mark) -> None:
+        if mark.name == self._mark:
             self._shown, self._mark, self.problem = True, None, None
             self._mark_s = _MARK_S
-        elif record.name == _LOOK:
+        elif mark.name == _LOOK:
             self._look_at = min(self._look_at, self._looked_at + _RETRY_S)
-        return True
 
     def _look(self, pins: Log) -> None:
         self._looked_at = self._now()

@@ -1,14 +1,14 @@
 """The pin topic: the log through which the members of a group agree, written and tailed.
 
-Belongs here: the topic's settings, the producer and the tail consumer, and whether it is still the
-same log. Does not: the records (`pin_records`), nor what they mean (`roll_call`).
+Belongs here: the producer and the tail consumer, and whether it is still the same log. Does not:
+the topic's settings (`confluent_topics`), the records (`pin_records`), nor what they mean
+(`roll_call`).
 
-Append only: compaction would remove the record that decides. A group's records stand in the one
-partition where its key lands. A day's retention is long: a record matters for seconds.
+A group's records stand in the one partition where its key lands.
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -18,20 +18,15 @@ from confluent_kafka import (
     KafkaException,
     Message,
     Producer,
-    TopicCollection,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
-from fairlead.errors import ConfigurationError
-from fairlead.followers.partitions import home_of, kafka_uuid
+from fairlead.followers.confluent_topics import TopicIdRequest, cause_of
+from fairlead.followers.partitions import home_of
 from fairlead.followers.pin_records import LARGEST_RECORD, Record, decode, encode
 from fairlead.followers.pin_seal import Seal
 
 log = logging.getLogger(__name__)
-
-TOPIC_CONFIG: Final = {"cleanup.policy": "delete", "retention.ms": str(24 * 60 * 60 * 1000)}
-PIN_PARTITIONS: Final = 8
 
 #: How long a record may be on its way before nobody waits for it any more.
 _SEND_S: Final = 2.0
@@ -102,7 +97,8 @@ class Sent:
 class PinLog:
     """One group's part of the pin topic, from its end at the time of opening.
 
-    Not for several threads. Nothing here blocks but `open`, `skip_to_end` and `partition_count`.
+    Not for several threads. What asks the cluster something (`open`, `skip_to_end`, `look`,
+    `partition_count`) waits for the answer; nothing else here does.
 
     Parameters
     ----------
@@ -189,7 +185,7 @@ class PinLog:
             }
         )
         try:
-            identity = _ask_id(connection, topic, timeout_s)
+            identity = TopicIdRequest(connection, topic, timeout_s)
             found = tail.list_topics(topic, timeout=timeout_s).topics[topic]
             if found.error is not None:
                 raise KafkaException(found.error)  # noqa: TRY301 - the tail is closed here
@@ -215,7 +211,7 @@ class PinLog:
             return cls(
                 *(tail, producer, partition, group),
                 connection=connection,
-                identity=identity(),
+                identity=identity.answer(),
                 secrets=secrets,
             )
         except BaseException:
@@ -299,7 +295,7 @@ class PinLog:
             self.broken = f"it has grown to {count} partitions, and the group's is another one now"
         elif identity:
             try:
-                now = _topic_id(self._connection, topic, timeout_s)
+                now = TopicIdRequest(self._connection, topic, timeout_s).answer()
             except KafkaException as error:
                 log.debug("The id of pin topic %s cannot be read: %s", topic, error)
             else:
@@ -322,97 +318,3 @@ class PinLog:
         self._producer.purge()
         self._producer.flush(0)
         self._tail.close()
-
-
-def create_pin_topic(connection: Mapping[str, Any], topic: str, *, timeout_s: float = 10.0) -> None:
-    """Create the pin topic unless it exists.
-
-    Raises
-    ------
-    ConfigurationError
-        It may not be created.
-    KafkaException
-        No broker answers in time.
-    """
-    admin = AdminClient(dict(connection))
-    new = NewTopic(topic, PIN_PARTITIONS, config=TOPIC_CONFIG)  # replicas: the brokers' default
-    try:
-        admin.create_topics([new], request_timeout=timeout_s)[topic].result(timeout_s + 1)
-    except KafkaException as error:
-        code = cause_of(error).code()
-        if code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
-            raise ConfigurationError(
-                f"The pin topic {topic} does not exist and may not be created. Create it: "
-                f"kafka-topics.sh --create --topic {topic} --partitions {PIN_PARTITIONS} "
-                "--config cleanup.policy=delete --config retention.ms=86400000"
-            ) from error
-        if code != KafkaError.TOPIC_ALREADY_EXISTS:
-            raise
-    except TimeoutError as error:
-        raise KafkaException(KafkaError(KafkaError._TIMED_OUT)) from error  # noqa: SLF001
-
-
-def check_pin_topic(connection: Mapping[str, Any], topic: str, *, timeout_s: float = 10.0) -> None:
-    """Check that the pin topic is not compacted, where its settings may be read.
-
-    Raises
-    ------
-    ConfigurationError
-        It is compacted.
-    """
-    admin = AdminClient(dict(connection))
-    resource = ConfigResource(ResourceType.TOPIC, topic)
-    try:
-        config = admin.describe_configs([resource], request_timeout=timeout_s)[resource].result(
-            timeout_s + 1
-        )
-    except (KafkaException, TimeoutError) as error:
-        log.debug("The settings of pin topic %s cannot be read: %s", topic, error)
-        return
-    if "compact" in (config["cleanup.policy"].value or ""):
-        raise ConfigurationError(
-            f"The pin topic {topic} has cleanup.policy={config['cleanup.policy'].value}: "
-            "compaction would remove the record that decides. Change it: kafka-configs.sh --alter "
-            f"--entity-type topics --entity-name {topic} --add-config cleanup.policy=delete"
-        )
-
-
-def cause_of(error: KafkaException) -> KafkaError:
-    """Return what an exception of the client carries."""
-    cause = error.args[0]
-    return cause if isinstance(cause, KafkaError) else KafkaError(KafkaError.UNKNOWN, str(cause))
-
-
-def _topic_id(connection: Mapping[str, Any], topic: str, timeout_s: float) -> str:
-    """Ask for the id that the cluster gave a topic, and wait for it; raises as `_ask_id`."""
-    return _ask_id(connection, topic, timeout_s)()
-
-
-def _ask_id(connection: Mapping[str, Any], topic: str, timeout_s: float) -> Callable[[], str]:
-    """Ask for the id that the cluster gave a topic; what is returned waits for it.
-
-    It answers "" where the cluster gives none.
-
-    Raises
-    ------
-    KafkaException
-        On waiting: no broker answers in time. What is not known now must not pass for unknown to
-        all.
-    """
-    admin = AdminClient(dict(connection))
-    asked = admin.describe_topics(TopicCollection([topic]), request_timeout=timeout_s)
-
-    def answer() -> str:
-        try:
-            return kafka_uuid(str(asked[topic].result(timeout_s + 1).topic_id))
-        except TimeoutError as error:
-            raise KafkaException(KafkaError(KafkaError._TIMED_OUT)) from error  # noqa: SLF001
-        except KafkaException as error:
-            if cause_of(error).code() == KafkaError._UNSUPPORTED_FEATURE:  # noqa: SLF001
-                return ""
-            raise
-        finally:
-            waiting.clear()
-
-    waiting = [admin]  # it answers nothing once it is let go
-    return answer

@@ -15,8 +15,8 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from assignors.partitioner import partitions_of
+from fairlead.followers.confluent_topics import PIN_PARTITIONS
 from fairlead.followers.pin_records import Pin, decode
-from fairlead.followers.pins import PIN_PARTITIONS
 from fairlead.plans.record import bare_headers
 from tests.fairlead.followers.helpers import eventually, make_plan
 

@@ -7,9 +7,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from fairlead.followers import caller, membership, pin_listener, roll_call
+from fairlead.followers import asking, caller, membership, part, pin_listener, roll_call
 
-FILES = {str(Path(str(one.__file__))) for one in (caller, membership, pin_listener, roll_call)}
+MODULES = (asking, caller, membership, part, pin_listener, roll_call)
+FILES = {str(Path(str(one.__file__))) for one in MODULES}
 Line = tuple[str, int]
 
 
