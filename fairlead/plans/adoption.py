@@ -12,6 +12,7 @@ from typing import Final
 
 from assignors.metrics import Metrics, measure
 from fairlead.errors import GroupError, InvalidPlanError, TamperedPlanError
+from fairlead.followers.fit import fit
 from fairlead.kafka.gateway import LiveGroup
 from fairlead.plans.as_problem import Ownership, assignment_of, planned, problem_of
 from fairlead.plans.document import PlanDocument
@@ -27,12 +28,13 @@ class Adoption:
     Parameters
     ----------
     planned
-        Partitions to which the plan gives an owner.
+        Partitions to which the plan, as it fits the live members, gives an owner.
     as_planned
         Those of them that this owner has.
     achieved
-        Metrics of the live assignment under the lag that the plan was made for, so that they
-        compare with the predicted ones; kept, moved and placed are counted against the plan.
+        Metrics of the live members' assignment under the lag that the plan was made for, so that
+        they compare with the predicted ones; kept, moved and placed are counted against the plan
+        as it fits them.
     """
 
     planned: int
@@ -45,15 +47,24 @@ class Adoption:
         return self.as_planned / self.planned if self.planned else 1.0
 
 
-def compare(plan: PlanDocument, owned: Ownership) -> Adoption:
-    """Hold a live assignment against a plan.
+def compare(
+    plan: PlanDocument,
+    owned: Ownership,
+    subscriptions: Mapping[str, Collection[str]] | None = None,
+    partition_counts: Mapping[str, int] | None = None,
+) -> Adoption:
+    """Hold a live assignment against a plan, as it fits the members that live.
 
     Parameters
     ----------
     plan
         The published plan.
     owned
-        Live member names to what they own.
+        Live member names to what they own; none: nothing is as planned.
+    subscriptions
+        Their topics; who is not in it subscribes to what the plan says, a newcomer to all of it.
+    partition_counts
+        Of the topics as they are now; None: as in the plan.
 
     Examples
     --------
@@ -66,13 +77,17 @@ def compare(plan: PlanDocument, owned: Ownership) -> Adoption:
     >>> compare(plan, {"a": {"t": [0]}, "b": {"t": [1]}}).adherence
     0.5
     """
-    nobody: Ownership = {name: {} for name in owned}
-    problem = problem_of(plan, {**nobody, **planned(plan)})
-    wanted = assignment_of(problem, planned(plan)).owner
-    live = assignment_of(problem, owned)
+    wanted: Ownership = planned(plan)
+    topics = {name: share.topics for name, share in plan.members.items()}
+    if owned:
+        known = {**topics, **(subscriptions or {})}
+        topics = {name: tuple(known.get(name, plan.partition_counts)) for name in owned}
+        wanted = fit(plan, topics, partition_counts or plan.partition_counts)
+    problem = problem_of(plan, wanted, topics)
+    should, live = assignment_of(problem, wanted).owner, assignment_of(problem, owned)
     return Adoption(
-        planned=int((wanted >= 0).sum()),
-        as_planned=int(((wanted >= 0) & (wanted == live.owner)).sum()),
+        planned=int((should >= 0).sum()),
+        as_planned=int(((should >= 0) & (should == live.owner)).sum()),
         achieved=measure(problem, live),
     )
 
@@ -150,7 +165,8 @@ def _seen(plan: StoredPlan, document: PlanDocument, live: LiveGroup | GroupError
     if isinstance(live, GroupError):
         return Observed(plan, error=str(live))
     owned = {member.name: member.partitions for member in live.members}
-    return Observed(plan, live.observed_at, compare(document, owned))
+    topics = {member.name: member.topics for member in live.members}
+    return Observed(plan, live.observed_at, compare(document, owned, topics, live.partition_counts))
 
 
 def _settled(seen: Observed) -> bool:

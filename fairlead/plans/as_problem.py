@@ -33,7 +33,11 @@ def planned(plan: Shares) -> Ownership:
     }
 
 
-def problem_of(plan: PlanDocument, owned: Ownership) -> Problem:
+def problem_of(
+    plan: PlanDocument,
+    owned: Ownership,
+    subscriptions: Mapping[str, Collection[str]] | None = None,
+) -> Problem:
     """Return the problem that a plan solves, for a group that owns so much.
 
     Parameters
@@ -43,14 +47,17 @@ def problem_of(plan: PlanDocument, owned: Ownership) -> Problem:
     owned
         Who owns what now. Members that the plan does not know are added, subscribed to what they
         own of its topics; topics and partitions that the plan does not count are left out.
+    subscriptions
+        Of the problem's members, who are just these; None: those of the plan, and who owns.
     """
-    subscriptions = {name: set(share.topics) for name, share in plan.members.items()}
-    for name, partitions in owned.items():
-        subscriptions.setdefault(name, set(partitions))
+    if subscriptions is None:
+        subscriptions = {name: share.topics for name, share in plan.members.items()}
+        newcomers = {name: tuple(share) for name, share in owned.items()}
+        subscriptions = {**newcomers, **subscriptions}
     return Problem.of(
         topics=plan.partition_counts,
         members={
-            name: Member(topics=sorted(topics), owned=owned.get(name, {}))
+            name: Member(topics=sorted(set(topics)), owned=owned.get(name, {}))
             for name, topics in subscriptions.items()
         },
         lags={topic: values.astype(np.int64) for topic, values in plan.weights.items()},

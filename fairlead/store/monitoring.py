@@ -47,7 +47,8 @@ SELECT known.group_id, observed.lag_max, observed.imbalance
 FROM fairlead_raw.consumer_group known
 CROSS JOIN LATERAL (
     SELECT measured_at, lag_max, imbalance FROM fairlead.balance_history
-    WHERE balance_history.group_id = known.group_id AND kind = 'observed'
+    WHERE balance_history.group_id = known.group_id
+        AND kind IN ('observed', 'achieved')
         AND measured_at >= :gone_before
     ORDER BY measured_at DESC LIMIT 1
 ) observed
@@ -133,7 +134,7 @@ class Readings:
     statuses
         `group_id`, `status`, `partitions`: a row a status.
     balance
-        `group_id`, `lag_max` in records, `imbalance`: as last observed.
+        `group_id`, `lag_max` in records, `imbalance`: as last measured.
     diagnoses
         `group_id`, `diagnosis`, `since`, `late_s`, `utilisation`, as last seen; `holds` is 1.
     plans

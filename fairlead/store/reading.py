@@ -42,7 +42,7 @@ LEFT JOIN LATERAL (
 ) decided ON true
 LEFT JOIN LATERAL (
     SELECT lag_max, imbalance, measured_at FROM fairlead.balance_history
-    WHERE group_id = known.group_id AND kind = 'observed'
+    WHERE group_id = known.group_id AND kind IN ('observed', 'achieved')
     ORDER BY measured_at DESC LIMIT 1
 ) observed ON true
 LEFT JOIN LATERAL (

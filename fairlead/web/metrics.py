@@ -105,13 +105,13 @@ GAUGES: Final = (
     Gauge(
         "fairlead_group_heaviest_member_records",
         "records",
-        "Records the heaviest member has to work off, as last observed.",
+        "Records the heaviest member has to work off, as last measured.",
         *("balance", "lag_max"),
     ),
     Gauge(
         "fairlead_group_imbalance_ratio",
         "ratio",
-        "Heaviest member over the mean of all members, as last observed; 1 is even.",
+        "Heaviest member over the mean of all members, as last measured; 1 is even.",
         *("balance", "imbalance"),
     ),
     Gauge(

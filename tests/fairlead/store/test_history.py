@@ -14,6 +14,7 @@ from sqlalchemy import Engine, text
 from fairlead.store import PlanStore, StoredPlan, create_store_engine
 from fairlead.store.engine import transaction
 from fairlead.store.prune import prune
+from fairlead.store.reading import read_groups
 from tests.fairlead.store.conftest import Login
 
 pytestmark = pytest.mark.postgres
@@ -123,6 +124,27 @@ def test_adoption_stands_beside_the_prediction(
     (row,) = query(engine, "SELECT * FROM fairlead.adoption")
     assert (row["planned"], row["as_planned"], row["adherence"]) == (3, 2, Decimal("0.6667"))
     assert (row["lag_max_predicted"], row["lag_max_achieved"]) == (110_000, 120_000)
+
+
+def test_group_is_shown_as_it_is_since_its_plan_was_adopted(
+    store: PlanStore,
+    engine: Engine,
+    publish: Plans,
+    metrics: Callable[..., dict[str, Any]],
+) -> None:
+    """Not as it was when the plan was made."""
+    plan = publish()
+    store.record_adoption(
+        "orders",
+        1,
+        observed_at=plan.snapshot_at + timedelta(minutes=1),
+        snapshot_id=plan.snapshot_id,
+        planned=3,
+        as_planned=3,
+        achieved=metrics(lag_max=120_000),
+    )
+    (group,) = read_groups(engine)
+    assert group["lag_max"] == 120_000
 
 
 def test_plan_history_answers_who_what_and_how_well(
