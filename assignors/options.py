@@ -4,7 +4,7 @@ Belongs here: types and ranges, with messages that name the option. Does not: wh
 assignor has (its signature).
 """
 
-import math
+import sys
 from typing import Any
 
 from assignors.problem import InvalidProblemError
@@ -27,5 +27,5 @@ def count_or_none(name: str, value: Any) -> None:
 def non_negative(name: str, value: Any) -> None:
     """Refuse anything but finite numbers from 0."""
     number = not isinstance(value, bool) and isinstance(value, int | float)
-    if not number or not 0 <= value < math.inf:
+    if not number or not 0 <= value <= sys.float_info.max:
         raise InvalidProblemError(f"options.{name}: {value!r} is not a number from 0")

@@ -80,6 +80,22 @@ def _items(value: Any, where: str) -> list[Any]:
     return list(value)
 
 
+def first_repeated(names: Iterable[str]) -> str | None:
+    """Return the first name that was there before; None: there is no such name.
+
+    Examples
+    --------
+    >>> first_repeated(["b", "a", "c", "a", "b"])
+    'a'
+    """
+    seen = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
+
+
 def _show(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
@@ -117,8 +133,7 @@ def _subscription(name: str, member: Member, numbers: dict[str, int]) -> Int32:
         if not isinstance(topic, str):
             _fail(where, f"{_show(topic)} is not a topic's name")
     if len(set(wanted)) < len(wanted):
-        twice = next(topic for topic in wanted if wanted.count(topic) > 1)
-        _fail(where, f"names {twice!r} twice")
+        _fail(where, f"names {first_repeated(wanted)!r} twice")
     return np.array(sorted(numbers[topic] for topic in wanted if topic in numbers), np.int32)
 
 
@@ -255,7 +270,10 @@ def _read_rates(rates: Any, counts: dict[str, int], names: tuple[str, ...]) -> F
         for value in (listed := _items(values, where)):
             if isinstance(value, bool) or not isinstance(value, int | float | np.number):
                 _fail(where, f"{_show(value)} is not a number")
-        array = np.array(listed, dtype=np.float64)
+        try:
+            array = np.array(listed, dtype=np.float64)
+        except OverflowError:
+            _fail(where, "a rate is beyond every float")
         _check_length(array, counts[topic], where)
         if not (np.isfinite(array).all() and (array >= 0).all()):
             _fail(where, "a rate is negative or not finite")

@@ -141,13 +141,16 @@ def _start(
 def _limits(problem: Problem, count_skew: int | None, topic_skew: int | None) -> Limits:
     none = Limits.none(problem)
     fewest, most, most_of_topic = none.fewest, none.most, none.most_of_topic
+    # A skew beyond all partitions there are allows no more than that; int64 ends somewhere.
+    everything = problem.partition_total
     if count_skew is not None:
         fewest, most = _even_counts(problem)
         # The spread grows by count_skew in all, whichever way.
-        fewest, most = fewest - count_skew // 2, most + (count_skew - count_skew // 2)
+        skew = min(count_skew, 2 * everything)
+        fewest, most = fewest - skew // 2, most + (skew - skew // 2)
     if topic_skew is not None:
         readers = np.maximum(problem.subscriber_counts, 1)
-        most_of_topic = -(-problem.partition_counts // readers) + topic_skew
+        most_of_topic = -(-problem.partition_counts // readers) + min(topic_skew, everything)
     return Limits(fewest, most, most_of_topic)
 
 

@@ -9,9 +9,12 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn
 
 from assignors.problem import InvalidProblemError
+from assignors.reading import first_repeated
 
 #: Of a value that is wrong, so much is shown.
 _SHOWN = 60
+#: And of a message, which names what it is about: names have any length.
+_LONGEST_MESSAGE = 1000
 
 Answer = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -34,11 +37,21 @@ def _answer(line: bytes, answer: Answer) -> dict[str, Any]:
     try:
         return answer(_parse(line))
     except InvalidProblemError as error:
-        return {"error": str(error)}
+        return _error(str(error))
     except MemoryError:
-        return {"error": "the problem does not fit into memory"}
+        return _error("the problem does not fit into memory")
+    except RecursionError:
+        return _error("is nested too deeply to be read")
     except Exception as error:  # noqa: BLE001 - the lines behind this one must be answered too
-        return {"error": f"cannot be answered, which is a fault of Fairlead: {error!r}"}
+        return _error(f"cannot be answered, which is a fault of Fairlead: {error!r}")
+
+
+def _error(message: str) -> dict[str, Any]:
+    if len(message) > _LONGEST_MESSAGE:
+        # What is wrong stands at the end, behind the name of what it is about.
+        half = _LONGEST_MESSAGE // 2
+        message = f"{message[:half]} ... {message[-half:]}"
+    return {"error": message}
 
 
 def _parse(line: bytes) -> dict[str, Any]:
@@ -61,8 +74,7 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Refuse what `json` would silently resolve: the same member or topic given twice."""
     result = dict(pairs)
     if len(result) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = first_repeated(name for name, _ in pairs)
         raise InvalidProblemError(f"the name {shown(twice)} stands twice in one object")
     return result
 

@@ -215,7 +215,7 @@ def _hot(found: Findings, late: Mask) -> Diagnosis | None:
     hottest = int(hot[arrivals[hot].argmax()])
     topic, _ = found.problem.partition_name(hottest)
     count = int(found.problem.partition_counts[found.problem.topics.index(topic)])
-    times = ceil(float(arrivals[hottest]) / (fastest * found.rules.headroom))
+    times = ceil(float(arrivals[hottest]) / max(fastest * found.rules.headroom, 1e-9))
     return Diagnosis(
         "hot partition",
         tuple(found.partition(index) for index in hot.tolist()),

@@ -194,6 +194,71 @@ def test_any_value_anywhere_is_answered(field: str, value: Any, member: str | No
     json.dumps(answer, allow_nan=False)
 
 
+ENDLESS = [2**31, 2**62, 2**63 - 1, 2**63, 2**64 - 1, 10**20, 10**400]
+
+
+@pytest.mark.parametrize("option", ["max_moves", "max_count_skew", "max_topic_count_skew"])
+@pytest.mark.parametrize("other", [["t0"], []], ids=["equal", "different"])
+def test_a_limit_beyond_every_count_is_no_limit(option: str, other: list[str]) -> None:
+    """It neither wraps around nor overflows, and the lines behind it are answered."""
+    problem = {**PROBLEM, "assignor": "sticky-lag-aware"}
+    problem["members"] = {**PROBLEM["members"], "C1": {"topics": other}}
+    lines = [{**problem, "options": {option: limit}} for limit in [None, *ENDLESS]]
+    answers, code = run("assign", *lines)
+    assert answers == [answers[0]] * len(lines)
+    assert ("assignment" in answers[0], code) == (True, 0)
+
+
+@pytest.mark.parametrize("option", ["band", "band_floor", "enough", "horizon"])
+def test_a_number_beyond_every_float_is_refused(option: str) -> None:
+    """JSON's integers have no end; the line behind is answered."""
+    lagging = {**PROBLEM, "assignor": "sticky-lag-aware", "options": {option: 10**400}}
+    answers, _ = run("assign", lagging, PROBLEM)
+    assert answers[0]["error"].startswith(f"options.{option}: 1000")
+    assert "assignment" in answers[1]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"arrival_rates": {"t0": [10**400, 0, 0]}}, "arrival_rates.t0: a rate is beyond"),
+        ({"topics": {"t0": 10**400}}, "topics.t0: 1000"),
+        ({"lags": {"t0": [10**400, 0, 0]}}, "lags.t0: 1000"),
+        ({"members": {"C0": {"topics": [], "capacity": 10**400}}}, "members.C0.capacity: 1000"),
+        ({"members": {"C0": {"topics": [], "generation": 10**400}}}, "members.C0.generation: 1000"),
+        ({"assignor": "x" * 10**6}, "assignor: 'xxx"),
+        ({"topics": {"\ud800" * 10**6: -1}}, "topics.\ud800"),
+    ],
+)
+def test_an_absurd_value_is_an_error_of_readable_length(
+    change: dict[str, Any], message: str
+) -> None:
+    """None of them is a fault of Fairlead's, nor an answer of its own length."""
+    (answer,), code = run("assign", {**PROBLEM, **change})
+    assert answer["error"].startswith(message)
+    assert (len(answer["error"]) < 1100, code) == (True, 1)
+
+
+def test_a_value_nested_at_any_depth_is_an_error_line() -> None:
+    """Wherever Python's recursion ends: in reading a value, or in showing it."""
+    for depth in range(500, 1050):
+        line = '{"assignor": "range", "members": {}, "topics": ' + "[" * depth + "]" * depth + "}"
+        (answer,) = answer_lines([line.encode()], answer_problem)
+        assert "fault of Fairlead" not in answer["error"]
+
+
+def test_a_name_repeated_among_very_many_is_found_at_once() -> None:
+    """A line of some megabytes with a name twice at its end takes no hour."""
+    names = [f"t{number}" for number in range(200_000)]
+    members = ",".join(f'"{name}": {{}}' for name in [*names, names[-1]])
+    problem = {**PROBLEM, "members": {"C0": {"topics": [*names, names[-1]]}}}
+    answers, _ = run("assign", f'{{"members": {{{members}}}}}', problem)
+    assert answers == [
+        {"error": 'the name "t199999" stands twice in one object'},
+        {"error": "members.C0.topics: names 't199999' twice"},
+    ]
+
+
 def test_answers_each_line_as_it_comes() -> None:
     """A program can hold a conversation: the answer is there before the next line is sent."""
     with subprocess.Popen(

@@ -16,7 +16,7 @@ from assignors.verifier import violations
 from fairlead.json_lines import answer_lines
 from fairlead.judgement.lines import answer_question
 from tests.fairlead.judgement.outside import written
-from tests.fairlead.judgement.questions import behind, question, skewed
+from tests.fairlead.judgement.questions import arriving, behind, prompt, question, skewed
 
 HUGE = 2**63 - 1
 
@@ -221,6 +221,19 @@ def test_offsets_near_the_largest_overflow_nowhere() -> None:
     for end in steps:
         line = question(end=end, committed=lambda _, look: look * 10**14)
         sane(answer_question(line), line)
+
+
+def test_a_headroom_next_to_nothing_divides_by_nothing() -> None:
+    """The advice on a hot partition is absurd then, and an answer all the same."""
+
+    def hot(partition: int, look: int) -> int:
+        return skewed(partition, look) if partition == 0 else arriving(partition, look)
+
+    def read(partition: int, look: int) -> int:
+        return behind(partition, look) if partition == 0 else prompt(partition, look)
+
+    line = question(end=hot, committed=read, policy={"headroom": 5e-324})
+    assert answer_question(line)["diagnosis"] == "hot partition"
 
 
 def test_thousands_of_looks_are_answered() -> None:
