@@ -31,6 +31,9 @@ ASSIGNORS: Mapping[str, Assignor] = MappingProxyType(
     }
 )
 
+#: Assignors that do not look at lag: nothing but a rebalance can change their mind.
+LAG_BLIND = frozenset({"range", "roundrobin", "fair", "sticky"})
+
 
 def assign(name: str, problem: Problem, /, **options: Any) -> Assignment:
     """Run an assignor by name.

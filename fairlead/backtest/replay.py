@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from assignors.registry import assign
+from assignors.registry import LAG_BLIND, assign
 from fairlead.backtest.recording import Recording
 from fairlead.judgement.capacities import Capacity
 from fairlead.judgement.decision import Judgement, Question, judge
@@ -28,9 +28,6 @@ RECORDED: Final = "recorded"
 """The name under which the lateness that was really measured stands, snapshot by snapshot."""
 OBSERVED: Final = "observed"
 """The name under which the group's recorded assignments are replayed, as they were."""
-
-LAG_BLIND: Final = frozenset({"range", "roundrobin", "fair", "sticky"})
-"""Assignors that do not look at lag: nothing but a rebalance can change their mind."""
 
 _LOOK_S: Final = 60.0
 

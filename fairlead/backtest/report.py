@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from rich.table import Table
 
-from fairlead.backtest.replay import LAG_BLIND, OBSERVED, RECORDED
+from assignors.registry import LAG_BLIND
+from fairlead.backtest.replay import OBSERVED, RECORDED
 from fairlead.errors import GroupError
 from fairlead.tables import slices
 

@@ -15,6 +15,7 @@ import typer
 from assignors.metrics import measure
 from assignors.partitioner import partitions_of
 from assignors.problem import InvalidProblemError, Member, Problem
+from assignors.registry import LAG_BLIND, check_options
 from assignors.registry import assign as run_assignor
 from fairlead.json_lines import Answer, an_object, answer_lines, check_keys, shown
 
@@ -85,6 +86,9 @@ def answer_problem(problem: dict[str, Any]) -> dict[str, Any]:
         arrival_rates=problem.get("arrival_rates"),
         replica_racks=problem.get("replica_racks"),
     )
+    check_options(assignor, options or {})
+    if problem.get("lags") is None and assignor not in LAG_BLIND and built.assignable.any():
+        raise InvalidProblemError(f"lags: is missing; {assignor} assigns by it")
     assignment = run_assignor(assignor, built, **(options or {}))
     return {
         "assignment": assignment.by_member(),

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from assignors.registry import ASSIGNORS
+from assignors.registry import ASSIGNORS, LAG_BLIND
 from fairlead.cli import app
 from fairlead.cli.assign import answer_problem, answer_record
 from fairlead.json_lines import answer_lines
@@ -92,6 +92,26 @@ def test_a_group_without_members_is_no_error() -> None:
         assert answers[0]["assignment"] == {}
         assert set(answers[0]["metrics"].values()) == {0}
         assert code == 0
+
+
+@pytest.mark.parametrize("name", sorted(set(ASSIGNORS) - LAG_BLIND))
+def test_assigning_by_lag_takes_lags(name: str) -> None:
+    """Lags that were forgotten are not lags of 0; that there are none is for the line to say."""
+    problem = {**PROBLEM, "assignor": name}
+    forgotten = {key: value for key, value in problem.items() if key != "lags"}
+    answers, code = run("assign", forgotten, {**forgotten, "lags": None}, problem)
+    message = f"lags: is missing; {name} assigns by it"
+    assert answers[:2] == [{"error": message}, {"error": message}]
+    assert ("assignment" in answers[2], code) == (True, 1)
+    said, code = run("assign", {**forgotten, "lags": {}}, {**forgotten, "topics": {"t0": 0}})
+    assert (["assignment" in answer for answer in said], code) == ([True, True], 0)
+
+
+@pytest.mark.parametrize("name", sorted(LAG_BLIND))
+def test_assigning_by_count_takes_no_lags(name: str) -> None:
+    """They are for the metrics alone there."""
+    answers, code = run("assign", {**PROBLEM, "assignor": name, "lags": None})
+    assert (answers[0]["metrics"]["lag_max"], code) == (0, 0)
 
 
 def test_no_lines_are_no_answers() -> None:
