@@ -64,6 +64,10 @@ MISSING: Final = frozenset(
 )
 """Codes that say a topic or partition does not exist, or no longer."""
 
+ABOUT_A_GROUP: Final = frozenset({KafkaError.GROUP_AUTHORIZATION_FAILED})
+"""Codes that are nothing to who reads partitions: librdkafka wants a group id, and asks for the
+coordinator of that group, although it is never joined."""
+
 
 @dataclass(frozen=True)
 class Answers(Generic[Key, Answer]):

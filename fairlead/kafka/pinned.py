@@ -21,7 +21,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 from assignors.partitioner import partitions_of
 from fairlead.errors import KafkaUnavailableError
 from fairlead.followers.pin_records import Pin, decode
-from fairlead.kafka.answers import MISSING, kafka_error
+from fairlead.kafka.answers import ABOUT_A_GROUP, MISSING, kafka_error
 from fairlead.kafka.descriptions import STABLE, GroupDescription, Member
 from fairlead.settings import KafkaSettings
 
@@ -195,5 +195,5 @@ class PinLog:
                     self._next[message.partition() or 0] = (message.offset() or 0) + 1
                 elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's name
                     pending.discard(message.partition())
-                elif not error.retriable():
+                elif not error.retriable() and error.code() not in ABOUT_A_GROUP:
                     raise KafkaException(error)

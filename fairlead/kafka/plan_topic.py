@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeVar
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
@@ -33,14 +33,18 @@ from kafka.partitioner.default import murmur2
 
 from fairlead.errors import ConfigurationError, KafkaUnavailableError
 from fairlead.followers.partitions import kafka_uuid
-from fairlead.kafka.answers import GRACE_S, TRANSIENT, kafka_error
+from fairlead.kafka.answers import ABOUT_A_GROUP, GRACE_S, TRANSIENT, kafka_error
 from fairlead.kafka.copies import copies_wanted, in_sync_wanted, too_few
 from fairlead.kafka.plan_channel import LARGEST_PLAN_BYTES, Outgoing, PlanChannel
 from fairlead.plans.record import EPOCH_HEADER, Headers, Origin
 from fairlead.settings import KafkaSettings
 
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
 log = logging.getLogger(__name__)
 
+Answer = TypeVar("Answer")
 #: Messages taken from the client at once.
 _AT_ONCE: Final = 1000
 _POLL_S: Final = 0.1
@@ -169,11 +173,11 @@ class PlanTopic:
             admin.create_topics(
                 [topic], operation_timeout=self._timeout_s, request_timeout=self._timeout_s
             )[self.name].result(self._timeout_s + GRACE_S)
-            self._known()
+            self._describe(within_s=self._timeout_s)
         except KafkaException as error:
             if kafka_error(error).code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise self._failure(error, "cannot be created") from error
-            self._check(admin, brokers)
+            self._check(brokers)
         except TimeoutError as error:
             raise KafkaUnavailableError(f"Topic {self.name}: not created in time") from error
 
@@ -270,7 +274,7 @@ class PlanTopic:
                         yield message
                     elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's name
                         return
-                    else:
+                    elif error.code() not in ABOUT_A_GROUP:
                         raise KafkaException(error)  # noqa: TRY301 - closed here
             raise KafkaUnavailableError(f"Topic {self.name} was not read to its end in time")
         except KafkaException as error:
@@ -278,40 +282,59 @@ class PlanTopic:
         finally:
             consumer.close()
 
-    def _describe(self) -> TopicDescription:
-        """Ask for the topic's id and partitions."""
-        admin = AdminClient(self._settings.librdkafka())  # answers nothing once it is let go
-        asked = admin.describe_topics(
-            TopicCollection([self.name]), request_timeout=self._timeout_s
-        )[self.name]
-        try:
-            return asked.result(self._timeout_s + GRACE_S)
-        except KafkaException as error:
-            raise self._failure(error, "cannot be described") from error
-        except TimeoutError as error:
-            raise KafkaUnavailableError(f"Topic {self.name}: not described in time") from error
+    def _describe(self, *, within_s: float = 0.0) -> TopicDescription:
+        """Ask for the topic's id and partitions; raises as `_ask`."""
+        topics = TopicCollection([self.name])
+        return self._ask(
+            lambda admin: admin.describe_topics(topics, request_timeout=self._timeout_s)[self.name],
+            within_s=within_s,
+        )
 
-    def _known(self) -> TopicDescription:
-        """Describe a topic that was made just now: a broker may learn of it a moment later."""
-        deadline = time.monotonic() + self._timeout_s
+    def _config(self) -> dict[str, ConfigEntry]:
+        """Ask for the settings of a topic that exists; raises as `_ask`."""
+        topic = ConfigResource(ResourceType.TOPIC, self.name)
+        return self._ask(
+            lambda admin: admin.describe_configs([topic], request_timeout=self._timeout_s)[topic],
+            within_s=self._timeout_s,
+        )
+
+    def _ask(
+        self, question: "Callable[[AdminClient], Future[Answer]]", *, within_s: float
+    ) -> Answer:
+        """Ask about the topic, and again for so long while the broker does not know it.
+
+        A broker learns of a topic a moment after it was made.
+
+        Raises
+        ------
+        ConfigurationError
+            The topic does not exist, or may not be described.
+        KafkaUnavailableError
+            Brokers do not answer in time.
+        """
+        admin = AdminClient(self._settings.librdkafka())  # answers nothing once it is let go
+        deadline = time.monotonic() + within_s
         while True:
             try:
-                return self._describe()
-            except ConfigurationError:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(_POLL_S)
+                return question(admin).result(self._timeout_s + GRACE_S)
+            except KafkaException as error:
+                unknown = kafka_error(error).code() == KafkaError.UNKNOWN_TOPIC_OR_PART
+                if not unknown or time.monotonic() >= deadline:
+                    raise self._failure(error, "cannot be described") from error
+            except TimeoutError as error:
+                raise KafkaUnavailableError(f"Topic {self.name}: not described in time") from error
+            time.sleep(_POLL_S)
 
-    def _check(self, admin: AdminClient, brokers: int) -> None:
+    def _check(self, brokers: int) -> None:
         """Hold a topic that exists against what plans need."""
-        config = self._config(admin)
+        config = self._config()
         policy = config["cleanup.policy"].value
         if policy != "compact":
             raise ConfigurationError(
                 f"Topic {self.name} has cleanup.policy={policy}, which would delete plans that are "
                 f"still followed. Change it: {self._alter('cleanup.policy=compact')}"
             )
-        copies = min(len(one.replicas) for one in self._known().partitions)
+        copies = min(len(one.replicas) for one in self._describe().partitions)
         in_sync = int(config["min.insync.replicas"].value)
         if in_sync > copies:
             raise ConfigurationError(
@@ -321,22 +344,6 @@ class PlanTopic:
             )
         if why := too_few(copies, in_sync, brokers):
             log.warning("Topic %s %s", self.name, why)
-
-    def _config(self, admin: AdminClient) -> dict[str, ConfigEntry]:
-        """Return the settings of a topic that exists: what a broker may learn a moment later."""
-        resource = ConfigResource(ResourceType.TOPIC, self.name)
-        deadline = time.monotonic() + self._timeout_s
-        while True:
-            asked = admin.describe_configs([resource], request_timeout=self._timeout_s)
-            try:
-                config: dict[str, ConfigEntry] = asked[resource].result(self._timeout_s + GRACE_S)
-            except KafkaException as error:
-                unknown = kafka_error(error).code() == KafkaError.UNKNOWN_TOPIC_OR_PART
-                if not unknown or time.monotonic() > deadline:
-                    raise self._failure(error, "cannot be described") from error
-                time.sleep(_POLL_S)
-            else:
-                return config
 
     def _alter(self, config: str) -> str:
         return (

@@ -21,6 +21,7 @@ from kafka import KafkaConsumer, KafkaProducer
 from kafka.coordinator.assignors.range import RangePartitionAssignor as KafkaPythonRange
 
 from fairlead.followers import aiokafka, kafka_python
+from fairlead.followers.confluent import PlanConsumer
 from fairlead.followers.partitions import by_topic
 from fairlead.followers.plan_cache import PlanRecord
 from fairlead.followers.status import FollowerStatus
@@ -268,6 +269,35 @@ class AiokafkaMember(_PollingMember):
                     self.values += [record.value for record in records]
         finally:
             await consumer.stop()
+
+
+class ConfluentMember(_PollingMember):
+    """A confluent-kafka follower on a thread."""
+
+    def __init__(self, consumer: PlanConsumer, topics: list[str]) -> None:
+        self.consumer = consumer
+        self._topics = topics
+        super().__init__()
+
+    @property
+    def owned(self) -> Owned:
+        """What the consumer is assigned now."""
+        return {topic: list(numbers) for topic, numbers in self.status().owned.items()}
+
+    def status(self) -> FollowerStatus:
+        """Return what it follows."""
+        status: FollowerStatus = self.consumer.status()
+        return status
+
+    def _run(self) -> None:
+        self.consumer.subscribe(self._topics)
+        try:
+            while not self._stopping.is_set():
+                message = self.consumer.poll(0.1)
+                if message is not None and message.error() is None:
+                    self.values.append(message.value())
+        finally:
+            self.consumer.close()
 
 
 class Fleet:

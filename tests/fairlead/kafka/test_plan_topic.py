@@ -12,7 +12,6 @@ from fairlead.kafka.copies import copies_wanted, too_few
 from fairlead.kafka.plan_channel import LARGEST_PLAN_BYTES
 from fairlead.kafka.plan_topic import PlanTopic, partition_of
 from fairlead.settings import KafkaSettings, Settings
-from tests.fairlead.followers.helpers import eventually
 
 pytestmark = pytest.mark.kafka
 
@@ -32,14 +31,6 @@ def topic(own: KafkaSettings) -> Iterator[PlanTopic]:
     with PlanTopic(own) as topic:
         topic.ensure()
         yield topic
-
-
-def known(kafka: KafkaSettings) -> bool:
-    """Whether the broker describes the topic already: it takes a moment after it was made."""
-    try:
-        return PlanTopic(kafka).home_of("orders") >= 0
-    except ConfigurationError:
-        return False
 
 
 def test_ensure_creates_a_compacted_topic_once(topic: PlanTopic, own: KafkaSettings) -> None:
@@ -85,7 +76,6 @@ def test_ensure_refuses_a_topic_that_takes_nothing(
     """More copies must have a record than there are: said at the start, not at a publication."""
     name = kafka_topic(config={"cleanup.policy": "compact", "min.insync.replicas": "2"})
     kafka = own.model_copy(update={"plan_topic": name})
-    eventually(lambda: known(kafka), "the broker knows the topic")
     with (
         PlanTopic(kafka) as topic,
         pytest.raises(ConfigurationError, match=r"1 copies.*min\.insync\.replicas=2.*replicas=1"),

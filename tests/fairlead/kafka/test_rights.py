@@ -1,0 +1,122 @@
+"""The rights that docs/trust.md states suffice, on a broker that denies whatever is not allowed."""
+
+import uuid
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import NewTopic
+
+from fairlead.errors import ConfigurationError, FairleadError
+from fairlead.followers import aiokafka, kafka_python
+from fairlead.followers.confluent import PlanConsumer
+from fairlead.followers.partitions import by_topic
+from fairlead.kafka.gateway import KafkaGateway
+from fairlead.kafka.plan_topic import PlanTopic
+from fairlead.plans.record import bare_headers
+from tests.fairlead.followers.helpers import (
+    AiokafkaMember,
+    ConfluentMember,
+    KafkaPythonMember,
+    Owned,
+    eventually,
+    make_plan,
+)
+from tests.fairlead.kafka.secured import SecuredBroker, rights, secured_broker
+
+CLIENTS = ("kafka-python", "aiokafka", "confluent-kafka")
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredBroker]:
+    """Return a broker with a planner who has the rights of the documents."""
+    with secured_broker(tmp_path_factory.mktemp("secured")) as broker:
+        broker.add_user("planner")
+        for right in rights("planner"):
+            if right.name:
+                broker.allow("planner", right)
+        yield broker
+
+
+@pytest.fixture
+def orders(broker: SecuredBroker) -> str:
+    """Return a topic of four partitions, with ten records in each."""
+    topic = f"orders-{uuid.uuid4().hex[:8]}"
+    broker.admin.create_topics([NewTopic(topic, 4)])[topic].result(30)
+    producer = Producer({"bootstrap.servers": broker.open_servers})
+    for number in range(40):
+        producer.produce(topic, b"record", partition=number % 4)
+    assert producer.flush(30) == 0
+    return topic
+
+
+def start(broker: SecuredBroker, client: str, user: str, topic: str, named: dict[str, Any]) -> Any:
+    """Start a follower on a thread."""
+    if client == "kafka-python":
+        return KafkaPythonMember(
+            kafka_python.PlanConsumer(topic, **broker.kafka_python(user), **named)
+        )
+    if client == "aiokafka":
+        return AiokafkaMember(
+            lambda: aiokafka.PlanConsumer(topic, **broker.aiokafka(user), **named)
+        )
+    names = {"group.id": named["group_id"], "client.id": named["client_id"]}
+    settings = broker.librdkafka(user) | names
+    return ConfluentMember(PlanConsumer(settings), [topic])
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_rights_suffice_to_plan_and_to_follow(
+    broker: SecuredBroker, orders: str, client: str
+) -> None:
+    """The planner makes its topic, publishes, reads back, and sees who owns what; members follow.
+
+    Each member has the rights of its client and no others, by TLS and SCRAM.
+    """
+    group, user = f"group-{orders}", f"user-{orders}"
+    broker.add_user(user)
+    for one, theirs in ((user, rights(client)), ("planner", rights("planner"))):
+        for right in theirs:
+            if one == user or right.name is None:
+                broker.allow(one, right, group if right.kind == "groups" else orders)
+    shares: dict[str, Owned] = {"a": {orders: [0]}, "b": {orders: [1, 2, 3]}}
+    value = make_plan(shares, partition_counts={orders: 4}, group=group).to_bytes()
+    with PlanTopic(broker.settings("planner")) as topic, ExitStack() as leaving:
+        topic.ensure()
+        position = topic.publish(group, value, bare_headers(value))
+        members = {}
+        for name in shares:
+            named = {"group_id": group, "client_id": name}
+            members[name] = start(broker, client, user, orders, named)
+            leaving.callback(members[name].stop)
+        eventually(lambda: all(m.status().rule == "plan" for m in members.values()), "they follow")
+        assert {name: member.owned for name, member in members.items()} == shares
+        told = topic.read(group)
+        assert told is not None
+        assert told.position == position
+        with KafkaGateway(broker.settings("planner")) as gateway:
+            assert group in gateway.list_groups()
+            seen = {m.name: by_topic(pairs(m)) for m in gateway.live_group(group).members}
+            assert seen == shares
+            offsets = gateway.snapshot([group]).tables["offsets"].to_pylist()
+            assert {row["end_offset"] for row in offsets if row["topic"] == orders} == {10}
+            assert not any(row["error"] for row in offsets)
+
+
+def pairs(member: Any) -> list[tuple[str, int]]:
+    """Return what a described member owns."""
+    return [(topic, n) for topic, numbers in member.partitions.items() for n in numbers]
+
+
+def test_without_rights_nothing_is_possible(broker: SecuredBroker) -> None:
+    """Else the test above would show nothing; and what is missing is said."""
+    broker.add_user("nobody")
+    settings = broker.settings("nobody")
+    with pytest.raises(ConfigurationError, match=r"fairlead\.plans"):
+        PlanTopic(settings).ensure()
+    with KafkaGateway(settings) as gateway:
+        assert gateway.list_groups() == []
+        with pytest.raises(FairleadError, match=r"(?i)authoriz"):
+            gateway.live_group("orders")
