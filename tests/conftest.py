@@ -80,6 +80,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let a person weather longer storms, or one storm again."""
     parser.addoption("--storm-events", type=int, default=12, help="events of each follower storm")
+    parser.addoption("--storm-brokers", type=int, choices=(1, 3), default=1, help="that may fail")
     parser.addoption("--storm-seed", type=int, default=1, help="what decides them")
 
 

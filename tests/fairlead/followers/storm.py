@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,13 +21,15 @@ from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import NewPartitions
 
 from fairlead.plans.record import bare_headers
-from fairlead.sandbox import Services
+from fairlead.sandbox.kafka import KafkaBroker
 from tests.fairlead.followers.helpers import make_plan
 
 WORKER = Path(__file__).with_name("storm_worker.py")
 SESSION_S = 3.0
 NAMES = [f"c{number:02}" for number in range(12)]
 FEWEST, MOST_PARTITIONS = 4, 20
+#: Beyond the time in which brokers must be heard of by their controller.
+FROZEN_S = 8.0
 
 
 @dataclass
@@ -53,8 +56,10 @@ class Storm:
 
     Parameters
     ----------
-    client, services, group, plan_topic, topic, folder
+    client, bootstrap_servers, group, plan_topic, topic, folder
         Where it takes place.
+    brokers
+        Of which one at a time may fail; empty: they are left alone.
     rng
         Decides everything that is random.
     configs
@@ -62,13 +67,14 @@ class Storm:
     """
 
     client: str
-    services: Services
+    bootstrap_servers: str
     group: str
     plan_topic: str
     topic: str
     folder: Path
     rng: random.Random
     configs: dict[str, Any]
+    brokers: Mapping[int, KafkaBroker] = field(default_factory=dict)
     partitions: int = 12
     history: list[str] = field(default_factory=list)
     settled_s: list[float] = field(default_factory=list)
@@ -81,8 +87,8 @@ class Storm:
     spoilt: bool = False
 
     def __post_init__(self) -> None:
-        connection = {"bootstrap_servers": self.services.bootstrap_servers}
-        self._producer = KafkaProducer(**connection, metadata_max_age_ms=1000)
+        connection = {"bootstrap_servers": self.bootstrap_servers}
+        self._producer = KafkaProducer(**connection, metadata_max_age_ms=1000, acks="all")
         self._admin = KafkaAdminClient(**connection)
         self.sent = 0
         self._calm = threading.Event()
@@ -156,7 +162,7 @@ class Storm:
             "topic": self.topic,
             "folder": str(folder),
             "configs": {
-                "bootstrap_servers": self.services.bootstrap_servers,
+                "bootstrap_servers": self.bootstrap_servers,
                 "group_id": self.group,
                 "client_id": name,
                 "plan_topic": self.plan_topic,
@@ -234,6 +240,24 @@ class Storm:
         self._admin.create_partitions({self.topic: NewPartitions(self.partitions + 1)})
         self.partitions += 1
         return f"grow to {self.partitions}"
+
+    def broker_dies(self) -> str:
+        """Kill a broker, see the group settle without it, and start it again."""
+        number = self.rng.choice(sorted(self.brokers))
+        self.brokers[number].kill()
+        self.settle()
+        self.brokers[number].start()
+        return f"broker {number} dies"
+
+    def broker_freezes(self) -> str:
+        """Stop a broker until the others have taken its place, and let it go on."""
+        number = self.rng.choice(sorted(self.brokers))
+        process = self.brokers[number].process()
+        assert process is not None
+        process.suspend()
+        time.sleep(FROZEN_S)  # how long, is what happens: nothing tells of it
+        process.resume()
+        return f"broker {number} freezes"
 
     def _some(self) -> Worker | None:
         if len(self.workers) <= FEWEST:
