@@ -63,7 +63,17 @@ class _Sitting:
 
     heard: dict[str, Here] = field(default_factory=dict)
     ceded: set[tuple[str, int]] = field(default_factory=set)
+    #: How many partitions of each topic are ceded, and whether somebody ceded two of one topic.
+    counts: Counter[str] = field(default_factory=Counter)
+    doubled: bool = False
     pin: Pin | None = None
+
+    def take(self, here: Here, given: set[tuple[str, int]]) -> None:
+        """Take in an announcement, which cedes these."""
+        self.heard[here.member] = here
+        self.ceded |= given
+        self.counts.update({topic: len(share) for topic, share in here.given.items()})
+        self.doubled = self.doubled or any(len(share) > 1 for share in here.given.values())
 
 
 class RollCall:
@@ -160,8 +170,7 @@ class RollCall:
         given = _pairs(record.given)
         # Range gives nothing to two members: who names what another has ceded is not of this call.
         if sitting.pin is None and sitting.ceded.isdisjoint(given):
-            sitting.heard[record.member] = record
-            sitting.ceded |= given
+            sitting.take(record, given)
             self._last_heard_at = now
             if self._first_heard_at is None:
                 self._first_heard_at = now
@@ -209,14 +218,10 @@ class RollCall:
 
     def _patience_s(self, sitting: _Sitting) -> float:
         """Return how long to wait for more announcements after the last one."""
-        ceded = Counter(topic for topic, _ in sitting.ceded)
-        if any(ceded[topic] < count for topic, count in self._counts.items()):
+        if any(sitting.counts[topic] < count for topic, count in self._counts.items()):
             return INCOMPLETE_S
         # Range gives nobody a second partition of a topic before everybody has one.
-        heard = sitting.heard.values()
-        if any(len(share) > 1 for here in heard for share in here.given.values()):
-            return 0.0
-        return UNSURE_S
+        return 0.0 if sitting.doubled else UNSURE_S
 
 
 def draw_up(heard: tuple[Here, ...], state: PlanState, *, now: datetime, member: str) -> Pin:

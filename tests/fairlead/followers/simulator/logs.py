@@ -3,17 +3,19 @@
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
 
-from fairlead.followers.partitions import home_of
+from fairlead.followers.partitions import home_of as real_home_of
 from fairlead.followers.pin_records import Record, decode
 from fairlead.followers.pins import Entry, Sent
 from fairlead.followers.plan_cache import PlanRecord
 from fairlead.plans.record import Origin
 
 GROUP = "group"
+home_of = cache(real_home_of)
 At = Callable[[float, Callable[[], None]], None]
 
 

@@ -22,6 +22,8 @@ from tests.fairlead.followers.simulator.logs import (
 
 TOPIC = "t"
 READ_PLANS_S = 0.3
+#: How many of an idle application's turns pass without a poll.
+BUSY = 0.75
 
 
 class SimulatedClient:
@@ -176,6 +178,7 @@ class SimulatedMember:
         self.interruption: Interruption | None = None
         self.membership: Membership | None = None
         self._clock = clock
+        self._rng = rng
         self._read_at = 0.0
         if topics is None:
             self.client.listener = PlainListener(self.client)
@@ -208,9 +211,19 @@ class SimulatedMember:
         """Whether a roll call is under way."""
         return self.membership is not None and self.caller.undecided
 
-    def step(self) -> None:
-        """Beat, read plans, and poll once."""
+    def step(self) -> bool:
+        """Beat; read plans and poll, unless the application is busy; whether it polled.
+
+        It is not busy for long where it is called back, nor before it has joined.
+        """
         self.client.beat()
+        idle = self.client.phase != "out" and not self.client.queue and not self.undecided
+        if idle and self._rng.random() < BUSY:
+            return False
+        self._poll()
+        return True
+
+    def _poll(self) -> None:
         if self.membership is None:
             self.client.poll(0.0)
             return

@@ -20,7 +20,7 @@ from tests.fairlead.followers.simulator.member import TOPIC, SimulatedMember
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 BUSY_S, JOINING_S = 0.03, 0.12
 #: How long an application is with what it fetched before it polls again, one or the other.
-IDLE_S = (0.25, 1.0, 1.0)
+IDLE_S = (0.25, 0.5, 1.0)
 EVERYTHING = frozenset((TOPIC, number) for number in range(PARTITIONS))
 
 
@@ -131,8 +131,7 @@ class World:
     def _turn(self, member: SimulatedMember) -> None:
         if member.closed:
             return
-        if not member.frozen:
-            member.step()
+        if not member.frozen and member.step():
             self._check(member)
         if member.undecided:
             pause_s = member.busy_s
