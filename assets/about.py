@@ -5,6 +5,7 @@ in the UI. Does not: what any of them does.
 """
 
 import inspect
+from collections.abc import Callable
 from typing import Any, Final, Literal
 
 import dagster as dg
@@ -31,15 +32,21 @@ def changes(what: Changed) -> dict[str, str]:
 
 
 def written_here() -> dict[str, Any]:
-    """Return the metadata that lead from a definition in the UI to the line that calls this.
-
-    Assets need none: Dagster's `with_source_code_references` gives them theirs.
-    """
+    """Return the metadata that lead from a definition in the UI to the line that calls this."""
     frame = inspect.currentframe()
     caller = frame.f_back if frame else None
-    if caller is None:
-        return {}
-    place = dg.LocalFileCodeReference(
-        file_path=caller.f_code.co_filename, line_number=caller.f_lineno
-    )
+    return {} if caller is None else _written_at(caller.f_code.co_filename, caller.f_lineno)
+
+
+def written_at(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the metadata that lead from a definition in the UI to a function.
+
+    Dagster's `with_source_code_references` takes a function's decorators for the function.
+    """
+    code = inspect.unwrap(function).__code__
+    return _written_at(code.co_filename, code.co_firstlineno)
+
+
+def _written_at(path: str, line: int) -> dict[str, Any]:
+    place = dg.LocalFileCodeReference(file_path=path, line_number=line)
     return {"dagster/code_references": dg.CodeReferencesMetadataValue(code_references=[place])}

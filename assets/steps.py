@@ -1,4 +1,4 @@
-"""What all steps of the pipeline share: their partitions, retries and which snapshots they work on.
+"""What all steps of the pipeline share: their partitions, and which snapshots they work on.
 
 Belongs here: the arguments every asset has in common. Does not: any step.
 """
@@ -8,10 +8,11 @@ from typing import Any, Final
 
 import dagster as dg
 
-from assets.about import OWNERS, Changed, changes
+from assets.about import OWNERS, Changed, changes, written_at
 from assets.partitions import cohort
 from assets.presentation import listed
 from assets.resources import SettingsResource
+from assets.retries import RETRIES, failing_at_once
 from fairlead.cohorts import cohort_of
 from fairlead.errors import GroupError, InvalidPlanError, TamperedPlanError
 from fairlead.spark.recent import Recent, newest
@@ -19,11 +20,6 @@ from fairlead.spark.warehouse import Warehouse
 
 #: Errors that concern one group: the others are published and looked at all the same.
 OF_ONE_GROUP: Final = (GroupError, InvalidPlanError, TamperedPlanError)
-
-#: Brokers and databases that do not answer for a moment: asked again, less and less often.
-RETRIES: Final = dg.RetryPolicy(
-    max_retries=3, delay=2, backoff=dg.Backoff.EXPONENTIAL, jitter=dg.Jitter.PLUS_MINUS
-)
 
 
 def step(
@@ -36,19 +32,24 @@ def step(
 ) -> Callable[[Callable[..., Any]], dg.AssetsDefinition]:
     """Make a function a step of the pipeline: partitioned by cohort, several of them in one run.
 
-    `changed` says what a run of it changes.
+    `changed` says what a run of it changes. What fails is tried again, unless that cannot help.
     """
-    return dg.asset(
-        partitions_def=cohort,
-        backfill_policy=dg.BackfillPolicy.single_run(),
-        retry_policy=RETRIES,
-        owners=OWNERS,
-        group_name=group_name,
-        kinds=kinds,
-        tags=changes(changed),
-        description=description,
-        deps=deps,
-    )
+
+    def asset(function: Callable[..., Any]) -> dg.AssetsDefinition:
+        return dg.asset(
+            partitions_def=cohort,
+            backfill_policy=dg.BackfillPolicy.single_run(),
+            retry_policy=RETRIES,
+            owners=OWNERS,
+            group_name=group_name,
+            kinds=kinds,
+            tags=changes(changed),
+            metadata=written_at(function),
+            description=description,
+            deps=deps,
+        )(failing_at_once()(function))
+
+    return asset
 
 
 def snapshots_of(cohorts: Sequence[str], warehouse: Warehouse, table: str) -> list[Recent]:

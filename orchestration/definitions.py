@@ -22,16 +22,14 @@ from orchestration.sensors import approved_plans, group_discovery, plan_life
 def build_defs(**overrides: Any) -> dg.Definitions:
     """Return the definitions, any argument of `dagster.Definitions` replaced by an override."""
     arguments: dict[str, Any] = {
-        "assets": dg.with_source_code_references(
-            [
-                group_offsets,
-                partition_lag,
-                candidate_plans,
-                assignment_plan,
-                published_plan,
-                plan_adoption,
-            ]
-        ),
+        "assets": [
+            group_offsets,
+            partition_lag,
+            candidate_plans,
+            assignment_plan,
+            published_plan,
+            plan_adoption,
+        ],
         "asset_checks": CHECKS,
         "jobs": [planning, publication, adoption, look, *OPERATIONS],
         "schedules": [planning_schedule],

@@ -9,7 +9,7 @@ import dagster as dg
 
 from assets.about import OWNERS, changes, written_here
 from assets.resources import KafkaResource, SettingsResource, SparkResource, StoreResource
-from assets.steps import RETRIES
+from assets.retries import RETRIES, failing_at_once
 from fairlead.looks.pace import due, now, told, wait_s
 from fairlead.looks.taking import covered_groups, take
 from orchestration.runs import under_way
@@ -23,6 +23,7 @@ GROUPS_IN_A_TICK: Final = 500
 
 
 @dg.op(retry_policy=RETRIES)
+@failing_at_once()
 def look_at_groups(
     context: dg.OpExecutionContext,
     settings: SettingsResource,

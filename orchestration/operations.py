@@ -3,8 +3,7 @@
 Belongs here: configurations and who asks. Does not: any rule (`fairlead.plans`, the database).
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -14,8 +13,7 @@ from pydantic import Field
 from assets.about import OWNERS, changes, written_here
 from assets.presentation import launchpad, listed
 from assets.resources import KafkaResource, SettingsResource, StoreResource
-from assets.steps import RETRIES
-from fairlead.errors import ConfigurationError, GroupError, PlanStateError
+from assets.retries import RETRIES, failing_at_once
 from fairlead.plans.delivery import Terms
 from fairlead.plans.retirement import retire as retire_group
 from fairlead.plans.rollback import rollback as roll_group_back
@@ -62,11 +60,12 @@ class RetentionConfig(dg.Config):
 
 
 @dg.op(retry_policy=RETRIES)
+@failing_at_once()
 def approve_plan(
     context: dg.OpExecutionContext, config: ApprovalConfig, store: StoreResource
 ) -> None:
     """Approve a version; the sensor publishes it."""
-    with store.open() as plans, _refusals():
+    with store.open() as plans:
         plan = plans.get(config.group, config.version)
         plans.approve(
             config.group,
@@ -79,11 +78,12 @@ def approve_plan(
 
 
 @dg.op(retry_policy=RETRIES)
+@failing_at_once()
 def reject_plan(
     context: dg.OpExecutionContext, config: VersionConfig, store: StoreResource
 ) -> None:
     """Reject a version that waits."""
-    with store.open() as plans, _refusals():
+    with store.open() as plans:
         plans.reject(config.group, config.version, reason=config.reason, actor=_actor(context))
     _say(
         context,
@@ -94,6 +94,7 @@ def reject_plan(
 
 
 @dg.op(retry_policy=RETRIES)
+@failing_at_once()
 def rollback_plan(
     context: dg.OpExecutionContext,
     config: VersionConfig,
@@ -102,7 +103,7 @@ def rollback_plan(
     store: StoreResource,
 ) -> None:
     """Propose an old version's assignment as a new version."""
-    with store.open() as plans, kafka.gateway() as gateway, _refusals():
+    with store.open() as plans, kafka.gateway() as gateway:
         done = roll_group_back(
             plans,
             config.group,
@@ -129,6 +130,7 @@ def rollback_plan(
 
 
 @dg.op(retry_policy=RETRIES)
+@failing_at_once()
 def retire_plan(
     context: dg.OpExecutionContext,
     config: GroupConfig,
@@ -137,7 +139,7 @@ def retire_plan(
     store: StoreResource,
 ) -> None:
     """Take a group's published plan back."""
-    with store.open() as plans, kafka.plan_topic() as topic, _refusals():
+    with store.open() as plans, kafka.plan_topic() as topic:
         retired = retire_group(
             plans,
             config.group,
@@ -156,6 +158,7 @@ def retire_plan(
 
 
 @dg.op(retry_policy=RETRIES)
+@failing_at_once()
 def prune_history(
     context: dg.OpExecutionContext,
     config: RetentionConfig,
@@ -167,7 +170,7 @@ def prune_history(
     if config.keep_days is not None:
         kept = timedelta(days=config.keep_days)
     now = datetime.now(UTC)
-    with store.connect() as engine, _refusals():
+    with store.connect() as engine:
         gone = prune_store(engine, now - kept, now - summaries)
     context.add_output_metadata(
         {
@@ -258,12 +261,3 @@ def _approval(plan: StoredPlan) -> dg.MarkdownMetadataValue:
 
 def _actor(context: dg.OpExecutionContext) -> str | None:
     return context.run.tags.get(ACTOR_TAG) or None  # emptied: nobody is known
-
-
-@contextmanager
-def _refusals() -> Iterator[None]:
-    """End the run at once where trying again cannot help."""
-    try:
-        yield
-    except (ConfigurationError, PlanStateError, GroupError) as error:
-        raise dg.Failure(str(error), allow_retries=False) from error

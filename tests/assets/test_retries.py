@@ -1,0 +1,89 @@
+"""What is tried again: a broker that does not answer, not a setting that is wrong."""
+
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from assets.partitions import COHORT
+from assets.retries import CANNOT_HEAL, RETRIES
+from assets.steps import step
+from fairlead.errors import FairleadError, KafkaUnavailableError, StoreUnavailableError
+from orchestration.definitions import build_defs
+
+AT_ONCE = dg.RetryPolicy(max_retries=RETRIES.max_retries)
+
+
+def ended(result: dg.ExecuteInProcessResult) -> tuple[int, str]:
+    """Return how often a run tried again, and what it said when it failed."""
+    (failure,) = (event for event in result.all_events if event.is_step_failure)
+    error = failure.step_failure_data.error
+    assert error is not None
+    error = error.cause or error
+    return sum(event.is_step_restarted for event in result.all_events), error.message
+
+
+@pytest.mark.parametrize("job", ["planning", "publication", "adoption"])
+def test_a_wrong_setting_ends_the_pipeline_at_its_first_attempt(
+    job: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It does not get right by waiting: nobody waits 14 s to be told."""
+    config = tmp_path / "fairlead.toml"
+    config.write_text("kafka.lease = 5\n")
+    monkeypatch.setenv("FAIRLEAD_CONFIG", str(config))
+    with dg.DagsterInstance.ephemeral() as instance:
+        instance.add_dynamic_partitions(COHORT, ["orders"])
+        result = (
+            build_defs()
+            .resolve_job_def(job)
+            .execute_in_process(instance=instance, partition_key="orders", raise_on_error=False)
+        )
+    attempts, message = ended(result)
+    assert attempts == 0
+    assert f"{config}:1: kafka.lease" in message
+
+
+@pytest.mark.parametrize(("job", "config"), [("look", None), ("prune", {})])
+def test_a_wrong_setting_ends_an_operation_at_its_first_attempt(
+    job: str, config: dict[str, Any] | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where it is read before anything is done."""
+    monkeypatch.setenv("FAIRLEAD_CONFIG", str(tmp_path / "absent.toml"))
+    definition = build_defs().resolve_job_def(job)
+    (node,) = definition.nodes
+    asked = None if config is None else {"ops": {node.name: {"config": config}}}
+    attempts, message = ended(definition.execute_in_process(run_config=asked, raise_on_error=False))
+    assert attempts == 0
+    assert "which does not exist" in message
+
+
+@pytest.mark.parametrize(
+    ("error", "attempts"),
+    [
+        *((kind, 0) for kind in CANNOT_HEAL),
+        (KafkaUnavailableError, RETRIES.max_retries),
+        (StoreUnavailableError, RETRIES.max_retries),
+    ],
+)
+def test_what_may_heal_is_tried_again(
+    error: type[FairleadError], attempts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Services that do not answer for a moment; nothing that somebody has to change."""
+    monkeypatch.setattr("assets.steps.RETRIES", AT_ONCE)
+
+    @step(group_name="test", kinds=set(), changed="nothing", description="Fails.")
+    def failing() -> None:
+        raise error("so it is")
+
+    with dg.DagsterInstance.ephemeral() as instance:
+        instance.add_dynamic_partitions(COHORT, ["orders"])
+        result = dg.materialize(
+            [failing],
+            instance=instance,
+            partition_key="orders",
+            raise_on_error=False,
+        )
+    tried, message = ended(result)
+    assert tried == attempts
+    assert "so it is" in message
