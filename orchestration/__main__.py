@@ -2,7 +2,8 @@
 
 What the schedule does, for chosen cohorts, now, in this process. Runs are recorded where
 `DAGSTER_HOME` says, and so appear in the UI. Partitions that Dagster does not know yet are added
-first. Warnings go to standard error, what came of each group to standard output.
+first. What came of each group goes to standard output; warnings, and why a run failed, to standard
+error. A run that fails does not end the others.
 """
 
 import argparse
@@ -28,20 +29,39 @@ from orchestration.definitions import defs
 from orchestration.runs import known_cohorts, run_requests
 
 
-def run(job: str, cohorts: list[str], instance: dg.DagsterInstance, *, log_level: str) -> bool:
-    """Run a job over cohorts, in as few runs as possible; returns whether all succeeded."""
+def run(
+    job: str, cohorts: list[str], instance: dg.DagsterInstance, *, log_level: str
+) -> Iterator[str]:
+    """Run a job over cohorts, in as few runs as possible; a run that fails does not end the others.
+
+    Yields
+    ------
+    What became of each run that failed, as soon as it has.
+    """
     instance.add_dynamic_partitions(COHORT, cohorts)
     definition = defs.resolve_job_def(job)
-    return all(
-        definition.execute_in_process(
+    for request in run_requests(cohorts, known_cohorts(instance)):
+        result = definition.execute_in_process(
             instance=instance,
             partition_key=request.partition_key,
             run_config={"loggers": {"console": {"config": {"log_level": log_level}}}},
             tags=request.tags,
             raise_on_error=False,
-        ).success
-        for request in run_requests(cohorts, known_cohorts(instance))
-    )
+        )
+        if not result.success:
+            covered = request.partition_key or " to ".join(request.tags.values())
+            yield f"{job} of {covered} failed: {_why(result)}"
+
+
+def _why(result: dg.ExecuteInProcessResult) -> str:
+    """Say in which step a run failed, of what, and where there is more about it."""
+    where = f"run {result.run_id} in the UI, or with --verbose, says more"
+    for event in result.filter_events(lambda event: event.is_step_failure):
+        error = event.step_failure_data.error
+        if error is not None:
+            cause = error.cause or error
+            return f"{event.step_key}: {cause.message.strip()}; {where}"
+    return where
 
 
 def require_known(cohorts: Iterable[str], instance: dg.DagsterInstance) -> None:
@@ -98,15 +118,16 @@ def main(words: Sequence[str] | None = None) -> int:
             require_known(cohorts, instance)
             # By the database's clock, which decisions are dated by.
             since = max(PlanStore(engine).last_decisions().values(), default=None)
-            succeeded = run(job, cohorts, instance, log_level=log_level)
+            failures = 0
+            for failure in run(job, cohorts, instance, log_level=log_level):
+                typer.echo(f"fairlead: {failure}", err=True)
+                failures += 1
             for line in came_to(engine, cohorts, since):
                 typer.echo(line)
     except FairleadError as error:
         typer.echo(f"fairlead: {error}", err=True)
         return 1
-    if not succeeded:
-        typer.echo(f"fairlead: the job {job} failed; what is logged above says where", err=True)
-    return 0 if succeeded else 1
+    return 1 if failures else 0
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 import io
 import json
 from collections.abc import Callable
-from contextlib import redirect_stderr
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import dagster as dg
 import pytest
 from typer.testing import CliRunner
 
+from assets.partitions import COHORT
 from fairlead.cli import app
 from fairlead.errors import StalePlanError
 from fairlead.plans.record import retired_value
@@ -106,6 +107,27 @@ def test_group_is_planned_retired_rolled_back_approved_and_published(
     assert isinstance(refused.exception, StalePlanError)
     assert "version 1 no longer fits" in str(refused.exception)
     assert [row["version"] for row in pipeline.history(unique_name)] == [1, 2]
+
+
+def test_cohort_without_groups_keeps_no_other_from_being_planned(
+    pipeline: Pipeline,
+    start_consumers: StartConsumers,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    unique_name: str,
+) -> None:
+    """What failed is said, the exit code is 1, and the group behind it has its decision."""
+    start_consumers(unique_name)
+    pipeline.configure('[[policies]]\ngroups = "none-*"\ncohort = "gone"\n')
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
+    with dg.DagsterInstance.get() as instance:
+        instance.add_dynamic_partitions(COHORT, ["gone", "between"])
+    answered, said = io.StringIO(), io.StringIO()
+    with redirect_stdout(answered), redirect_stderr(said):
+        assert main(["planning", "gone", unique_name]) == 1
+    assert answered.getvalue().startswith(f"{unique_name}: plan, version 1")
+    assert "planning of gone failed: group_offsets: " in said.getvalue()
+    assert len(pipeline.decisions(unique_name)) == 1
 
 
 def test_mistyped_group_is_refused_before_anything_is_stored(

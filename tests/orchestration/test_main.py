@@ -1,0 +1,27 @@
+"""`python -m orchestration` where runs fail, without any service."""
+
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from assets.partitions import COHORT
+from orchestration.__main__ import run
+
+
+def test_a_run_that_fails_is_named_and_does_not_end_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which cohorts, in which step, of what, and where there is more; then the next run."""
+    config = tmp_path / "fairlead.toml"
+    config.write_text("kafka.lease = 5\n")
+    monkeypatch.setenv("FAIRLEAD_CONFIG", str(config))
+    with dg.DagsterInstance.ephemeral() as instance:
+        instance.add_dynamic_partitions(COHORT, ["a", "b", "other", "c"])
+        failures = list(run("planning", ["a", "b", "c"], instance, log_level="CRITICAL"))
+        ended = {record.run_id for record in instance.get_runs()}
+    assert len(failures) == len(ended) == 2
+    for failure, cohorts in zip(failures, ("a to b", "c"), strict=True):
+        assert failure.startswith(f"planning of {cohorts} failed: group_offsets: ")
+        assert f"{config}:1: kafka.lease" in failure
+        assert any(f"; run {run_id} in the UI" in failure for run_id in ended)
