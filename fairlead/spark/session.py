@@ -12,6 +12,7 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 from fairlead.settings import SparkSettings
+from fairlead.spark.launch import launch
 
 _DEFAULTS: Final = {
     "spark.log.level": "ERROR",
@@ -61,6 +62,7 @@ def build_session(settings: SparkSettings, app_name: str = "fairlead") -> SparkS
     if settings.master.startswith("local"):
         properties |= _LOCAL_DEFAULTS
         os.environ.setdefault("SPARK_LOCAL_IP", _LOCAL_DEFAULTS["spark.driver.host"])
+    launch({"spark.master": settings.master, **properties, **settings.properties})
     builder = SparkSession.builder.master(settings.master).appName(app_name)
     return _built(builder, properties, settings)
 

@@ -1,0 +1,62 @@
+"""Spark's JVM is told its properties, and nobody else is."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+VALUE = " hunter2\\ = é\n#!"
+#: Run in a process of its own: a JVM is started once in each.
+PROGRAM = """
+import json, os, sys, psutil
+from fairlead.settings import SparkSettings
+from fairlead.spark import launch, session
+
+secret = json.loads(sys.argv[1])
+seen = {}
+unlink = launch.Path.unlink
+
+def looked_at(path):
+    seen["mode"] = oct(path.stat().st_mode & 0o777)
+    seen["path"] = str(path)
+    unlink(path)
+
+launch.Path.unlink = looked_at
+settings = SparkSettings(master="local[1]", properties={
+    "spark.hadoop.fs.s3a.secret.key": secret, "spark.driver.memory": "600m"
+})
+context = session.build_session(settings).sparkContext
+started = [one for one in psutil.Process().children(recursive=True) if one.name() == "java"]
+print(json.dumps({
+    **seen,
+    "left": os.path.exists(seen["path"]),
+    "arguments": os.environ.get("PYSPARK_SUBMIT_ARGS"),
+    "command lines": [" ".join(one.cmdline()) for one in started],
+    "environments": [str(one.environ()) for one in started],
+    "known": context.getConf().get("spark.hadoop.fs.s3a.secret.key"),
+    "hadoop": context._jsc.hadoopConfiguration().get("fs.s3a.secret.key"),
+    "master": context.master,
+}))
+"""
+
+
+@pytest.mark.spark
+def test_a_secret_among_the_properties_stands_on_no_command_line() -> None:
+    """Whoever lists processes does not read it; what needs it does."""
+    result = subprocess.run(
+        [sys.executable, "-c", PROGRAM, json.dumps(VALUE)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+    )
+    assert result.returncode == 0, result.stderr
+    said = json.loads(result.stdout.splitlines()[-1])
+    assert any("-Xmx600m" in line for line in said["command lines"])
+    assert "hunter2" not in str(said["command lines"]) + str(said["environments"])
+    assert (said["known"], said["master"]) == (VALUE, "local[1]")
+    assert "hunter2" in said["hadoop"]
+    assert (said["mode"], said["left"], said["arguments"]) == ("0o600", False, None)
+    assert not Path(said["path"]).exists()
