@@ -85,6 +85,13 @@ def create_store_engine(
 
 
 def _driver_url(text: str) -> URL:
+    # The first @ ends the password, for libpq too: what is behind it would be shown as the host's.
+    place, _, query = text.partition("?")
+    if place.count("@") > 1 or "@" in query.partition("=")[0]:
+        raise ConfigurationError(
+            "postgres.url has more than one @: one that is part of the password, or of the user's"
+            " name, is written %40"
+        )
     try:
         url = make_url(text)
     except (ArgumentError, ValueError):  # a port that is no number

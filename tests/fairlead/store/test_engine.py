@@ -32,6 +32,22 @@ def test_a_url_of_something_else_is_refused_without_repeating_it(url: str) -> No
     assert "hunter2" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    "secret", ["a@hunter2", "@hunter2", "a@hunter2:5", "a@b/hunter2", "a@hunter2?b", "a@b@hunter2"]
+)
+def test_a_password_with_an_at_sign_is_refused_without_its_tail(secret: str) -> None:
+    """What is behind the first @ would be the host, which every message names."""
+    with pytest.raises(ConfigurationError, match="written %40") as error:
+        create_store_engine(f"postgresql://user:{secret}@127.0.0.1:1/plans")
+    assert "hunter2" not in str(error.value)
+
+
+def test_an_at_sign_that_is_written_as_it_should_be_is_taken() -> None:
+    """In the password, and in what the query says."""
+    engine = create_store_engine("postgresql://user:a%40b@host/db?application_name=me@here")
+    assert (engine.url.password, engine.url.host) == ("a@b", "host")
+
+
 def test_an_absent_database_is_unavailable_and_its_password_unspoken() -> None:
     """Nobody listens: an error worth a retry, which names the place but not the password."""
     with socket.socket() as unused:
