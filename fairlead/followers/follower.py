@@ -5,11 +5,10 @@ callbacks (one module each), nor the rules (`decision`, `rejoin`).
 """
 
 import logging
+import random
 import threading
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final, Self
 
@@ -111,26 +110,42 @@ class Follower:
         How to follow.
     open_source
         Connects to the plan topic, as for `PlanReader`.
+    clock
+        What time it is; default: the machine's.
+    rng
+        Draws when to ask for a rebalance.
+    new_reader
+        Makes what reads the plans, which is then started.
     """
 
     def __init__(
-        self, group: str, options: FollowOptions, open_source: Callable[[], PlanSource | None]
+        self,
+        group: str,
+        options: FollowOptions,
+        open_source: Callable[[], PlanSource | None],
+        *,
+        clock: Clock | None = None,
+        rng: random.Random | None = None,
+        new_reader: Callable[..., PlanReader] = PlanReader,
     ) -> None:
         self._group = group
         self._options = options
+        self._clock = clock or Clock()
         self._lock = threading.Lock()
         jitter_s = options.rejoin_jitter_s
-        self._schedule = None if jitter_s is None else RejoinSchedule(jitter_s)
+        rng = rng or random.Random()  # noqa: S311 - no secret
+        self._schedule = None if jitter_s is None else RejoinSchedule(jitter_s, rng)
         self._request_rejoin: Callable[[], None] | None = None
         self._decided: Identity | None = None
         self._logged_reason: str | None = None
-        self._standing = Standing(Clock(), _JOINING)
+        self._standing = Standing(self._clock, _JOINING)
         self._rejoins_asked = 0
-        self._reader = PlanReader(
+        self._reader = new_reader(
             group,
             open_source=open_source,
             new_cache=partial(new_cache, group, options),
             on_tick=self._rejoin_if_due,
+            clock=self._clock,
         )
         self._reader.start()
 
@@ -192,7 +207,7 @@ class Follower:
         """
         heard = max(member.seen for member in members)
         state = self._reader.current(at_least=heard, timeout_s=self._options.read_timeout_s)
-        decision = decide(state, members, partition_counts, now=datetime.now(UTC))
+        decision = decide(state, members, partition_counts, now=self._clock.utc())
         self._log(decision, len(members))
         with self._lock:
             self._decided = state.seen
@@ -238,7 +253,7 @@ class Follower:
             return
         state = self._reader.state
         with self._lock:
-            if not self._schedule.due(seen=state.seen, now=time.monotonic()):
+            if not self._schedule.due(seen=state.seen, now=self._clock.monotonic()):
                 return
             self._rejoins_asked += 1
         log.info(

@@ -46,6 +46,11 @@ class PlanSource(Protocol):
         """Let go of the connection."""
 
 
+#: Waits under a lock, as `threading.Condition.wait_for` does, until something holds or it has taken
+#: too long; returns whether it holds.
+Wait = Callable[[threading.Condition, Callable[[], bool], float], bool]
+
+
 class PlanReader:
     """Keeps one group's plan current on a daemon thread.
 
@@ -66,6 +71,8 @@ class PlanReader:
         Called on the thread after each read, four times a second at least.
     clock
         What time it is; default: the machine's.
+    wait
+        How `current` waits for what this reads.
     """
 
     def __init__(
@@ -74,13 +81,16 @@ class PlanReader:
         open_source: Callable[[], PlanSource | None],
         new_cache: Callable[[Origin, PlanState], PlanCache],
         on_tick: Callable[[], None],
+        *,
         clock: Clock | None = None,
+        wait: Wait = threading.Condition.wait_for,
     ) -> None:
         self._group = group
         self._now = (clock or Clock()).monotonic
         self._open_source = open_source
         self._new_cache = new_cache
         self._on_tick = on_tick
+        self._wait = wait
         self._progress = threading.Condition()
         self._state = PlanState(problem=_NOT_READ)
         self._caught_up = False
@@ -130,8 +140,10 @@ class PlanReader:
             How long to wait; then the state is whatever is known.
         """
         with self._progress:
-            if not self._progress.wait_for(
-                lambda: self._caught_up and self._state.seen.rank >= at_least.rank, timeout_s
+            if not self._wait(
+                self._progress,
+                lambda: self._caught_up and self._state.seen.rank >= at_least.rank,
+                timeout_s,
             ):
                 log.warning(
                     "Group %s: the plan topic was not read to its end within %.1f s; deciding with "
