@@ -25,7 +25,7 @@ from kafka.protocol.consumer.metadata import (
 
 from fairlead.errors import ConfigurationError
 from fairlead.followers.follower import Follower, FollowOptions
-from fairlead.followers.kafka_python_join import no_request, rejoin_request
+from fairlead.followers.kafka_python_join import joining, no_request, rejoin_request
 from fairlead.followers.kafka_python_source import KafkaPythonSource
 from fairlead.followers.members import GroupMember, decode_subscription
 from fairlead.followers.partitions import by_topic, partition_counts
@@ -71,7 +71,7 @@ class PlanAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-pyt
         self._cooperative = cooperative
         self._instance_id: str | None = connection.get("group_instance_id")
         self._consumer: weakref.ref[KafkaConsumer] | None = None
-        self._rejoin = no_request
+        self._join = no_request
         self._client_id: str = {**KafkaConsumer.DEFAULT_CONFIG, **connection}["client_id"]
         self._follower = Follower(
             group,
@@ -93,8 +93,8 @@ class PlanAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-pyt
         """Let new plans make this assignor's consumer rejoin. Call before its first poll."""
         self._client_id = consumer.config["client_id"]
         self._consumer = weakref.ref(consumer)
-        self._rejoin = rejoin_request(consumer)
-        self._follower.rejoin_by(self._rejoin)
+        self._join = joining(consumer)
+        self._follower.rejoin_by(rejoin_request(consumer))
 
     def close(self) -> None:
         """Stop reading the plan topic."""
@@ -113,7 +113,7 @@ class PlanAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-pyt
         ConfigurationError
             The assignor is cooperative and does not know its consumer.
         """
-        self._rejoin()  # stands until the rebalance is over: see there
+        self._join()
         user_data = self._follower.subscription(self._client_id, self._instance_id)
         if not self._cooperative:
             return ConsumerProtocolSubscription(_EAGER_VERSION, sorted(topics), user_data)

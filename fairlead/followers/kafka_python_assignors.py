@@ -27,7 +27,7 @@ from kafka.protocol.consumer.metadata import (
 
 from fairlead.followers.direct import DirectRule, JoinedMember, assignor_class
 from fairlead.followers.kafka_python_connect import connect
-from fairlead.followers.kafka_python_join import no_request, rejoin_request
+from fairlead.followers.kafka_python_join import joining, no_request
 from fairlead.followers.lags import FetchLags, Lags, Offsets, lags_of
 from fairlead.followers.partitions import by_topic, partition_counts
 
@@ -58,7 +58,7 @@ class DirectAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-p
         if group is not None and connection is not None:
             fetch = partial(fetch_lags, group, connection)
         self._rule = DirectRule(self.name, fetch, options)
-        self._rejoin = no_request
+        self._join = no_request
 
     def follow(self, consumer: KafkaConsumer) -> None:
         """Keep the consumer in the rebalances it begins. Call before its first poll.
@@ -66,11 +66,11 @@ class DirectAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-p
         Without it a poll that ends amid a rebalance may cost a member its place, where the
         rebalance began because a topic has grown or the consumer subscribed to other ones.
         """
-        self._rejoin = rejoin_request(consumer)
+        self._join = joining(consumer)
 
     def metadata(self, topics: set[str]) -> ConsumerProtocolSubscription:
         """Return the subscription this member joins with."""
-        self._rejoin()
+        self._join()
         subscription = sorted(topics)
         return ConsumerProtocolSubscription(0, subscription, self._rule.subscription(subscription))
 

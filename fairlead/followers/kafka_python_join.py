@@ -1,16 +1,27 @@
 """Make a kafka-python consumer rejoin its group, and finish the rebalances it begins.
 
-Belongs here: asking for a rebalance, which the client has no public way for, and the way round one
-error of kafka-python 3.0: a member that joins because a topic has grown, or because it subscribes
-to other topics, takes that for done while the rebalance is still under way. Where a poll ends
-before it does, the next one forgets it; the member sends no heartbeats, is thrown out, and never
-learns of it. A request to rejoin stands until the rebalance is over, so every join makes one.
+Belongs here: asking for a rebalance, which the client has no public way for, and the way round two
+errors of kafka-python 3.0.
+
+A member that joins because a topic has grown, or because it subscribes to other topics, takes that
+for done while the rebalance is still under way. Where a poll ends before it does, the next one
+forgets it; the member sends no heartbeats, is thrown out, and never learns of it. A request to
+rejoin stands until the rebalance is over, so every join makes one.
+
+A member that is thrown out while it joins, since its process stood still, joins anew without a word
+to its listener and with what it owned: a cooperative one claims that, and reads it beside whoever
+has got it since; and where it gets a partition back it reads on from where it was, not from what
+others have committed. So every join lets go of what a lost member had.
 """
 
+import logging
 import weakref
 from collections.abc import Callable
+from typing import Any
 
 from kafka import KafkaConsumer
+
+log = logging.getLogger(__name__)
 
 
 def rejoin_request(consumer: KafkaConsumer) -> Callable[[], None]:
@@ -25,6 +36,38 @@ def rejoin_request(consumer: KafkaConsumer) -> Callable[[], None]:
             ask()
 
     return rejoin
+
+
+def joining(consumer: KafkaConsumer) -> Callable[[], None]:
+    """Return what an assignor has to do for its consumer each time that it joins."""
+    rejoin = rejoin_request(consumer)
+    coordinator = weakref.ref(consumer._coordinator)  # noqa: SLF001 - as above
+
+    def join() -> None:
+        rejoin()
+        if (known := coordinator()) is not None:
+            _let_go_if_lost(known)
+
+    return join
+
+
+def _let_go_if_lost(coordinator: Any) -> None:
+    """Own nothing where the member was thrown out. Called where the client calls its listeners."""
+    subscription = coordinator._subscription  # noqa: SLF001 - as above
+    lost = set(subscription.assigned_partitions())
+    if not lost or not coordinator._generation.is_lost():  # noqa: SLF001 - as above
+        return
+    log.info("Group %s: thrown out while joining; letting go of %s", coordinator.group_id, lost)
+    subscription.assign_from_subscribed([])
+
+    async def tell() -> None:
+        try:
+            await coordinator._invoke_rebalance_listener_async("on_partitions_lost", lost)  # noqa: SLF001 - as above
+        except Exception:
+            log.exception("Group %s: on_partitions_lost failed", coordinator.group_id)
+
+    if subscription.rebalance_listener:
+        coordinator._manager.call_soon(tell)  # noqa: SLF001 - as above
 
 
 def no_request() -> None:

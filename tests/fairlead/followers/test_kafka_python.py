@@ -40,6 +40,10 @@ class Journal(ConsumerRebalanceListener):  # type: ignore[misc] # kafka-python i
         """Note it."""
         self.notes.append(("revoked", sorted(number for _, number in revoked)))
 
+    def on_partitions_lost(self, lost: set[TopicPartition]) -> None:
+        """Note it."""
+        self.notes.append(("lost", sorted(number for _, number in lost)))
+
     def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
         """Note it."""
         self.notes.append(("assigned", sorted(number for _, number in assigned)))
@@ -184,6 +188,38 @@ def test_rebalance_ends_well_however_short_polls_are(
         eventually(lambda: owns(9), "the other topic's partitions too")
     finally:
         admin.close()
+        consumer.close()
+
+
+@pytest.mark.parametrize("options", [{}, COOPERATIVE])
+def test_member_that_is_thrown_out_while_it_joins_lets_go(
+    fleet: Fleet, services: Services, options: dict[str, Any]
+) -> None:
+    """It claims nothing, its listener hears of it, and what it gets it reads from the commit."""
+    journal = Journal()
+    consumer = PlanConsumer(
+        bootstrap_servers=services.bootstrap_servers,
+        group_id=fleet.group,
+        plan_topic=fleet.plan_topic,
+        **options,
+    )
+
+    def owns() -> bool:
+        consumer.poll(timeout_ms=100)
+        return bool(consumer.assignment()) and not coordinator.rejoining
+
+    try:
+        coordinator = consumer._coordinator  # noqa: SLF001 - there is no other way
+        consumer.subscribe(fleet.topics, listener=journal)
+        eventually(owns, "all partitions")
+        for partition in consumer.assignment():
+            consumer.seek(partition, 100)  # a position of its own
+        coordinator.maybe_leave_group()
+        coordinator.rejoining = True  # as if it had begun to join before
+        eventually(owns, "all partitions again")
+        assert journal.notes[-2:] == [("lost", [0, 1, 2, 3]), ("assigned", [0, 1, 2, 3])]
+        assert {consumer.position(partition) for partition in consumer.assignment()} == {0}
+    finally:
         consumer.close()
 
 
