@@ -200,4 +200,5 @@ def _member(member_id: str, metadata: ConsumerProtocolMemberMetadata) -> GroupMe
         instance_id=note.instance_id,
         client_id=note.client_id,
         seen=note.seen,
+        lapsed=note.lapsed,
     )

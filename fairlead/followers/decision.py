@@ -67,6 +67,12 @@ def decide(
     return Decision({member_id: shares[name] for member_id, name in names.items()}, plan.version)
 
 
+def lapsed(state: PlanState, now: datetime) -> bool:
+    """Whether there is a plan whose lease is over."""
+    until = state.lease_until
+    return state.plan is not None and until is not None and now >= until + SKEW
+
+
 def why_not(state: PlanState, now: datetime) -> str | None:
     """Say why no plan can be followed; None: one can.
 
@@ -77,7 +83,7 @@ def why_not(state: PlanState, now: datetime) -> str | None:
     'no plan has been published'
     """
     if state.plan is not None:
-        if state.lease_until is None or now < state.lease_until + SKEW:
+        if not lapsed(state, now):
             return None
         return f"plan version {state.plan.version} expired at {state.lease_until}"
     if state.problem is not None:

@@ -14,7 +14,7 @@ from typing import Any, Final, Self
 
 from fairlead.followers.clock import Clock
 from fairlead.followers.cooperation import first_round
-from fairlead.followers.decision import Decision, decide
+from fairlead.followers.decision import Decision, decide, lapsed
 from fairlead.followers.fit import Shares
 from fairlead.followers.members import (
     AssignmentNote,
@@ -136,7 +136,7 @@ class Follower:
         rng = rng or random.Random()  # noqa: S311 - no secret
         self._schedule = None if jitter_s is None else RejoinSchedule(jitter_s, rng)
         self._request_rejoin: Callable[[], None] | None = None
-        self._decided: Identity | None = None
+        self._decided: tuple[Identity, bool] | None = None
         self._logged_reason: str | None = None
         self._standing = Standing(self._clock, _JOINING)
         self._rejoins_asked = 0
@@ -190,8 +190,11 @@ class Follower:
                 self._schedule.unsettle()
             self._standing.unsettle()
             self._decided = None
+        state = self._reader.state
         return encode_subscription(
-            SubscriptionNote(client_id, instance_id, self._reader.state.seen)
+            SubscriptionNote(
+                client_id, instance_id, state.seen, lapsed=lapsed(state, self._clock.utc())
+            )
         )
 
     def assign(
@@ -205,16 +208,20 @@ class Follower:
             Member id to topic to partition numbers, and the user data of every assignment. What a
             cooperative member must give up first is in no share yet: it rejoins when it has.
         """
-        heard = max(member.seen for member in members)
+        heard, in_force = max((member.seen, not member.lapsed) for member in members)
         state = self._reader.current(at_least=heard, timeout_s=self._options.read_timeout_s)
-        decision = decide(state, members, partition_counts, now=self._clock.utc())
+        now = self._clock.utc()
+        decision = decide(state, members, partition_counts, now=now)
         self._log(decision, len(members))
+        over = lapsed(state, now)
         with self._lock:
-            self._decided = state.seen
+            self._decided = state.seen, over
+        seen, in_force = max((heard, in_force), (state.seen, not over))
         note = AssignmentNote(
             plan_version=decision.plan_version,
-            seen=max(heard, state.seen),
+            seen=seen,
             fallback_reason=decision.fallback_reason,
+            lapsed=not in_force,
         )
         return first_round(decision.shares, members), encode_assignment(note)
 
@@ -232,8 +239,8 @@ class Follower:
             if self._schedule:
                 # What others have seen is settled even where the leader did not get to read it,
                 # or every member would ask in turn. The leader asks again when it has read it.
-                decided = self._decided
-                self._schedule.settle(note.seen if decided is None else decided)
+                seen, over = self._decided or (note.seen, note.lapsed)
+                self._schedule.settle(seen, lapsed=over)
 
     def _log(self, decision: Decision, members: int) -> None:
         reason = decision.fallback_reason
@@ -252,8 +259,14 @@ class Follower:
         if self._request_rejoin is None or self._schedule is None:
             return
         state = self._reader.state
+        over = lapsed(state, self._clock.utc())
         with self._lock:
-            if not self._schedule.due(seen=state.seen, now=self._clock.monotonic()):
+            if not self._schedule.due(
+                seen=state.seen,
+                now=self._clock.monotonic(),
+                lapsed=over,
+                lease_until=state.lease_until,
+            ):
                 return
             self._rejoins_asked += 1
         log.info(

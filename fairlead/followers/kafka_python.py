@@ -210,5 +210,6 @@ def _member(member: Any) -> GroupMember:
         instance_id=member.group_instance_id or note.instance_id,
         client_id=note.client_id,
         seen=note.seen,
+        lapsed=note.lapsed,
         owned={owned.topic: owned.partitions for owned in subscription.owned_partitions or ()},
     )

@@ -32,6 +32,8 @@ class GroupMember:
         `client.id`, where the member is a follower and tells it.
     seen
         The newest record of the plan topic that the member has read; NOTHING: none.
+    lapsed
+        Whether that is a plan whose lease is over, as far as the member knows.
     owned
         Topic to partition numbers that the member holds on to during the rebalance: what a
         cooperative member owns (KIP-429). An eager member has given up everything.
@@ -42,6 +44,7 @@ class GroupMember:
     instance_id: str | None = None
     client_id: str | None = None
     seen: Identity = NOTHING
+    lapsed: bool = False
     owned: Mapping[str, Collection[int]] = field(default_factory=dict)
 
 
@@ -54,13 +57,14 @@ class SubscriptionNote:
     client_id, instance_id
         Its `client.id`, and its `group.instance.id`, which not every client library shows the
         leader.
-    seen
-        The newest record of the plan topic that it has read; NOTHING: none.
+    seen, lapsed
+        As in `GroupMember`.
     """
 
     client_id: str | None = None
     instance_id: str | None = None
     seen: Identity = NOTHING
+    lapsed: bool = False
 
 
 @dataclass(frozen=True)
@@ -75,11 +79,14 @@ class AssignmentNote:
         The newest record of the plan topic that any member had read when the leader decided.
     fallback_reason
         Why it is the fallback; None: it is not.
+    lapsed
+        Whether `seen` is a plan whose lease was over, as far as any member that had read it knew.
     """
 
     plan_version: int | None = None
     seen: Identity = NOTHING
     fallback_reason: str | None = None
+    lapsed: bool = False
 
     def followed(self) -> str:
         """Say what the assignment follows, for the log.
@@ -149,6 +156,7 @@ def decode_subscription(user_data: bytes | None) -> SubscriptionNote:
         client_id=client_id if isinstance(client_id, str) else None,
         instance_id=instance_id if isinstance(instance_id, str) else None,
         seen=read_identity(note.get("seen")),
+        lapsed=note.get("lapsed") is True,
     )
 
 
@@ -165,6 +173,7 @@ def decode_assignment(user_data: bytes | None) -> AssignmentNote:
         plan_version=version if isinstance(version, int) else None,
         seen=read_identity(note.get("seen")),
         fallback_reason=reason if isinstance(reason, str) else None,
+        lapsed=note.get("lapsed") is True,
     )
 
 

@@ -5,6 +5,7 @@ Belongs here: which plan change to ask for, once, and when. Does not: asking (ea
 
 import random
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from fairlead.plans.record import NOTHING, Identity
 
@@ -14,11 +15,12 @@ class RejoinSchedule:
     """Decides when one member asks for a rebalance because of a plan its group has not heard of.
 
     Plans are compared by what they are known by, wherever they stand: the same one told again, as
-    when its lease is extended, is nothing to rebalance for.
+    when its lease is extended, is nothing to rebalance for, unless the group did without it since
+    its lease was over.
 
     Every member that sees a newer plan draws a time within the jitter; the first to come up
     makes the whole group rebalance, and the others then have nothing left to ask for. Each plan is
-    asked for once at most.
+    asked for once at most, and once for each lease that puts it in force again.
 
     Parameters
     ----------
@@ -41,7 +43,9 @@ class RejoinSchedule:
     jitter_s: float
     rng: random.Random = field(default_factory=random.Random)
     _settled: Identity | None = None
+    _lapsed: bool = False
     _asked: Identity = NOTHING
+    _renewed: tuple[Identity, datetime | None] = (NOTHING, None)
     _at: float | None = None
     _turn_s: float = 0.0
 
@@ -49,22 +53,50 @@ class RejoinSchedule:
         """Note that a rebalance has begun: there is nothing to ask for until it ends."""
         self._settled = None
 
-    def settle(self, seen: Identity, *, turn_s: float = 0.0) -> None:
+    def settle(self, seen: Identity, *, lapsed: bool = False, turn_s: float = 0.0) -> None:
         """Note that a rebalance has ended in which this record was the newest known.
 
+        It may be a plan that was not followed, since its lease was over: then `lapsed`.
         Where members take turns in asking, `turn_s` is how long this one leaves it to others.
         """
-        self._settled = seen
+        self._settled, self._lapsed = seen, lapsed
         self._at = None
         self._turn_s = turn_s
 
-    def due(self, *, seen: Identity, now: float) -> bool:
-        """Whether to ask now. `now` is a monotonic time in seconds; true once for a plan."""
-        if self._settled is None or seen.rank <= max(self._settled, self._asked).rank:
+    def due(
+        self,
+        *,
+        seen: Identity,
+        now: float,
+        lapsed: bool = False,
+        lease_until: datetime | None = None,
+    ) -> bool:
+        """Whether to ask now; true once for a plan, and for a lease that it had to wait for.
+
+        Parameters
+        ----------
+        seen
+            The newest record known.
+        now
+            A monotonic time in seconds.
+        lapsed, lease_until
+            Whether that is a plan whose lease is over; and until when that lasts, if not for ever.
+        """
+        if self._settled is None:
+            return False
+        newer = seen.rank > max(self._settled, self._asked).rank
+        renewal = (seen, lease_until)
+        renewed = (
+            self._lapsed
+            and not lapsed
+            and seen.rank == self._settled.rank
+            and renewal != self._renewed
+        )
+        if not newer and not renewed:
             return False
         if self._at is None:
             self._at = now + self._turn_s + self.rng.uniform(0.0, self.jitter_s)
         if now < self._at:
             return False
-        self._asked, self._at = seen, None
+        self._asked, self._renewed, self._at = seen, renewal, None
         return True

@@ -49,7 +49,10 @@ def test_instance_id_goes_before_client_id() -> None:
 def test_assignment_note_survives_the_wire() -> None:
     """What the leader writes is what members read."""
     note = AssignmentNote(
-        plan_version=7, seen=Identity(3, 7, retired=True, sha256="9f2c"), fallback_reason="because"
+        plan_version=7,
+        seen=Identity(3, 7, retired=True, sha256="9f2c"),
+        fallback_reason="because",
+        lapsed=True,
     )
     assert decode_assignment(encode_assignment(note)) == note
 

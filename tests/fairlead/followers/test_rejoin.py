@@ -1,6 +1,7 @@
 """When a member asks for a rebalance because of a newer plan."""
 
 import random
+from datetime import UTC, datetime, timedelta
 
 from fairlead.followers.rejoin import RejoinSchedule
 from fairlead.plans.record import Identity
@@ -56,3 +57,26 @@ def test_plan_that_is_told_again_is_not_asked_for() -> None:
     schedule.settle(Identity(1, 5, sha256="9f2c"))
     assert not schedule.due(seen=Identity(1, 5, sha256="9f2c"), now=0.0)
     assert schedule.due(seen=Identity(1, 5, retired=True), now=0.0)
+
+
+def test_plan_that_was_not_followed_since_it_had_lapsed_is_asked_for_once_a_lease() -> None:
+    """It may be in force by the clock of the one and not by the other's: no end of rebalances."""
+    first = datetime(2026, 1, 1, tzinfo=UTC)
+    second = first + timedelta(hours=6)
+    plan = Identity(1, 5)
+    schedule = RejoinSchedule(jitter_s=0.0)
+    schedule.settle(plan, lapsed=True)
+    assert not schedule.due(seen=plan, now=0.0, lapsed=True, lease_until=first)
+    asked = []
+    for until in (first, first, second):
+        asked.append(schedule.due(seen=plan, now=0.0, lease_until=until))
+        schedule.settle(plan, lapsed=True)
+    assert asked == [True, False, True]
+
+
+def test_longer_lease_of_a_plan_that_is_followed_is_not_asked_for() -> None:
+    """It changes nobody's share."""
+    schedule = RejoinSchedule(jitter_s=0.0)
+    schedule.settle(Identity(1, 5))
+    until = datetime(2026, 1, 1, tzinfo=UTC)
+    assert not schedule.due(seen=Identity(1, 5), now=0.0, lease_until=until)
