@@ -137,6 +137,7 @@ class Follower:
         self._schedule = None if jitter_s is None else RejoinSchedule(jitter_s, rng)
         self._request_rejoin: Callable[[], None] | None = None
         self._decided: tuple[Identity, bool] | None = None
+        self._newcomer = False
         self._logged_reason: str | None = None
         self._standing = Standing(self._clock, _JOINING)
         self._rejoins_asked = 0
@@ -190,6 +191,8 @@ class Follower:
                 self._schedule.unsettle()
             self._standing.unsettle()
             self._decided = None
+            # A static member may have been here before, and lead: the coordinator tells it neither.
+            self._newcomer = instance_id is not None and not self._standing.rebalances
         state = self._reader.state
         return encode_subscription(
             SubscriptionNote(
@@ -222,6 +225,7 @@ class Follower:
             seen=seen,
             fallback_reason=decision.fallback_reason,
             lapsed=not in_force,
+            decided=state.seen,
         )
         return first_round(decision.shares, members), encode_assignment(note)
 
@@ -238,8 +242,9 @@ class Follower:
             self._standing.settle(note)
             if self._schedule:
                 # What others have seen is settled even where the leader did not get to read it,
-                # or every member would ask in turn. The leader asks again when it has read it.
-                seen, over = self._decided or (note.seen, note.lapsed)
+                # or every member would ask in turn. The leader asks again when it has read it, and
+                # one that may have taken its place does.
+                seen, over = self._decided or note.known(by_leader=self._newcomer)
                 self._schedule.settle(seen, lapsed=over)
 
     def _log(self, decision: Decision, members: int) -> None:

@@ -81,12 +81,29 @@ class AssignmentNote:
         Why it is the fallback; None: it is not.
     lapsed
         Whether `seen` is a plan whose lease was over, as far as any member that had read it knew.
+    decided
+        The newest record that the leader itself had read; None: it did not say.
     """
 
     plan_version: int | None = None
     seen: Identity = NOTHING
     fallback_reason: str | None = None
     lapsed: bool = False
+    decided: Identity | None = None
+
+    def known(self, *, by_leader: bool) -> tuple[Identity, bool]:
+        """Return what was known when the leader decided, and whether its lease was over.
+
+        Examples
+        --------
+        >>> note = AssignmentNote(seen=Identity(1, 3), decided=Identity(1, 2))
+        >>> note.known(by_leader=True)  # it had a plan and did without
+        (Identity(epoch=1, version=2, retired=False, sha256=''), True)
+        """
+        if not by_leader or self.decided is None:
+            return self.seen, self.lapsed
+        had_plan = self.decided.version > 0 and not self.decided.retired
+        return self.decided, had_plan and self.plan_version is None
 
     def followed(self) -> str:
         """Say what the assignment follows, for the log.
@@ -174,6 +191,7 @@ def decode_assignment(user_data: bytes | None) -> AssignmentNote:
         seen=read_identity(note.get("seen")),
         fallback_reason=reason if isinstance(reason, str) else None,
         lapsed=note.get("lapsed") is True,
+        decided=read_identity(decided) if (decided := note.get("decided")) else None,
     )
 
 

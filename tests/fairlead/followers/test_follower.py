@@ -79,7 +79,7 @@ def following(
 def test_leader_follows_the_plan_and_tells_its_version() -> None:
     """What the leader decides is what everybody, itself included, reports."""
     with following() as stage:
-        assert stage.lead() == AssignmentNote(plan_version=1, seen=seen(1))
+        assert stage.lead() == AssignmentNote(plan_version=1, seen=seen(1), decided=seen(1))
         assert stage.follower.plan_version == 1
 
 
@@ -104,9 +104,23 @@ def test_plan_that_the_group_has_heard_of_is_not_asked_for() -> None:
 def test_leader_that_was_behind_asks_when_it_has_caught_up() -> None:
     """It decides in time with what it knows, and makes good for it once it has read more."""
     with following() as stage:
-        assert stage.lead(heard=seen(2)) == AssignmentNote(plan_version=1, seen=seen(2))
+        note = stage.lead(heard=seen(2))
+        assert note == AssignmentNote(plan_version=1, seen=seen(2), decided=seen(1))
         stage.reads(4, version=2)
         assert stage.rejoins == [2]
+
+
+@pytest.mark.parametrize(("instance_id", "rejoins"), [("a", [2]), (None, [])])
+def test_static_member_in_the_place_of_a_leader_that_was_behind_asks(
+    instance_id: str | None, rejoins: list[int]
+) -> None:
+    """It gets the old assignment back, and nobody else would: the leader was to ask."""
+    with following() as stage:
+        note = AssignmentNote(plan_version=1, seen=seen(2), decided=seen(1))
+        stage.follower.subscription("a", instance_id)
+        stage.follower.assigned(encode_assignment(note), generation=1)
+        stage.reads(4, version=2)
+        assert stage.rejoins == rejoins
 
 
 def test_nothing_is_followed_while_another_assignor_is_in_use() -> None:

@@ -53,6 +53,7 @@ def test_assignment_note_survives_the_wire() -> None:
         seen=Identity(3, 7, retired=True, sha256="9f2c"),
         fallback_reason="because",
         lapsed=True,
+        decided=Identity(3, 6),
     )
     assert decode_assignment(encode_assignment(note)) == note
 
