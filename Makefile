@@ -68,7 +68,7 @@ bench-store: install
 # Histories of simulated groups that follow plans: make simulate SEEDS="1 1000000"
 SEEDS ?= 1 10001
 simulate: install
-	$(BIN)/python -m tests.fairlead.followers.simulator.history $(SEEDS)
+	$(BIN)/python -m tests.fairlead.followers.simulator.simulate $(SEEDS)
 
 bench-retention: install
 	$(BIN)/python -m benchmarks.retention --groups 800

@@ -1,16 +1,12 @@
-"""Histories: what happens to a simulated group, drawn from a seed, run, and shrunk.
+"""Histories: what happens to a simulated group, drawn from a seed and run.
 
 The code is the real one, from `Membership` and `PlanReader` down; the clock, the topics, the
 coordinator and the client are models. `logs` models topics, `coordinator` the group's, `member` one
-consumer, `world` puts them together and checks what must hold at any moment.
-
-    python -m tests.fairlead.followers.simulator.history 1 10000
+consumer, `world` puts them together and checks what must hold at any moment. `led_history` and
+what it is made of are the same for groups whose leader decides; `simulate` runs both.
 """
 
-import logging
 import random
-import sys
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -204,49 +200,3 @@ def quiet(world: World) -> None:
         if world.time > ended_at + HEALS_WITHIN_S:
             raise ViolationError(f"not healed after {HEALS_WITHIN_S:.0f} s: {problem}")
         world.run(world.time + 1.0)
-
-
-def shrink(seed: int, actions: Sequence[Action]) -> list[Action]:
-    """Leave out of a history that fails whatever it fails without."""
-    kept = list(actions)
-    for size in (8, 4, 2, 1):
-        begin = 0
-        while begin < len(kept):
-            fewer = kept[:begin] + kept[begin + size :]
-            if fails(seed, fewer) is not None:
-                kept = fewer
-            else:
-                begin += size
-    return kept
-
-
-def fails(seed: int, actions: Sequence[Action]) -> str | None:
-    """Say how a history fails; None: it does not."""
-    try:
-        run(seed, actions)
-    except Exception as error:  # noqa: BLE001 - whatever it is
-        return f"{type(error).__name__}: {error}"
-    return None
-
-
-def main(first: int, last: int) -> int:
-    """Run the histories of a range of seeds; returns how many fail."""
-    logging.disable(logging.CRITICAL)
-    began, failed = time.monotonic(), 0
-    for seed in range(first, last):
-        actions = draw(seed)
-        if (problem := fails(seed, actions)) is not None:
-            failed += 1
-            print(f"seed {seed}: {problem}")  # noqa: T201 - this is a command
-            if failed <= 3:
-                small = shrink(seed, actions)
-                print(  # noqa: T201
-                    f"  shrunk to {small}\n  {fails(seed, small)}"
-                )
-    took_s = time.monotonic() - began
-    print(f"{last - first} histories in {took_s:.0f} s, {failed} failed")  # noqa: T201
-    return failed
-
-
-if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]), int(sys.argv[2])) > 0)

@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, Self
 
 from confluent_kafka import KafkaError, KafkaException
 
@@ -246,7 +246,7 @@ class SimulatedPlanSource:
         self.origin = Origin("plans", "cluster", topic.identity)
 
     @classmethod
-    def open(cls, topic: Topic) -> "SimulatedPlanSource | None":
+    def open(cls, topic: Topic) -> Self | None:
         """Connect; None where the topic does not exist."""
         if topic.partitions is None:
             return None
