@@ -137,7 +137,7 @@ class Follower:
         self._schedule = None if jitter_s is None else RejoinSchedule(jitter_s, rng)
         self._request_rejoin: Callable[[], None] | None = None
         self._decided: tuple[Identity, bool] | None = None
-        self._newcomer = False
+        self._newcomer = self._unfinished = False
         self._logged_reason: str | None = None
         self._standing = Standing(self._clock, _JOINING)
         self._rejoins_asked = 0
@@ -190,7 +190,7 @@ class Follower:
             if self._schedule:
                 self._schedule.unsettle()
             self._standing.unsettle()
-            self._decided = None
+            self._decided, self._unfinished = None, False
             # A static member may have been here before, and lead: the coordinator tells it neither.
             self._newcomer = instance_id is not None and not self._standing.rebalances
         state = self._reader.state
@@ -216,6 +216,7 @@ class Follower:
         now = self._clock.utc()
         decision = decide(state, members, partition_counts, now=now)
         self._log(decision, len(members))
+        first = first_round(decision.shares, members)
         over = lapsed(state, now)
         with self._lock:
             self._decided = state.seen, over
@@ -226,8 +227,9 @@ class Follower:
             fallback_reason=decision.fallback_reason,
             lapsed=not in_force,
             decided=state.seen,
+            incomplete=_size(first) < _size(decision.shares),
         )
-        return first_round(decision.shares, members), encode_assignment(note)
+        return first, encode_assignment(note)
 
     def assigned(self, user_data: bytes | None, generation: int) -> None:
         """Note what the new assignment follows."""
@@ -240,6 +242,8 @@ class Follower:
         )
         with self._lock:
             self._standing.settle(note)
+            # Whoever was to give something up and join again may have been this one's former life.
+            self._unfinished = self._newcomer and note.incomplete
             if self._schedule:
                 # What others have seen is settled even where the leader did not get to read it,
                 # or every member would ask in turn. The leader asks again when it has read it, and
@@ -261,24 +265,28 @@ class Follower:
         self._logged_reason = reason
 
     def _rejoin_if_due(self) -> None:
-        if self._request_rejoin is None or self._schedule is None:
+        if self._request_rejoin is None:
             return
         state = self._reader.state
-        over = lapsed(state, self._clock.utc())
         with self._lock:
-            if not self._schedule.due(
-                seen=state.seen,
-                now=self._clock.monotonic(),
-                lapsed=over,
-                lease_until=state.lease_until,
-            ):
+            why = "to adopt a plan" if self._plan_due(state) else None
+            if self._unfinished:
+                why, self._unfinished = "to end what another began", False
+            if why is None:
                 return
             self._rejoins_asked += 1
-        log.info(
-            "Group %s: asking for a rebalance, %s",
-            self._group,
-            f"to adopt plan version {state.plan.version}"
-            if state.plan
-            else "since the plan was withdrawn",
-        )
+        known = f"plan version {state.plan.version}" if state.plan else "no plan"
+        log.info("Group %s: asking for a rebalance, %s; known is %s", self._group, why, known)
         self._request_rejoin()
+
+    def _plan_due(self, state: PlanState) -> bool:
+        return self._schedule is not None and self._schedule.due(
+            seen=state.seen,
+            now=self._clock.monotonic(),
+            lapsed=lapsed(state, self._clock.utc()),
+            lease_until=state.lease_until,
+        )
+
+
+def _size(shares: Shares) -> int:
+    return sum(len(numbers) for share in shares.values() for numbers in share.values())

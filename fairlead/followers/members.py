@@ -83,6 +83,8 @@ class AssignmentNote:
         Whether `seen` is a plan whose lease was over, as far as any member that had read it knew.
     decided
         The newest record that the leader itself had read; None: it did not say.
+    incomplete
+        Whether something was left out of every share until its holder has given it up.
     """
 
     plan_version: int | None = None
@@ -90,6 +92,7 @@ class AssignmentNote:
     fallback_reason: str | None = None
     lapsed: bool = False
     decided: Identity | None = None
+    incomplete: bool = False
 
     def known(self, *, by_leader: bool) -> tuple[Identity, bool]:
         """Return what was known when the leader decided, and whether its lease was over.
@@ -192,6 +195,7 @@ def decode_assignment(user_data: bytes | None) -> AssignmentNote:
         fallback_reason=reason if isinstance(reason, str) else None,
         lapsed=note.get("lapsed") is True,
         decided=read_identity(decided) if (decided := note.get("decided")) else None,
+        incomplete=note.get("incomplete") is True,
     )
 
 

@@ -54,6 +54,7 @@ def test_assignment_note_survives_the_wire() -> None:
         fallback_reason="because",
         lapsed=True,
         decided=Identity(3, 6),
+        incomplete=True,
     )
     assert decode_assignment(encode_assignment(note)) == note
 

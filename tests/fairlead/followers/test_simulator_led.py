@@ -12,7 +12,7 @@ from tests.fairlead.followers.simulator.led_history import (
     quiet,
     run,
 )
-from tests.fairlead.followers.simulator.led_world import LedWorld
+from tests.fairlead.followers.simulator.led_world import EVERYTHING, LedWorld
 
 #: 100 of these take some one and a half seconds on one core.
 SEEDS = int(os.environ.get("FAIRLEAD_HISTORIES", "600"))
@@ -74,6 +74,26 @@ def test_static_leader_that_starts_again_makes_good_for_what_it_had_not_read() -
     let(world, "start", "a")
     world.run(world.time + 5.0)
     assert followed(world) == {1}
+
+
+def test_static_member_that_starts_again_between_two_rounds_has_the_second_one_held() -> None:
+    """What its former life was to give up is nobody's, and it does not know that it had it."""
+    world = group("c", "a", static=1.0, cooperative=1.0)
+    world.version = 1
+    let(world, "publish")
+    world.run(world.time + 5.0)
+    assert world.members["a"].share == EVERYTHING
+    let(world, "publish")  # the first plan gave a everything, this one gives c the half
+    while world.members["a"].generation == world.members["c"].generation:
+        world.run(world.time + 0.01)
+    while world.coordinator.state != "stable":
+        world.run(world.time + 0.01)
+    assert world.members["a"].share == EVERYTHING
+    let(world, "kill", "a")
+    let(world, "start", "a")
+    world.run(world.time + 5.0)
+    assert world.healed() is None
+    assert world.members["c"].share == {0, 3, 4}
 
 
 @pytest.mark.parametrize("cooperative", [0.0, 1.0])
