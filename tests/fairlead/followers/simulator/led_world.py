@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from fairlead.followers.clock import Clock
 from fairlead.followers.decision import decide
-from fairlead.followers.fit import fit
+from fairlead.followers.fit import Shares, fit
 from fairlead.followers.members import member_names
 from fairlead.followers.plan_cache import PlanState
 from fairlead.followers.status import FollowerStatus
@@ -51,7 +51,8 @@ class LedWorld:
         self.retired = self.withdrawn = False
         self.orphaned_since: float | None = None
         self.longest_orphaned_s = 0.0
-        self._agreed: dict[int, tuple[Dealt, int | None]] = {}
+        self._agreed: dict[Dealt, int | None] = {}
+        self._fitted: dict[tuple[Dealt, int | None], Shares] = {}
 
     def after(self, delay_s: float, do: Callable[[], None]) -> None:
         """Do something later."""
@@ -158,9 +159,10 @@ class LedWorld:
             home.records.append((home.epoch, (value, tuple(headers))))
 
     def _turn(self, member: LedMember) -> None:
-        self.coordinator.tick()
         if not member.frozen and not member.closed:
             assignments = member.assignments
+            if member.busy:
+                self.coordinator.tick()
             member.step()
             self._check_owners()
             if member.assignments > assignments and member.follower and member.can_commit:
@@ -169,7 +171,7 @@ class LedWorld:
             if self.members.get(member.name) is member:
                 del self.members[member.name]
             return
-        pause_s = BUSY_S if member.busy else IDLE_S
+        pause_s = BUSY_S if member.busy and not member.frozen else IDLE_S
         self.after(self.rng.uniform(0.3 * pause_s, pause_s), lambda: self._turn(member))
 
     def _check_owners(self) -> None:
@@ -198,8 +200,7 @@ class LedWorld:
         dealt = self.coordinator.dealt
         if dealt is None or dealt.generation != member.generation:
             return
-        agreed = self._agreed.setdefault(id(dealt), (dealt, status.plan_version))[1]
-        if agreed != status.plan_version:
+        if self._agreed.setdefault(dealt, status.plan_version) != status.plan_version:
             raise ViolationError(f"{self.time:.2f}: two versions in a generation: {self.state()}")
         if status.plan_version is None:
             if status.fallback_reason is None or status.rule == "plan":
@@ -213,19 +214,23 @@ class LedWorld:
 
     def _due(self, member: LedMember, dealt: Dealt, version: int | None) -> frozenset[int]:
         """Return what a member of a generation gets by a plan; None: by range."""
-        members = group_members(dealt.members)
-        if version is None:
-            shares = decide(PlanState(), members, COUNTS, now=self.clock.utc()).shares
-        else:
-            names = member_names(members)
-            fitted = fit(plan(version)[0], {name: [TOPIC] for name in names.values()}, COUNTS)
-            shares = {one: fitted[name] for one, name in names.items()}
+        shares = self._fitted.get((dealt, version))
+        if shares is None:
+            shares = self._fitted[dealt, version] = self._fit(dealt, version)
         mine = next(
-            one.member_id
-            for one in members
-            if one.member_id == member.member or (one.instance_id or "") == member.instance
+            name
+            for name, (instance, _) in dealt.members.items()
+            if name == member.member or (instance is not None and instance == member.instance)
         )
         return frozenset(shares[mine].get(TOPIC, ()))
+
+    def _fit(self, dealt: Dealt, version: int | None) -> Shares:
+        members = group_members(dealt.members)
+        if version is None:
+            return decide(PlanState(), members, COUNTS, now=self.clock.utc()).shares
+        names = member_names(members)
+        fitted = fit(plan(version)[0], {name: [TOPIC] for name in names.values()}, COUNTS)
+        return {one: fitted[name] for one, name in names.items()}
 
     def healed(self) -> str | None:
         """Say what is not as it should be after all faults have ended; None: nothing."""
