@@ -16,14 +16,14 @@ from assets.shown.cohorts import materialized
 from assets.shown.plans import Detail, worst_first
 from assets.shown.plans import describe as describe_plans
 from assets.steps import OF_ONE_GROUP, snapshots_of, step
-from fairlead.plans.drafting import SnapshotTables, decisions, ownership
-from fairlead.plans.proposal import Look, Outcome, carry_out
-from fairlead.policy import Policy, policy_for
-from fairlead.spark.recent import Recent
+from fairlead.domain.drafting import SnapshotTables, decisions, ownership
+from fairlead.domain.policy import Policy, policy_for
+from fairlead.domain.records import StoredPlan
+from fairlead.spark.newest import Recent
 from fairlead.spark.warehouse import Warehouse
 from fairlead.store.plans import PlanStore
 from fairlead.store.reading import read_plan
-from fairlead.store.records import StoredPlan
+from fairlead.workflows.proposal import Look, Outcome, carry_out
 
 
 @step(

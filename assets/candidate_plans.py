@@ -10,7 +10,7 @@ from assets.resources import SettingsResource, SparkResource, StoreResource
 from assets.shown.candidates import COLUMNS, describe, worst_first
 from assets.shown.cohorts import materialized
 from assets.steps import snapshots_of, step
-from fairlead.policy import policy_for
+from fairlead.domain.policy import policy_for
 from fairlead.spark.candidates import candidate_plans as judge_groups
 
 

@@ -23,11 +23,11 @@ from assets.resources import KafkaResource, SettingsResource, SparkResource, Sto
 from assets.steps import groups_of, snapshots_of
 from assignors.metrics import measure
 from assignors.verifier import violations
+from fairlead.domain.as_problem import assignment_of, planned, problem_of
 from fairlead.errors import FairleadError
-from fairlead.plans.as_problem import assignment_of, planned, problem_of
-from fairlead.plans.delivery import Terms
-from fairlead.plans.reconciliation import differences
 from fairlead.store.plans import PlanStore
+from fairlead.workflows.delivery import Terms
+from fairlead.workflows.reconciliation import differences
 
 _PARTITION: Final = ["group", "topic", "partition"]
 #: Figures that depend on nothing but the document; the others need what was owned before.

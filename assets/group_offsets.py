@@ -9,8 +9,8 @@ from assets.resources import KafkaResource, SettingsResource, SparkResource
 from assets.shown.cohorts import materialized
 from assets.shown.offsets import describe
 from assets.steps import step
-from fairlead.cohorts import groups_in
-from fairlead.looks.taking import keep
+from fairlead.domain.cohorts import groups_in
+from fairlead.workflows.looking import keep
 
 
 @step(

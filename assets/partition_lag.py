@@ -12,7 +12,7 @@ from assets.shown.cohorts import materialized
 from assets.shown.lag import describe as describe_lag
 from assets.shown.lag import worst_first
 from assets.steps import snapshots_of, step
-from fairlead.policy import policy_for
+from fairlead.domain.policy import policy_for
 from fairlead.spark.lag import snapshot_lag
 from fairlead.store.plans import PlanStore
 from fairlead.store.trend import lag_trend

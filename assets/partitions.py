@@ -1,6 +1,7 @@
 """The partitions of every asset: cohorts of consumer groups planned together.
 
-The discovery sensor adds and removes them. Which group belongs to which is `fairlead.cohorts`.
+The discovery sensor adds and removes them. Which group belongs to which is
+`fairlead.domain.cohorts`.
 """
 
 import dagster as dg

@@ -11,8 +11,8 @@ from assets.resources import KafkaResource, SettingsResource, StoreResource
 from assets.shown.adoption import describe, least_adherent_first
 from assets.shown.cohorts import materialized
 from assets.steps import groups_of, step
-from fairlead.plans.adoption import observe
-from fairlead.store.records import SeenAdoption
+from fairlead.domain.records import SeenAdoption
+from fairlead.workflows.adoption import observe
 
 
 class AdoptionConfig(dg.Config):

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import dagster as dg
 
-from fairlead.links import launchpad_url
-from fairlead.plots import as_markdown
+from fairlead.surfaces.links import launchpad_url
+from fairlead.surfaces.plots import as_markdown
 
 #: A table in the UI is for reading; the rest is in Postgres.
 ROWS: Final = 40

@@ -10,10 +10,10 @@ from assets.resources import KafkaResource, SettingsResource, StoreResource
 from assets.shown.cohorts import materialized
 from assets.shown.publication import describe
 from assets.steps import groups_of, step
-from fairlead.plans.delivery import Terms
-from fairlead.plans.lease import due, refresh
-from fairlead.plans.publication import publish_all, settle_all
-from fairlead.plans.reconciliation import differences, mend
+from fairlead.workflows.delivery import Terms
+from fairlead.workflows.lease import due, refresh
+from fairlead.workflows.publication import publish_all, settle_all
+from fairlead.workflows.reconciliation import differences, mend
 
 
 @step(

@@ -11,9 +11,9 @@ import dagster as dg
 from pyspark.sql import SparkSession
 from sqlalchemy import Engine
 
+from fairlead.archive import LookArchive
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.plan_topic import PlanTopic
-from fairlead.looks.archive import LookArchive
 from fairlead.settings import Settings, load_settings
 from fairlead.spark.session import build_session
 from fairlead.spark.warehouse import Warehouse

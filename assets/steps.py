@@ -13,9 +13,9 @@ from assets.partitions import cohort
 from assets.presentation import listed
 from assets.resources import SettingsResource
 from assets.retries import RETRIES, failing_at_once
-from fairlead.cohorts import cohort_of
+from fairlead.domain.cohorts import cohort_of
 from fairlead.errors import GroupError, InvalidPlanError, TamperedPlanError
-from fairlead.spark.recent import Recent, newest
+from fairlead.spark.newest import Recent, newest
 from fairlead.spark.warehouse import Warehouse
 
 #: Errors that concern one group: the others are published and looked at all the same.

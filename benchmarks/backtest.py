@@ -3,7 +3,7 @@
 `python -m benchmarks.backtest FOLDER` writes it as a warehouse of snapshots; then
 `FAIRLEAD_WAREHOUSE=FOLDER fairlead backtest orders` replays it.
 Belongs here: the week. Does not: the fluid (`fairlead.simulation`), or the backtest
-(`fairlead.backtest`).
+(`fairlead.surfaces.backtest`).
 """
 
 import sys
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fairlead.kafka.snapshot import GROUPS, MEMBERS, OFFSETS
+from fairlead.domain.snapshot import GROUPS, MEMBERS, OFFSETS
 from fairlead.simulation.controllers import START, ByAssignor, Moment
 from fairlead.simulation.fluid import Int32
 from fairlead.simulation.loop import Cadence, run

@@ -18,7 +18,7 @@ from kafka import KafkaConsumer
 
 from fairlead.followers import aiokafka, kafka_python
 from fairlead.followers.confluent import PlanConsumer
-from fairlead.followers.follower import FollowOptions
+from fairlead.followers.core.follower import FollowOptions
 
 Client = Literal["kafka-python", "aiokafka", "confluent-kafka"]
 CLIENTS: Final[tuple[Client, ...]] = ("kafka-python", "aiokafka", "confluent-kafka")

@@ -35,13 +35,13 @@ from assignors.problem import Problem
 from assignors.registry import assign
 from benchmarks.consumers import KafkaPythonMember, wait_until
 from benchmarks.rebalance import create_topics
-from fairlead.followers.kafka_python_assignors import LagAwareAssignor
+from fairlead.domain.snapshot import GroupSnapshot
+from fairlead.followers.planless.kafka_python import LagAwareAssignor
 from fairlead.kafka.gateway import KafkaGateway
-from fairlead.kafka.snapshot import GroupSnapshot
-from fairlead.plans.document import MemberShare, PlanDocument
-from fairlead.plans.record import bare_headers
 from fairlead.sandbox.kafka import KafkaBroker
 from fairlead.settings import KafkaSettings
+from fairlead.wire.document import MemberShare, PlanDocument
+from fairlead.wire.record import bare_headers
 
 RESULTS: Final = Path(__file__).with_name("drain.json")
 PLOT: Final = Path(__file__).parents[1] / "docs" / "followers.svg"
@@ -305,7 +305,7 @@ def draw(courses: list[Course]) -> None:
     """Draw the heaviest consumer's lag over time."""
     from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import, and only needed here
 
-    from fairlead.plots.style import GREY, drawing  # noqa: PLC0415 - the same
+    from fairlead.surfaces.plots.style import GREY, drawing  # noqa: PLC0415 - the same
 
     with drawing():
         figure = Figure(figsize=(9, 4.5), layout="constrained")

@@ -34,9 +34,10 @@ from assets.partitions import COHORT as COHORTS
 from benchmarks import recorded
 from benchmarks.recorded import COHORT, Size
 from benchmarks.store import copying, seconds
-from fairlead.judgement.capacities import Capacity
-from fairlead.kafka.snapshot import GroupSnapshot
-from fairlead.looks.archive import LookArchive
+from fairlead.archive import LookArchive
+from fairlead.domain.judgement.capacities import Capacity
+from fairlead.domain.records import Findings
+from fairlead.domain.snapshot import GroupSnapshot
 from fairlead.sandbox.postgres import Postgres
 from fairlead.settings import load_settings
 from fairlead.spark.candidates import candidate_plans
@@ -47,7 +48,6 @@ from fairlead.store.engine import create_store_engine, transaction
 from fairlead.store.judgement import record_findings
 from fairlead.store.migrate import upgrade
 from fairlead.store.queries import register_groups
-from fairlead.store.records import Findings
 from orchestration.definitions import build_defs
 
 RESULTS: Final = Path(__file__).with_name("fleet.json")

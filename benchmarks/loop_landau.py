@@ -13,7 +13,7 @@ from math import ceil
 from typing import Any, Final
 
 from benchmarks.loop_goals import Goal
-from fairlead.judgement.rules import Rules
+from fairlead.domain.judgement.rules import Rules
 from fairlead.simulation.bin_packing import RULES, BinPacking
 from fairlead.simulation.controllers import ByAssignor, Controller
 from fairlead.simulation.landau import (

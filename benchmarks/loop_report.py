@@ -138,7 +138,7 @@ def draw(document: Mapping[str, Any], path: Path) -> None:
     """Draw everybody's lateness by scenario, and lateness against moves for Landau's workload."""
     from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import, and only needed here
 
-    from fairlead.plots.style import AFTER, BEFORE, BOUND, drawing  # noqa: PLC0415 - the same
+    from fairlead.surfaces.plots.style import AFTER, BEFORE, BOUND, drawing  # noqa: PLC0415 - the same
 
     colours = {NEVER_PLANNED: BEFORE, PLANNER: AFTER, ORACLE: BOUND}
     with drawing():
@@ -161,7 +161,7 @@ def draw(document: Mapping[str, Any], path: Path) -> None:
 
 
 def _draw_trade(axis: Any, rows: Sequence[Row]) -> None:
-    from fairlead.plots.style import AFTER, BEFORE  # noqa: PLC0415 - as above
+    from fairlead.surfaces.plots.style import AFTER, BEFORE  # noqa: PLC0415 - as above
 
     most = max((row["delta"] for row in rows), default=0)
     for row in rows:

@@ -19,17 +19,16 @@ import pyarrow as pa
 from rich.console import Console
 
 from benchmarks.store import METRICS
-from fairlead.kafka.descriptions import Member
-from fairlead.kafka.gateway import LiveGroup
+from fairlead.domain.groups import LiveGroup, Member
 from fairlead.kafka.plan_topic import PlanTopic
-from fairlead.plans.delivery import Terms
-from fairlead.plans.document import MemberShare
-from fairlead.plans.publication import publish_all
 from fairlead.sandbox.kafka import KafkaBroker
 from fairlead.sandbox.postgres import Postgres
 from fairlead.settings import KafkaSettings
 from fairlead.store import PlanDraft, PlanStore, create_store_engine
 from fairlead.store.migrate import upgrade
+from fairlead.wire.document import MemberShare
+from fairlead.workflows.delivery import Terms
+from fairlead.workflows.publication import publish_all
 
 RESULTS: Final = Path(__file__).with_name("publication.json")
 MEMBERS, EACH = 10, 10  # partitions of each member, of one topic

@@ -28,9 +28,9 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.consumers import CLIENTS, MEMBERS, Client, Member, wait_until
-from fairlead.plans.document import MemberShare, PlanDocument
-from fairlead.plans.record import bare_headers
 from fairlead.sandbox.kafka import KafkaBroker
+from fairlead.wire.document import MemberShare, PlanDocument
+from fairlead.wire.record import bare_headers
 
 RESULTS = Path(__file__).with_name("rebalance.json")
 PARTITIONS_EACH = 4

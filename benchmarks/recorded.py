@@ -11,8 +11,8 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pyarrow as pa
 
-from fairlead.kafka.snapshot import GROUPS, MEMBERS, OFFSETS, GroupSnapshot, new_snapshot_id
-from fairlead.looks.look import LOOKS, look_of
+from fairlead.domain.looks.look import LOOKS, look_of
+from fairlead.domain.snapshot import GROUPS, MEMBERS, OFFSETS, GroupSnapshot, new_snapshot_id
 
 COHORT = "fleet"
 IN_TOPIC, TOPICS_AT_MOST = 50, 100

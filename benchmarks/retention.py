@@ -31,16 +31,16 @@ from sqlalchemy import Engine, text
 
 from benchmarks.retention_fill import FIRST_DAY, LAST, RETAINED, Size, fill
 from benchmarks.store import METRICS
-from fairlead.judgement.capacities import Capacity
-from fairlead.plans.document import MemberShare
+from fairlead.domain.judgement.capacities import Capacity
+from fairlead.domain.records import Findings, SeenAdoption
 from fairlead.sandbox.postgres import Postgres
 from fairlead.store import NoPlan, PlanDraft, PlanStore, create_store_engine
 from fairlead.store.engine import transaction
 from fairlead.store.migrate import upgrade
 from fairlead.store.monitoring import DecisionCounts, read_all_groups
 from fairlead.store.reading import read_decisions, read_groups, read_history, read_lag
-from fairlead.store.records import Findings, SeenAdoption
 from fairlead.store.trend import lag_trend
+from fairlead.wire.document import MemberShare
 
 RESULTS: Final = Path(__file__).with_name("retention.json")
 PAGE: Final = Path(__file__).parents[1] / "docs/sql.md"

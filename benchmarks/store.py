@@ -27,11 +27,11 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import history
-from fairlead.plans.document import MemberShare
 from fairlead.sandbox.postgres import Postgres, psql_path
 from fairlead.store import PlanDraft, PlanStore, create_store_engine
 from fairlead.store.bulk import with_constants
 from fairlead.store.migrate import upgrade
+from fairlead.wire.document import MemberShare
 
 RESULTS = Path(__file__).with_name("store.json")
 ROUNDS = 3

@@ -14,7 +14,7 @@ import sys
 from aiokafka import TopicPartition
 
 from fairlead.followers.aiokafka import PlanConsumer
-from fairlead.followers.aiokafka_cleanup import CleanupListener
+from fairlead.followers.cleanup.aiokafka import CleanupListener
 
 
 async def read(bootstrap_servers: str, group: str, name: str, *topics: str) -> None:

@@ -30,11 +30,11 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from fairlead.common.nearest import known_keys, nearest, no_such
+from fairlead.common.toml_lines import WrongAt, line_of
+from fairlead.domain.policy import Discovery, Policy
 from fairlead.errors import ConfigurationError
-from fairlead.nearest import known_keys, nearest, no_such
-from fairlead.plans.signing import Signer
-from fairlead.policy import Discovery, Policy
-from fairlead.toml_lines import WrongAt, line_of
+from fairlead.wire.signing import Signer
 
 CONFIG_VARIABLE: Final = "FAIRLEAD_CONFIG"
 #: Variables that are no settings: where settings and downloads are.

@@ -18,10 +18,10 @@ from sqlalchemy import Engine
 
 from assets.partitions import COHORT
 from assets.resources import StoreResource
-from fairlead.cohorts import cohort_of, discover
+from fairlead.common.nearest import nearest
+from fairlead.domain.cohorts import cohort_of, discover
 from fairlead.errors import FairleadError, GroupError
 from fairlead.kafka.gateway import KafkaGateway
-from fairlead.nearest import nearest
 from fairlead.settings import load_settings
 from fairlead.store.plans import PlanStore
 from fairlead.store.reading import read_decisions

@@ -10,8 +10,8 @@ import dagster as dg
 from assets.about import OWNERS, changes, written_here
 from assets.resources import KafkaResource, SettingsResource, SparkResource, StoreResource
 from assets.retries import RETRIES, failing_at_once
-from fairlead.looks.pace import due, now, told, wait_s
-from fairlead.looks.taking import covered_groups, take
+from fairlead.workflows.looking import covered_groups, take
+from fairlead.workflows.pace import due, now, told, wait_s
 from orchestration.runs import under_way
 
 #: How often the sensor asks whether a look is due: often enough for one a minute.

@@ -14,12 +14,12 @@ from assets.about import OWNERS, changes, written_here
 from assets.presentation import launchpad, listed
 from assets.resources import KafkaResource, SettingsResource, StoreResource
 from assets.retries import RETRIES, failing_at_once
-from fairlead.plans.delivery import Terms
-from fairlead.plans.retirement import retire as retire_group
-from fairlead.plans.rollback import rollback as roll_group_back
-from fairlead.policy import policy_for
+from fairlead.domain.policy import policy_for
+from fairlead.domain.records import StoredPlan
 from fairlead.store.prune import prune as prune_store
-from fairlead.store.records import StoredPlan
+from fairlead.workflows.delivery import Terms
+from fairlead.workflows.retirement import retire as retire_group
+from fairlead.workflows.rollback import rollback as roll_group_back
 from orchestration.proxy import ACTOR_TAG
 from orchestration.sensors import LOOK_EVERY_S
 

@@ -1,7 +1,7 @@
 """Which run covers which cohorts: one by its partition, several by a range in a single run.
 
 Belongs here: the tags Dagster reads, and whether a run is under way. Does not: how a choice is cut
-into ranges (`fairlead.cohorts.stretches`).
+into ranges (`fairlead.domain.cohorts.stretches`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ from dagster._core.storage.tags import (
 )
 
 from assets.partitions import COHORT
-from fairlead.cohorts import stretches
+from fairlead.domain.cohorts import stretches
 
 #: A process that is killed leaves its run as started for ever; one this old is taken for dead.
 PRESUMED_DEAD = timedelta(hours=1)

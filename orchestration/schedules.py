@@ -9,7 +9,7 @@ import dagster as dg
 
 from assets.about import OWNERS, changes, written_here
 from assets.resources import SettingsResource, StoreResource
-from fairlead.cohorts import cadence_of, due
+from fairlead.domain.cohorts import cadence_of, due
 from orchestration.jobs import planning
 from orchestration.runs import known_cohorts, run_requests, under_way
 

@@ -13,12 +13,12 @@ from assets.partitions import COHORT, cohort
 from assets.presentation import listed
 from assets.resources import KafkaResource, SettingsResource, StoreResource
 from assets.shown.plans import describe_step
-from fairlead.cohorts import cohort_of, discover
-from fairlead.plans.delivery import Terms
-from fairlead.plans.lease import due
+from fairlead.domain.cohorts import cohort_of, discover
+from fairlead.domain.records import StoredPlan
 from fairlead.store.outbox import Outbox
 from fairlead.store.reading import read_steps
-from fairlead.store.records import StoredPlan
+from fairlead.workflows.delivery import Terms
+from fairlead.workflows.lease import due
 from orchestration.jobs import publication
 from orchestration.runs import known_cohorts, run_requests, under_way
 

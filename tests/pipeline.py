@@ -22,13 +22,13 @@ from psycopg.rows import dict_row
 
 from assets.checks import CHECKS
 from assets.partitions import COHORT
+from fairlead.domain.records import StoredPlan
 from fairlead.kafka.plan_topic import PlanTopic, Record
 from fairlead.settings import Settings, load_settings
 from fairlead.spark.warehouse import Warehouse
 from fairlead.store.engine import create_store_engine
 from fairlead.store.migrate import upgrade
 from fairlead.store.plans import PlanStore
-from fairlead.store.records import StoredPlan
 from orchestration.definitions import build_defs
 from orchestration.proxy import ACTOR_TAG
 from orchestration.runs import range_tags

@@ -10,10 +10,10 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from fairlead.archive import LookArchive
+from fairlead.domain.looks.look import LOOKS, look_of
+from fairlead.domain.snapshot import new_snapshot_id
 from fairlead.kafka.gateway import KafkaGateway
-from fairlead.kafka.snapshot import new_snapshot_id
-from fairlead.looks.archive import LookArchive
-from fairlead.looks.look import LOOKS, look_of
 from fairlead.settings import KafkaSettings
 
 MINUTES: Final = 20

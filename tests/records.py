@@ -6,11 +6,11 @@ Belongs here: making records. Does not: any expectation.
 from datetime import UTC, datetime, timedelta
 
 from fairlead.kafka.plan_topic import PlanTopic
-from fairlead.plans.document import PlanDocument
-from fairlead.plans.record import Headers, Kind, Origin, plan_headers
-from fairlead.plans.signing import Signer
 from fairlead.sandbox import Services
 from fairlead.settings import KafkaSettings
+from fairlead.wire.document import PlanDocument
+from fairlead.wire.record import Headers, Kind, Origin, plan_headers
+from fairlead.wire.signing import Signer
 
 #: A key that guards nothing but these tests.
 SIGNER = Signer.from_text("tests:MC4CAQAwBQYDK2VwBCIEIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f")

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assets.presentation import DECIMALS, others, percent, table
-from fairlead.plans.adoption import Observed
+from fairlead.workflows.adoption import Observed
 
 Metrics = Mapping[str, Any]
 

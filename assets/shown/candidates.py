@@ -9,9 +9,9 @@ import pyarrow.compute as pc
 
 from assets.presentation import columns_for, listed, others, picture, table
 from assets.shown.words import share, span
-from fairlead.plans.drafting import OBSERVED, candidate_of
-from fairlead.plots import frontier, staircase
+from fairlead.domain.drafting import OBSERVED, candidate_of
 from fairlead.spark.planning import SUMMARY
+from fairlead.surfaces.plots import frontier, staircase
 
 #: What is read of the candidates: assignments stay in the warehouse.
 COLUMNS: Final = [

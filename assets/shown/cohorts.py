@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import dagster as dg
 
-from fairlead.cohorts import cohort_of
-from fairlead.policy import Policy
+from fairlead.domain.cohorts import cohort_of
+from fairlead.domain.policy import Policy
 
 #: Cohorts of one run that show their own groups.
 DETAILED: Final = 50

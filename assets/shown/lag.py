@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assets.presentation import ROWS, columns_for, listed, picture, table
-from fairlead.plots import lag_history, sparkline
 from fairlead.store.trend import LagTrend
+from fairlead.surfaces.plots import lag_history, sparkline
 
 _HEALTHY = "OK"
 #: Columns that are empty before the second look.

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assets.presentation import others, table
-from fairlead.kafka.snapshot import GroupSnapshot
+from fairlead.domain.snapshot import GroupSnapshot
 
 
 def describe(snapshot: GroupSnapshot, groups: Sequence[str]) -> dict[str, Any]:

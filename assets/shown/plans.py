@@ -10,15 +10,15 @@ import dagster as dg
 
 from assets.presentation import DECIMALS, launchpad, others, percent, picture, table
 from assets.shown.words import span
-from fairlead.links import review_url
-from fairlead.plans.as_problem import Ownership, planned
-from fairlead.plans.choice import lightening
-from fairlead.plans.consumers import changes
-from fairlead.plans.document import PlanDocument
-from fairlead.plans.proposal import Outcome
-from fairlead.plots import bars, consumers
+from fairlead.domain.as_problem import Ownership, planned
+from fairlead.domain.choice import lightening
+from fairlead.domain.consumers import changes
+from fairlead.domain.records import PlanDraft, StoredPlan
 from fairlead.settings import WebSettings
-from fairlead.store.records import PlanDraft, StoredPlan
+from fairlead.surfaces.links import review_url
+from fairlead.surfaces.plots import bars, consumers
+from fairlead.wire.document import PlanDocument
+from fairlead.workflows.proposal import Outcome
 
 Metrics = Mapping[str, Any]
 

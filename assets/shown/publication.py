@@ -7,8 +7,8 @@ from typing import Any
 import dagster as dg
 
 from assets.presentation import others, table
-from fairlead.plans.publication import Published
-from fairlead.store.records import StoredPlan
+from fairlead.domain.records import StoredPlan
+from fairlead.workflows.publication import Published
 
 
 def describe(

@@ -1,6 +1,6 @@
 """Lengths of time and shares as the UI shows them; empty where they are not known."""
 
-from fairlead.judgement.diagnosis import seconds
+from fairlead.domain.judgement.diagnosis import seconds
 
 
 def span(length_s: float | None) -> str | None:

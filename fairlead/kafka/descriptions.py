@@ -6,68 +6,17 @@ asking for descriptions (`gateway`), nor offsets (`offsets`).
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
+from fairlead.domain.groups import GroupDescription, Member
 from fairlead.errors import GroupError
-from fairlead.followers.members import GroupMember, member_names
+from fairlead.wire.members import GroupMember, member_names
 
 STABLE: Final = "Stable"
 REBALANCING: Final = frozenset({"PreparingRebalance", "CompletingRebalance"})
 CONSUMER_PROTOCOL: Final = "consumer"
 NUL: Final = "\0"
 """The one character that Kafka takes in ids and Postgres does not."""
-
-
-@dataclass(frozen=True)
-class Member:
-    """One member of a consumer group.
-
-    Parameters
-    ----------
-    member_id, client_id, host, instance_id
-        As the coordinator knows it; `instance_id` is `group.instance.id` of static members.
-    name
-        What plans call it: the instance id, else a client id unique in the group, else the member
-        id.
-    topics
-        Its subscription, ascending; empty: it reads nothing.
-    partitions
-        What it owns: topic to partition numbers, ascending.
-    generation
-        The generation in which it last owned partitions, where its protocol version tells.
-    """
-
-    member_id: str
-    client_id: str
-    host: str
-    instance_id: str | None
-    name: str
-    topics: tuple[str, ...]
-    partitions: Mapping[str, tuple[int, ...]]
-    generation: int | None
-
-
-@dataclass(frozen=True)
-class GroupDescription:
-    """One consumer group at one moment.
-
-    Parameters
-    ----------
-    group, state, protocol_type, protocol
-        As the coordinator says: `Stable`, `Empty`, ...; `consumer`; the assignor's name.
-    members
-        Ascending by name. Known in the states `Stable` and `Empty` alone.
-    error
-        Why the group cannot be planned now; None: it can.
-    """
-
-    group: str
-    state: str
-    protocol_type: str
-    protocol: str
-    members: tuple[Member, ...] = ()
-    error: str | None = None
 
 
 def read_description(group: str, raw: Mapping[str, Any]) -> GroupDescription:

@@ -7,7 +7,7 @@ answers (`descriptions`, `offsets`), the tables they fill (`snapshot`), plans (`
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
@@ -18,26 +18,15 @@ from kafka.admin import KafkaAdminClient
 from kafka.errors import BrokerResponseError, KafkaError
 from tenacity import Retrying, retry_if_exception, retry_if_result, stop_after_delay, wait_fixed
 
+from fairlead.domain.groups import GroupDescription, LiveGroup
+from fairlead.domain.snapshot import GroupSnapshot, build_snapshot, new_snapshot_id
 from fairlead.errors import ConfigurationError, GroupError, KafkaUnavailableError
-from fairlead.kafka.answers import GRACE_S, backoff, kafka_error
-from fairlead.kafka.descriptions import (
-    CONSUMER_PROTOCOL,
-    NUL,
-    REBALANCING,
-    GroupDescription,
-    Member,
-    read_description,
-)
-from fairlead.kafka.offsets import (
-    committed_offsets,
-    log_offsets,
-    partition_counts,
-    read_committed,
-)
+from fairlead.kafka.descriptions import CONSUMER_PROTOCOL, NUL, REBALANCING, read_description
+from fairlead.kafka.offsets import committed_offsets, log_offsets, partition_counts, read_committed
 from fairlead.kafka.pinned import PinLog, with_pinned_shares
 from fairlead.kafka.progress import Tell, phase
+from fairlead.kafka.requests import GRACE_S, backoff, kafka_error
 from fairlead.kafka.security import kafka_python_settings
-from fairlead.kafka.snapshot import GroupSnapshot, build_snapshot, new_snapshot_id
 from fairlead.settings import KafkaSettings
 
 log = logging.getLogger(__name__)
@@ -56,30 +45,6 @@ _COORDINATOR_MOVING: Final = (
     "CoordinatorLoadInProgress",
     "NotCoordinator",
 )
-
-
-@dataclass(frozen=True)
-class LiveGroup:
-    """A group as it is now, whatever its commits.
-
-    Parameters
-    ----------
-    group, state, protocol
-        Its id; `Stable` or `Empty`; the assignor in use.
-    members
-        Ascending by name.
-    partition_counts
-        Topic to number of partitions, of the topics that some member subscribes to and that exist.
-    observed_at
-        When it was asked for; time-zone-aware.
-    """
-
-    group: str
-    state: str
-    protocol: str
-    members: tuple[Member, ...]
-    partition_counts: Mapping[str, int]
-    observed_at: datetime
 
 
 def too_long(group: str) -> str:

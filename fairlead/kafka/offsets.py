@@ -6,9 +6,8 @@ Belongs here: asking librdkafka for offsets in batches, into arrays. Does not: w
 
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import ClassVar, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +23,9 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo, OffsetSpec, TopicDescription
 
-from fairlead.kafka.answers import MISSING, Answers, ask_each
+from fairlead.domain.groups import CommittedOffsets, LogOffsets
 from fairlead.kafka.progress import Tell, Told, phase
+from fairlead.kafka.requests import MISSING, Answers, ask_each
 
 GROUPS_A_BATCH: Final = 16
 TOPICS_A_BATCH: Final = 100
@@ -33,45 +33,6 @@ PARTITIONS_A_BATCH: Final = 500
 """Few: librdkafka's time for a batch grows faster than the batch."""
 IN_ONE_CALL_S: Final = 5.0
 """How long the quick way may take before partitions are asked about one by one."""
-
-CommittedOffsets = Mapping[str, tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]]
-"""Topic to partition numbers and their committed offsets, both of shape (K,)."""
-
-
-@dataclass(frozen=True, eq=False)
-class LogOffsets:
-    """Begin and end of the partitions of some topics: P partitions in all.
-
-    Parameters
-    ----------
-    starts
-        Topic to where its partition 0 stands in the arrays; topics that do not exist are missing.
-    counts
-        Topic to number of partitions.
-    begin, end
-        Log start offset, and high watermark, int64 of shape (P,); -1 where it could not be read.
-    error
-        int32 of shape (P,): index into `error_texts`; -1: none.
-    error_texts
-        The distinct errors; the first says that a partition does not exist any more.
-    unreadable
-        Topic to why (some of) its partitions could not be read, although the topic exists.
-    """
-
-    GONE: ClassVar = 0
-    GONE_TEXT: ClassVar = "The partition does not exist any more"
-
-    starts: Mapping[str, int]
-    counts: Mapping[str, int]
-    begin: npt.NDArray[np.int64]
-    end: npt.NDArray[np.int64]
-    error: npt.NDArray[np.int32]
-    error_texts: Sequence[str]
-    unreadable: Mapping[str, str]
-
-    def place(self, topic: str) -> tuple[int, int]:
-        """Return where a topic's partitions stand in the arrays, and how many there are."""
-        return self.starts.get(topic, 0), self.counts.get(topic, 0)
 
 
 def committed_offsets(

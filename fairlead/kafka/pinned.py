@@ -1,7 +1,7 @@
 """Who really owns what in groups of confluent-kafka followers, which the broker does not know.
 
 Belongs here: reading the pin topic for the planner, and laying what is pinned over what the broker
-tells. Does not: how members agree (`fairlead.followers.roll_call`), nor asking the broker
+tells. Does not: how members agree (`fairlead.followers.confluent.roll_call`), nor asking the broker
 (`gateway`).
 
 The broker assigns by `range`; the members then share out anew what it gave them, as the first pin
@@ -19,11 +19,12 @@ from typing import Final
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
 from assignors.partitioner import partitions_of
+from fairlead.domain.groups import GroupDescription, Member
 from fairlead.errors import KafkaUnavailableError
-from fairlead.followers.pin_records import Pin, decode
-from fairlead.kafka.answers import ABOUT_A_GROUP, MISSING, kafka_error
-from fairlead.kafka.descriptions import STABLE, GroupDescription, Member
+from fairlead.kafka.descriptions import STABLE
+from fairlead.kafka.requests import ABOUT_A_GROUP, MISSING, kafka_error
 from fairlead.settings import KafkaSettings
+from fairlead.wire.pins import Pin, decode
 
 log = logging.getLogger(__name__)
 

@@ -2,7 +2,7 @@
 
 Belongs here: the transactional producer of a partition, and finding the one record of a batch that
 the broker refuses. Does not: what is sent, and the lock that senders take first
-(`fairlead.plans.delivery`).
+(`fairlead.workflows.delivery`).
 
 All senders of a partition share one transactional id: the broker fences whoever had it before.
 """
@@ -15,9 +15,9 @@ from typing import Final, NoReturn, Self
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from fairlead.errors import ConfigurationError, KafkaUnavailableError
-from fairlead.kafka.answers import TRANSIENT, kafka_error
-from fairlead.plans.record import Headers
+from fairlead.kafka.requests import TRANSIENT, kafka_error
 from fairlead.settings import KafkaSettings
+from fairlead.wire.record import Headers
 
 LARGEST_PLAN_BYTES: Final = 8 * 1024 * 1024
 """Above the plan of a million partitions; a record's limit on the topic and in the producer."""

@@ -1,7 +1,7 @@
 """The plan topic: a compacted topic whose newest record under a group's id is the group's plan.
 
 Belongs here: creating the topic, publishing to it, reading a group's newest record back. Does not:
-what a plan's bytes mean (`fairlead.plans.document`), nor following plans in a consumer
+what a plan's bytes mean (`fairlead.wire.document`), nor following plans in a consumer
 (`fairlead.followers`).
 """
 
@@ -32,12 +32,12 @@ from confluent_kafka.admin import (
 from kafka.partitioner.default import murmur2
 
 from fairlead.errors import ConfigurationError, KafkaUnavailableError
-from fairlead.followers.partitions import kafka_uuid
-from fairlead.kafka.answers import ABOUT_A_GROUP, GRACE_S, TRANSIENT, kafka_error
 from fairlead.kafka.copies import copies_wanted, in_sync_wanted, too_few
 from fairlead.kafka.plan_channel import LARGEST_PLAN_BYTES, Outgoing, PlanChannel
-from fairlead.plans.record import EPOCH_HEADER, Headers, Origin
+from fairlead.kafka.requests import ABOUT_A_GROUP, GRACE_S, TRANSIENT, kafka_error
 from fairlead.settings import KafkaSettings
+from fairlead.wire.partitions import kafka_uuid
+from fairlead.wire.record import EPOCH_HEADER, Headers, Origin
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

@@ -14,13 +14,13 @@ import numpy as np
 from assignors.assignment import Assignment
 from assignors.problem import Problem
 from assignors.registry import assign
-from fairlead.followers.fit import fit
-from fairlead.judgement.decision import Judgement
-from fairlead.judgement.looks import Looks
-from fairlead.plans.as_problem import assignment_of
-from fairlead.plans.document import MemberShare, PlanDocument
+from fairlead.domain.as_problem import assignment_of
+from fairlead.domain.judgement.decision import Judgement
+from fairlead.domain.judgement.looks import Looks
 from fairlead.simulation.fluid import Int32
 from fairlead.simulation.traffic import Float64
+from fairlead.wire.document import MemberShare, PlanDocument
+from fairlead.wire.fit import fit
 
 #: When every simulation begins.
 START: Final = datetime(2026, 3, 2, tzinfo=UTC)

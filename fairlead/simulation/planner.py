@@ -1,14 +1,14 @@
 """The planner in a closed loop: today's judgement, with what it remembers between decisions.
 
 Belongs here: turning a moment into a question, and keeping the answer's memory. Does not: judging
-(`fairlead.judgement`).
+(`fairlead.domain.judgement`).
 """
 
 from collections.abc import Mapping
 
-from fairlead.judgement.capacities import Capacity
-from fairlead.judgement.decision import Question, judge
-from fairlead.judgement.rules import Rules
+from fairlead.domain.judgement.capacities import Capacity
+from fairlead.domain.judgement.decision import Question, judge
+from fairlead.domain.judgement.rules import Rules
 from fairlead.simulation.controllers import ByPlans, Moment
 from fairlead.simulation.fluid import Int32
 

@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from fairlead.judgement.diagnosis import Name
+from fairlead.domain.judgement.diagnosis import Name
 from fairlead.simulation.scenario import Commits, Scenario, Slow, Stuck
 from fairlead.simulation.traffic import HOUR_S, Float64, Surge, Traffic
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from fairlead.judgement.rules import Rules
+from fairlead.domain.judgement.rules import Rules
 from fairlead.simulation.catalogue import UnknownScenarioError
 from fairlead.simulation.controllers import ByAssignor, Controller
 from fairlead.simulation.loop import Cadence, Run, run

@@ -1,7 +1,7 @@
 """How often a diagnosis is right, over groups of which the truth is known.
 
 Belongs here: what would have been right at each look, and counting. Does not: drawing groups
-(`random_scenarios`), diagnosing (`fairlead.judgement`).
+(`random_scenarios`), diagnosing (`fairlead.domain.judgement`).
 """
 
 from collections import Counter
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fairlead.judgement.rules import Rules
+from fairlead.domain.judgement.rules import Rules
 from fairlead.simulation.controllers import START
 from fairlead.simulation.course import LATE_S, time_lags
 from fairlead.simulation.fluid import Int32

@@ -1,11 +1,12 @@
 """Looks as a planner keeps them: all of the last hour, one in a quarter of an hour before that.
 
-Belongs here: taking looks, and which are kept. Does not: judging by them (`fairlead.judgement`).
+Belongs here: taking looks, and which are kept. Does not: judging by them
+(`fairlead.domain.judgement`).
 """
 
 import numpy as np
 
-from fairlead.judgement.looks import NONE, Looks
+from fairlead.domain.judgement.looks import NONE, Looks
 from fairlead.simulation.fluid import Int32, Int64
 from fairlead.simulation.membership import Membership
 from fairlead.simulation.world import World

@@ -2,7 +2,7 @@
 
 Belongs here: everything that does not depend on who reads what, and drawing it from a scenario by a
 seed. Does not: what does depend (`fluid`, `loop`), or taking it from a recording
-(`fairlead.backtest`).
+(`fairlead.surfaces.backtest`).
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,8 @@
 """Candidate plans: every group of a snapshot judged, and its policy's assignors run where needed.
 
 Belongs here: what tasks have to know. Does not: dealing groups out to them (`dealing`), what a task
-does (`planning`), the judgement (`fairlead.judgement`), storing what it came to (`fairlead.plans`).
+does (`planning`), the judgement (`fairlead.domain.judgement`), storing what it came to
+(`fairlead.plans`).
 
 Executors need this package and numpy, no settings.
 """
@@ -13,9 +14,9 @@ from functools import partial
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from fairlead.judgement.capacities import Capacity
-from fairlead.looks.questions import Ways
-from fairlead.policy import Policy
+from fairlead.domain.judgement.capacities import Capacity
+from fairlead.domain.looks.questions import Ways
+from fairlead.domain.policy import Policy
 from fairlead.spark.dealing import Place, deal_snapshot, in_tasks, no_rows
 from fairlead.spark.planning import CANDIDATES, QUESTIONS, plan_task
 from fairlead.spark.warehouse import Warehouse

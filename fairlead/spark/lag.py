@@ -1,7 +1,7 @@
 """Lag of every partition of a snapshot, computed in Spark from looks.
 
 Belongs here: dealing groups out, reading their looks, the columns. Does not: what lag, rates and
-status are (`fairlead.looks.lag`), nor planning (`candidates`).
+status are (`fairlead.domain.looks.lag`), nor planning (`candidates`).
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -15,12 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
-from fairlead.looks.archive import HISTORY, LookArchive
-from fairlead.looks.lag import STATUSES, partition_lag
-from fairlead.looks.stacks import Stack, stacks
+from fairlead.archive import LookArchive
+from fairlead.common.tables import named, slices
+from fairlead.domain.looks.lag import STATUSES, partition_lag
+from fairlead.domain.looks.look import HISTORY
+from fairlead.domain.looks.stacks import Stack, stacks
 from fairlead.spark.dealing import Place, deal_snapshot, in_tasks, no_rows
 from fairlead.spark.warehouse import Warehouse
-from fairlead.tables import named, slices
 
 LAG: Final = pa.schema(
     {

@@ -14,12 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assignors.metrics import Metrics
-from fairlead.looks.archive import EVERY_LOOK, HISTORY, LookArchive
-from fairlead.looks.questions import Group, Ways
+from fairlead.archive import LookArchive
+from fairlead.common.tables import slices
+from fairlead.domain.judging import OBSERVED, Row, judge_group
+from fairlead.domain.looks.look import EVERY_LOOK, HISTORY
+from fairlead.domain.looks.questions import Group, Ways
 from fairlead.spark.dealing import Place
-from fairlead.spark.judging import OBSERVED, Row, judge_group
 from fairlead.spark.warehouse import Warehouse
-from fairlead.tables import slices
 
 __all__ = ["CANDIDATES", "OBSERVED", "QUESTIONS", "SUMMARY", "plan_task"]
 

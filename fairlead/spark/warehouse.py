@@ -1,7 +1,7 @@
 """The warehouse: snapshots and what was computed from them, as Parquet under one path.
 
 Belongs here: where tables are kept, writing them whole, reading them back. Does not: what is in
-them (`fairlead.kafka.snapshot`, `lag`, `candidates`).
+them (`fairlead.domain.snapshot`, `lag`, `candidates`).
 
 A table is `PATH/TABLE/SNAPSHOT_ID/`. Groups are a sorted column within it, not folders: a folder a
 group costs milliseconds, and a snapshot can cover thousands.
@@ -17,9 +17,9 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 from pyspark.sql import DataFrame, SparkSession
 
-from fairlead.kafka.snapshot import GroupSnapshot
-from fairlead.looks.archive import FOLDER
-from fairlead.looks.look import look_of
+from fairlead.archive import FOLDER
+from fairlead.domain.looks.look import look_of
+from fairlead.domain.snapshot import GroupSnapshot
 
 _FILE: Final = "part-0.parquet"
 #: Rows: little is read of a table that is sorted by group for a few groups of many.

@@ -6,9 +6,9 @@ immutable documents, append-only events) are enforced there, by constraints and 
 `PlanStore` is the planner's way in.
 """
 
+from fairlead.domain.records import NoPlan, PlanDraft, StoredDecision, StoredPlan
 from fairlead.store.engine import create_store_engine
 from fairlead.store.plans import PlanStore
-from fairlead.store.records import NoPlan, PlanDraft, StoredDecision, StoredPlan
 
 __all__ = [
     "NoPlan",

@@ -14,12 +14,10 @@ import pyarrow as pa
 from sqlalchemy import Connection, func, select, tuple_
 from sqlalchemy.dialects.postgresql import insert
 
-from fairlead.plans.document import content_hash
+from fairlead.domain.records import FORECAST, METRICS, NoPlan, PlanDraft, StoredDecision
 from fairlead.store.bulk import copy_rows, with_constants
 from fairlead.store.judgement import record_findings
 from fairlead.store.models import (
-    FORECAST,
-    METRICS,
     Balance,
     CandidatePlan,
     Decision,
@@ -27,7 +25,7 @@ from fairlead.store.models import (
     Plan,
 )
 from fairlead.store.queries import close_open_plans, plans_at
-from fairlead.store.records import NoPlan, PlanDraft, StoredDecision
+from fairlead.wire.document import content_hash
 
 _MOVES: Final = pa.schema(
     {

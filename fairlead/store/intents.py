@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from fairlead.plans.record import Kind
-from fairlead.store.records import StoredPlan
+from fairlead.domain.records import StoredPlan
+from fairlead.wire.record import Kind
 
 #: The states that a plan can be in when it is told, and when it is taken back; the state it is in
 #: on the way, and afterwards.

@@ -12,9 +12,9 @@ from typing import Any, Final
 from sqlalchemy import Connection, Text, cast, func, literal, select
 from sqlalchemy.dialects.postgresql import JSONB
 
-from fairlead.judgement.capacities import Capacity
+from fairlead.domain.judgement.capacities import Capacity
+from fairlead.domain.records import Findings
 from fairlead.store.models import MemberCapacity
-from fairlead.store.records import Findings
 
 #: What a capacity was seen by.
 _EVIDENCE: Final = {

@@ -1,8 +1,8 @@
 """What is measured of every group at once, for monitoring: a row or a few for each of them.
 
 Belongs here: queries that stay cheap at ten thousand groups, since they are asked every few
-seconds; a reader may ask all of them. Does not: names of metrics (`fairlead.web.metrics`), what
-people ask of one group (`reading`).
+seconds; a reader may ask all of them. Does not: names of metrics (`fairlead.surfaces.web.metrics`),
+what people ask of one group (`reading`).
 """
 
 from collections import Counter

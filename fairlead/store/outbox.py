@@ -2,7 +2,7 @@
 
 Belongs here: intents and what becomes of them, each a transaction. Does not: the statements of
 which these consist (`settlement`), sending (`fairlead.kafka.plan_channel`), nor the order of both
-(`fairlead.plans.delivery`).
+(`fairlead.workflows.delivery`).
 
 An intent takes an approved plan to `sending`; what was sent takes it to `published`, and what the
 topic refuses to `refused`. A crash between leaves the intent, which the next run settles by what
@@ -18,15 +18,15 @@ from typing import Final, TypeVar
 from sqlalchemy import Connection, Engine, and_, func, or_, select, text, tuple_
 from sqlalchemy.dialects.postgresql import insert
 
+from fairlead.domain.records import StoredPlan
 from fairlead.errors import StoreUnavailableError
-from fairlead.plans.record import Kind
 from fairlead.store.engine import transaction
 from fairlead.store.intents import FOLLOWED, POSSIBLE, Intent, Wanted
 from fairlead.store.models import Plan, PlanIntent, PlanTold
 from fairlead.store.queries import find_plans, lock_groups, plans_at, record_events
-from fairlead.store.records import StoredPlan
 from fairlead.store.settlement import confirm, end, step, unsettled
 from fairlead.store.told import Sent, begin_epochs, epochs_of, told_last
+from fairlead.wire.record import Kind
 
 __all__ = ["Held", "Intent", "Outbox", "Turn", "Wanted"]
 

@@ -28,8 +28,19 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import insert
 
+from fairlead.domain.judgement.capacities import Capacity
+from fairlead.domain.records import (
+    FORECAST,
+    METRICS,
+    Findings,
+    MeasuredLag,
+    NoPlan,
+    PlanDraft,
+    SeenAdoption,
+    StoredDecision,
+    StoredPlan,
+)
 from fairlead.errors import PlanStateError, UnstorableError
-from fairlead.judgement.capacities import Capacity
 from fairlead.store.decisions import (
     insert_decisions,
     metric_columns,
@@ -42,8 +53,6 @@ from fairlead.store.engine import store_errors, transaction
 from fairlead.store.judgement import known_capacities, record_findings
 from fairlead.store.lag import insert_lag
 from fairlead.store.models import (
-    FORECAST,
-    METRICS,
     Balance,
     ConsumerGroup,
     LastAdoption,
@@ -62,15 +71,6 @@ from fairlead.store.queries import (
     lock_groups,
     measured_lag,
     register_groups,
-)
-from fairlead.store.records import (
-    Findings,
-    MeasuredLag,
-    NoPlan,
-    PlanDraft,
-    SeenAdoption,
-    StoredDecision,
-    StoredPlan,
 )
 
 #: Groups that are ended in a transaction.

@@ -25,8 +25,8 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import aliased
 
+from fairlead.domain.records import MeasuredLag, StoredPlan
 from fairlead.store.models import ConsumerGroup, Decision, LagSnapshot, Plan, PlanEvent, PlanTold
-from fairlead.store.records import MeasuredLag, StoredPlan
 
 #: How long a transaction waits for all groups together that others are at.
 PATIENCE: Final = timedelta(seconds=5)

@@ -1,7 +1,7 @@
 """What people ask of the history: groups, plans, their moves and differences, lag, what happened.
 
 Belongs here: queries over the views that people query, a dict a row. Does not: plans that are to be
-verified or taken further (`plans`), how rows are shown (`fairlead.cli`).
+verified or taken further (`plans`), how rows are shown (`fairlead.surfaces.cli`).
 """
 
 from datetime import datetime
@@ -9,11 +9,11 @@ from typing import Any, Final
 
 from sqlalchemy import Engine, text
 
+from fairlead.domain.choice import Candidate
+from fairlead.domain.records import FORECAST, METRICS
 from fairlead.errors import GroupError, PlanStateError
-from fairlead.plans.choice import Candidate
 from fairlead.store.decisions import plain_number
 from fairlead.store.engine import transaction
-from fairlead.store.models import FORECAST, METRICS
 
 Row = dict[str, Any]
 

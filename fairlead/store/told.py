@@ -12,8 +12,8 @@ from datetime import datetime
 from sqlalchemy import Connection, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 
-from fairlead.plans.record import Kind
 from fairlead.store.models import PlanTold
+from fairlead.wire.record import Kind
 
 
 @dataclass(frozen=True)

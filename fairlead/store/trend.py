@@ -1,6 +1,7 @@
 """How a group's lag went: one figure a snapshot, for plots.
 
-Belongs here: sums over the lag history. Does not: its rows (`reading`), drawing (`fairlead.plots`).
+Belongs here: sums over the lag history. Does not: its rows (`reading`), drawing
+(`fairlead.surfaces.plots`).
 """
 
 from dataclasses import dataclass

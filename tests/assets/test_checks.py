@@ -11,10 +11,10 @@ import pytest
 
 from assets.checks import stored_metrics_agree
 from assignors.metrics import measure
-from fairlead.kafka.snapshot import GROUPS, MEMBERS, OFFSETS, GroupSnapshot
-from fairlead.plans.as_problem import assignment_of, planned, problem_of
-from fairlead.plans.document import MemberShare
-from fairlead.store.records import StoredPlan
+from fairlead.domain.as_problem import assignment_of, planned, problem_of
+from fairlead.domain.records import StoredPlan
+from fairlead.domain.snapshot import GROUPS, MEMBERS, OFFSETS, GroupSnapshot
+from fairlead.wire.document import MemberShare
 from tests.assets.conftest import RunChecks
 from tests.fairlead.store.conftest import SNAPSHOT_AT, MakeDraft
 from tests.pipeline import Pipeline

@@ -23,9 +23,9 @@ from dagster_webserver.cli import cli as dagster_webserver
 from sqlalchemy import make_url
 from typer.main import get_command
 
-from fairlead.cli import app as fairlead
-from fairlead.links import LOCATION
 from fairlead.settings import load_settings
+from fairlead.surfaces.cli import app as fairlead
+from fairlead.surfaces.links import LOCATION
 from orchestration.proxy import ProxyRunCoordinator
 
 ROOT = Path(__file__).parents[2]

@@ -13,8 +13,8 @@ from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 
 from fairlead.store.engine import create_store_engine
-from fairlead.web.metrics import build_registry
-from tests.fairlead.web.week import store_recent_week
+from fairlead.surfaces.web.metrics import build_registry
+from tests.fairlead.surfaces.web.week import store_recent_week
 
 pytestmark = pytest.mark.postgres
 

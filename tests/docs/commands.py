@@ -18,10 +18,10 @@ from click.testing import CliRunner
 from packaging.requirements import Requirement
 from typer.main import get_command
 
-from fairlead.cli import app
 from fairlead.errors import SandboxError
 from fairlead.sandbox.tools import run_kafka_tool
 from fairlead.settings import load_settings
+from fairlead.surfaces.cli import app
 from tests.docs.blocks import ROOT
 
 

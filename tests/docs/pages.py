@@ -36,10 +36,10 @@ import yaml
 from psycopg import sql
 from typer.testing import CliRunner
 
-from fairlead.cli import app
 from fairlead.errors import FairleadError
 from fairlead.sandbox import Sandbox
 from fairlead.settings import load_settings
+from fairlead.surfaces.cli import app
 from tests.docs.blocks import Block, blocks, commands_in_sentences, name_of, pages, replaced
 from tests.docs.commands import check_script
 from tests.docs.scenario import store_week

@@ -14,14 +14,14 @@ import numpy as np
 import psycopg
 import pyarrow as pa
 
-from fairlead.judgement.capacities import Capacity
-from fairlead.plans.choice import Candidate
-from fairlead.plans.document import MemberShare, PlanDocument, content_hash
+from fairlead.domain.choice import Candidate
+from fairlead.domain.judgement.capacities import Capacity
+from fairlead.domain.records import Findings
 from fairlead.store import NoPlan, PlanDraft, PlanStore, create_store_engine
 from fairlead.store.migrate import upgrade
 from fairlead.store.outbox import Outbox, Wanted
-from fairlead.store.records import Findings
 from fairlead.store.told import Sent
+from fairlead.wire.document import MemberShare, PlanDocument, content_hash
 
 Owners = Mapping[str, Sequence[int]]
 

@@ -22,8 +22,8 @@ from kafka import KafkaProducer
 from fairlead.errors import GroupError
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.plan_topic import PlanTopic
-from fairlead.plans.record import bare_headers
 from fairlead.settings import Settings
+from fairlead.wire.record import bare_headers
 from tests.fairlead.followers.helpers import Owned, eventually, make_plan
 from tests.interrupts import heeding_ctrl_c
 

@@ -12,9 +12,9 @@ import pytest
 from typer.testing import CliRunner
 
 from assets.partitions import COHORT
-from fairlead.cli import app
 from fairlead.errors import StalePlanError
-from fairlead.plans.record import retired_value
+from fairlead.surfaces.cli import app
+from fairlead.wire.record import retired_value
 from orchestration.__main__ import main
 from orchestration.runs import known_cohorts
 from tests.fairlead.followers.helpers import eventually

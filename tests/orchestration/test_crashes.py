@@ -1,6 +1,6 @@
 """The whole pipeline killed, before and after it decided, and what the next run makes of it.
 
-Kills within a step, around every transaction and send: `tests/fairlead/plans/test_crashes.py`.
+Kills within a step, around every transaction and send: `tests/fairlead/workflows/test_crashes.py`.
 """
 
 import os

@@ -10,7 +10,7 @@ from dagster_shared.serdes import serialize_value
 from dagster_shared.yaml_utils import load_run_config_yaml
 
 from fairlead.kafka.gateway import KafkaGateway
-from fairlead.plans.document import PlanDocument
+from fairlead.wire.document import PlanDocument
 from tests.conftest import KafkaTopic
 from tests.fairlead.followers.helpers import eventually
 from tests.fairlead.kafka.conftest import Commit

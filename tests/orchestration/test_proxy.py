@@ -14,7 +14,7 @@ from dagster._core.workspace.context import WorkspaceProcessContext
 from dagster._core.workspace.load_target import InProcessWorkspaceLoadTarget
 from dagster_webserver.webserver import DagsterWebserver
 
-from fairlead.web.server import serving
+from fairlead.surfaces.web.server import serving
 from orchestration.proxy import ACTOR_TAG
 
 LOCATION = """

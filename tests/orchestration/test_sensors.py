@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import dagster as dg
 import pytest
 
-from fairlead.looks.archive import LookArchive, Taken
+from fairlead.archive import LookArchive, Taken
 from orchestration.looks import IN_A_TICK_S
 from orchestration.runs import PRESUMED_DEAD
 from tests.conftest import KafkaTopic

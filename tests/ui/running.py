@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from fairlead.demo.surroundings import dagster_yaml
+from fairlead.surfaces.demo.surroundings import dagster_yaml
 from tests.fairlead.followers.helpers import eventually
 from tests.interrupts import heeding_ctrl_c
 

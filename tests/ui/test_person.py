@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from playwright.sync_api import Page, expect
 
-from fairlead.links import lineage_url
+from fairlead.surfaces.links import lineage_url
 from tests.fairlead.followers.helpers import eventually
 from tests.ui.conftest import Surroundings, keep
 from tests.ui.running import ROOT

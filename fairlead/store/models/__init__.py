@@ -3,7 +3,7 @@
 Triggers, functions and views are SQL: `migrations/sql`.
 """
 
-from fairlead.store.models.base import FORECAST, METRICS, RAW, SCHEMA, Base
+from fairlead.store.models.base import RAW, SCHEMA, Base
 from fairlead.store.models.history import (
     Balance,
     GroupDay,
@@ -30,8 +30,6 @@ from fairlead.store.models.plan import (
 )
 
 __all__ = [
-    "FORECAST",
-    "METRICS",
     "RAW",
     "SCHEMA",
     "STATES",

@@ -76,20 +76,3 @@ class MeasuredBalance:
     utilisation: Mapped[float | None] = mapped_column(
         comment="Share of what it can do that the fullest member gets: above 1 it falls behind."
     )
-
-
-METRICS: Final = (
-    "count_min",
-    "count_max",
-    "balance_score",
-    "lag_max",
-    "lag_mean",
-    "lag_lower_bound",
-    "gap",
-    "kept",
-    "moved",
-    "placed",
-)
-"""The columns of `MeasuredBalance` that are an assignment's metrics."""
-FORECAST: Final = ("late_s", "utilisation")
-"""Those that are its forecast, which not every assignment has."""

@@ -14,16 +14,16 @@ from dagster_shared.serdes import serialize_value
 from assets.presentation import ROWS
 from assets.shown import adoption, candidates, lag, plans, publication
 from assignors.metrics import Metrics
-from fairlead.plans.adoption import Adoption, Observed
-from fairlead.plans.approval import ApprovalDecision
-from fairlead.plans.document import MemberShare, content_hash
-from fairlead.plans.drafting import OBSERVED
-from fairlead.plans.proposal import Outcome
-from fairlead.plans.publication import Published
+from fairlead.domain.approval import ApprovalDecision
+from fairlead.domain.drafting import OBSERVED
+from fairlead.domain.records import PlanDraft, StoredDecision, StoredPlan
 from fairlead.settings import WebSettings
 from fairlead.spark.planning import CANDIDATES
-from fairlead.store.records import PlanDraft, StoredDecision, StoredPlan
 from fairlead.store.trend import SNAPSHOTS, LagTrend
+from fairlead.wire.document import MemberShare, content_hash
+from fairlead.workflows.adoption import Adoption, Observed
+from fairlead.workflows.proposal import Outcome
+from fairlead.workflows.publication import Published
 from tests.fairlead.store.conftest import SNAPSHOT_AT, make_draft, make_metrics
 
 #: Dagster stores it with every partition of every run.

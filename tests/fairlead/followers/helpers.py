@@ -22,13 +22,13 @@ from kafka.coordinator.assignors.range import RangePartitionAssignor as KafkaPyt
 
 from fairlead.followers import aiokafka, kafka_python
 from fairlead.followers.confluent import PlanConsumer
-from fairlead.followers.partitions import by_topic
-from fairlead.followers.plan_cache import PlanRecord
-from fairlead.followers.status import FollowerStatus
-from fairlead.plans.document import MemberShare, PlanDocument, content_hash
-from fairlead.plans.record import Headers, Identity, Origin, bare_headers
-from fairlead.plans.signing import Signer
+from fairlead.followers.core.plan_cache import PlanRecord
+from fairlead.followers.core.status import FollowerStatus
 from fairlead.sandbox import Services
+from fairlead.wire.document import MemberShare, PlanDocument, content_hash
+from fairlead.wire.partitions import by_topic
+from fairlead.wire.record import Headers, Identity, Origin, bare_headers
+from fairlead.wire.signing import Signer
 from tests.records import SIGNER, origin_of, signed
 
 DAY = datetime(2026, 1, 1, tzinfo=UTC)

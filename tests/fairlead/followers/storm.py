@@ -20,8 +20,8 @@ from typing import Any
 from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import NewPartitions
 
-from fairlead.plans.record import bare_headers
 from fairlead.sandbox.kafka import KafkaBroker
+from fairlead.wire.record import bare_headers
 from tests.fairlead.followers.helpers import make_plan
 
 WORKER = Path(__file__).with_name("storm_worker.py")

@@ -18,8 +18,8 @@ from typing import Any
 from confluent_kafka import Message
 
 from fairlead.followers import aiokafka, confluent, kafka_python
-from fairlead.followers.follower import FollowOptions
-from fairlead.followers.status import FollowerStatus
+from fairlead.followers.core.follower import FollowOptions
+from fairlead.followers.core.status import FollowerStatus
 
 
 class Notes:

@@ -8,8 +8,8 @@ import pytest
 
 from fairlead.errors import ConfigurationError
 from fairlead.followers import aiokafka, kafka_python
-from fairlead.plans.document import PlanDocument
-from fairlead.plans.record_reading import SKEW
+from fairlead.wire.document import PlanDocument
+from fairlead.wire.record_reading import SKEW
 from tests.fairlead.followers.helpers import (
     CLIENTS,
     Fleet,

@@ -11,10 +11,10 @@ import pytest
 from confluent_kafka import KafkaError
 from confluent_kafka.admin import AdminClient, NewPartitions
 
+from fairlead.domain.snapshot import GROUPS, MEMBERS, OFFSETS, GroupSnapshot
 from fairlead.errors import ConfigurationError, GroupError, KafkaUnavailableError
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.offsets import committed_offsets, log_offsets, partition_counts
-from fairlead.kafka.snapshot import GROUPS, MEMBERS, OFFSETS, GroupSnapshot
 from fairlead.settings import KafkaSettings, Settings
 
 pytestmark = pytest.mark.kafka

@@ -8,14 +8,15 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 from kafka import KafkaProducer
 
-from fairlead.followers.pin_records import Pin
-from fairlead.kafka.descriptions import STABLE, GroupDescription, Member
+from fairlead.domain.groups import GroupDescription, Member
+from fairlead.kafka.descriptions import STABLE
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.pinned import PinLog, present_shares, with_pinned_shares
-from fairlead.plans.adoption import compare
 from fairlead.settings import KafkaSettings, Settings
+from fairlead.wire.pins import Pin
+from fairlead.workflows.adoption import compare
 from tests.conftest import KafkaTopic
-from tests.fairlead.followers.confluent_group import ConfluentGroup, running
+from tests.fairlead.followers.confluent.group import ConfluentGroup, running
 from tests.fairlead.followers.helpers import eventually, make_plan
 
 

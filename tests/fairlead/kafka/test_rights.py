@@ -12,10 +12,10 @@ from confluent_kafka.admin import NewTopic
 from fairlead.errors import ConfigurationError, FairleadError
 from fairlead.followers import aiokafka, kafka_python
 from fairlead.followers.confluent import PlanConsumer
-from fairlead.followers.partitions import by_topic
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.plan_topic import PlanTopic
-from fairlead.plans.record import bare_headers
+from fairlead.wire.partitions import by_topic
+from fairlead.wire.record import bare_headers
 from tests.fairlead.followers.helpers import (
     AiokafkaMember,
     ConfluentMember,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fairlead.judgement.looks import Looks
+from fairlead.domain.judgement.looks import Looks
 from fairlead.simulation.controllers import Moment
 from fairlead.simulation.fluid import Int32
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from fairlead.policy import Policy
+from fairlead.domain.policy import Policy
 from fairlead.settings import load_settings
 from fairlead.spark.candidates import candidate_plans
 from fairlead.spark.lag import snapshot_lag

@@ -9,11 +9,11 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from fairlead.judgement.capacities import Capacity
-from fairlead.kafka.snapshot import GROUPS, MEMBERS, OFFSETS, GroupSnapshot, new_snapshot_id
-from fairlead.looks.archive import LookArchive
-from fairlead.looks.look import look_of
-from fairlead.policy import Policy
+from fairlead.archive import LookArchive
+from fairlead.domain.judgement.capacities import Capacity
+from fairlead.domain.looks.look import look_of
+from fairlead.domain.policy import Policy
+from fairlead.domain.snapshot import GROUPS, MEMBERS, OFFSETS, GroupSnapshot, new_snapshot_id
 from fairlead.spark.candidates import candidate_plans
 from fairlead.spark.planning import CANDIDATES
 from fairlead.spark.warehouse import Warehouse

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from fairlead.kafka.snapshot import GROUPS, MEMBERS, OFFSETS, GroupSnapshot, new_snapshot_id
-from fairlead.looks.archive import LookArchive
-from fairlead.looks.look import LOOKS
+from fairlead.archive import LookArchive
+from fairlead.domain.looks.look import LOOKS
+from fairlead.domain.snapshot import GROUPS, MEMBERS, OFFSETS, GroupSnapshot, new_snapshot_id
 from fairlead.spark.lag import LAG, snapshot_lag
 from fairlead.spark.warehouse import Warehouse
 

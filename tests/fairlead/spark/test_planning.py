@@ -10,9 +10,9 @@ import pytest
 
 from assignors import registry
 from assignors.assignment import Assignment
-from fairlead.looks.look import LOOKS
-from fairlead.looks.questions import Group, Ways
-from fairlead.spark.judging import OBSERVED, judge_group
+from fairlead.domain.judging import OBSERVED, judge_group
+from fairlead.domain.looks.look import LOOKS
+from fairlead.domain.looks.questions import Group, Ways
 from fairlead.spark.planning import CANDIDATES, as_batch
 from tests.recalled import CONSUMED, recalled
 
@@ -183,7 +183,7 @@ def test_eager_groups_stand_still_as_a_whole(
     eager: bool,  # noqa: FBT001
 ) -> None:
     """Which the price of a plan counts, in a group whose protocol revokes everything."""
-    from fairlead.looks.questions import question_about  # noqa: PLC0415 - of this test alone
+    from fairlead.domain.looks.questions import question_about  # noqa: PLC0415 - of this test alone
 
     asked = group(SKEWED, BACKLOG, protocol=protocol)
     members = [{**row, "generation": generation} for row in asked.members]

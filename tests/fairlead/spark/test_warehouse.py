@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from fairlead.kafka.snapshot import GROUPS, MEMBERS, OFFSETS, GroupSnapshot, new_snapshot_id
+from fairlead.domain.snapshot import GROUPS, MEMBERS, OFFSETS, GroupSnapshot, new_snapshot_id
 from fairlead.spark.warehouse import Warehouse
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)

@@ -17,12 +17,12 @@ import pytest
 from psycopg import sql
 from sqlalchemy import Engine
 
-from fairlead.plans.choice import Candidate
-from fairlead.plans.document import MemberShare
+from fairlead.domain.choice import Candidate
 from fairlead.store import NoPlan, PlanDraft, PlanStore, StoredPlan, create_store_engine
 from fairlead.store.migrate import upgrade
 from fairlead.store.outbox import Outbox, Wanted
 from fairlead.store.told import Sent
+from fairlead.wire.document import MemberShare
 
 SNAPSHOT_AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 LEASE_UNTIL = SNAPSHOT_AT + timedelta(hours=6)

@@ -15,9 +15,9 @@ import psycopg
 from sqlalchemy.exc import IntegrityError
 
 from fairlead.errors import FairleadError, PlanStateError
-from fairlead.plans.document import content_hash
 from fairlead.store import NoPlan, PlanStore
 from fairlead.store.outbox import Intent, Outbox, Wanted
+from fairlead.wire.document import content_hash
 from tests.fairlead.store.conftest import LEASE_UNTIL, SNAPSHOT_AT, MakeDraft, sent
 from tests.fairlead.store.life_model import (
     SUPERUSER,

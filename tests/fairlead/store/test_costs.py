@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, event, text
 
+from fairlead.domain.records import SeenAdoption
 from fairlead.store import NoPlan, PlanStore, StoredPlan
 from fairlead.store.engine import transaction
-from fairlead.store.records import SeenAdoption
 from tests.fairlead.store.conftest import SNAPSHOT_AT, MakeDraft, make_metrics
 
 pytestmark = pytest.mark.postgres

@@ -14,10 +14,10 @@ from sqlalchemy import Engine, text
 from sqlalchemy.exc import IntegrityError
 
 from fairlead.errors import StoreUnavailableError
-from fairlead.plans.document import PlanDocument
 from fairlead.store import NoPlan, PlanDraft, PlanStore, StoredPlan, create_store_engine
 from fairlead.store.engine import transaction
 from fairlead.store.reading import read_candidates, read_decisions
+from fairlead.wire.document import PlanDocument
 from tests.docs.scenario import at, store_week
 
 pytestmark = pytest.mark.postgres

@@ -8,9 +8,9 @@ import psycopg
 import pytest
 from sqlalchemy import Engine, text
 
-from fairlead.plans.document import MemberShare
 from fairlead.store import StoredPlan
 from fairlead.store.engine import transaction
+from fairlead.wire.document import MemberShare
 
 pytestmark = pytest.mark.postgres
 

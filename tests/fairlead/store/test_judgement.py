@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, text
 
-from fairlead.judgement.capacities import Capacity
+from fairlead.domain.judgement.capacities import Capacity
+from fairlead.domain.records import Findings
 from fairlead.store import NoPlan, PlanStore, StoredPlan
 from fairlead.store.engine import transaction
-from fairlead.store.records import Findings
 from tests.fairlead.store.conftest import SNAPSHOT_AT, Login, MakeDraft, StoreAs, make_metrics
 
 pytestmark = pytest.mark.postgres

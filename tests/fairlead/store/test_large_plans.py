@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 from sqlalchemy import Engine
 
-from fairlead.plans.document import MemberShare
 from fairlead.store import PlanStore
+from fairlead.wire.document import MemberShare
 from tests.fairlead.store.conftest import MakeDraft
 from tests.fairlead.store.test_history import query
 

@@ -14,7 +14,7 @@ from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from fairlead.plans.document import content_hash
+from fairlead.wire.document import content_hash
 from tests.fairlead.store.conftest import Login, MakeDraft, StoreAs
 from tests.fairlead.store.life_database import Database
 from tests.fairlead.store.life_model import (

@@ -11,11 +11,11 @@ import psycopg
 import pytest
 from sqlalchemy import Engine, text
 
+from fairlead.domain.records import Findings
 from fairlead.errors import PlanStateError, StoreUnavailableError
 from fairlead.store import NoPlan, PlanStore, StoredPlan, create_store_engine
 from fairlead.store.engine import transaction
 from fairlead.store.prune import history_days, prune
-from fairlead.store.records import Findings
 from tests.fairlead.store.conftest import Login, MakeDraft, make_metrics
 from tests.fairlead.store.test_history import lag_table, query
 

@@ -11,11 +11,11 @@ import pytest
 from sqlalchemy import Engine
 
 from fairlead.errors import PlanStateError, StoreUnavailableError
-from fairlead.plans.record import Kind
 from fairlead.store import PlanStore, StoredPlan
 from fairlead.store.engine import transaction
 from fairlead.store.outbox import Held, Intent, Outbox, Wanted
 from fairlead.store.queries import record_event
+from fairlead.wire.record import Kind
 from tests.fairlead.store.conftest import LEASE_UNTIL, sent
 
 pytestmark = pytest.mark.postgres

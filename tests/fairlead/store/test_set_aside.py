@@ -9,10 +9,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from fairlead.judgement.capacities import Capacity
+from fairlead.domain.judgement.capacities import Capacity
+from fairlead.domain.records import Findings
 from fairlead.store import NoPlan, PlanStore, StoredPlan
 from fairlead.store.outbox import Outbox, Wanted
-from fairlead.store.records import Findings
 from tests.fairlead.store.conftest import LEASE_UNTIL, SNAPSHOT_AT, Login, MakeDraft, sent
 
 pytestmark = pytest.mark.postgres

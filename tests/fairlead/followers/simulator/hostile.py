@@ -4,7 +4,7 @@ import json
 import random
 from typing import Any
 
-from fairlead.followers.pin_records import Here, Pin, Record, decode, encode
+from fairlead.wire.pins import Here, Pin, Record, decode, encode
 from tests.fairlead.followers.simulator.member import TOPIC
 from tests.fairlead.followers.simulator.world import World
 

@@ -7,7 +7,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from fairlead.followers import asking, caller, membership, part, pin_listener, roll_call
+from fairlead.followers.confluent import asking, membership, pin_listener, roll_call
+from fairlead.followers.confluent import attendance as part
+from fairlead.followers.confluent import participant as caller
 
 MODULES = (asking, caller, membership, part, pin_listener, roll_call)
 FILES = {str(Path(str(one.__file__))) for one in MODULES}

@@ -5,14 +5,14 @@ import random
 from collections.abc import Callable
 from datetime import timedelta
 
-from fairlead.followers.clock import Clock
-from fairlead.followers.decision import decide
-from fairlead.followers.fit import Shares, fit
-from fairlead.followers.members import member_names
-from fairlead.followers.plan_cache import PlanState
-from fairlead.followers.status import FollowerStatus
-from fairlead.plans.record import Headers, Origin, plan_headers, retired_value
-from fairlead.plans.record_reading import SKEW
+from fairlead.followers.core.clock import Clock
+from fairlead.followers.core.decision import decide
+from fairlead.followers.core.plan_cache import PlanState
+from fairlead.followers.core.status import FollowerStatus
+from fairlead.wire.fit import Shares, fit
+from fairlead.wire.members import member_names
+from fairlead.wire.record import Headers, Origin, plan_headers, retired_value
+from fairlead.wire.record_reading import SKEW
 from tests.fairlead.followers.simulator.join_group import Dealt, GroupCoordinator
 from tests.fairlead.followers.simulator.led_member import PLANS, Kind, LedMember, group_members
 from tests.fairlead.followers.simulator.logs import GROUP, PARTITIONS, Topic

@@ -8,11 +8,11 @@ from typing import Any, Self
 
 from confluent_kafka import KafkaError, KafkaException
 
-from fairlead.followers.partitions import home_of as real_home_of
-from fairlead.followers.pin_records import Record, decode
-from fairlead.followers.pins import Entry, Sent
-from fairlead.followers.plan_cache import PlanRecord
-from fairlead.plans.record import Origin
+from fairlead.followers.confluent.pin_log import Entry, Sent
+from fairlead.followers.core.plan_cache import PlanRecord
+from fairlead.wire.partitions import home_of as real_home_of
+from fairlead.wire.pins import Record, decode
+from fairlead.wire.record import Origin
 
 GROUP = "group"
 home_of = cache(real_home_of)

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 
-from fairlead.followers.caller import Caller
-from fairlead.followers.clock import Clock
-from fairlead.followers.follower import FollowOptions, new_cache
-from fairlead.followers.membership import Event, Membership, Pair
-from fairlead.followers.pin_listener import PinListener
-from fairlead.followers.plan_reader import PlanReader
+from fairlead.followers.confluent.membership import Event, Membership, Pair
+from fairlead.followers.confluent.participant import Caller
+from fairlead.followers.confluent.pin_listener import PinListener
+from fairlead.followers.core.clock import Clock
+from fairlead.followers.core.follower import FollowOptions, new_cache
+from fairlead.followers.core.plan_reader import PlanReader
 from tests.fairlead.followers.simulator.coordinator import Coordinator
 from tests.fairlead.followers.simulator.interruption import Interrupted, Interruption, traced
 from tests.fairlead.followers.simulator.logs import (

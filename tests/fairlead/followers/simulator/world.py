@@ -6,12 +6,12 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import cache
 
-from fairlead.followers.clock import Clock
-from fairlead.followers.fit import fit
-from fairlead.followers.membership import Pair
-from fairlead.followers.pin_records import Partitions
-from fairlead.plans.document import PlanDocument
-from fairlead.plans.record import Headers, Origin, plan_headers
+from fairlead.followers.confluent.membership import Pair
+from fairlead.followers.core.clock import Clock
+from fairlead.wire.document import PlanDocument
+from fairlead.wire.fit import fit
+from fairlead.wire.pins import Partitions
+from fairlead.wire.record import Headers, Origin, plan_headers
 from tests.fairlead.followers.helpers import make_plan
 from tests.fairlead.followers.simulator.coordinator import Coordinator
 from tests.fairlead.followers.simulator.logs import GROUP, PARTITIONS, Topic

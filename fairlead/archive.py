@@ -1,0 +1,294 @@
+"""The archive of looks: Parquet, a file an interval and not a file a look.
+
+Belongs here: where looks are kept, how long, and how they are read again. Does not: what is in them
+(`look`), nor how often they are taken (`pace`).
+
+A look is written at once, to a small file of its own in `open/`. Once a quarter of an hour is over,
+its looks go into one file in `closed/`, sorted by group; an hour later, when the judgement asks for
+no more than that, the last look of each group goes into one in `thinned/`. Every file is written
+whole under a name that readers pass over, then moved; each says which looks it stands for. What a
+newer file stands for is passed over at once, and removed only when nobody can still be reading it.
+So a crash loses the look under way at most, two writers repeat work at worst, and no look is read
+twice.
+"""
+
+import json
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+from fairlead.domain.looks.look import EVERY_LOOK, INTERVAL, LOOKS
+
+#: How long a file that another one stands for stays, for those that read it.
+GRACE: Final = timedelta(minutes=15)
+FOLDER: Final = "looks"
+
+_LEVELS: Final = ("open", "closed", "thinned")
+_OPEN, _CLOSED, _THINNED = range(3)
+_STANDS_FOR: Final = b"fairlead.looks"
+#: Rows, which are groups: little is read for one group, and a fleet is still few pieces.
+_ROWS_IN_PIECE: Final = 512
+_NAMES: Final = ["group", "topics.list.element", "members.list.element"]
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What taking the newest look cost.
+
+    Parameters
+    ----------
+    began
+        When; time-zone-aware.
+    took_s
+        How long it took, with writing it down.
+    groups, partitions
+        How many were looked at.
+    """
+
+    began: datetime
+    took_s: float
+    groups: int
+    partitions: int
+
+
+@dataclass(frozen=True, order=True)
+class _File:
+    """A file of looks: its level, its interval (a stretch of `INTERVAL`), its name."""
+
+    level: int
+    interval: str
+    name: str
+    written: datetime
+
+    @property
+    def path(self) -> str:
+        return f"{_LEVELS[self.level]}/{self.name}"
+
+
+class LookArchive:
+    """Looks under a warehouse's path.
+
+    Parameters
+    ----------
+    warehouse
+        A local path, or a URI that pyarrow and Spark both understand.
+    """
+
+    def __init__(self, warehouse: str) -> None:
+        path = warehouse.rstrip("/") if "://" in warehouse else str(Path(warehouse).absolute())
+        self._files, root = fs.FileSystem.from_uri(path)
+        self._root = f"{root}/{FOLDER}"
+
+    def append(self, look: pa.Table, look_id: str) -> None:
+        """Write a look down; a repeated one replaces itself.
+
+        Parameters
+        ----------
+        look
+            Of the schema `LOOKS`. An empty one is not written.
+        look_id
+            Sorts by time, as a snapshot's id does.
+        """
+        if look.num_rows:
+            self._write(f"open/{look_id}.parquet", look, [look_id])
+
+    def note(self, taken: Taken) -> None:
+        """Remember what taking the newest look cost."""
+        fields = {**vars(taken), "began": taken.began.isoformat()}
+        self._move_in("taken.json", json.dumps(fields).encode())
+
+    def taken(self) -> Taken | None:
+        """Return what the newest look cost; None: there is none, or it is not known."""
+        try:
+            with self._files.open_input_stream(f"{self._root}/taken.json") as stream:
+                fields = json.loads(stream.read())
+            return Taken(**{**fields, "began": datetime.fromisoformat(fields["began"])})
+        except (FileNotFoundError, ValueError, TypeError, KeyError):
+            return None
+
+    def read(
+        self, since: datetime, until: datetime, span: tuple[str, str] | None = None
+    ) -> pa.Table:
+        """Read the looks of a time, `since` and `until` included, by group and time.
+
+        Parameters
+        ----------
+        since, until
+            Time-zone-aware.
+        span
+            The first and the last group, by name; None: all.
+        """
+        rows = [
+            pq.read_table(
+                f"{self._root}/{one.path}",
+                filesystem=self._files,
+                schema=LOOKS,
+                filters=span and [("group", ">=", span[0]), ("group", "<=", span[1])],
+            )
+            for one in self._current(since, until)
+        ]
+        looks = pa.concat_tables([LOOKS.empty_table(), *rows])
+        in_time = _between(looks, since, until)
+        return looks.filter(in_time).sort_by([("group", "ascending"), ("at", "ascending")])
+
+    def tidy(self, now: datetime, retention: timedelta) -> None:
+        """Close and thin intervals that are over, and remove what is old or stood for."""
+        files = self._list()
+        covered = self._covered(files)
+        closing = _name(now - INTERVAL)
+        thinning = _name(now - EVERY_LOOK - INTERVAL)
+        for interval in sorted({one.interval for one in files}):
+            mine = [one for one in files if one.interval == interval and one not in covered]
+            if interval <= thinning:
+                self._gather(interval, [one for one in mine if one.level < _THINNED], _THINNED)
+            elif interval <= closing:
+                self._gather(interval, [one for one in mine if one.level < _CLOSED], _CLOSED)
+        oldest = _name(now - retention)
+        for one in files:
+            if one.interval < oldest or (one in covered and covered[one] < now - GRACE):
+                self._remove(one.path)
+        for path, written in self._unfinished():
+            if written < now - GRACE:
+                self._remove(path)
+
+    def _gather(self, interval: str, files: Sequence[_File], level: int) -> None:
+        """Write one file that stands for some."""
+        if not files:
+            return
+        rows, stands_for = [], []
+        for one in files:
+            with pq.ParquetFile(f"{self._root}/{one.path}", filesystem=self._files) as file:
+                stands_for += _stands_for(file)
+                rows.append(file.read())
+        looks = pa.concat_tables(rows).sort_by([("group", "ascending"), ("at", "ascending")])
+        if level == _THINNED:
+            looks = _last_of_each(looks)
+        name = f"{_LEVELS[level]}/{interval}-{secrets.token_hex(4)}.parquet"
+        self._write(name, looks, sorted(set(stands_for)))
+
+    def _current(self, since: datetime, until: datetime) -> list[_File]:
+        first, last = _name(since - INTERVAL), _name(until + INTERVAL)
+        files = [one for one in self._list() if first <= one.interval <= last]
+        covered = self._covered(files)
+        return [one for one in files if one not in covered]
+
+    def _covered(self, files: Iterable[_File]) -> dict[_File, datetime]:
+        """Return the files that others stand for, each with when the last of these was written."""
+        by_interval: dict[str, list[_File]] = {}
+        for one in files:
+            by_interval.setdefault(one.interval, []).append(one)
+        return {
+            one: written
+            for some in by_interval.values()
+            if len(some) > 1 and any(one.level for one in some)
+            for one, written in self._covered_in(some)
+        }
+
+    def _covered_in(self, files: Iterable[_File]) -> Iterator[tuple[_File, datetime]]:
+        """Yield those of an interval's files all of whose looks stand in files before them."""
+        known: set[str] = set()
+        written = datetime.min.replace(tzinfo=UTC)
+        looks_of = {one: self._looks_of(one) for one in files}
+        for one in sorted(files, key=lambda file: (-file.level, -len(looks_of[file]), file.name)):
+            if looks_of[one] <= known:
+                yield one, written
+            else:
+                written = max(written, one.written)
+            known |= looks_of[one]
+
+    def _looks_of(self, one: _File) -> set[str]:
+        """Return the ids of the looks that a file stands for."""
+        if one.level == _OPEN:
+            return {one.name.removesuffix(".parquet")}
+        with pq.ParquetFile(f"{self._root}/{one.path}", filesystem=self._files) as file:
+            return set(_stands_for(file))
+
+    def _list(self) -> list[_File]:
+        return sorted(
+            _File(level, _interval_of(entry.base_name), entry.base_name, entry.mtime)
+            for level, entry in self._entries()
+            if not entry.base_name.startswith("_")
+        )
+
+    def _unfinished(self) -> list[tuple[str, datetime]]:
+        """Return what writers that died have left, and when."""
+        return [
+            (f"{_LEVELS[level]}/{entry.base_name}", entry.mtime)
+            for level, entry in self._entries()
+            if entry.base_name.startswith("_")
+        ]
+
+    def _entries(self) -> Iterator[tuple[int, fs.FileInfo]]:
+        for level, folder in enumerate(_LEVELS):
+            selector = fs.FileSelector(f"{self._root}/{folder}", allow_not_found=True)
+            for entry in self._files.get_file_info(selector):
+                if entry.type == fs.FileType.File and entry.base_name.endswith(".parquet"):
+                    yield level, entry
+
+    def _write(self, name: str, looks: pa.Table, stands_for: Sequence[str]) -> None:
+        described = looks.replace_schema_metadata({_STANDS_FOR: json.dumps(list(stands_for))})
+        sink = pa.BufferOutputStream()
+        pq.write_table(
+            described,
+            sink,
+            compression="zstd",
+            use_dictionary=_NAMES,
+            row_group_size=_ROWS_IN_PIECE,
+        )
+        self._move_in(name, sink.getvalue())
+
+    def _move_in(self, name: str, content: Any) -> None:
+        """Write a file so that readers find it whole or not at all."""
+        folder, _, base = f"{self._root}/{name}".rpartition("/")
+        self._files.create_dir(folder, recursive=True)
+        unfinished = f"{folder}/_{secrets.token_hex(4)}-{base}"
+        with self._files.open_output_stream(unfinished) as stream:
+            stream.write(content)
+        self._files.move(unfinished, f"{folder}/{base}")
+
+    def _remove(self, path: str) -> None:
+        try:
+            self._files.delete_file(f"{self._root}/{path}")
+        except FileNotFoundError:
+            return  # somebody else tidies, too
+
+
+def _between(looks: pa.Table, since: datetime, until: datetime) -> pa.ChunkedArray:
+    at = looks["at"]
+    kind = LOOKS.field("at").type
+    return pc.and_(
+        pc.greater_equal(at, pa.scalar(since, kind)), pc.less_equal(at, pa.scalar(until, kind))
+    )
+
+
+def _name(at: datetime) -> str:
+    """Name the interval that a moment lies in."""
+    length = INTERVAL.total_seconds()
+    start = datetime.fromtimestamp(at.timestamp() // length * length, UTC)
+    return f"{start:%Y%m%dT%H%M}Z"
+
+
+def _interval_of(name: str) -> str:
+    """Return the interval of a file; of a look, the one that its id lies in."""
+    at = datetime.strptime(name[:13], "%Y%m%dT%H%M").replace(tzinfo=UTC)
+    return _name(at)
+
+
+def _stands_for(file: pq.ParquetFile) -> list[str]:
+    found: list[str] = json.loads((file.schema_arrow.metadata or {}).get(_STANDS_FOR, b"[]"))
+    return found
+
+
+def _last_of_each(looks: pa.Table) -> pa.Table:
+    """Return the last row of each group, of rows by group and time."""
+    names = looks["group"].combine_chunks().dictionary_encode().indices.to_numpy()
+    last = [*(names[1:] != names[:-1]), True] if names.size else []
+    return looks.filter(pa.array(last, pa.bool_()))

@@ -1,0 +1,160 @@
+"""May a plan be published unasked? The policy's answer, with every reason in words.
+
+Belongs here: weighing a plan against the policy's approval rules. Does not: recording the answer
+(`fairlead.store`), nor a person's approval. Pure.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+
+from fairlead.common.hours import within
+from fairlead.domain.policy import Approval, Policy
+
+
+@dataclass(frozen=True)
+class PlanFacts:
+    """What approval rules look at.
+
+    Parameters
+    ----------
+    moved
+        Partitions taken from an owner that is present.
+    placed
+        Partitions without an owner that get one.
+    improvement
+        Share by which forecast lateness falls; negative where it rises; None: it is not known.
+    statuses
+        The statuses that partitions of the group have in the plan's snapshot.
+    """
+
+    moved: int
+    placed: int
+    improvement: float | None
+    statuses: Collection[str]
+
+
+@dataclass(frozen=True)
+class ApprovalDecision:
+    """Whether the policy approves, and why or why not."""
+
+    approved: bool
+    reason: str
+
+
+def decide(policy: Policy, facts: PlanFacts, now: datetime) -> ApprovalDecision:
+    """Weigh a plan against a policy's approval rules.
+
+    The improvement asked for does not bind a plan that places partitions without an owner: their
+    lag was nobody's load before, and must be somebody's after. Nor one that moves nothing. Under
+    `four_eyes` the answer is always a person's.
+
+    Parameters
+    ----------
+    policy
+        The group's.
+    facts
+        Of the plan.
+    now
+        What the allowed hours are held against; time-zone-aware.
+
+    Examples
+    --------
+    >>> from datetime import UTC
+    >>> noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    >>> facts = PlanFacts(moved=12, placed=0, improvement=0.4, statuses={"OK"})
+    >>> decide(Policy(approval=Approval(automatic=True, max_moves=10)), facts, noon).reason
+    'waits for a person: 12 partitions move, the policy allows 10'
+    >>> decide(Policy(approval=Approval(automatic=True, max_moves=20)), facts, noon).approved
+    True
+    """
+    if policy.four_eyes:
+        reason = "waits for a person other than who proposed it: the policy asks for four eyes"
+        return ApprovalDecision(approved=False, reason=reason)
+    if not policy.approval.automatic:
+        return ApprovalDecision(
+            approved=False, reason="waits for a person: the policy approves nothing by itself"
+        )
+    objections = _objections(policy.approval, facts, now)
+    if objections:
+        return ApprovalDecision(
+            approved=False, reason=f"waits for a person: {'; '.join(objections)}"
+        )
+    return ApprovalDecision(approved=True, reason=f"approved by policy: {_merits(facts)}")
+
+
+def requirements(policy: Policy) -> list[str]:
+    """Say what a plan needs to be approved, a sentence a condition.
+
+    Examples
+    --------
+    >>> requirements(Policy(four_eyes=True))
+    ['a person approves, as a database user who is no planner and did not propose it']
+    """
+    if policy.four_eyes:
+        return ["a person approves, as a database user who is no planner and did not propose it"]
+    if not policy.approval.automatic:
+        return ["a person approves"]
+    rules = policy.approval
+    conditions = []
+    if rules.max_moves is not None:
+        conditions.append(f"at most {_moves(rules.max_moves)}")
+    if rules.min_improvement:
+        fall = _percent(rules.min_improvement)
+        conditions.append(
+            f"forecast lateness falls by {fall} at least, unless partitions lack an owner"
+        )
+    if rules.forbidden_statuses:
+        conditions.append(f"no partition is in {' or '.join(rules.forbidden_statuses)}")
+    if rules.hours:
+        conditions.append(f"it is {_hours(rules)}")
+    if not conditions:
+        return ["nothing: the policy approves every plan by itself"]
+    return ["a person approves, or the policy by itself where all of this holds", *conditions]
+
+
+def _objections(approval: Approval, facts: PlanFacts, now: datetime) -> list[str]:
+    objections = []
+    if approval.max_moves is not None and facts.moved > approval.max_moves:
+        objections.append(f"{_moves(facts.moved)}, the policy allows {approval.max_moves:,}")
+    if facts.moved and not facts.placed and not _improves(approval, facts):
+        objections.append(
+            f"{_change(facts.improvement)}, the policy asks for a fall of "
+            f"{_percent(approval.min_improvement)} at least"
+        )
+    risky = sorted(set(facts.statuses) & set(approval.forbidden_statuses))
+    if risky:
+        objections.append(f"partitions are in {' and '.join(risky)}")
+    if approval.hours and not within(approval.hours, approval.time_zone, now):
+        objections.append(f"the policy approves at {_hours(approval)}")
+    return objections
+
+
+def _improves(approval: Approval, facts: PlanFacts) -> bool:
+    if facts.improvement is None:
+        return approval.min_improvement == 0
+    return facts.improvement >= approval.min_improvement
+
+
+def _hours(approval: Approval) -> str:
+    return f"{' or '.join(approval.hours)}, {approval.time_zone}"
+
+
+def _merits(facts: PlanFacts) -> str:
+    placed = f", {facts.placed:,} without an owner get one" if facts.placed else ""
+    return f"{_moves(facts.moved)}{placed}, {_change(facts.improvement)}"
+
+
+def _moves(count: int) -> str:
+    return f"{count:,} {'partition moves' if count == 1 else 'partitions move'}"
+
+
+def _change(improvement: float | None) -> str:
+    if improvement is None:
+        return "how late it would be is not known"
+    verb = "falls" if improvement >= 0 else "rises"
+    return f"forecast lateness {verb} by {_percent(abs(improvement))}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"

@@ -1,0 +1,78 @@
+"""Plans as assignment problems, so that the assignors' metrics and verifier judge them too.
+
+Belongs here: documents to arrays. Does not: the judgement (`assignors`).
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Protocol
+
+import numpy as np
+
+from assignors.assignment import Assignment
+from assignors.problem import Member, Problem
+from fairlead.wire.document import MemberShare, PlanDocument
+
+#: Member to topic to partition numbers.
+Ownership = Mapping[str, Mapping[str, Collection[int]]]
+
+
+class Shares(Protocol):
+    """What gives members their shares: a document, or the draft of one."""
+
+    @property
+    def members(self) -> Mapping[str, MemberShare]:
+        """Member name to its share."""
+        ...
+
+
+def planned(plan: Shares) -> Ownership:
+    """Return what a plan gives each member."""
+    return {
+        name: {topic: numbers.tolist() for topic, numbers in share.partitions.items()}
+        for name, share in plan.members.items()
+    }
+
+
+def problem_of(
+    plan: PlanDocument,
+    owned: Ownership,
+    subscriptions: Mapping[str, Collection[str]] | None = None,
+) -> Problem:
+    """Return the problem that a plan solves, for a group that owns so much.
+
+    Parameters
+    ----------
+    plan
+        Gives topics, partition counts, subscriptions and, as weights, lags in records.
+    owned
+        Who owns what now. Members that the plan does not know are added, subscribed to what they
+        own of its topics; topics and partitions that the plan does not count are left out.
+    subscriptions
+        Of the problem's members, who are just these; None: those of the plan, and who owns.
+    """
+    if subscriptions is None:
+        subscriptions = {name: share.topics for name, share in plan.members.items()}
+        newcomers = {name: tuple(share) for name, share in owned.items()}
+        subscriptions = {**newcomers, **subscriptions}
+    return Problem.of(
+        topics=plan.partition_counts,
+        members={
+            name: Member(topics=sorted(set(topics)), owned=owned.get(name, {}))
+            for name, topics in subscriptions.items()
+        },
+        lags={topic: values.astype(np.int64) for topic, values in plan.weights.items()},
+    )
+
+
+def assignment_of(problem: Problem, owned: Ownership) -> Assignment:
+    """Return an ownership as an assignment of a problem: the last owner named counts."""
+    members = {name: index for index, name in enumerate(problem.members)}
+    topics = {topic: index for index, topic in enumerate(problem.topics)}
+    owner = np.full(problem.partition_total, -1, dtype=np.int32)
+    for name, partitions in owned.items():
+        for topic, numbers in partitions.items():
+            if topic in topics:
+                index = topics[topic]
+                inside = [number for number in numbers if number < problem.partition_counts[index]]
+                owner[problem.topic_offsets[index] + np.array(inside, np.int64)] = members[name]
+    return Assignment(problem, owner)

@@ -1,0 +1,81 @@
+"""Does a plan still fit its group? The members, subscriptions and partition counts it was made for.
+
+Belongs here: comparing a plan with the live group. Does not: asking Kafka (`fairlead.kafka`), nor
+what follows from the answer (`publication`, `adoption`).
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+
+from fairlead.domain.groups import LiveGroup
+from fairlead.wire.document import PlanDocument
+
+#: At most so many differences of one kind are named.
+NAMED = 5
+
+
+def differences(
+    plan: PlanDocument,
+    subscriptions: Mapping[str, Collection[str]],
+    partition_counts: Mapping[str, int],
+) -> list[str]:
+    """Compare a plan with its group as it is now.
+
+    Parameters
+    ----------
+    plan
+        The plan.
+    subscriptions
+        Member name to subscribed topics, of the live members.
+    partition_counts
+        Topic to number of partitions, of the live topics; a topic that is gone is missing.
+
+    Returns
+    -------
+    One sentence a difference; empty: the plan's basis holds.
+
+    Examples
+    --------
+    >>> from datetime import UTC, datetime
+    >>> from fairlead.wire.document import MemberShare
+    >>> day = datetime(2026, 1, 1, tzinfo=UTC)
+    >>> plan = PlanDocument("g", 1, "id", "range", day, day, {"t": 3},
+    ...                     {"a": MemberShare(("t",), {})})
+    >>> differences(plan, {"a": ["t"], "b": ["t"]}, {"t": 4})
+    ['new members: b', 'topic t has 4 partitions, planned were 3']
+    """
+    found = [
+        f"{what}: {_some(names)}"
+        for what, names in (
+            ("members that left", plan.members.keys() - subscriptions.keys()),
+            ("new members", subscriptions.keys() - plan.members.keys()),
+        )
+        if names
+    ]
+    resubscribed = [
+        name
+        for name, share in plan.members.items()
+        if name in subscriptions and set(share.topics) != set(subscriptions[name])
+    ]
+    if resubscribed:
+        found.append(f"members with another subscription: {_some(resubscribed)}")
+    resized = [
+        f"topic {topic} has {partition_counts.get(topic, 0)} partitions, planned were {count}"
+        for topic, count in sorted(plan.partition_counts.items())
+        if partition_counts.get(topic, 0) != count
+    ]
+    return [*found, *resized[:NAMED], *_more(resized)]
+
+
+def differences_from(plan: PlanDocument, group: LiveGroup) -> list[str]:
+    """Compare a plan with its group as the gateway describes it; see `differences`."""
+    subscriptions = {member.name: member.topics for member in group.members}
+    return differences(plan, subscriptions, group.partition_counts)
+
+
+def _some(names: Iterable[str]) -> str:
+    ordered = sorted(names)
+    return ", ".join([*ordered[:NAMED], *_more(ordered)])
+
+
+def _more(names: list[str]) -> list[str]:
+    return [f"and {len(names) - NAMED} more"] if len(names) > NAMED else []

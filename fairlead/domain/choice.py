@@ -1,0 +1,73 @@
+"""Candidates for a plan, and what of them counts: how late a group will be.
+
+Belongs here: the figures of candidates that the judgement has compared, and what they come to. Does
+not: comparing them (`fairlead.domain.judgement`), storing the decision (`fairlead.store`), nor
+whether the plan may be published unasked (`approval`). Pure.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Outcome = Literal["plan", "no change", "failed"]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What one assignor would do with a snapshot.
+
+    Parameters
+    ----------
+    assignor
+        Its name.
+    metrics
+        Those of its assignment (`lag_max`, `moved`, ...), and its forecast, `late_s` and
+        `utilisation`; None where it failed.
+    outcome
+        What the assignor says of its result, if anything.
+    error
+        Why it failed; None where it did not.
+    frontier
+        What fewer moves would have bought: (moves, lateness at the horizon in seconds), ascending
+        by moves; empty where the assignor has none.
+    """
+
+    assignor: str
+    metrics: Mapping[str, Any] | None = None
+    outcome: str | None = None
+    error: str | None = None
+    frontier: tuple[tuple[int, float], ...] = ()
+
+
+def improvement(observed: Mapping[str, Any], predicted: Mapping[str, Any]) -> float | None:
+    """Return the share by which forecast lateness falls; negative where it rises.
+
+    Returns
+    -------
+    None: one of the forecasts is not known, as of plans that no judgement made.
+
+    Examples
+    --------
+    >>> improvement({"late_s": 200.0}, {"late_s": 150.0})
+    0.25
+    """
+    return _fall(observed.get("late_s"), predicted.get("late_s"))
+
+
+def lightening(observed: Mapping[str, Any], predicted: Mapping[str, Any]) -> float:
+    """Return the share by which the heaviest member's lag falls; negative where it rises.
+
+    Examples
+    --------
+    >>> lightening({"lag_max": 200}, {"lag_max": 150})
+    0.25
+    """
+    return _fall(float(observed["lag_max"]), float(predicted["lag_max"])) or 0.0
+
+
+def _fall(before: float | None, after: float | None) -> float | None:
+    if before is None or after is None:
+        return None
+    if before == 0:
+        return 0.0 if after == 0 else float("-inf")
+    return (before - after) / before

@@ -1,0 +1,54 @@
+"""A plan consumer by consumer: what each owns before and after, in partitions and records.
+
+Belongs here: sums for people. Does not: how they are shown (`fairlead.surfaces.plots`,
+`fairlead.surfaces.review`).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairlead.domain.as_problem import Ownership
+from fairlead.wire.document import PlanDocument
+
+
+@dataclass(frozen=True)
+class ConsumerChange:
+    """One consumer under a plan; lags in records, by the plan's own weights."""
+
+    consumer: str
+    partitions_before: int
+    lag_before: int
+    partitions_after: int
+    lag_after: int
+
+
+def changes(plan: PlanDocument, before: Ownership, after: Ownership) -> list[ConsumerChange]:
+    """Sum up every consumer, the one with the most lag before first.
+
+    Parameters
+    ----------
+    plan
+        Gives the weights.
+    before, after
+        Who owned what before, and who owns what after; either may lack consumers.
+    """
+    rows = []
+    for name in sorted({*before, *after}):
+        partitions_before, lag_before = load(plan, before, name)
+        partitions_after, lag_after = load(plan, after, name)
+        rows.append(
+            ConsumerChange(name, partitions_before, lag_before, partitions_after, lag_after)
+        )
+    return sorted(rows, key=lambda row: (-row.lag_before, row.consumer))
+
+
+def load(plan: PlanDocument, owned: Ownership, consumer: str) -> tuple[int, int]:
+    """Return how many partitions a consumer owns, and their lag in records."""
+    partitions = lag = 0
+    for topic, numbers in owned.get(consumer, {}).items():
+        weights = plan.weights.get(topic, np.empty(0))
+        existing = [number for number in numbers if number < weights.size]
+        partitions += len(numbers)
+        lag += int(weights[existing].sum())
+    return partitions, lag

@@ -1,0 +1,290 @@
+"""From candidates to decisions: what is to be stored for each group of a snapshot.
+
+Belongs here: gathering one group's rows of the snapshot's tables into a `PlanDraft` or a `NoPlan`.
+Does not: judging groups (`fairlead.spark.candidates`), storing the decision (`fairlead.store`).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from assignors.moves import MOVED, PLACED
+from fairlead.common.tables import named, slices
+from fairlead.domain.choice import Candidate
+from fairlead.domain.judgement.capacities import Capacity
+from fairlead.domain.judgement.forecast import Outlook
+from fairlead.domain.policy import Policy, policy_for
+from fairlead.domain.prospect import Prospect
+from fairlead.domain.records import FORECAST, METRICS, Findings, NoPlan, PlanDraft
+from fairlead.wire.document import MemberShare
+
+#: The candidates' row that measures what the group has now.
+OBSERVED: Final = "observed"
+
+#: Of the table of candidates: what is said of each, without the arrays of its assignment.
+_SUMMARY: Final = [
+    *("assignor", "error", "outcome", *METRICS, *FORECAST, "frontier"),
+    *("decision", "decision_reason", "chosen", "diagnosis", "names", "evidence", "capacities"),
+]
+
+
+@dataclass(frozen=True)
+class SnapshotTables:
+    """What is known of the groups of one snapshot.
+
+    Parameters
+    ----------
+    snapshot_id, snapshot_at
+        The snapshot; time-zone-aware.
+    groups, members, candidates
+        Tables with a column `group`, as `fairlead.kafka` and `fairlead.spark` write them.
+    """
+
+    snapshot_id: str
+    snapshot_at: datetime
+    groups: pa.Table
+    members: pa.Table
+    candidates: pa.Table
+
+
+def decisions(
+    tables: SnapshotTables,
+    policies: Sequence[Policy],
+    now: datetime,
+) -> Iterator[PlanDraft | NoPlan]:
+    """Decide on every group of a snapshot, in the order of their names.
+
+    Parameters
+    ----------
+    tables
+        The snapshot.
+    policies
+        From `fairlead.toml`; the most specific one decides for a group.
+    now
+        When the plans are made: what `expires_after` counts from.
+
+    Yields
+    ------
+    PlanDraft where the judgement says so, else NoPlan with the reason. A group that
+    could not be read or planned is a NoPlan with the outcome `failed`.
+    """
+    subscriptions = tables.members.select(["group", "member", "topics"])
+    members = slices(subscriptions, "group")
+    candidates = slices(tables.candidates, "group")
+    for row in tables.groups.sort_by("group").select(["group", "error"]).to_pylist():
+        group = row["group"]
+        common = {
+            "group": group,
+            "snapshot_id": tables.snapshot_id,
+            "snapshot_at": tables.snapshot_at,
+        }
+        if row["error"]:
+            yield NoPlan(**common, outcome="failed", reason=row["error"])
+            continue
+        decision: PlanDraft | NoPlan
+        try:
+            decision = _decide(
+                common,
+                policy_for(group, policies),
+                candidates.get(group, tables.candidates.slice(0, 0)),
+                members=members.get(group, subscriptions.slice(0, 0)),
+                now=now,
+            )
+        except Exception as error:  # noqa: BLE001 - one group's data must not fail the others
+            why = f"the group cannot be decided on: {error!r}"
+            decision = NoPlan(**common, outcome="failed", reason=why)
+        yield decision
+
+
+def ownership(members: pa.Table) -> dict[str, dict[str, dict[str, list[int]]]]:
+    """Return who owns what: group to member to topic to partitions, from the table of members."""
+    owned: dict[str, dict[str, dict[str, list[int]]]] = {}
+    for row in members.select(["group", "member", "partitions"]).to_pylist():
+        mine = owned.setdefault(row["group"], {}).setdefault(row["member"], {})
+        for partition in row["partitions"]:
+            mine.setdefault(partition["topic"], []).append(partition["partition"])
+    return owned
+
+
+def _decide(
+    common: Mapping[str, Any], policy: Policy, rows: pa.Table, *, members: pa.Table, now: datetime
+) -> PlanDraft | NoPlan:
+    summaries = rows.select(_SUMMARY).to_pylist()
+    candidates = {row["assignor"]: candidate_of(row) for row in summaries}
+    places = {row["assignor"]: place for place, row in enumerate(summaries)}
+    observed = candidates.pop(OBSERVED, None)
+    if observed is None:
+        return NoPlan(**common, outcome="failed", reason="the group was not judged")
+    if observed.metrics is None:
+        return NoPlan(**common, outcome="failed", reason=observed.error or "no observed balance")
+    judged = summaries[places[OBSERVED]]
+    known = {**common, "observed": observed.metrics, "candidates": tuple(candidates.values())}
+    if judged["decision"] is None:
+        return NoPlan(**known, reason=f"{observed.outcome or 'nothing'}: there is nothing to plan")
+    known |= {"reason": judged["decision_reason"], "findings": _findings(judged)}
+    if judged["decision"] != "plan":
+        return NoPlan(**known)
+    layout, place = _Layout.of(rows, places[OBSERVED]), places[judged["chosen"]]
+    owner = _values(rows["owner"], place)
+    reasons = {one["index"]: one["reason"] for one in rows["reasons"][place].as_py()}
+    return PlanDraft(
+        **known,
+        assignor=judged["chosen"],
+        predicted=candidates[judged["chosen"]].metrics or {},
+        moves=layout.moves(owner, reasons),
+        expires_at=None if policy.expires_after is None else now + policy.expires_after,
+        partition_counts=dict(zip(layout.topics, layout.counts.tolist(), strict=True)),
+        members=layout.shares(owner, members),
+        weights=dict(zip(layout.topics, layout.cut(layout.weights), strict=True)),
+        four_eyes=policy.four_eyes,
+        prospect=layout.prospect(rows, places[OBSERVED], policy.horizon.total_seconds()),
+    )
+
+
+def candidate_of(row: Mapping[str, Any]) -> Candidate:
+    """Return the candidate that a row of the table of candidates describes."""
+    return Candidate(
+        assignor=row["assignor"],
+        metrics=None if row["error"] else {name: row[name] for name in (*METRICS, *FORECAST)},
+        outcome=row["outcome"],
+        error=row["error"],
+        frontier=tuple((one["moves"], one["late_s"]) for one in row["frontier"] or ()),
+    )
+
+
+def _findings(judged: Mapping[str, Any]) -> Findings:
+    return Findings(
+        diagnosis=judged["diagnosis"],
+        names=tuple(judged["names"]),
+        evidence=judged["evidence"],
+        late_s=judged["late_s"],
+        utilisation=judged["utilisation"],
+        capacities={
+            one["member"]: Capacity(one["records_per_s"], one["measured"], one["at"])
+            for one in judged["capacities"]
+        },
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Layout:
+    """How the arrays of a group's candidates are laid out: P partitions, T topics, M members.
+
+    Parameters
+    ----------
+    topics, members
+        T and M names.
+    counts, starts
+        Partitions of each topic, and where they start in the arrays; int64 of shape (T,).
+    weights
+        float64 of shape (P,).
+    owner
+        As observed: int32 of shape (P,), -1 for nobody.
+    """
+
+    topics: list[str]
+    members: list[str]
+    counts: npt.NDArray[np.int64]
+    starts: npt.NDArray[np.int64]
+    weights: npt.NDArray[np.float64]
+    owner: npt.NDArray[np.int32]
+
+    @classmethod
+    def of(cls, rows: pa.Table, place: int) -> "_Layout":
+        """Read the row `observed` of a group."""
+        counts = _values(rows["partition_counts"], place)
+        return cls(
+            topics=rows["topics"][place].as_py(),
+            members=rows["members"][place].as_py(),
+            counts=counts,
+            starts=np.cumsum(counts) - counts,
+            weights=_values(rows["weights"], place).astype(np.float64),
+            owner=_values(rows["owner"], place),
+        )
+
+    def cut(self, values: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+        """Cut values of shape (P,) into one array a topic."""
+        return np.split(values, self.starts[1:])
+
+    def moves(self, owner: npt.NDArray[np.int32], reasons: Mapping[int, str]) -> pa.Table:
+        """Return the partitions whose owner is another one now, as `PlanDraft.moves`."""
+        changed = np.flatnonzero(owner != self.owner)
+        before, after = self.owner[changed], owner[changed]
+        topic_of = self._topic_of(changed)
+        texts = [PLACED, MOVED]
+        why = np.where(before < 0, 0, 1)
+        for index, reason in reasons.items():
+            place = int(np.searchsorted(changed, index))
+            if place < changed.size and changed[place] == index:
+                why[place] = len(texts)
+                texts.append(reason)
+        return pa.table(
+            {
+                "topic": named(topic_of, self.topics),
+                "partition": pa.array((changed - self.starts[topic_of]).astype(np.int32)),
+                "previous_member": named(before, self.members),
+                "member": named(after, self.members),
+                "weight": pa.array(self.weights[changed]),
+                "reason": named(why, texts),
+            }
+        )
+
+    def shares(
+        self, owner: npt.NDArray[np.int32], subscriptions: pa.Table
+    ) -> dict[str, MemberShare]:
+        """Return every member's share; one that gets nothing has an empty one."""
+        order = np.argsort(owner, kind="stable")
+        ends = np.searchsorted(owner[order], np.arange(len(self.members) + 1))
+        owned = dict(zip(self.members, np.split(order, ends)[1:-1], strict=True))
+        return {
+            row["member"]: MemberShare(
+                topics=tuple(sorted(row["topics"])),
+                partitions=self._by_topic(owned[row["member"]]),
+            )
+            for row in subscriptions.to_pylist()
+        }
+
+    def prospect(self, rows: pa.Table, place: int, horizon_s: float) -> Prospect | None:
+        """Return what the judgement expects of the group; what waits now is the lag it saw.
+
+        None: it does not say.
+        """
+        if not rows["arrival_rates"][place].is_valid:
+            return None
+        arrivals = _values(rows["arrival_rates"], place).astype(np.float64)
+        arriving = np.where(arrivals > 0, arrivals, np.inf)
+        outlook = Outlook(
+            arrivals=arrivals,
+            deviation=np.zeros_like(arrivals),
+            backlog=self.weights,
+            late_s=self.weights / arriving,
+            capacities=_values(rows["capacity_used"], place).astype(np.float64),
+        )
+        counts = dict(zip(self.topics, self.counts.tolist(), strict=True))
+        return Prospect(counts, self.members, outlook, horizon_s)
+
+    def _by_topic(self, places: npt.NDArray[np.int64]) -> dict[str, npt.NDArray[np.int32]]:
+        topic_of = self._topic_of(places)
+        numbers = (places - self.starts[topic_of]).astype(np.int32)
+        first = np.flatnonzero(np.diff(topic_of, prepend=-1))
+        return {
+            self.topics[topic]: share
+            for topic, share in zip(
+                topic_of[first].tolist(), np.split(numbers, first)[1:], strict=True
+            )
+        }
+
+    def _topic_of(self, places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        # The last of the topics that start there: the others have no partitions.
+        return np.searchsorted(self.starts, places, side="right") - 1
+
+
+def _values(column: pa.ChunkedArray, row: int) -> npt.NDArray[Any]:
+    """Return the values of a list without making Python objects of them."""
+    values: npt.NDArray[Any] = column[row].values.to_numpy(zero_copy_only=False)
+    return values

@@ -1,0 +1,162 @@
+"""Which policy decides on a group, and why, in words and in order.
+
+Belongs here: laying out what `fairlead.domain.policy` decides, for people who wonder. Does not:
+deciding (`fairlead.domain.policy`, `choice`, `approval`), showing it (the command line). Pure.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from assignors.registry import option_defaults
+from fairlead.domain.approval import requirements
+from fairlead.domain.policy import SHARED_OPTIONS, Discovery, Policy, ranked, specificity
+
+DEFAULT: Final = "default"
+#: Keys that say which groups, not what is done with them; and those that are laid out below.
+_APART: Final = frozenset({"groups", "options", "approval"})
+
+
+@dataclass(frozen=True)
+class Match:
+    """A policy whose pattern matches the group.
+
+    Parameters
+    ----------
+    place
+        Which `[[policies]]` of the file, counted from 1.
+    pattern
+        Its `groups`.
+    literals
+        Characters of the pattern that stand for themselves: the more, the more specific.
+    decides
+        Whether it is the one that holds.
+    """
+
+    place: int
+    pattern: str
+    literals: int
+    decides: bool
+
+
+@dataclass(frozen=True)
+class Value:
+    """A key of the policy that holds.
+
+    Parameters
+    ----------
+    key
+        As in the file: `approval.max_moves`, `options.sticky-lag-aware.band`.
+    value
+        As JSON has it; durations in ISO 8601. None: no limit, or nothing asked for.
+    source
+        `[[policies]] 2`, or `default`; for an assignor's option also the policy's key that it is
+        taken from.
+    """
+
+    key: str
+    value: Any
+    source: str
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Which policy holds for a group, why, and what it comes to.
+
+    Parameters
+    ----------
+    group
+        The consumer group.
+    planned
+        Whether discovery covers the group: no policy plans one that is excluded.
+    why
+        Which policy decides, as a sentence.
+    matches
+        Every policy that matches, the one that decides first.
+    values
+        What holds, key by key.
+    approval
+        What it takes until a plan of this group is published, a sentence a condition.
+    """
+
+    group: str
+    planned: bool
+    why: str
+    matches: tuple[Match, ...]
+    values: tuple[Value, ...]
+    approval: tuple[str, ...]
+
+
+def explain(
+    group: str, policies: Sequence[Policy], discovery: Discovery | None = None
+) -> Explanation:
+    """Say which policy decides on a group and why, and what holds for the group.
+
+    Parameters
+    ----------
+    group
+        The consumer group; it need not exist.
+    policies, discovery
+        From the settings; no discovery: every group is planned.
+
+    Examples
+    --------
+    >>> rules = [Policy(groups="*"), Policy(groups="orders-*", max_moves=9)]
+    >>> found = explain("orders-eu", rules)
+    >>> found.why
+    '[[policies]] 2 (orders-*) decides: of 2 that match it has the most literal characters'
+    >>> [(one.key, one.value) for one in found.values if one.source != "default"]
+    [('max_moves', 9), ('options.sticky-lag-aware.max_moves', 9), ('options.sticky.max_moves', 9)]
+    """
+    found = ranked(group, policies)
+    policy = found[0][1] if found else Policy()
+    source = f"[[policies]] {found[0][0]}" if found else DEFAULT
+    return Explanation(
+        group=group,
+        planned=discovery is None or discovery.covers(group),
+        why=_why(found),
+        matches=tuple(
+            Match(place, one.groups, specificity(one), decides=rank == 0)
+            for rank, (place, one) in enumerate(found)
+        ),
+        values=(*_values(policy, source), *_option_values(policy, source)),
+        approval=tuple(requirements(policy)),
+    )
+
+
+def _why(found: Sequence[tuple[int, Policy]]) -> str:
+    if not found:
+        return "no policy matches: the defaults hold"
+    place, first = found[0]
+    decides = f"[[policies]] {place} ({first.groups}) decides"
+    if len(found) == 1:
+        return f"{decides}: no other matches"
+    equals = sum(specificity(policy) == specificity(first) for _, policy in found)
+    if equals > 1:
+        return f"{decides}: of {equals} equally specific ones it stands first"
+    return f"{decides}: of {len(found)} that match it has the most literal characters"
+
+
+def _values(policy: Policy, source: str) -> Iterator[Value]:
+    """Yield the keys of a policy in the order in which they are documented."""
+    plain = policy.model_dump(mode="json")
+    for key in Policy.model_fields:
+        if key not in _APART:
+            yield Value(key, plain[key], source if key in policy.model_fields_set else DEFAULT)
+    for key, value in plain["approval"].items():
+        given = key in policy.approval.model_fields_set
+        yield Value(f"approval.{key}", value, source if given else DEFAULT)
+
+
+def _option_values(policy: Policy, source: str) -> Iterator[Value]:
+    """Yield what each assignor is run with."""
+    for name in policy.assignors:
+        own, run_with = policy.options.get(name, {}), policy.assignor_options(name)
+        for option, default in option_defaults(name).items():
+            key = f"options.{name}.{option}"
+            if option in own:
+                yield Value(key, own[option], source)
+            elif option in run_with and option in SHARED_OPTIONS:
+                yield Value(key, run_with[option], f"{source}: {option}")
+            else:
+                yield Value(key, default, DEFAULT)

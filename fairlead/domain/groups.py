@@ -1,0 +1,127 @@
+"""What Kafka tells of consumer groups: their members, what those own, and where logs stand.
+
+Belongs here: values. Does not: asking for them (`fairlead.kafka`), nor the tables that a snapshot
+lays them out in (`snapshot`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+CommittedOffsets = Mapping[str, tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]]
+"""Topic to partition numbers and their committed offsets, both of shape (K,)."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """One member of a consumer group.
+
+    Parameters
+    ----------
+    member_id, client_id, host, instance_id
+        As the coordinator knows it; `instance_id` is `group.instance.id` of static members.
+    name
+        What plans call it: the instance id, else a client id unique in the group, else the member
+        id.
+    topics
+        Its subscription, ascending; empty: it reads nothing.
+    partitions
+        What it owns: topic to partition numbers, ascending.
+    generation
+        The generation in which it last owned partitions, where its protocol version tells.
+    """
+
+    member_id: str
+    client_id: str
+    host: str
+    instance_id: str | None
+    name: str
+    topics: tuple[str, ...]
+    partitions: Mapping[str, tuple[int, ...]]
+    generation: int | None
+
+
+@dataclass(frozen=True)
+class GroupDescription:
+    """One consumer group at one moment.
+
+    Parameters
+    ----------
+    group, state, protocol_type, protocol
+        As the coordinator says: `Stable`, `Empty`, ...; `consumer`; the assignor's name.
+    members
+        Ascending by name. Known in the states `Stable` and `Empty` alone.
+    error
+        Why the group cannot be planned now; None: it can.
+    """
+
+    group: str
+    state: str
+    protocol_type: str
+    protocol: str
+    members: tuple[Member, ...] = ()
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class LiveGroup:
+    """A group as it is now, whatever its commits.
+
+    Parameters
+    ----------
+    group, state, protocol
+        Its id; `Stable` or `Empty`; the assignor in use.
+    members
+        Ascending by name.
+    partition_counts
+        Topic to number of partitions, of the topics that some member subscribes to and that exist.
+    observed_at
+        When it was asked for; time-zone-aware.
+    """
+
+    group: str
+    state: str
+    protocol: str
+    members: tuple[Member, ...]
+    partition_counts: Mapping[str, int]
+    observed_at: datetime
+
+
+@dataclass(frozen=True, eq=False)
+class LogOffsets:
+    """Begin and end of the partitions of some topics: P partitions in all.
+
+    Parameters
+    ----------
+    starts
+        Topic to where its partition 0 stands in the arrays; topics that do not exist are missing.
+    counts
+        Topic to number of partitions.
+    begin, end
+        Log start offset, and high watermark, int64 of shape (P,); -1 where it could not be read.
+    error
+        int32 of shape (P,): index into `error_texts`; -1: none.
+    error_texts
+        The distinct errors; the first says that a partition does not exist any more.
+    unreadable
+        Topic to why (some of) its partitions could not be read, although the topic exists.
+    """
+
+    GONE: ClassVar = 0
+    GONE_TEXT: ClassVar = "The partition does not exist any more"
+
+    starts: Mapping[str, int]
+    counts: Mapping[str, int]
+    begin: npt.NDArray[np.int64]
+    end: npt.NDArray[np.int64]
+    error: npt.NDArray[np.int32]
+    error_texts: Sequence[str]
+    unreadable: Mapping[str, str]
+
+    def place(self, topic: str) -> tuple[int, int]:
+        """Return where a topic's partitions stand in the arrays, and how many there are."""
+        return self.starts.get(topic, 0), self.counts.get(topic, 0)

@@ -1,0 +1,240 @@
+"""What each assignor would do with a group, on the same forecast.
+
+Belongs here: what assignors are told of the forecast, how far the flagship goes, and each
+candidate's figures. Does not: choosing between candidates (`decision`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from assignors.assignment import Assignment
+from assignors.problem import InvalidProblemError, Problem
+from assignors.registry import assign, check_options
+from assignors.verifier import violations
+from fairlead.domain.judgement.forecast import Forecast, Outlook
+from fairlead.domain.judgement.looks import Float64, Int32, Int64, Mask
+from fairlead.domain.judgement.rules import Rules
+
+#: The assignor that plans by the forecast; the others follow their own rule.
+FLAGSHIP: Final = "sticky-lag-aware"
+#: How much of the room between what is used in all and everything a plan may use of a member.
+ROOM: Final = 0.25
+#: Where a backlog takes longer than the horizon to be read, the horizon is so much of that time.
+DRAINED: Final = 1.25
+#: Further than so many horizons nobody looks.
+FURTHEST: Final = 20.0
+#: At so many numbers of moves is told what they buy.
+POINTS: Final = 50
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """What candidates are computed from: P partitions, M members.
+
+    Parameters
+    ----------
+    problem
+        As in `decision.Question`.
+    outlook
+        The forecast's figures.
+    stuck
+        Partitions that must stay where they are, bool of shape (P,): whoever takes one reads all
+        of it again.
+    rules
+        Of the policy.
+    """
+
+    problem: Problem
+    outlook: Outlook
+    stuck: Mask
+    rules: Rules
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """What one assignor would do.
+
+    Parameters
+    ----------
+    assignor
+        Its name.
+    assignment
+        None where it failed.
+    forecast
+        Of the assignment; None where it failed.
+    moved
+        Partitions taken from an owner that is present.
+    error
+        Why it failed; None where it did not.
+    frontier
+        What fewer moves would have bought: moves, and lateness at the horizon in seconds; of
+        assignors that move step by step, and say so by a frontier of their own.
+    """
+
+    assignor: str
+    assignment: Assignment | None = None
+    forecast: Forecast | None = None
+    moved: int = 0
+    error: str | None = None
+    frontier: tuple[tuple[int, float], ...] = ()
+
+
+def candidates(
+    ground: Ground, names: Sequence[str], options: Mapping[str, Mapping[str, Any]]
+) -> tuple[Candidate, ...]:
+    """Run assignors.
+
+    Raises
+    ------
+    InvalidProblemError
+        An assignor or option is unknown.
+    """
+    for name in names:
+        check_options(name, options.get(name, {}))
+    return tuple(_candidate(ground, name, options.get(name, {})) for name in names)
+
+
+def _candidate(ground: Ground, name: str, options: Mapping[str, Any]) -> Candidate:
+    try:
+        assignment = _run(ground, name, options)
+    except InvalidProblemError as error:
+        return Candidate(name, error=str(error))
+    except Exception as error:  # noqa: BLE001 - one assignor must not take the others with it
+        return Candidate(name, error=f"The assignor failed: {error!r}")
+    if broken := violations(ground.problem, assignment):
+        return Candidate(name, error=f"The assignment is invalid: {'; '.join(broken)}")
+    before, after = ground.problem.owner, assignment.owner
+    return Candidate(
+        assignor=name,
+        assignment=assignment,
+        forecast=ground.outlook.forecast(after, ground.rules.horizon_s),
+        moved=int(((before >= 0) & (after >= 0) & (before != after)).sum()),
+        frontier=_frontier(ground, assignment) if assignment.frontier else (),
+    )
+
+
+def _run(ground: Ground, name: str, options: Mapping[str, Any]) -> Assignment:
+    if name != FLAGSHIP:
+        return assign(name, ground.problem, **options)
+    horizon_s = weighing_horizon(ground)
+    work = _work(ground, horizon_s)
+    limits = {"horizon": horizon_s, "enough": _enough(ground, work, horizon_s)}
+    if ground.rules.max_moves is not None:
+        limits["max_moves"] = ground.rules.max_moves
+    found = assign(name, work, **{**limits, **options})
+    spared = _sparing(ground, found, horizon_s)
+    if spared is not None:
+        found = assign(name, work, **{**limits, **options, "max_moves": spared})
+    return replace(found, problem=ground.problem)
+
+
+def _sparing(ground: Ground, found: Assignment, horizon_s: float) -> int | None:
+    """Return how many moves make nobody late who is not, where there is too much for all.
+
+    None: as many as there are. Whoever has room is filled up, and no more: to have everybody late
+    is no better than to have some.
+    """
+    outlook, objective_s = ground.outlook, ground.rules.objective_s
+    if outlook.arrivals.sum() <= ground.rules.headroom * outlook.capacities.sum():
+        return None
+    before = ground.problem.owner
+    late = outlook.lateness(before, horizon_s) > objective_s
+
+    def spoils(owner: Int32) -> bool:
+        after = outlook.lateness(owner, horizon_s) > objective_s
+        return bool((after & ~late).any())
+
+    if not spoils(found.owner):
+        return None
+    moves = _moves(ground, found)
+    return next(
+        (count for count in range(moves.size) if spoils(_after(ground, found, moves[: count + 1]))),
+        moves.size,
+    )
+
+
+def _moves(ground: Ground, found: Assignment) -> Int64:
+    """Return the owned partitions that an assignment moves, in the order in which it does."""
+    moved = np.fromiter(found.reasons, np.int64, len(found.reasons))
+    return moved[ground.problem.owner[moved] >= 0]
+
+
+def _after(ground: Ground, found: Assignment, moves: Int64) -> Int32:
+    """Return who owns what after some of the moves, and with everything placed."""
+    before = ground.problem.owner
+    owner = np.where(before < 0, found.owner, before)
+    owner[moves] = found.owner[moves]
+    return owner
+
+
+def _frontier(ground: Ground, found: Assignment) -> tuple[tuple[int, float], ...]:
+    """Return how late the group is forecast after how many of the moves."""
+    moves = _moves(ground, found)
+    counts = np.unique(np.linspace(0, moves.size, POINTS).round().astype(np.int64)).tolist()
+    horizon_s = ground.rules.horizon_s
+    return tuple(
+        (count, ground.outlook.forecast(_after(ground, found, moves[:count]), horizon_s).late_s)
+        for count in counts
+    )
+
+
+def weighing_horizon(ground: Ground) -> float:
+    """Return how far ahead work is weighed, in seconds.
+
+    Far enough that all that waits can have been read by then: else members would be filled with
+    backlog alone, and fall behind again once that is gone.
+    """
+    outlook, rules = ground.outlook, ground.rules
+    spare = outlook.capacities.sum() - outlook.arrivals.sum()
+    if spare <= 0:
+        return rules.horizon_s
+    drained = float(outlook.backlog.sum() / spare)
+    return float(np.clip(DRAINED * drained, rules.horizon_s, FURTHEST * rules.horizon_s))
+
+
+def _work(ground: Ground, horizon_s: float) -> Problem:
+    """Return the problem in the forecast's weights: backlog and arrivals, over capacities.
+
+    A stuck partition has no weight, so that it stays; what arrives at it counts as taken from its
+    owner's capacity. A partition that alone fills any member weighs just that much: else nothing
+    would be done for the others.
+    """
+    problem, outlook, owner = ground.problem, ground.outlook, ground.problem.owner
+    capacities: Float64 = np.maximum(outlook.capacities, _least(outlook.capacities))
+    held = ground.stuck & (owner >= 0)
+    reserved = np.bincount(owner[held], outlook.arrivals[held], capacities.size)
+    most = ground.rules.headroom * float(capacities.max(initial=0.0))
+    arrivals = np.where(held, 0.0, np.minimum(outlook.arrivals, most))
+    backlog = np.where(held, 0.0, outlook.backlog)
+    room = np.maximum(most - arrivals, 0.0) * horizon_s
+    return replace(
+        problem,
+        weights=np.minimum(backlog, room).round().astype(np.int64),
+        arrival_rates=arrivals,
+        capacities=np.maximum(capacities - reserved, 0.01 * capacities),
+    )
+
+
+def _least(capacities: Float64) -> float:
+    """Return the smallest capacity that can be divided by."""
+    return max(1e-6, 1e-6 * float(capacities.max(initial=0.0)))
+
+
+def _enough(ground: Ground, work: Problem, horizon_s: float) -> float:
+    """Return the load at which the heaviest member is relieved enough, in seconds of work.
+
+    Between what would be even and what would be full: the next change of the load must not call for
+    the next plan at once, and nothing is moved that need not be. Where there is too much for all,
+    whoever has room is filled, and nobody is made late who is not.
+    """
+    rates = work.arrival_rates if work.arrival_rates is not None else np.zeros(0)
+    total = float(work.weights.sum() + rates.sum() * horizon_s)
+    even = total / (float(work.capacities.sum()) * horizon_s)
+    roomy = even + ROOM * max(1.0 - even, 0.0)
+    if even < 1.0 and horizon_s > ground.rules.horizon_s:
+        # What fills members is backlog, and will be gone.
+        return roomy * horizon_s
+    return min(roomy, ground.rules.headroom) * horizon_s

@@ -1,0 +1,354 @@
+"""What commits say: what of a lag is a backlog, and which partitions and members are stuck.
+
+Belongs here: telling a record that waits from one whose commit has not come yet. Does not: how fast
+members are (`capacities`), nor what follows (`diagnosis`).
+
+The lag that a look sees is a backlog and, on top, what was read since the last commit. How much the
+latter is depends on how the application commits:
+
+- Where commits come within every look (auto-commit: every 5 s), a look sees a lag as old as the
+  last commit. How old that is at most shows on the members that are at rest.
+- Where commits come less often than looks, only the look right behind a commit is worth
+  anything: what arrived before the look ahead of it and was not committed is a backlog for certain.
+- A lag no larger than what a partition shows at rest is none: the marker of a transaction, a
+  record that an application keeps until it has a hundred.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from fairlead.domain.judgement.looks import Float64, Int64, Looks, Mask
+
+#: What at most counts as a lag at rest, in records.
+MOST_AT_REST: Final = 10
+#: Steps, and seconds, that a partition must wait before it can be called stuck.
+STUCK_STEPS: Final = 5
+STUCK_S: Final = 120.0
+#: And so many of its owner's usual commit intervals.
+STUCK_INTERVALS: Final = 3.0
+#: What Kafka's clients commit by themselves is so old at most, and some time for a poll.
+_AUTO_COMMIT_S: Final = 5.5
+#: A member's own least age, and some noise, is what its commits explain.
+_OWN: Final = 1.25
+#: But not so many times what is usual in the group: that is a backlog that stays as it is.
+_PEERS: Final = 3.0
+#: Records a step, below which an age is chance.
+_FEW: Final = 10
+#: Late commits whoever misses more than this share of the steps that should end in a commit, and
+#: not once only, as in a pause.
+LATE: Final = 0.1
+_ONCE: Final = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Commits:
+    """What the commits of S steps say: P partitions, M members.
+
+    Parameters
+    ----------
+    consumed
+        Records a member consumed in each step by its commits, float64 of shape (S, M). What it
+        committed of partitions that changed hands in the step, of stuck ones, and what it read
+        again, is not in it.
+    marked
+        Whether a member committed anything new in a step, bool of shape (S, M).
+    busy
+        Whether what was left at the look behind such a step is a backlog, bool of shape (S, M).
+    steady
+        Whether a member owned the same partitions, some, at both ends; bool of shape (S, M).
+    interval_s
+        A member's usual time between commits, float64 of shape (M,): a step at least; infinite
+        for one that had something to commit and never did.
+    late
+        Members that commit less often than looks are taken, bool of shape (M,).
+    silent
+        Members with something to commit that have not committed anything for far longer than they
+        use to, bool of shape (M,).
+    stuck
+        Partitions that wait while their owner commits others, bool of shape (P,).
+    backlog
+        Records that certainly or probably wait to be read, float64 of shape (P,); 0 for a stuck
+        partition, of which nobody knows.
+    waiting_s
+        For how long a partition has had something to commit and no commit, float64 of shape (P,).
+    explained_s
+        How old a lag each member's commits explain, in seconds, float64 of shape (M,).
+    """
+
+    consumed: Float64
+    marked: Mask
+    busy: Mask
+    steady: Mask
+    interval_s: Float64
+    late: Mask
+    silent: Mask
+    stuck: Mask
+    backlog: Float64
+    waiting_s: Float64
+    explained_s: Float64
+
+    @property
+    def usual_interval_s(self) -> float:
+        """The longest usual interval of a member that commits, in seconds; 0 where none does."""
+        finite = self.interval_s[np.isfinite(self.interval_s)]
+        return float(finite.max(initial=0.0))
+
+
+def read_commits(looks: Looks) -> Commits:
+    """Read from looks what their commits say.
+
+    Parameters
+    ----------
+    looks
+        Of the last hour, or so; two at least for anything to be said.
+
+    Notes
+    -----
+    O(L P).
+    """
+    if not looks.members:
+        # Nobody is somebody who owns nothing: nothing below need know of groups without members.
+        looks = replace(looks, members=("",))
+    per_member = _PerMember(looks)
+    held = (looks.owner[1:] == looks.owner[:-1]) & (looks.owner[1:] >= 0) & looks.in_one_log[:-1]
+    advance = _advance(looks)
+    moved = held & (advance > 0)
+    rest = _at_rest(looks, advance)
+    uncommitted = looks.lag > rest
+    waiting_s = _waiting(looks, moved, uncommitted)
+    marked = per_member.any(moved)
+    due = held & (uncommitted[:-1] | moved)
+    steady = per_member.steady()
+    interval_s, late = _intervals(looks, marked, per_member.any(due))
+    own_s, rarely = _intervals(looks, moved, due)
+    unpunctual = late | _any_owned(looks, rarely)
+    silent = _silent(looks, per_member, waiting_s, interval_s)
+    stuck = _stuck(looks, marked, waiting_s, interval_s, own_s) & (looks.lag[-1] > rest)
+    free = moved & ~stuck
+    explained_s = _ages(looks, per_member, free, unpunctual)
+    proven = np.maximum(looks.end[:-1] - looks.position[1:] - rest, 0)
+    known = {"proven": proven, "rest": rest, "explained_s": explained_s}
+    busy = _busy(looks, per_member, free, unpunctual, **known)
+    backlog = _backlog(looks, free, unpunctual, **known)
+    return Commits(
+        consumed=per_member.sum(np.where(free, advance, 0)),
+        marked=per_member.any(free),
+        busy=busy,
+        steady=steady,
+        interval_s=interval_s,
+        late=late,
+        silent=silent,
+        stuck=stuck,
+        backlog=np.where(stuck, 0.0, backlog),
+        waiting_s=waiting_s,
+        explained_s=explained_s,
+    )
+
+
+class _PerMember:
+    """Sums over the partitions that a member owns at the end of each step."""
+
+    def __init__(self, looks: Looks) -> None:
+        self._looks = looks
+        self.steps, self.members = len(looks) - 1, len(looks.members)
+        rows = np.arange(self.steps)[:, None] * (self.members + 1)
+        # Nobody's partitions are summed into a column behind the last, which is dropped.
+        owner = np.where(looks.owner[1:] >= 0, looks.owner[1:], self.members)
+        self._cell = (rows + owner).ravel()
+
+    def sum(self, values: Int64 | Float64 | Mask) -> Float64:
+        """Sum values of shape (S, P) to float64 of shape (S, M)."""
+        size = self.steps * (self.members + 1)
+        total = np.bincount(self._cell, weights=values.ravel(), minlength=size)
+        table: Float64 = total.reshape(self.steps, self.members + 1).astype(np.float64)
+        return table[:, : self.members]
+
+    def any(self, values: Mask) -> Mask:
+        """Whether some value of shape (S, P) holds, bool of shape (S, M)."""
+        return self.sum(values) > 0
+
+    def steady(self) -> Mask:
+        """Whether a member owned the same partitions at both ends of a step."""
+        owner = self._looks.owner
+        changed = owner[1:] != owner[:-1]
+        gained = self.any(changed)
+        lost = np.zeros((self.steps, self.members), dtype=bool)
+        step, partition = np.nonzero(changed)
+        before = owner[step, partition]
+        lost[step[before >= 0], before[before >= 0]] = True
+        owns = self.sum(np.ones_like(changed)) > 0
+        return owns & ~gained & ~lost
+
+
+def _advance(looks: Looks) -> Int64:
+    """Return what was committed anew in each step, int64 of shape (S, P).
+
+    Not what is read once more after the commit went back, and not what the log lost before it was
+    read: neither is work that says how fast somebody is.
+    """
+    known = looks.in_one_log & (looks.committed >= 0)
+    furthest = np.maximum.accumulate(np.where(known, looks.position, 0), axis=0)
+    begin = np.maximum(looks.begin[1:], 0)
+    advance = looks.position[1:] - np.maximum(furthest[:-1], begin)
+    return np.where(known[1:] & known[:-1], np.maximum(advance, 0), 0).astype(np.int64)
+
+
+def _at_rest(looks: Looks, advance: Int64) -> Int64:
+    """Return the largest lag that each partition showed while nothing happened, int64 (P,)."""
+    quiet = (looks.arrived == 0) & (advance == 0) & looks.in_one_log[:-1]
+    small = np.where(quiet & (looks.lag[1:] <= MOST_AT_REST), looks.lag[1:], 0)
+    # Where there is no quiet step, a record behind at every look is a transaction's marker.
+    marker = np.minimum(looks.lag.min(axis=0), 1) if len(looks) > STUCK_STEPS else 0
+    largest: Int64 = np.maximum(small.max(axis=0, initial=0), marker).astype(np.int64)
+    return largest
+
+
+def _waiting(looks: Looks, moved: Mask, uncommitted: Mask) -> Float64:
+    """Return for how long each partition has had something to commit and no commit."""
+    # From the last look backwards: looks with something uncommitted, steps without a commit.
+    still = uncommitted.copy()
+    same = looks.owner[1:] == looks.owner[:-1]
+    still[:-1] &= ~moved & same & looks.in_one_log[:-1]
+    waits = np.logical_and.accumulate(still[::-1], axis=0)[::-1]
+    first = len(looks) - waits.sum(axis=0)
+    since: Float64 = looks.at[np.minimum(first, len(looks) - 1)]
+    return looks.now - since
+
+
+def _intervals(looks: Looks, marked: Mask, due: Mask) -> tuple[Float64, Mask]:
+    """Return the usual time between commits of each member, or partition, and who commits late."""
+    due_s = (due * looks.seconds[:, None]).sum(axis=0) if len(looks) > 1 else 0.0
+    marks = marked.sum(axis=0)
+    steps_due = due.sum(axis=0)
+    missed = steps_due - marks
+    never = np.where(steps_due > 0, np.inf, 0.0)
+    interval: Float64 = np.where(marks > 0, due_s / np.maximum(marks, 1), never)
+    late = (marks > 0) & (missed > np.maximum(LATE * steps_due, _ONCE))
+    return np.maximum(interval, looks.step), late
+
+
+def _any_owned(looks: Looks, chosen: Mask) -> Mask:
+    """Return the members that own one of some partitions now: bool of shape (M,)."""
+    owner = looks.owner[-1]
+    owned: Mask = np.bincount(owner[chosen & (owner >= 0)], minlength=len(looks.members)) > 0
+    return owned
+
+
+def _silent(looks: Looks, per_member: _PerMember, waiting_s: Float64, interval_s: Float64) -> Mask:
+    """Return the members that have waited for long, of whose partitions none was committed."""
+    if len(looks) <= STUCK_STEPS:
+        return np.zeros(per_member.members, dtype=bool)
+    waits = (waiting_s > 0) & (looks.owner[-1] >= 0)
+    longest = np.full(per_member.members, -1.0)
+    np.maximum.at(longest, looks.owner[-1][waits], waiting_s[waits])
+    bound = _patience(looks, interval_s)
+    return (longest >= bound) & (looks.now - _last_mark(looks, per_member) >= bound)
+
+
+def _patience(looks: Looks, interval_s: Float64) -> Float64:
+    """Return for how long a commit may stay out before something is the matter, seconds, (M,)."""
+    usual = np.where(np.isfinite(interval_s), interval_s, looks.step)
+    return np.maximum(np.maximum(STUCK_INTERVALS * usual, STUCK_STEPS * looks.step), STUCK_S)
+
+
+def _last_mark(looks: Looks, per_member: _PerMember) -> Float64:
+    """Return when each member last committed something new; long ago for one that never did."""
+    moved = (_advance(looks) > 0) & (looks.owner[1:] == looks.owner[:-1])
+    marked = per_member.any(moved)
+    last = marked.shape[0] - np.argmax(marked[::-1], axis=0)
+    return np.where(marked.any(axis=0), looks.at[np.minimum(last, len(looks) - 1)], -np.inf)
+
+
+def _stuck(
+    looks: Looks, marked: Mask, waiting_s: Float64, interval_s: Float64, own_s: Float64
+) -> Mask:
+    """Return the partitions that wait while their owner commits others."""
+    if len(looks) <= STUCK_STEPS:
+        return np.zeros(looks.partitions, dtype=bool)
+    owner = looks.owner[-1]
+    bound = _patience(looks, interval_s)
+    since = np.searchsorted(looks.at, looks.now - waiting_s - 1e-6)
+    # Commits of each member up to each look: those since the partition began to wait.
+    commits = np.concatenate((np.zeros((1, marked.shape[1])), marked.cumsum(axis=0)))
+    place = np.maximum(owner, 0)
+    others = commits[-1, place] - commits[np.minimum(since, len(looks) - 1), place]
+    few = 2
+    # One that is committed after so many records may use to wait for longer than the others do.
+    own = np.where(np.isfinite(own_s), STUCK_INTERVALS * own_s, 0.0)
+    patience = np.maximum(bound[place], own)
+    stuck: Mask = (owner >= 0) & (waiting_s >= patience) & (others > few)
+    return stuck
+
+
+def _ages(looks: Looks, per_member: _PerMember, free: Mask, late: Mask) -> Float64:
+    """Return how old a lag each member's commits explain, in seconds, float64 of shape (M,).
+
+    A look sees a commit at an age between none and the commit interval: half of it in the median.
+    That of the member at the lower quartile counts for all: behind are hardly ever three quarters
+    of a group; where they are, backlogs show later. Where looks and commits keep step, a member
+    shows the same age at every look: the least it has shown is explained, too. Never more than a
+    step, within which these members commit.
+    """
+    arrived = per_member.sum(np.where(free, looks.arrived, 0))
+    lag = per_member.sum(np.where(free, looks.lag[1:], 0))
+    usable = (arrived >= _FEW) & ~late
+    enough = usable.sum(axis=0) > STUCK_STEPS // 2
+    explained: Float64 = np.full(per_member.members, min(_AUTO_COMMIT_S, looks.step))
+    if not enough.any():
+        return np.full(per_member.members, looks.step)
+    per_s = np.maximum(arrived, 1.0) / looks.seconds[:, None]
+    ages = np.sort(np.where(usable, lag / per_s, np.inf)[:, enough], axis=0)
+    middle = (usable.sum(axis=0)[enough] - 1) // 2
+    medians = ages[middle, np.arange(middle.size)]
+    explained = np.minimum(explained, 2.0 * np.quantile(medians, 0.75))
+    explained = np.maximum(explained, 2.0 * np.quantile(medians, 0.25))
+    own = np.minimum(_OWN * ages[0], _PEERS * np.median(medians))
+    explained[enough] = np.maximum(explained[enough], own)
+    return np.minimum(explained, looks.step)
+
+
+def _busy(
+    looks: Looks,
+    per_member: _PerMember,
+    free: Mask,
+    late: Mask,
+    *,
+    proven: Int64,
+    rest: Int64,
+    explained_s: Float64,
+) -> Mask:
+    """Return whether members were left with a backlog at the look behind each step."""
+    arrived = per_member.sum(np.where(free, looks.arrived, 0)) / looks.seconds[:, None]
+    above_rest = np.where(free, np.maximum(looks.lag[1:] - rest, 0), 0)
+    lag = per_member.sum(above_rest)
+    explained = arrived * explained_s
+    by_age = lag > explained + 3.0 * np.sqrt(explained) + 1.0
+    by_proof = per_member.any(free & (proven > 0))
+    return np.where(late, by_proof, by_age | by_proof)
+
+
+def _backlog(
+    looks: Looks,
+    free: Mask,
+    late: Mask,
+    *,
+    proven: Int64,
+    rest: Int64,
+    explained_s: Float64,
+) -> Float64:
+    """Return the records of each partition that wait, apart from what commits explain."""
+    lag: Float64 = np.maximum(looks.lag[-1] - rest, 0).astype(np.float64)
+    if len(looks) <= 1:
+        return lag
+    owner = looks.owner[-1]
+    of_late = (owner >= 0) & late[np.maximum(owner, 0)]
+    explains = np.where(owner >= 0, explained_s[np.maximum(owner, 0)], 0.0)
+    explained = looks.arrived[-1] / looks.seconds[-1] * explains
+    fresh = np.maximum(lag - explained - 3.0 * np.sqrt(explained), 0.0)
+    # What the last commit left behind stands until the next one.
+    last = free.shape[0] - 1 - np.argmax(free[::-1], axis=0)
+    columns = np.arange(looks.partitions)
+    left = np.where(free.any(axis=0), proven[last, columns], lag)
+    return np.where(of_late, np.minimum(left, lag), fresh)

@@ -1,0 +1,433 @@
+"""Whether a group gets a plan, and which: the judgement of one look back over many.
+
+Belongs here: putting rates, commits, capacities, forecast and diagnosis together into one answer,
+and comparing candidates by what they avoid and what they cost. Does not: any of the estimates, the
+rules of assignment (`assignors`), nor what a policy is (`fairlead.domain.policy`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from assignors.problem import Problem
+from fairlead.domain.judgement.candidates import (
+    FLAGSHIP,
+    Candidate,
+    Ground,
+    candidates,
+    weighing_horizon,
+)
+from fairlead.domain.judgement.capacities import STEPS, Capacity, Speeds, remembered, shown, speeds
+from fairlead.domain.judgement.commits import Commits, read_commits
+from fairlead.domain.judgement.diagnosis import Diagnosis, Findings, diagnose, listed, seconds
+from fairlead.domain.judgement.forecast import Forecast, Outlook
+from fairlead.domain.judgement.looks import Float64, Int32, Looks
+from fairlead.domain.judgement.rates import Rates, arrival_rates
+from fairlead.domain.judgement.rules import Rules
+
+#: How far back rates and commits are looked at, and how many looks at least.
+HISTORY_S: Final = 3600.0
+LEAST_LOOKS: Final = STEPS + 4
+#: Arrivals that have changed matter where they are more than this share of a member's capacity.
+CHANGED: Final = 0.1
+#: A plan that cannot bring a group within its objective must make it better by this share.
+BETTER: Final = 0.1
+#: While a backlog of hours is read, no plan is made for being through so much of that time earlier.
+CLOSE: Final = 0.1
+
+Outcome = Literal["plan", "no change"]
+Choose = Literal["first", "best"]
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """All that a judgement may know.
+
+    Parameters
+    ----------
+    problem
+        Partition counts, members with subscriptions, and who owns what now (`Problem.of`): P
+        partitions, M members. `weights` are the lags that rules of lag look at; its capacities and
+        rates are ignored.
+    looks
+        One at least, of the same partitions; `looks.members` begins with `problem.members`.
+    rules
+        Of the policy.
+    capacities
+        Known from before: what the last answer about the group said.
+    changed_at
+        When a plan last took effect, seconds since the epoch; None: never.
+    eager
+        Whether every partition stands still at each rebalance, not only those that move.
+    """
+
+    problem: Problem
+    looks: Looks
+    rules: Rules = field(default_factory=Rules)
+    capacities: Mapping[str, Capacity] = field(default_factory=dict)
+    changed_at: float | None = None
+    eager: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """The answer.
+
+    Parameters
+    ----------
+    outcome, reason
+        Whether there is to be a plan, and why or why not, in words.
+    diagnosis
+        What is the matter.
+    kept
+        What becomes of the group as it is.
+    candidates
+        What each assignor would do, with its forecast; empty where none was asked.
+    chosen
+        The candidate that is the plan; None without a plan.
+    capacities
+        What is known now, for the next question.
+    outlook
+        The figures of each partition and member that everything rests on.
+    """
+
+    outcome: Outcome
+    reason: str
+    diagnosis: Diagnosis
+    kept: Forecast
+    candidates: tuple[Candidate, ...]
+    chosen: Candidate | None
+    capacities: Mapping[str, Capacity]
+    outlook: Outlook
+
+    @property
+    def owner(self) -> Int32 | None:
+        """Who owns what as planned, int32 of shape (P,); None without a plan."""
+        assignment = None if self.chosen is None else self.chosen.assignment
+        return None if assignment is None else assignment.owner
+
+    @property
+    def planned(self) -> Forecast | None:
+        """What becomes of the plan; None without one."""
+        return None if self.chosen is None else self.chosen.forecast
+
+    @property
+    def moved(self) -> int:
+        """Owned partitions that the plan moves."""
+        return 0 if self.chosen is None else self.chosen.moved
+
+
+def judge(
+    question: Question,
+    *,
+    assignors: Sequence[str] = (FLAGSHIP,),
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    choose: Choose = "first",
+    compare: bool = False,
+) -> Judgement:
+    """Judge a group: what is the matter, and whether a plan is worth its price.
+
+    Parameters
+    ----------
+    question
+        What is known.
+    assignors
+        Whose candidates may become the plan, in order of preference.
+    options
+        Assignor name to its options.
+    choose
+        `first`: the first assignor's candidate, the next one's where that failed; the others are
+        for comparison. `best`: the least lateness at the horizon, then the fewest moves, then the
+        order of `assignors`.
+    compare
+        Compute candidates where no plan is called for, too.
+
+    Raises
+    ------
+    assignors.problem.InvalidProblemError
+        An assignor or option is unknown.
+
+    Notes
+    -----
+    Deterministic. While the forecast of what is stays within the objective, the answer is "no
+    change". Else a candidate is worth it that brings the forecast within the objective, or makes it
+    better by `BETTER`, if it makes partitions less late, in all, than they stand still for it.
+    Partitions without an owner are placed in any case.
+    """
+    state = State(question)
+    hold = _hold(state)
+    offered: tuple[Candidate, ...] = ()
+    if hold is not None and state.places:
+        # Whoever lacks an owner gets one; all else stays as it is, for the reason there is.
+        placing = replace(state.ground, rules=replace(question.rules, max_moves=0))
+        offered = candidates(placing, assignors, options or {})
+        if any(one.forecast is not None and not one.moved for one in offered):
+            return _judgement(state, offered, *_choice(state, offered, choose, limit=0))
+    if hold is None or compare or state.places:
+        offered = candidates(state.ground, assignors, options or {})
+    free = hold is None or state.places
+    chosen, reason = _choice(state, offered, choose) if free else (None, hold)
+    return _judgement(state, offered, chosen, reason or "")
+
+
+def _judgement(
+    state: "State", offered: tuple[Candidate, ...], chosen: Candidate | None, reason: str
+) -> Judgement:
+    return Judgement(
+        outcome="no change" if chosen is None else "plan",
+        reason=reason,
+        diagnosis=state.diagnosis,
+        kept=state.kept,
+        candidates=offered,
+        chosen=chosen,
+        capacities=state.capacities,
+        outlook=state.outlook,
+    )
+
+
+class State:
+    """What a question comes to before anything is decided; each figure computed when asked for."""
+
+    def __init__(self, question: Question) -> None:
+        self.question = question
+        self.recent = question.looks.last(HISTORY_S, LEAST_LOOKS)
+
+    @cached_property
+    def rates(self) -> Rates:
+        """Arrivals by partition; those of a new partition are like its topic's others."""
+        found, problem = arrival_rates(self.recent), self.question.problem
+        missing = ~found.known
+        if not missing.any() or missing.all():
+            return found
+        topics = len(problem.topics)
+        total = np.bincount(problem.topic_of[found.known], found.per_s[found.known], topics)
+        counted = np.bincount(problem.topic_of[found.known], minlength=topics)
+        mean = (total / np.maximum(counted, 1))[problem.topic_of]
+        return Rates(
+            np.where(missing, mean, found.per_s), found.deviation, found.known, found.seconds
+        )
+
+    @cached_property
+    def commits(self) -> Commits:
+        """What commits say."""
+        return read_commits(self.recent)
+
+    @cached_property
+    def capacities(self) -> dict[str, Capacity]:
+        """What is known of members' speeds, this look included."""
+        looks = self.question.looks
+        found = shown(self.recent, self.commits)
+        if len(looks) > len(self.recent) and not self.question.capacities:
+            # Nothing is remembered: what was seen before the last hour is all there is.
+            found = remembered(shown(looks, read_commits(looks)), found, looks.now)
+        return remembered(self.question.capacities, found, looks.now)
+
+    @cached_property
+    def speeds(self) -> Speeds:
+        """What is assumed of the M members."""
+        problem, count = self.question.problem, len(self.question.problem.members)
+        owned = problem.owner >= 0
+        owner = problem.owner[owned]
+        arrivals: Float64 = np.bincount(owner, self.rates.per_s[owned], count).astype(np.float64)
+        at_rest = np.bincount(owner, self.commits.backlog[owned] > 0, count) == 0
+        return speeds(problem.members, self.capacities, arrivals, at_rest, self.recent.now)
+
+    @cached_property
+    def outlook(self) -> Outlook:
+        """Arrivals, backlog and lateness by partition, capacities by member."""
+        backlog: Float64 = self.commits.backlog
+        return Outlook(
+            arrivals=self.rates.per_s,
+            deviation=self.rates.deviation,
+            backlog=backlog,
+            late_s=self.question.looks.time_lag(backlog, self.rates.per_s),
+            capacities=self.speeds.per_s,
+        )
+
+    @cached_property
+    def kept(self) -> Forecast:
+        """What becomes of the group as it is."""
+        rules = self.question.rules
+        return self.outlook.forecast(self.question.problem.owner, rules.horizon_s)
+
+    @cached_property
+    def diagnosis(self) -> Diagnosis:
+        """What is the matter."""
+        question = self.question
+        return diagnose(
+            Findings(
+                question.problem,
+                self.recent,
+                self.commits,
+                self.speeds,
+                self.outlook,
+                question.problem.owner,
+                question.rules,
+            )
+        )
+
+    @cached_property
+    def orphans(self) -> int:
+        """Partitions that have subscribers and no owner."""
+        problem = self.question.problem
+        return int((problem.assignable & (problem.owner < 0)).sum())
+
+    @cached_property
+    def surely_late(self) -> bool:
+        """Whether the group as it is will be too late, even if less arrives than is estimated."""
+        rules = self.question.rules
+        sure = self.outlook.sure_lateness(self.question.problem.owner, rules.horizon_s)
+        return bool((sure > rules.objective_s).any())
+
+    @cached_property
+    def catches_up(self) -> bool:
+        """Whether all that waits is read about as soon as any assignment could have it read."""
+        rules, span = self.question.rules, weighing_horizon(self.ground)
+        forecast = self.outlook.forecast(self.question.problem.owner, span)
+        return forecast.late_s <= max(rules.objective_s, CLOSE * (span - rules.horizon_s))
+
+    @property
+    def places(self) -> bool:
+        """Whether some partitions are to get an owner; none where nobody knows of any owner."""
+        return 0 < self.orphans < int(self.question.problem.assignable.sum())
+
+    @property
+    def ground(self) -> Ground:
+        """What candidates are computed from."""
+        return Ground(self.question.problem, self.outlook, self.commits.stuck, self.question.rules)
+
+
+def _hold(state: State) -> str | None:
+    """Say why there is to be no plan, whatever candidates there are; None: there may be one."""
+    problem, diagnosis = state.question.problem, state.diagnosis
+    if not problem.members or not problem.assignable.any():
+        return diagnosis.evidence
+    if diagnosis.name == "unknown":
+        return f"unknown: {diagnosis.evidence}"
+    waits = _waits(state) or _settles(state)
+    if waits is not None:
+        return waits
+    if not state.surely_late or state.catches_up:
+        return f"{diagnosis.name}: {diagnosis.evidence}"
+    return None
+
+
+def _waits(state: State) -> str | None:
+    """Say that the last plan's effect cannot be seen yet; None: it can."""
+    changed_at, rules = state.question.changed_at, state.question.rules
+    if changed_at is None:
+        return None
+    now = state.question.looks.now
+    if rules.cooldown_s is not None and now < changed_at + rules.cooldown_s:
+        left = seconds(changed_at + rules.cooldown_s - now)
+        return (
+            f"the last plan took effect {seconds(now - changed_at)} ago: cooldown for {left} more"
+        )
+    since = int((state.recent.at > changed_at + rules.pause_s).sum())
+    if since > STEPS or _changed_since(state, changed_at):
+        return None
+    return (
+        f"the last plan took effect {seconds(max(now - changed_at, 0.0))} ago: {since} of the "
+        f"{STEPS + 1} looks are there that it takes to see what it did"
+    )
+
+
+def _changed_since(state: State, changed_at: float) -> bool:
+    """Whether what makes members late is what arrives since the last plan, not what it did.
+
+    Then there is nothing to wait for: that rate is another one already.
+    """
+    problem, rules = state.question.problem, state.question.rules
+    late = state.outlook.lateness(problem.owner, rules.horizon_s) > rules.objective_s
+    theirs = (problem.owner >= 0) & late[problem.owner]
+    newer = state.rates.seconds <= state.recent.now - changed_at
+    changed = theirs & newer & (state.rates.seconds < state.recent.now - state.recent.at[0])
+    count = late.size
+    owner = problem.owner[changed]
+    raised = np.bincount(owner, state.rates.per_s[changed], count)
+    return bool((raised > CHANGED * state.outlook.capacities)[late].any())
+
+
+def _settles(state: State) -> str | None:
+    """Say that members have come or gone too recently to see what that did; None: they have not.
+
+    Who owns something now and did not, or the other way round. Where that was a plan's doing it
+    says nothing of who is there.
+    """
+    looks, changed_at = state.recent, state.question.changed_at
+    members = len(state.question.problem.members)
+    for back in range(2, min(STEPS + 1, len(looks)) + 1):
+        before = looks.owner[-back]
+        changed = _owners(looks.owner[-1]) ^ _owners(before)
+        if changed_at is not None and changed_at >= looks.at[-back]:
+            changed = {member for member in changed if member >= members}
+        if changed:
+            names = [looks.members[member] for member in sorted(changed)]
+            ago = seconds(looks.now - looks.at[-back])
+            return (
+                f"{listed(names)} came or went within {ago}: it takes {STEPS + 1} looks to see "
+                "what that did"
+            )
+    return None
+
+
+def _owners(owner: Int32) -> set[int]:
+    return set(owner[owner >= 0].tolist())
+
+
+def _choice(
+    state: State, offered: Sequence[Candidate], choose: Choose, limit: int | None = None
+) -> tuple[Candidate | None, str]:
+    """Choose between candidates, and hold the one against what is."""
+    usable = [one for one in offered if one.forecast is not None]
+    if not usable:
+        errors = "; ".join(f"{one.assignor}: {one.error}" for one in offered)
+        return None, f"every assignor failed: {errors or 'none was asked'}"
+    limit = state.question.rules.max_moves if limit is None else limit
+    usable = [one for one in usable if limit is None or one.moved <= limit]
+    if not usable:
+        return None, f"every candidate moves more than the {limit:,} partitions that a plan may"
+    best = min(usable, key=_burden) if choose == "best" else usable[0]
+    worth, reason = _worth(state, best)
+    return (best if worth else None), f"{best.assignor}: {reason}"
+
+
+def _burden(candidate: Candidate) -> tuple[float, float, int]:
+    forecast = candidate.forecast
+    assert forecast is not None  # noqa: S101 - candidates without one have been passed over
+    return forecast.late_s, round(forecast.utilisation, 2), candidate.moved
+
+
+def _worth(state: State, candidate: Candidate) -> tuple[bool, str]:
+    """Whether a candidate is worth its price, and what it comes to in words."""
+    rules, outlook, kept = state.question.rules, state.outlook, state.kept
+    problem, planned = state.question.problem, candidate.forecast
+    if planned is None or candidate.assignment is None:
+        return False, candidate.error or "failed"
+    owner = candidate.assignment.owner
+    what = (
+        f"late in {seconds(rules.horizon_s)}: {seconds(kept.late_s)} as it is, "
+        f"{seconds(planned.late_s)} as planned; fullest member {kept.utilisation:.0%}, then "
+        f"{planned.utilisation:.0%}"
+    )
+    if state.orphans:
+        placed = "1 partition" if state.orphans == 1 else f"{state.orphans:,} partitions"
+        return True, f"{placed} without an owner get one; {what}"
+    if not candidate.moved:
+        return False, f"no assignment is better ({state.diagnosis.name}); {what}"
+    span = weighing_horizon(state.ground)
+    before = outlook.lateness_in_all(problem.owner, span)
+    avoided = before - outlook.lateness_in_all(owner, span)
+    if planned.late_s > rules.objective_s and avoided < BETTER * before:
+        return False, f"hardly better ({state.diagnosis.name}); {what}"
+    still = int((owner >= 0).sum()) if state.question.eager else candidate.moved
+    price = still * rules.pause_s
+    if avoided <= price:
+        return False, (
+            f"not worth it: {seconds(avoided)} of lateness avoided, {seconds(price)} of standing "
+            f"still, summed over partitions; {what}"
+        )
+    return True, what

@@ -1,0 +1,366 @@
+"""What is the matter with a group, in one word, with names and one sentence of evidence.
+
+Belongs here: the definitions and their order; the first that holds is the diagnosis. Does not: the
+figures they rest on (`commits`, `capacities`, `forecast`), nor what is done about it (`decision`).
+
+- unknown: too little was seen, nobody knows who owns what, or a member commits nothing at all.
+- stuck partition: it waits while its owner commits others.
+- hot partition: it fills faster than the fastest known member can drain.
+- overloaded: all that arrives exceeds all that the members can do, with headroom.
+- slow member: measured below `SLOW` of what is typical of its peers.
+- badly spread: some member gets more than it can do in time, and others have room.
+- recovering: late now, and in time again at the horizon.
+- healthy: nothing is late, nor will be.
+
+All but the first two name a cause of lateness that is there or forecast beyond the objective.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import Final, Literal
+
+import numpy as np
+
+from assignors.problem import Problem
+from fairlead.domain.judgement.capacities import INTERVALS, STEPS, Speeds
+from fairlead.domain.judgement.commits import Commits
+from fairlead.domain.judgement.forecast import Outlook
+from fairlead.domain.judgement.looks import Int32, Looks, Mask
+from fairlead.domain.judgement.rules import Rules
+
+Name = Literal[
+    "healthy",
+    "recovering",
+    "badly spread",
+    "slow member",
+    "overloaded",
+    "hot partition",
+    "stuck partition",
+    "unknown",
+]
+
+#: A member is slow that does less than this share of what is typical of its peers.
+SLOW: Final = 0.7
+#: A backlog is spread well where it is read within so many times the least time that it takes.
+EVENLY: Final = 1.35
+#: At most so many names stand in a sentence.
+_NAMED: Final = 3
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What is the matter.
+
+    Parameters
+    ----------
+    name
+        One of the eight.
+    names
+        The members, or "topic-partition", that it is about.
+    evidence
+        One sentence.
+    """
+
+    name: Name
+    names: tuple[str, ...]
+    evidence: str
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """All that a diagnosis rests on; `owner` is who owns what now, int32 of shape (P,)."""
+
+    problem: Problem
+    looks: Looks
+    commits: Commits
+    speeds: Speeds
+    outlook: Outlook
+    owner: Int32
+    rules: Rules
+
+    def partition(self, index: int) -> str:
+        """Name a partition as people do."""
+        return "{}-{}".format(*self.problem.partition_name(index))
+
+
+def diagnose(found: Findings) -> Diagnosis:
+    """Say what is the matter with a group."""
+    doubt = _unknown(found)
+    if doubt is not None:
+        return doubt
+    rules, outlook, owner = found.rules, found.outlook, found.owner
+    late = outlook.sure_lateness(owner, rules.horizon_s) > rules.objective_s
+    if found.commits.stuck.any():
+        return _stuck(found)
+    if late.any():
+        return (
+            _hot(found, late)
+            or _overloaded(found)
+            or _slow(found, late)
+            or _catching_up(found, late)
+            or _spread(found, late)
+        )
+    late_s = float(outlook.late_s.max(initial=0.0))
+    if late_s > rules.objective_s:
+        place = int(outlook.late_s.argmax())
+        worst = float(outlook.lateness(owner, rules.horizon_s).max(initial=rules.objective_s))
+        return Diagnosis(
+            "recovering",
+            (found.partition(place),),
+            f"{found.partition(place)} is {seconds(late_s)} behind, and every partition is "
+            f"forecast within {seconds(worst)} in {seconds(rules.horizon_s)}.",
+        )
+    return _healthy(found)
+
+
+def _unknown(found: Findings) -> Diagnosis | None:
+    return _unowned(found) or _unseen(found) or _uncommitted(found)
+
+
+def _unowned(found: Findings) -> Diagnosis | None:
+    problem = found.problem
+    if not problem.members:
+        return Diagnosis("unknown", (), "The group has no members.")
+    if not problem.assignable.any():
+        return Diagnosis("unknown", (), "No member reads a topic that has partitions.")
+    ownerless = problem.assignable & (found.owner < 0)
+    if ownerless.sum() * 2 > problem.assignable.sum():
+        return Diagnosis(
+            "unknown",
+            (),
+            f"Nobody is known to own {int(ownerless.sum()):,} of "
+            f"{int(problem.assignable.sum()):,} partitions.",
+        )
+    return None
+
+
+def _unseen(found: Findings) -> Diagnosis | None:
+    needed, count = STEPS + 1, len(found.looks)
+    if count >= needed:
+        return _unlike(found, needed)
+    return Diagnosis(
+        "unknown",
+        (),
+        f"There {'is 1 look' if count == 1 else f'are {count} looks'} at the group; it takes "
+        f"{needed} to tell a backlog from a commit that has not come yet.",
+    )
+
+
+def _unlike(found: Findings, needed: int) -> Diagnosis | None:
+    """Say that most logs have been made anew, or cannot be seen: there is nothing to count in."""
+    assignable = found.problem.assignable
+    few = assignable & (found.looks.in_one_log.sum(axis=0) < needed)
+    if few.sum() * 2 <= assignable.sum():
+        return None
+    return Diagnosis(
+        "unknown",
+        (),
+        f"The logs of {int(few.sum()):,} of {int(assignable.sum()):,} partitions are new, were "
+        f"made anew or were not seen at the last look: it takes {needed} looks at them.",
+    )
+
+
+def _uncommitted(found: Findings) -> Diagnosis | None:
+    problem, commits = found.problem, found.commits
+    silent = _names(problem.members, commits.silent[: len(problem.members)])
+    if silent:
+        longest = float(commits.waiting_s.max(initial=0.0))
+        return Diagnosis(
+            "unknown",
+            silent,
+            f"{listed(silent)} {_verb(silent, 'has', 'have')} committed nothing for "
+            f"{seconds(longest)}, though there is something to commit: whether anything is read "
+            "nobody can tell.",
+        )
+    owns = np.bincount(found.owner[found.owner >= 0], minlength=len(problem.members)) > 0
+    few = commits.marked.sum(axis=0) <= INTERVALS
+    young = (commits.late & few)[: len(problem.members)] & owns
+    early = _names(problem.members, young)
+    if early:
+        usual = float(commits.interval_s[: young.size][young].max())
+        return Diagnosis(
+            "unknown",
+            early,
+            f"{listed(early)} {_verb(early, 'commits', 'commit')} every {seconds(usual)} or so: it "
+            f"takes {INTERVALS} of these intervals to tell a backlog from a commit that has not "
+            "come yet.",
+        )
+    return None
+
+
+def _stuck(found: Findings) -> Diagnosis:
+    stuck = np.flatnonzero(found.commits.stuck)
+    names = tuple(found.partition(index) for index in stuck.tolist())
+    first = int(stuck[found.commits.waiting_s[stuck].argmax()])
+    owner = found.looks.members[found.looks.owner[-1, first]]
+    return Diagnosis(
+        "stuck partition",
+        names,
+        f"{found.partition(first)} has not been committed for "
+        f"{seconds(found.commits.waiting_s[first])} while its owner {owner} commits others; "
+        f"{int(found.looks.lag[-1, first]):,} records wait"
+        + (f" (and {len(names) - 1} more partitions)." if len(names) > 1 else "."),
+    )
+
+
+def _hot(found: Findings, late: Mask) -> Diagnosis | None:
+    arrivals, owner = found.outlook.arrivals, found.owner
+    subscribed = np.zeros(found.looks.partitions, dtype=bool)
+    subscribed[owner >= 0] = late[owner[owner >= 0]]
+    fastest = float(found.speeds.per_s[found.problem.readers].max(initial=0.0))
+    hot = np.flatnonzero(subscribed & (arrivals > fastest) & (fastest > 0))
+    if not hot.size:
+        return None
+    hottest = int(hot[arrivals[hot].argmax()])
+    topic, _ = found.problem.partition_name(hottest)
+    count = int(found.problem.partition_counts[found.problem.topics.index(topic)])
+    times = ceil(float(arrivals[hottest]) / max(fastest * found.rules.headroom, 1e-9))
+    return Diagnosis(
+        "hot partition",
+        tuple(found.partition(index) for index in hot.tolist()),
+        f"{found.partition(hottest)} fills with {rate(arrivals[hottest])}; the fastest member can "
+        f"drain {rate(fastest)}: no assignment helps it. Repartition {topic} from {count:,} into "
+        f"{count * times:,}, or spread its keys.",
+    )
+
+
+def _overloaded(found: Findings) -> Diagnosis | None:
+    readers = found.problem.readers
+    arrivals = float(found.outlook.arrivals[found.problem.assignable].sum())
+    most = float(found.speeds.at_most[readers].sum())
+    headroom = found.rules.headroom
+    if arrivals <= headroom * most or not readers.size:
+        return None
+    typical = float(np.median(found.speeds.per_s[readers]))
+    needed = ceil(arrivals / max(headroom * typical, 1e-9))
+    return Diagnosis(
+        "overloaded",
+        (),
+        f"{rate(arrivals)} arrive and the {readers.size:,} members can do {rate(most)}: no "
+        f"assignment helps. {needed:,} consumers of {rate(typical)} would.",
+    )
+
+
+def _slow(found: Findings, late: Mask) -> Diagnosis | None:
+    speeds, readers = found.speeds, found.problem.readers
+    slow = []
+    for member in np.flatnonzero(late & speeds.measured).tolist():
+        peers = speeds.per_s[readers[readers != member]]
+        if peers.size and speeds.per_s[member] < SLOW * np.median(peers):
+            slow.append(member)
+    if not slow:
+        return None
+    names = tuple(found.problem.members[member] for member in slow)
+    slowest = min(slow, key=lambda member: float(speeds.per_s[member]))
+    peers = speeds.per_s[readers[readers != slowest]]
+    arrivals = found.outlook.by_member(found.outlook.arrivals, found.owner)
+    return Diagnosis(
+        "slow member",
+        names,
+        f"{found.problem.members[slowest]} can do {rate(speeds.per_s[slowest])} where its peers do "
+        f"{rate(float(np.median(peers)))}; {rate(arrivals[slowest])} arrive at its partitions.",
+    )
+
+
+def _catching_up(found: Findings, late: Mask) -> Diagnosis | None:
+    """Say that all catch up, and about as soon as any assignment could have them do it."""
+    outlook, owner = found.outlook, found.owner
+    spare = outlook.capacities - outlook.by_member(outlook.arrivals, owner)
+    readers, waiting = found.problem.readers, outlook.by_member(outlook.backlog, owner)
+    if (spare[readers] <= 0).any():
+        return None
+    longest = float((waiting[late] / spare[late]).max())
+    if longest > EVENLY * float(waiting.sum() / spare[readers].sum()):
+        return None
+    place = int(outlook.late_s.argmax())
+    return Diagnosis(
+        "recovering",
+        (found.partition(place),),
+        f"{found.partition(place)} is {seconds(float(outlook.late_s[place]))} behind, and every "
+        f"member catches up: the last one in {seconds(longest)}.",
+    )
+
+
+def _spread(found: Findings, late: Mask) -> Diagnosis:
+    used = found.outlook.utilisation(found.owner)
+    lateness = found.outlook.lateness(found.owner, found.rules.horizon_s)
+    worst = int(lateness.argmax())
+    readers = found.problem.readers
+    lightest = int(readers[used[readers].argmin()]) if readers.size else worst
+    return Diagnosis(
+        "badly spread",
+        _names(found.problem.members, late),
+        f"{found.problem.members[worst]} gets {used[worst]:.0%} of what it can do and is forecast "
+        f"{seconds(lateness[worst])} late in {seconds(found.rules.horizon_s)}, while "
+        f"{found.problem.members[lightest]} gets {used[lightest]:.0%}.",
+    )
+
+
+def _healthy(found: Findings) -> Diagnosis:
+    used = found.outlook.utilisation(found.owner)
+    lateness = found.outlook.lateness(found.owner, found.rules.horizon_s)
+    slow = [
+        found.problem.members[member]
+        for member in np.flatnonzero(found.speeds.measured).tolist()
+        if found.speeds.per_s[member] < SLOW * np.median(found.speeds.per_s[found.problem.readers])
+    ]
+    worst = float(lateness.max(initial=0.0))
+    chance = ", which may be chance" if worst > found.rules.objective_s else ""
+    aside = f" {listed(slow)} {_verb(slow, 'is', 'are')} slow, which does no harm." if slow else ""
+    return Diagnosis(
+        "healthy",
+        (),
+        f"The fullest member gets {used.max(initial=0.0):.0%} of what it can do; the worst "
+        f"partition is forecast {seconds(worst)} late in "
+        f"{seconds(found.rules.horizon_s)}{chance}.{aside}",
+    )
+
+
+def _names(members: Sequence[str], chosen: Mask) -> tuple[str, ...]:
+    return tuple(members[index] for index in np.flatnonzero(chosen).tolist())
+
+
+def _verb(names: Sequence[str], one: str, many: str) -> str:
+    return one if len(names) == 1 else many
+
+
+def listed(names: Sequence[str]) -> str:
+    """Write some names.
+
+    Examples
+    --------
+    >>> listed(["a"]), listed(["a", "b", "c", "d", "e"])
+    ('a', 'a, b, c and 2 more')
+    """
+    shown = ", ".join(names[:_NAMED])
+    return shown if len(names) <= _NAMED else f"{shown} and {len(names) - _NAMED} more"
+
+
+def seconds(value: float) -> str:
+    """Write a length of time.
+
+    Examples
+    --------
+    >>> seconds(3.2), seconds(61), seconds(1800), seconds(7300), seconds(200_000)
+    ('3 s', '61 s', '30 min', '2 h', '2.3 days')
+    """
+    minute, hour, day = 60.0, 3600.0, 86_400.0
+    if value < 2 * minute:
+        return f"{value:.0f} s"
+    if value < 2 * hour:
+        return f"{value / minute:.0f} min"
+    return f"{value / hour:.0f} h" if value < 2 * day else f"{value / day:.1f} days"
+
+
+def rate(per_s: float) -> str:
+    """Write records a second.
+
+    Examples
+    --------
+    >>> rate(0.25), rate(7.3), rate(1234.0)
+    ('0.25/s', '7.3/s', '1,234/s')
+    """
+    if per_s >= 100:  # noqa: PLR2004 - three digits are enough of any rate
+        return f"{per_s:,.0f}/s"
+    return f"{per_s:.3g}/s"

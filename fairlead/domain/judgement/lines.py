@@ -1,0 +1,287 @@
+"""A question and its answer as JSON objects: what `fairlead decide` reads and writes.
+
+Belongs here: checking what a line says, and laying it out as arrays. Does not: the judgement
+(`decision`), nor lines and their errors (`fairlead.common.json_lines`). The format is fixed: all
+that a decision knows is in the line, and `capacities` of an answer go into the next question.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import numpy as np
+from pydantic import ValidationError
+
+from assignors.problem import InvalidProblemError, Member, Problem
+from fairlead.common.json_lines import an_object, check_keys, shown
+from fairlead.common.nearest import known_keys, no_such
+from fairlead.domain.judgement.capacities import Capacity
+from fairlead.domain.judgement.decision import Judgement, Question, judge
+from fairlead.domain.judgement.forecast import Forecast
+from fairlead.domain.judgement.looks import NONE, Int32, Int64, Looks
+from fairlead.domain.policy import Policy
+
+_KEYS: Final = frozenset({"policy", "topics", "members", "snapshots", "capacities", "changed_at"})
+_MEMBER_KEYS: Final = frozenset({"topics", "instance_id", "rack"})
+_SNAPSHOT_KEYS: Final = frozenset({"at", "begin", "end", "committed", "owners"})
+_CAPACITY_KEYS: Final = frozenset({"records_per_s", "measured", "at"})
+_LARGEST_OFFSET: Final = 2**63 - 1
+#: Nobody reads more records a second; beyond it arithmetic ends in infinities.
+_LARGEST_RATE: Final = 1e18
+
+
+def answer_question(line: dict[str, Any]) -> dict[str, Any]:
+    """Answer one question about a group.
+
+    Raises
+    ------
+    InvalidProblemError
+        The message says which part of the question is wrong.
+
+    Examples
+    --------
+    >>> line = {
+    ...     "topics": {"t": 1},
+    ...     "members": {"a": {"topics": ["t"]}},
+    ...     "snapshots": [
+    ...         {"at": "2026-03-02T00:00:00Z", "end": {"t": [9]}, "owners": {"t": ["a"]}},
+    ...     ],
+    ... }
+    >>> answer = answer_question(line)
+    >>> answer["outcome"], answer["diagnosis"]
+    ('no change', 'unknown')
+    """
+    check_keys(line, _KEYS, required=("topics", "members", "snapshots"), where="")
+    policy = _policy(line.get("policy"))
+    question = _question(line, policy)
+    judgement = judge(
+        question,
+        assignors=policy.assignors[:1] if policy.choose == "first" else policy.assignors,
+        options=policy.options,
+        choose="first" if policy.choose == "first" else "best",
+    )
+    return _answer(judgement, question)
+
+
+def _policy(given: Any) -> Policy:
+    if given is None:
+        return Policy()
+    try:
+        return Policy(**an_object(given, "policy"))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(["policy", *map(str, first["loc"])])
+        what = first["msg"].removeprefix("Value error, ")
+        if first["type"] == "extra_forbidden":
+            *above, key = first["loc"]
+            what = no_such("key", str(key), known_keys(Policy, above))
+        raise InvalidProblemError(f"{where}: {what}") from None
+
+
+def _question(line: Mapping[str, Any], policy: Policy) -> Question:
+    members = _members(line["members"])
+    layout = Problem.of(line["topics"], members)
+    looks = _looks(line["snapshots"], layout, latest=policy.auto_offset_reset == "latest")
+    owned = _owned(looks, layout)
+    problem = Problem.of(
+        line["topics"],
+        {
+            name: Member(one.topics, owned.get(name, {}), None, one.instance_id, one.rack)
+            for name, one in members.items()
+        },
+        {
+            topic: looks.lag[-1][layout.topic_offsets[number] : layout.topic_offsets[number + 1]]
+            for number, topic in enumerate(layout.topics)
+        },
+    )
+    changed_at = line.get("changed_at")
+    return Question(
+        problem=problem,
+        looks=looks,
+        rules=policy.rules(),
+        capacities=_capacities(line.get("capacities"), looks),
+        changed_at=None
+        if changed_at is None
+        else min(_moment(changed_at, "changed_at"), looks.now),
+    )
+
+
+def _members(given: Any) -> dict[str, Member]:
+    members = {}
+    for name, value in an_object(given, "members").items():
+        where = f"members.{name}"
+        check_keys(an_object(value, where), _MEMBER_KEYS, required=("topics",), where=f"{where}.")
+        members[name] = Member(
+            value["topics"], instance_id=value.get("instance_id"), rack=value.get("rack")
+        )
+    return members
+
+
+def _looks(given: Any, layout: Problem, *, latest: bool) -> Looks:
+    if not isinstance(given, list) or not given:
+        raise InvalidProblemError(f"snapshots: {shown(given)} is not a list with a snapshot")
+    at = np.array([_at(snapshot, place) for place, snapshot in enumerate(given)])
+    backwards = np.flatnonzero(np.diff(at) <= 0)
+    if backwards.size:
+        place = int(backwards[0]) + 1
+        raise InvalidProblemError(
+            f"snapshots[{place}].at: {shown(given[place]['at'])} is not after "
+            f"{shown(given[place - 1]['at'])}: snapshots ascend"
+        )
+    last = len(given) - 1
+    names = list(layout.members)
+    numbers = {name: index for index, name in enumerate(names)}
+    tables: dict[str, list[Int64]] = {"begin": [], "end": [], "committed": []}
+    owners: list[Int32] = []
+    for place, snapshot in enumerate(given):
+        where = f"snapshots[{place}]"
+        for key, rows in tables.items():
+            values = snapshot.get(key)
+            rows.append(_offsets(values, layout, f"{where}.{key}", exact=place == last))
+        owners.append(
+            _owners(snapshot.get("owners"), layout, numbers, f"{where}.owners", place == last)
+        )
+    return Looks(
+        at,
+        np.array(tables["begin"]),
+        np.array(tables["end"]),
+        np.array(tables["committed"]),
+        tuple(numbers),
+        np.array(owners),
+        latest,
+    )
+
+
+def _at(snapshot: Any, place: int) -> float:
+    where = f"snapshots[{place}]"
+    check_keys(
+        an_object(snapshot, where), _SNAPSHOT_KEYS, required=("at", "end"), where=f"{where}."
+    )
+    return _moment(snapshot["at"], f"{where}.at")
+
+
+def _moment(text: Any, where: str) -> float:
+    """Return a time as seconds since the epoch."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except (TypeError, ValueError):
+        raise InvalidProblemError(
+            f"{where}: {shown(text)} is no time, such as 2026-03-02T00:00:00+00:00"
+        ) from None
+    if moment.tzinfo is None:
+        raise InvalidProblemError(f"{where}: {shown(text)} has no time zone, such as +00:00")
+    return moment.timestamp()
+
+
+def _by_topic(
+    given: Any, layout: Problem, where: str, *, exact: bool
+) -> list[tuple[slice, list[Any], str]]:
+    """Return the values of each topic there is, with their place; `exact`: no more than there are.
+
+    Topics that do not exist any more, and partitions beyond those there are, are left out: the log
+    was another one. Of a topic that has grown since, the first partitions are known.
+    """
+    rows = []
+    values = {} if given is None else an_object(given, where)
+    for number, topic in enumerate(layout.topics):
+        row = values.get(topic)
+        if row is None:
+            continue
+        count = int(layout.partition_counts[number])
+        if not isinstance(row, list):
+            raise InvalidProblemError(f"{where}.{topic}: {shown(row)} is not a list")
+        if exact and len(row) > count:
+            raise InvalidProblemError(f"{where}.{topic}: {len(row)} values for {count} partitions")
+        row = row[:count]
+        first = int(layout.topic_offsets[number])
+        rows.append((slice(first, first + len(row)), row, f"{where}.{topic}"))
+    return rows
+
+
+def _offsets(given: Any, layout: Problem, where: str, *, exact: bool) -> Int64:
+    offsets = np.full(layout.partition_total, NONE, dtype=np.int64)
+    for place, row, topic in _by_topic(given, layout, where, exact=exact):
+        for partition, value in enumerate(row):
+            if value is not None and (type(value) is not int or not 0 <= value <= _LARGEST_OFFSET):
+                raise InvalidProblemError(f"{topic}[{partition}]: {shown(value)} is no offset")
+        offsets[place] = [NONE if value is None else value for value in row]
+    return offsets
+
+
+def _owners(
+    given: Any,
+    layout: Problem,
+    numbers: dict[str, int],
+    where: str,
+    exact: bool,  # noqa: FBT001
+) -> Int32:
+    owners = np.full(layout.partition_total, NONE, dtype=np.int32)
+    for place, row, topic in _by_topic(given, layout, where, exact=exact):
+        for partition, name in enumerate(row):
+            if name is not None and not isinstance(name, str):
+                raise InvalidProblemError(f"{topic}[{partition}]: {shown(name)} is no member")
+        owners[place] = [
+            NONE if name is None else numbers.setdefault(name, len(numbers)) for name in row
+        ]
+    return owners
+
+
+def _owned(looks: Looks, layout: Problem) -> dict[str, dict[str, list[int]]]:
+    """Return what the present members own at the last look, of what they still read."""
+    owned: dict[str, dict[str, list[int]]] = {}
+    owner = looks.owner[-1]
+    for index in np.flatnonzero((owner >= 0) & (owner < len(layout.members))).tolist():
+        topic, partition = layout.partition_name(index)
+        owned.setdefault(layout.members[owner[index]], {}).setdefault(topic, []).append(partition)
+    return owned
+
+
+def _capacities(given: Any, looks: Looks) -> dict[str, Capacity]:
+    """Read what is known from before; what a fast clock dated later is older than the looks."""
+    known = {}
+    for name, value in ({} if given is None else an_object(given, "capacities")).items():
+        where = f"capacities.{name}"
+        check_keys(
+            an_object(value, where), _CAPACITY_KEYS, required=_CAPACITY_KEYS, where=f"{where}."
+        )
+        speed, measured = value["records_per_s"], value["measured"]
+        if type(speed) not in (int, float) or not 0 <= speed <= _LARGEST_RATE:
+            raise InvalidProblemError(f"{where}.records_per_s: {shown(speed)} is no rate")
+        if not isinstance(measured, bool):
+            raise InvalidProblemError(f"{where}.measured: {shown(measured)} is not true or false")
+        at = _moment(value["at"], f"{where}.at")
+        at = at if at <= looks.now else float(looks.at[0])
+        known[name] = Capacity(float(speed), measured, at)
+    return known
+
+
+def _answer(judgement: Judgement, question: Question) -> dict[str, Any]:
+    chosen = judgement.chosen
+    answer: dict[str, Any] = {
+        "outcome": judgement.outcome,
+        "reason": judgement.reason,
+        "diagnosis": judgement.diagnosis.name,
+        "names": list(judgement.diagnosis.names),
+        "evidence": judgement.diagnosis.evidence,
+        "forecast": {
+            "horizon_s": question.rules.horizon_s,
+            "kept": _forecast(judgement.kept),
+        },
+        "capacities": {
+            name: {
+                "records_per_s": one.records_per_s,
+                "measured": one.measured,
+                "at": datetime.fromtimestamp(one.at, UTC).isoformat(),
+            }
+            for name, one in judgement.capacities.items()
+        },
+        "moved": 0 if chosen is None else chosen.moved,
+    }
+    if chosen is not None and chosen.assignment is not None and chosen.forecast is not None:
+        answer["assignment"] = chosen.assignment.by_member()
+        answer["forecast"]["planned"] = _forecast(chosen.forecast)
+    return answer
+
+
+def _forecast(forecast: Forecast) -> dict[str, float]:
+    return {"late_s": forecast.late_s, "utilisation": forecast.utilisation}

@@ -1,0 +1,136 @@
+"""How fast partitions fill: steady where traffic is steady, quick where it really changed.
+
+Belongs here: arrival rates and their uncertainty, from end offsets. Does not: how fast anybody
+reads (`capacities`).
+
+A partition's rate is its mean over the longest stretch, up to an hour, that agrees with its newest
+part. Going back look by look, the stretch ends where what lies before differs from what lies within
+by more than chance: Lepski's method for choosing a bandwidth, on counts. Chance is told by the
+counts themselves: their variance is their mean (Poisson), times how much more the partition is seen
+to scatter from look to look (producers that send in batches, say).
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from fairlead.domain.judgement.looks import Float64, Looks, Mask
+
+#: A change is real beyond so many standard deviations.
+DEVIATIONS: Final = 4.0
+#: Stretches that are compared, in steps from now.
+STRETCHES: Final = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60)
+#: The median of a squared standard normal deviate.
+_MEDIAN_CHI2: Final = 0.4549
+
+
+@dataclass(frozen=True, eq=False)
+class Rates:
+    """Arrivals of P partitions.
+
+    Parameters
+    ----------
+    per_s
+        Records a second, float64 of shape (P,); 0 where not known.
+    deviation
+        Its standard deviation, float64 of shape (P,).
+    known
+        Whether there was a step to count in, bool of shape (P,).
+    seconds
+        The stretch that was counted, float64 of shape (P,).
+    """
+
+    per_s: Float64
+    deviation: Float64
+    known: Mask
+    seconds: Float64
+
+
+def arrival_rates(looks: Looks) -> Rates:
+    """Estimate how fast each partition fills now.
+
+    Parameters
+    ----------
+    looks
+        As far back as a rate may look: an hour is enough.
+
+    Notes
+    -----
+    O(L P). A change of half of a rate shows within the look after which 64 records are usual.
+
+    Examples
+    --------
+    >>> at = np.arange(0.0, 660.0, 60.0)
+    >>> end = np.where(at < 400, at, 400 + 10 * (at - 400)).astype(np.int64)[:, None]
+    >>> none, owner = np.full((11, 1), -1), np.zeros((11, 1), np.int32)
+    >>> rates = arrival_rates(Looks(at, none, end, none, ("a",), owner))
+    >>> rates.per_s.tolist(), rates.seconds.tolist()
+    ([10.0], [180.0])
+    """
+    partitions, steps = looks.partitions, len(looks) - 1
+    count, span = np.zeros(partitions), np.zeros(partitions)
+    known = looks.in_one_log
+    if steps < 1:
+        return Rates(count, count, np.zeros(partitions, np.bool_), span)
+    scatter = _scatter(looks)
+    growing = np.ones(partitions, dtype=bool)
+    before = 0
+    for stretch in (*[one for one in STRETCHES if one < steps], steps):
+        start, middle = steps - stretch, steps - before
+        ring = np.where(known[start], looks.end[middle] - looks.end[start], 0)
+        ring_span = looks.at[middle] - looks.at[start]
+        growing &= known[start]
+        if before:
+            growing &= ~_differs(count, span, ring, ring_span, scatter)
+        count = np.where(growing, count + ring, count)
+        span = np.where(growing, span + ring_span, span)
+        before = stretch
+        if not growing.any():
+            break
+    counted = span > 0
+    lasted = np.where(counted, span, 1.0)
+    return Rates(
+        per_s=count / lasted,
+        deviation=np.where(counted, np.sqrt(scatter * np.maximum(count, 1.0)) / lasted, 0.0),
+        known=counted,
+        seconds=span,
+    )
+
+
+def _differs(
+    count: Float64, span: Float64, ring: Float64, ring_span: float, scatter: Float64
+) -> Mask:
+    """Whether what came before differs from what came since by more than chance."""
+    inner = np.maximum(span, 1e-9)
+    difference = np.abs(count / inner - ring / ring_span)
+    # Both under one rate, which is what is in question; one record more keeps rare ones sober.
+    together = (count + ring + 1.0) / (inner + ring_span)
+    variance = scatter * together * (1.0 / inner + 1.0 / ring_span)
+    return difference > DEVIATIONS * np.sqrt(variance)
+
+
+def _scatter(looks: Looks) -> Float64:
+    """Return how many times more than by Poisson's law counts vary from step to step; 1 at least.
+
+    From differences of neighbours, so that slow changes are none; by their median, so that a few
+    quick ones do not count either. And never more than what goes back and forth: where counts
+    wander, one difference says nothing of the next, where they scatter, it is undone by it.
+    """
+    ones = np.ones(looks.partitions)
+    least = 8
+    if len(looks) <= least:
+        return ones
+    per_s = looks.arrived / looks.seconds[:, None]
+    change = np.diff(per_s, axis=0)
+    spans = 1.0 / looks.seconds[1:] + 1.0 / looks.seconds[:-1]
+    expected = (per_s[1:] + per_s[:-1]) / 2 * spans[:, None]
+    usable = expected > 0
+    ratio = np.divide(change**2, expected, out=np.full_like(change, np.inf), where=usable)
+    # Steps in which nothing ever comes say nothing: producers may send a batch once in ten of them.
+    middle = np.maximum(usable.sum(axis=0) - 1, 0) // 2
+    by_size = np.sort(ratio, axis=0)[middle, np.arange(looks.partitions)] / _MEDIAN_CHI2
+    undone = -2.0 * (change[1:] * change[:-1]).sum(axis=0)
+    by_return = undone / np.maximum(expected[1:].sum(axis=0), 1e-12)
+    scatter: Float64 = np.maximum(np.minimum(by_size, by_return), 1.0)
+    return scatter

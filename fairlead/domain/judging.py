@@ -1,0 +1,115 @@
+"""Judging one group: its looks, members and memory in, rows of candidates out. Runs on executors.
+
+Belongs here: asking the question about a group, and laying the answer out. Does not: the question
+(`fairlead.domain.looks.questions`), where the tables come from (`planning`).
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from assignors.assignment import Assignment
+from assignors.metrics import measure
+from assignors.problem import Problem
+from fairlead.domain.judgement.candidates import Candidate
+from fairlead.domain.judgement.decision import Judgement, judge
+from fairlead.domain.looks.questions import Group, Ways, lasting, question_about
+
+OBSERVED: Final = "observed"
+"""The name under which a group's current assignment stands among the candidates."""
+
+Row = dict[str, Any]
+
+
+def judge_group(group: Group, ways: Ways) -> list[Row]:
+    """Judge a group.
+
+    Returns
+    -------
+    Rows of the schema `fairlead.spark.planning.CANDIDATES`, values by column; what is missing is
+    null. What is wrong with the group is the error of its only row, `observed`.
+    """
+    try:
+        rows = list(_rows(group, ways))
+    except Exception as error:  # noqa: BLE001 - one group's data must not fail the others' job
+        rows = [{"assignor": OBSERVED, "error": f"The group cannot be planned: {error!r}"}]
+    key = {name: group.described[name] for name in ("snapshot_id", "group")}
+    return [row | key for row in rows]
+
+
+def _rows(group: Group, ways: Ways) -> Iterator[Row]:
+    """Yield what is known of the observed assignment, then of each candidate."""
+    if group.described["error"]:
+        yield {"assignor": OBSERVED, "error": group.described["error"]}
+        return
+    question = question_about(group, ways)
+    problem = question.problem
+    observed = {"assignor": OBSERVED, **_figures(Assignment(problem, problem.owner))}
+    if not problem.members:
+        yield observed | {"outcome": "The group has no members"}
+        return
+    if not problem.partition_total:
+        yield observed | {"outcome": "No member reads a topic that has partitions"}
+        return
+    judgement = judge(
+        question,
+        assignors=ways.assignors,
+        options=ways.options,
+        choose=ways.choose,
+        compare=ways.compare,
+    )
+    yield observed | _laid_out(problem) | _judged(judgement, problem)
+    for candidate in judgement.candidates:
+        yield _candidate(candidate)
+
+
+def _candidate(candidate: Candidate) -> Row:
+    assignment, forecast = candidate.assignment, candidate.forecast
+    if assignment is None or forecast is None:
+        return {"assignor": candidate.assignor, "error": candidate.error}
+    reasons = [{"index": index, "reason": why} for index, why in assignment.reasons.items()]
+    return {
+        "assignor": candidate.assignor,
+        **_figures(assignment),
+        "late_s": forecast.late_s,
+        "utilisation": forecast.utilisation,
+        "outcome": assignment.outcome,
+        "owner": assignment.owner,
+        "reasons": reasons,
+        "frontier": [{"moves": moves, "late_s": late_s} for moves, late_s in candidate.frontier],
+    }
+
+
+def _judged(judgement: Judgement, problem: Problem) -> Row:
+    """Return what the judgement says of the group as it is."""
+    diagnosis, chosen = judgement.diagnosis, judgement.chosen
+    return {
+        "late_s": judgement.kept.late_s,
+        "utilisation": judgement.kept.utilisation,
+        "diagnosis": diagnosis.name,
+        "names": list(diagnosis.names),
+        "evidence": diagnosis.evidence,
+        "decision": judgement.outcome,
+        "decision_reason": judgement.reason,
+        "chosen": None if chosen is None else chosen.assignor,
+        "capacities": [
+            {"member": name, **vars(one)}
+            for name, one in lasting(judgement.capacities, problem.members).items()
+        ],
+        "arrival_rates": judgement.outlook.arrivals,
+        "capacity_used": judgement.outlook.capacities,
+        "reasons": [],
+        "owner": problem.owner,
+    }
+
+
+def _laid_out(problem: Problem) -> Row:
+    return {
+        "topics": list(problem.topics),
+        "partition_counts": problem.partition_counts,
+        "members": list(problem.members),
+        "weights": problem.weights,
+    }
+
+
+def _figures(assignment: Assignment) -> Row:
+    return measure(assignment.problem, assignment).as_dict()

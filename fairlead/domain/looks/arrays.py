@@ -1,0 +1,157 @@
+"""A group's looks as the judgement takes them: from rows of the archive to arrays.
+
+Belongs here: putting looks in order, choosing those that count, laying them out over the partitions
+that exist now. Does not: keeping looks (`archive`), nor judging by them
+(`fairlead.domain.judgement`).
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fairlead.domain.judgement.looks import Looks
+from fairlead.domain.looks.look import EVERY_LOOK, HISTORY, INTERVAL, NONE
+
+MICROSECONDS: Final = 1_000_000
+
+Int64 = npt.NDArray[np.int64]
+
+
+def looks_of(
+    rows: pa.Table,
+    topics: Sequence[str],
+    counts: Sequence[int],
+    members: Sequence[str],
+    *,
+    latest: bool = False,
+) -> Looks:
+    """Lay a group's looks out over its partitions as they are now.
+
+    Looks may come in any order and several times; of equal moments one counts. Of the last hour
+    every look counts, of the day before that one a quarter of an hour.
+
+    Parameters
+    ----------
+    rows
+        One group's rows of the schema `fairlead.domain.looks.look.LOOKS`, one at least. The newest
+        is now.
+    topics, counts
+        Those that are read now, with their numbers of partitions, as `Problem` has them. What a
+        look says of other topics is left out; what it does not know is -1.
+    members
+        Those of now; others who ever owned something follow them.
+    latest
+        Whether consumers without a commit start at the log's end.
+    """
+    rows = rows.take(pa.array(_chosen(moments(rows)))).combine_chunks()
+    firsts = np.cumsum(np.asarray(counts, dtype=np.int64)) - np.asarray(counts, dtype=np.int64)
+    place = {
+        name: (start, count) for name, start, count in zip(topics, firsts, counts, strict=True)
+    }
+    names, owner = _owners(rows, members)
+    known = {name: flat(rows[name]) for name in ("begin", "end", "committed")} | {"owner": owner}
+    shape = (rows.num_rows, int(np.sum(counts)))
+    laid_out = {name: np.full(shape, NONE, dtype=np.int64) for name in known}
+    first = starts(rows["end"])
+    for some, layout in _layouts(rows):
+        source, target = _positions(layout, place)
+        if target.size:
+            values_at = first[some][:, None] + source
+            for name, values in known.items():
+                laid_out[name][np.ix_(some, target)] = values[values_at]
+    return Looks(
+        at=moments(rows) / MICROSECONDS,
+        begin=laid_out["begin"],
+        end=laid_out["end"],
+        committed=laid_out["committed"],
+        members=names,
+        owner=laid_out["owner"].astype(np.int32),
+        latest=latest,
+    )
+
+
+def moments(rows: pa.Table) -> Int64:
+    """Return when each look was taken, in microseconds since the epoch."""
+    at: Int64 = rows["at"].cast(pa.int64()).to_numpy()
+    return at
+
+
+def _chosen(at: Int64) -> Int64:
+    """Return which looks count, in order of time."""
+    order = np.argsort(at, kind="stable")
+    at = at[order]
+    age = at[-1] - at
+    last_of_interval = np.append(np.diff(at // _microseconds(INTERVAL)) > 0, True)
+    last_of_moment = np.append(np.diff(at) > 0, True)
+    counts = last_of_moment & (last_of_interval | (age <= _microseconds(EVERY_LOOK)))
+    chosen: Int64 = order[counts & (age <= _microseconds(HISTORY))]
+    return chosen
+
+
+def _microseconds(length: Any) -> int:
+    return int(length.total_seconds() * MICROSECONDS)
+
+
+def _layouts(rows: pa.Table) -> list[tuple[Int64, list[tuple[str, int]]]]:
+    """Gather the looks that know the same topics with the same numbers of partitions."""
+    encoded = rows["topics"].combine_chunks().flatten().dictionary_encode()
+    codes = encoded.indices.to_numpy(zero_copy_only=False)
+    counts = flat(rows["counts"])
+    ends = starts(rows["counts"])
+    found: dict[bytes, list[int]] = {}
+    for row, (start, end) in enumerate(zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)):
+        key = codes[start:end].tobytes() + counts[start:end].tobytes()
+        found.setdefault(key, []).append(row)
+    names = encoded.dictionary.to_pylist()
+    layouts = []
+    for some in found.values():
+        mine = slice(ends[some[0]], ends[some[0] + 1])
+        layout = [
+            (names[code], count) for code, count in zip(codes[mine], counts[mine], strict=True)
+        ]
+        layouts.append((np.array(some, dtype=np.int64), layout))
+    return layouts
+
+
+def _positions(
+    layout: Sequence[tuple[str, int]], place: dict[str, tuple[int, int]]
+) -> tuple[Int64, Int64]:
+    """Return where the partitions that count stand in a look, and where they go."""
+    source, target, start = [np.empty(0, np.int64)], [np.empty(0, np.int64)], 0
+    for topic, count in layout:
+        first, wanted = place.get(topic, (0, 0))
+        both = np.arange(min(count, wanted), dtype=np.int64)
+        source.append(start + both)
+        target.append(first + both)
+        start += count
+    return np.concatenate(source), np.concatenate(target)
+
+
+def _owners(rows: pa.Table, members: Sequence[str]) -> tuple[tuple[str, ...], Int64]:
+    """Return all names, and the owners of all looks as indices into these."""
+    encoded = rows["members"].combine_chunks().flatten().dictionary_encode()
+    names = dict.fromkeys([*members, *encoded.dictionary.to_pylist()])
+    number = {name: index for index, name in enumerate(names)}
+    numbers = np.array([number[name] for name in encoded.dictionary.to_pylist()], dtype=np.int64)
+    member_of = numbers[encoded.indices.to_numpy(zero_copy_only=False)] if numbers.size else numbers
+    owner = flat(rows["owner"]).astype(np.int64)
+    row_of = np.repeat(np.arange(rows.num_rows), pc.list_value_length(rows["owner"]).to_numpy())
+    owned = owner >= 0
+    owner[owned] = member_of[starts(rows["members"])[row_of[owned]] + owner[owned]]
+    return tuple(names), owner
+
+
+def flat(lists: pa.ChunkedArray) -> npt.NDArray[Any]:
+    """Return the values of all rows' lists, one behind the other."""
+    values: npt.NDArray[Any] = lists.combine_chunks().flatten().to_numpy(zero_copy_only=False)
+    return values
+
+
+def starts(lists: pa.ChunkedArray) -> Int64:
+    """Return where each row's values start among all, and where they end, shape (rows + 1,)."""
+    lengths = pc.list_value_length(lists).to_numpy().astype(np.int64)
+    return np.concatenate(([0], np.cumsum(lengths)))

@@ -1,0 +1,212 @@
+"""How far behind each partition of a group is, how fast it fills and drains, whether it is healthy.
+
+Belongs here: lag, rates, time lag and status from a group's looks. Does not: reading looks
+(`archive`), doing this for many groups (`fairlead.spark.lag`), nor planning
+(`fairlead.domain.judgement`).
+
+Lag is KAFKA-5337's: with a commit, end - committed, never below 0; without one and reset policy
+`latest`, 0; without one otherwise, end - begin. It follows that
+
+- a commit below the log's start counts the records that are gone, too (status DATA_LOSS);
+- a commit beyond the log's end, after an unclean election or on a re-created topic, is lag 0;
+- in a compacted log, offsets count, not the records that remain: Kafka's own measure;
+- a partition that does not exist any more, or whose offsets could not be read, has no lag.
+
+Rates and status look back at earlier looks. What these cannot tell is unknown, never a guess.
+Status follows Burrow's rules, with looks for commits; the first that holds:
+
+- DATA_LOSS: the committed offset lies below the log's start.
+- REWIND: the committed offset went back since the look before.
+- OK: there is no lag.
+- STOP: there has been lag for `STALLED_AFTER_S`, while nobody in the group committed anything.
+- STALL: the same, but of this partition alone: others of the group were committed.
+- WARN: there has been lag for so long that grew and never fell, although it was committed.
+- OK: otherwise, also where looks are too few to tell.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from fairlead.domain.judgement.looks import Float64, Int64, Looks, Mask
+
+STALLED_AFTER_S: Final = 60.0
+SMOOTHING_S: Final = 900.0
+"""Time constant of the rates: what happened so long ago counts 1/e of what happens now."""
+STATUSES: Final = ("OK", "WARN", "STALL", "STOP", "REWIND", "DATA_LOSS")
+
+#: Partitions measured at once: what is computed on the way stays small beside the looks.
+_AT_ONCE: Final = 50_000
+
+
+@dataclass(frozen=True, eq=False)
+class PartitionLag:
+    """What is known of P partitions at the last look.
+
+    Parameters
+    ----------
+    readable
+        Whether it could be read; of the others nothing is known. Bool of shape (P,).
+    lag
+        Records behind, int64 of shape (P,).
+    arrival_rate, consumption_rate
+        Records a second, float64 of shape (P,); NaN: unknown.
+    time_lag_s
+        How long ago the log ended where the group stands now, seconds, float64 of shape (P,); NaN:
+        unknown.
+    status
+        Index into `STATUSES`, int64 of shape (P,).
+    """
+
+    readable: Mask
+    lag: Int64
+    arrival_rate: Float64
+    consumption_rate: Float64
+    time_lag_s: Float64
+    status: Int64
+
+
+def partition_lag(looks: Looks, group_of: Int64 | None = None) -> PartitionLag:
+    """Measure every partition of a group, or of several that were looked at together.
+
+    Parameters
+    ----------
+    looks
+        P partitions; owners do not matter.
+    group_of
+        Number of each partition's group, int64 of shape (P,); None: there is one group.
+
+    Notes
+    -----
+    The rates are time-aware exponentially weighted means over the steps between looks: a step
+    weighs as much as the decay covers it, whatever its length. Steps in which an offset went back
+    are left out.
+
+    `time_lag_s` is interpolated between the looks around the moment at which the log ended where
+    the group stands now; before the first of them it is lag / `arrival_rate`; 0 without lag.
+    """
+    blocks = [
+        _Block(looks, slice(start, start + _AT_ONCE))
+        for start in range(0, max(looks.partitions, 1), _AT_ONCE)
+    ]
+    group_of = np.zeros(looks.partitions, np.int64) if group_of is None else group_of
+    still_s = np.full(int(group_of.max(initial=0)) + 1, np.inf)
+    np.minimum.at(still_s, group_of, np.concatenate([block.still_s for block in blocks]))
+    measured = [block.measured(still_s[group_of[block.where]]) for block in blocks]
+    return PartitionLag(
+        readable=np.concatenate([one.readable for one in measured]),
+        lag=np.concatenate([one.lag for one in measured]),
+        arrival_rate=np.concatenate([one.arrival_rate for one in measured]),
+        consumption_rate=np.concatenate([one.consumption_rate for one in measured]),
+        time_lag_s=np.concatenate([one.time_lag_s for one in measured]),
+        status=np.concatenate([one.status for one in measured]),
+    )
+
+
+class _Block:
+    """Some partitions at L looks; every array is of shape (L, partitions) unless it says else."""
+
+    def __init__(self, looks: Looks, where: slice) -> None:
+        self.where = where
+        self._begin, self._end = looks.begin[:, where], looks.end[:, where]
+        self._committed = looks.committed[:, where]
+        self._at = np.broadcast_to(looks.at[:, None], self._end.shape)
+        self._now = looks.now
+        self._readable = (self._begin >= 0) & (self._end >= 0)
+        uncommitted = 0 if looks.latest else self._end - self._begin
+        behind = np.maximum(self._end - self._committed, 0)
+        self._lag: Int64 = np.where(self._committed >= 0, behind, uncommitted)
+        # The look before at which a partition could be read; -1: there is none.
+        place = np.where(self._readable, np.arange(len(looks))[:, None], -1)
+        earlier = np.maximum.accumulate(place, axis=0)[:-1]
+        self._before = np.concatenate((np.full_like(place[:1], -1), earlier))
+        self._steps = self._readable & (self._before >= 0)
+        self._step_s: Float64 = self._at - np.take_along_axis(
+            self._at, np.maximum(self._before, 0), axis=0
+        )
+        self._still_s = self._silence()
+
+    @property
+    def still_s(self) -> Float64:
+        """For how long nothing has been committed, seconds; infinite where it cannot be read."""
+        return np.where(self._readable[-1], self._still_s, np.inf)
+
+    def measured(self, group_still_s: Float64) -> PartitionLag:
+        """Say what there is to say; `group_still_s`: for how long the groups committed nothing."""
+        arrival_rate = self._rate(self._end, self._steps)
+        counted = self._steps & (self._committed >= 0) & (self._prior(self._committed) >= 0)
+        rewound = counted & (self._committed < self._prior(self._committed))
+        return PartitionLag(
+            readable=self._readable[-1],
+            lag=self._lag[-1],
+            arrival_rate=arrival_rate,
+            consumption_rate=self._rate(self._committed, counted),
+            time_lag_s=self._time_lag(arrival_rate),
+            status=self._status(group_still_s, rewound),
+        )
+
+    def _prior(self, values: Int64) -> Int64:
+        """Return the values at the look before; meaningless where there is none."""
+        return np.take_along_axis(values, np.maximum(self._before, 0), axis=0)
+
+    def _rate(self, offsets: Int64, counted: Mask) -> Float64:
+        """Average what was added a second over the steps that count, recent ones weighing more."""
+        added = offsets - self._prior(offsets)
+        usable = counted & (self._step_s > 0) & (added >= 0)
+        step_s = np.where(usable, self._step_s, 1.0)
+        age_s = self._now - self._at
+        weight = np.exp(-age_s / SMOOTHING_S) * (1.0 - np.exp(-step_s / SMOOTHING_S))
+        weight = np.where(usable, weight, 0.0)
+        total = weight.sum(axis=0)
+        weighed = (weight * np.where(usable, added, 0) / step_s).sum(axis=0)
+        unknown = np.full_like(total, np.nan)
+        rate: Float64 = np.divide(weighed, total, out=unknown, where=total > 0)
+        return rate
+
+    def _silence(self) -> Float64:
+        """Return for how long each commit has been the same, seconds, of shape (partitions,)."""
+        moved = self._steps & (self._committed != self._prior(self._committed))
+        moved_at = np.where(moved, self._at, -np.inf).max(axis=0)
+        first_at = np.where(self._readable, self._at, np.inf).min(axis=0)
+        still_s: Float64 = self._now - np.where(np.isfinite(moved_at), moved_at, first_at)
+        return still_s
+
+    def _time_lag(self, arrival_rate: Float64) -> Float64:
+        lag, columns = self._lag[-1], np.arange(self._end.shape[1])
+        position = self._end[-1] - lag
+        passed = self._readable & (self._end <= position)
+        ahead = self._readable & (self._end > position)
+        last = len(self._end) - 1 - passed[::-1].argmax(axis=0)
+        first = ahead.argmax(axis=0)
+        inside = passed.any(axis=0) & ahead.any(axis=0) & (last < first)
+        low, high = self._end[last, columns], self._end[first, columns]
+        share = (position - low) / np.where(inside, high - low, 1)
+        began, ended = self._at[last, columns], self._at[first, columns]
+        seen = self._now - (began + share * (ended - began))
+        filling = arrival_rate > 0
+        guessed = np.where(filling, lag / np.where(filling, arrival_rate, 1.0), np.nan)
+        return np.where(lag == 0, 0.0, np.where(inside, seen, guessed))
+
+    def _status(self, group_still_s: Float64, rewound: Mask) -> Int64:
+        at, lag = self._at, self._lag
+        idle_at = np.where(self._readable & (lag == 0), at, -np.inf).max(axis=0)
+        behind = self._readable & (at > idle_at)
+        behind_since = np.where(behind, at, np.inf).min(axis=0)
+        grown = np.where(self._steps & behind & (at > behind_since), lag - self._prior(lag), 0)
+        lagging = self._now - behind_since >= STALLED_AFTER_S
+        committed = self._committed[-1]
+        rules = (
+            ("DATA_LOSS", (committed >= 0) & (committed < self._begin[-1])),
+            ("REWIND", rewound[-1]),
+            ("OK", lag[-1] == 0),
+            ("STOP", lagging & (group_still_s >= STALLED_AFTER_S)),
+            ("STALL", lagging & (self._still_s >= STALLED_AFTER_S)),
+            ("WARN", lagging & (grown.sum(axis=0) > 0) & (grown.min(axis=0) >= 0)),
+        )
+        found: Int64 = np.select(
+            [holds for _, holds in rules],
+            [STATUSES.index(name) for name, _ in rules],
+            STATUSES.index("OK"),
+        )
+        return found

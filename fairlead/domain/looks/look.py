@@ -1,0 +1,171 @@
+"""A look: where some groups stand at a moment, one row a group.
+
+Belongs here: the columns, and filling them from a snapshot. Does not: keeping looks (`archive`),
+nor what they mean (`fairlead.domain.judgement`).
+"""
+
+from datetime import timedelta
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from assignors.claims import effective_owner
+from fairlead.domain.groups import LogOffsets
+from fairlead.domain.snapshot import GroupSnapshot
+
+Codes = npt.NDArray[np.int64]
+
+#: An offset that is not known or not committed; an owner that is nobody, or not known.
+NONE: Final = -1
+INTERVAL: Final = timedelta(minutes=15)
+#: For so long every look counts; of what lies before, one an interval.
+EVERY_LOOK: Final = timedelta(hours=1)
+#: How far back the judgement looks.
+HISTORY: Final = timedelta(days=1)
+
+LOOKS: Final = pa.schema(
+    {
+        "group": pa.string(),
+        "at": pa.timestamp("us", tz="UTC"),
+        "topics": pa.list_(pa.string()),
+        "counts": pa.list_(pa.int32()),
+        "begin": pa.list_(pa.int64()),
+        "end": pa.list_(pa.int64()),
+        "committed": pa.list_(pa.int64()),
+        "members": pa.list_(pa.string()),
+        "owner": pa.list_(pa.int32()),
+    }
+)
+"""One row a group and look; ascending by group.
+
+`topics`, ascending, with the number of partitions of each: those that exist, and that a member
+reads or the group has committed. Their partitions stand one behind the other in `begin`, `end`,
+`committed` (-1: not known, or not committed) and `owner` (index into `members`; -1: nobody, or not
+known). An array a group: a fleet's look is thousands of rows, not millions.
+"""
+
+
+def look_of(snapshot: GroupSnapshot) -> pa.Table:
+    """Lay a snapshot out as a look, of the schema `LOOKS`.
+
+    A group that could not be described has no members, and owners that are not known. Partitions
+    that do not exist any more are left out.
+    """
+    groups = snapshot.groups.sort_by("group").combine_chunks()
+    names = groups["group"].to_pylist()
+    place = {name: number for number, name in enumerate(names)}
+    offsets = _existing(snapshot.offsets)
+    topics = sorted(pc.unique(offsets["topic"]).to_pylist())
+    group_of = _codes(offsets["group"], place)
+    block_of = group_of * len(topics) + _codes(
+        offsets["topic"], {t: n for n, t in enumerate(topics)}
+    )
+    blocks, starts, counts = np.unique(block_of, return_index=True, return_counts=True)
+    claims, members = _claims(snapshot.members, place, topics)
+    owner = claims.owner(blocks, starts, counts)
+    ends = np.arange(len(names) + 1)
+    rows_of = np.searchsorted(group_of, ends)
+    blocks_of = np.searchsorted(blocks, ends * len(topics)) if topics else np.zeros_like(ends)
+    topic_names = pa.array(topics, pa.string()).take(pa.array(blocks % max(1, len(topics))))
+    return pa.table(
+        {
+            "group": groups["group"],
+            "at": pa.repeat(pa.scalar(snapshot.snapshot_at, LOOKS.field("at").type), len(names)),
+            "topics": _lists(blocks_of, topic_names),
+            "counts": _lists(blocks_of, pa.array(counts.astype(np.int32))),
+            "begin": _lists(rows_of, _filled(offsets["begin_offset"])),
+            "end": _lists(rows_of, _filled(offsets["end_offset"])),
+            "committed": _lists(rows_of, _filled(offsets["committed_offset"])),
+            "members": _lists(claims.starts, members),
+            "owner": _lists(rows_of, pa.array(owner)),
+        },
+        schema=LOOKS,
+    )
+
+
+class _Claims:
+    """What members say they own: K claims of partitions, of M members in G groups.
+
+    Parameters
+    ----------
+    starts
+        Where each group's members start, and all end, shape (G + 1,).
+    block, partition, member, generation
+        Of each claim, shape (K,): place of group and topic, number of the partition, index of the
+        member within its group, generation.
+    """
+
+    def __init__(
+        self, starts: Codes, block: Codes, partition: Codes, member: Codes, generation: Codes
+    ) -> None:
+        self.starts = starts
+        self._block, self._partition = block, partition
+        self._member, self._generation = member, generation
+
+    def owner(self, blocks: Codes, starts: Codes, counts: Codes) -> npt.NDArray[np.int32]:
+        """Settle the claims on blocks of partitions, ascending; others are dropped."""
+        at = np.searchsorted(blocks, self._block)
+        known = at < blocks.size
+        known[known] = blocks[at[known]] == self._block[known]
+        known[known] = self._partition[known] < counts[at[known]]
+        return effective_owner(
+            starts[at[known]] + self._partition[known],
+            self._member[known].astype(np.int32),
+            self._generation[known],
+            partition_total=int(counts.sum()),
+        )
+
+
+def _claims(
+    members: pa.Table, place: dict[str, int], topics: list[str]
+) -> tuple[_Claims, pa.Array]:
+    """Return the claims of the table of members, and the members' names by group."""
+    members = members.sort_by([("group", "ascending"), ("member", "ascending")]).combine_chunks()
+    group_of = _codes(members["group"], place)
+    starts = np.searchsorted(group_of, np.arange(len(place) + 1))
+    owned = _one(members["partitions"])
+    row = np.repeat(np.arange(members.num_rows), pc.list_value_length(owned).to_numpy())
+    claimed = owned.flatten()
+    topic = _codes(claimed.field("topic"), {t: n for n, t in enumerate(topics)})
+    generation = _filled(members["generation"]).to_numpy().astype(np.int64)
+    known = topic >= 0
+    row, topic = row[known], topic[known]
+    partition = claimed.field("partition").to_numpy(zero_copy_only=False)[known].astype(np.int64)
+    claims = _Claims(
+        starts,
+        group_of[row] * len(topics) + topic,
+        partition,
+        row - starts[group_of[row]],
+        generation[row],
+    )
+    return claims, _one(members["member"])
+
+
+def _existing(offsets: pa.Table) -> pa.Table:
+    """Return the partitions that exist, by group, topic and number."""
+    gone = pc.fill_null(pc.equal(offsets["error"], LogOffsets.GONE_TEXT), False)  # noqa: FBT003 - Arrow's
+    return offsets.filter(pc.invert(gone)).combine_chunks()
+
+
+def _codes(names: pa.Array | pa.ChunkedArray, place: dict[str, int]) -> Codes:
+    """Return the place of each name; -1: it has none."""
+    encoded = _one(names).dictionary_encode()
+    places = np.array([place.get(name, NONE) for name in encoded.dictionary.to_pylist()], np.int64)
+    indices: Codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return places[indices] if places.size else indices
+
+
+def _filled(values: pa.ChunkedArray) -> pa.Array:
+    return pc.fill_null(_one(values), NONE)
+
+
+def _one(values: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Return a column as one array."""
+    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+
+
+def _lists(starts: npt.NDArray[Any], values: pa.Array) -> pa.Array:
+    return pa.ListArray.from_arrays(pa.array(starts.astype(np.int32)), values)

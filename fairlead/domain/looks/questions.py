@@ -1,0 +1,163 @@
+"""The question about a group, from its rows of a snapshot and its looks.
+
+Belongs here: what the judgement is told of a group. Does not: the judgement
+(`fairlead.domain.judgement`).
+"""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from assignors.problem import Member, Problem
+from fairlead.domain.judgement.capacities import Capacity
+from fairlead.domain.judgement.decision import Choose, Question
+from fairlead.domain.judgement.rules import Rules
+from fairlead.domain.looks.arrays import looks_of
+from fairlead.domain.policy import Policy
+
+_COOPERATIVE: Final = "cooperative-sticky"
+_FOLLOWING: Final = "fairlead"
+#: A member id is the client's id and a UUID: a name that no restart keeps.
+_MEMBER_ID: Final = re.compile(r"-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$")
+
+
+@dataclass(frozen=True)
+class Ways:
+    """How groups of one policy are judged.
+
+    Parameters
+    ----------
+    rules
+        The policy's.
+    assignors, options, choose
+        As for `judge`.
+    latest
+        Whether consumers without a commit start at the log's end.
+    compare
+        Whether candidates are computed where no plan is called for, too.
+    """
+
+    rules: Rules = field(default_factory=Rules)
+    assignors: tuple[str, ...] = ("sticky-lag-aware",)
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    choose: Choose = "first"
+    latest: bool = False
+    compare: bool = True
+
+    @classmethod
+    def of(cls, policy: Policy, *, compare: bool) -> "Ways":
+        """Return the ways of a policy."""
+        return cls(
+            rules=policy.rules(),
+            assignors=policy.assignors,
+            options={name: policy.assignor_options(name) for name in policy.assignors},
+            choose=policy.choose,
+            latest=policy.auto_offset_reset == "latest",
+            compare=compare,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """All that is known of one group.
+
+    Parameters
+    ----------
+    described
+        Its row of the snapshot's groups: snapshot_id, group, error, protocol.
+    members
+        Its rows of the snapshot's members.
+    looks
+        Its looks, the snapshot among them; of the schema `fairlead.domain.looks.look.LOOKS`.
+    capacities
+        Remembered of its members: rows of member, records_per_s, measured, at.
+    changed_at
+        When a plan last took effect, seconds since the epoch; None: never.
+    """
+
+    described: Mapping[str, Any]
+    members: Sequence[Mapping[str, Any]]
+    looks: pa.Table
+    capacities: Sequence[Mapping[str, Any]] = ()
+    changed_at: float | None = None
+
+
+def question_about(group: Group, ways: Ways) -> Question:
+    """Return what is asked about a group that could be read.
+
+    Raises
+    ------
+    ValueError
+        The offsets of some partition are not known.
+    """
+    members = {
+        row["member"]: Member(
+            topics=row["topics"],
+            owned=_owned(row["partitions"]),
+            generation=row["generation"],
+            instance_id=row["instance_id"],
+        )
+        for row in group.members
+    }
+    read = {topic for member in members.values() for topic in member.topics}
+    newest = group.looks.slice(group.looks.num_rows - 1).select(["topics", "counts"]).to_pylist()[0]
+    counts = {
+        topic: count
+        for topic, count in zip(newest["topics"], newest["counts"], strict=True)
+        if topic in read
+    }
+    topics = sorted(counts)
+    looks = looks_of(
+        group.looks,
+        topics,
+        [counts[topic] for topic in topics],
+        sorted(members),
+        latest=ways.latest,
+    )
+    lags = dict(
+        zip(topics, np.split(looks.lag[-1], np.cumsum([*counts.values()])[:-1]), strict=False)
+    )
+    problem = Problem.of(counts, members, lags)
+    unknown = np.flatnonzero(looks.end[-1] < 0)
+    if unknown.size:
+        topic, _ = problem.partition_name(int(unknown[0]))
+        raise ValueError(f"topic {topic}: the lag of some partition is not known")
+    return Question(
+        problem=problem,
+        looks=looks,
+        rules=ways.rules,
+        capacities={
+            row["member"]: Capacity(row["records_per_s"], row["measured"], row["at"])
+            for row in group.capacities
+        },
+        changed_at=None if group.changed_at is None else min(group.changed_at, looks.now),
+        eager=_eager(group),
+    )
+
+
+def _eager(group: Group) -> bool:
+    """Whether every partition of a group stands still at each rebalance, as far as Kafka tells."""
+    protocol = group.described["protocol"]
+    if protocol == _FOLLOWING:  # cooperative followers say which generation they own from
+        return any(row["generation"] is None for row in group.members)
+    return bool(protocol) and protocol != _COOPERATIVE
+
+
+def _owned(partitions: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
+    owned: dict[str, list[int]] = {}
+    for entry in partitions:
+        owned.setdefault(entry["topic"], []).append(entry["partition"])
+    return owned
+
+
+def lasting(capacities: Mapping[str, Capacity], members: Collection[str]) -> dict[str, Capacity]:
+    """Leave out what is known of members that are gone and can never come back under their name."""
+    return {
+        name: one
+        for name, one in capacities.items()
+        if name in members or not _MEMBER_ID.search(name)
+    }

@@ -1,0 +1,264 @@
+"""Policies: which groups are planned, by which assignor, and what may be published unasked.
+
+Belongs here: what `fairlead.toml` says of groups, and which rule holds for one. Does not: carrying
+a decision out (`fairlead.plans`), nor saying which rule decides (`fairlead.domain.explanation`).
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from fnmatch import fnmatchcase
+from typing import Annotated, Any, Final, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    field_validator,
+    model_validator,
+)
+
+from assignors.problem import InvalidProblemError, Problem
+from assignors.registry import ASSIGNORS, assign, option_defaults
+from fairlead.common.hours import parse_hours, time_zone
+from fairlead.common.toml_lines import WrongAt
+from fairlead.domain.judgement.rules import Rules
+
+#: What stands for any characters in a shell pattern; [!]] is a set too.
+_WILDCARDS = re.compile(r"[*?]|\[!?.[^]]*\]", re.DOTALL)
+
+#: Keys of a policy that are options of each assignor that has one of this name.
+SHARED_OPTIONS: Final = ("max_moves",)
+
+Status = Literal["OK", "WARN", "STALL", "STOP", "REWIND", "DATA_LOSS"]
+#: ISO 8601 (PT6H) or seconds.
+Duration = Annotated[timedelta, Field(gt=timedelta(0))]
+
+
+def _checked_hours(text: str) -> str:
+    parse_hours(text)
+    return text
+
+
+def _checked_zone(name: str) -> str:
+    time_zone(name)
+    return name
+
+
+class _Rule(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Approval(_Rule):
+    """What a plan must satisfy to be approved without a person.
+
+    With `automatic` false, every plan waits for a person.
+    """
+
+    automatic: bool = False
+    max_moves: int | None = Field(default=None, ge=0, description="Owned partitions moved at most.")
+    min_improvement: float = Field(
+        default=0.0,
+        ge=0.0,
+        le=1.0,
+        description="How late the group is forecast falls by this share at least.",
+    )
+    forbidden_statuses: tuple[Status, ...] = Field(
+        default=("STOP", "DATA_LOSS"), description="No partition of the group has one of these."
+    )
+    hours: tuple[Annotated[str, AfterValidator(_checked_hours)], ...] = Field(
+        default=(),
+        description='When: ["Mon-Fri 22:00-06:00"], by the clock of `time_zone`; none: always.',
+    )
+    time_zone: Annotated[str, AfterValidator(_checked_zone)] = Field(
+        default="UTC", description="An IANA time zone, such as Europe/Berlin."
+    )
+
+
+class Policy(_Rule):
+    """How the groups that match a pattern are planned.
+
+    The most specific pattern that matches decides: the one with the most literal characters, the
+    earlier one where these are equal. It decides alone: nothing is taken from the others.
+    """
+
+    groups: str = Field(default="*", description="A shell pattern over group ids: orders-*")
+    cohort: str | None = Field(
+        default=None,
+        description="Plan all matching groups in one cohort of this name; default: each its own.",
+    )
+    cadence: Duration | None = Field(
+        default=None,
+        description="Planned once in each stretch of this length; default: at every tick of the "
+        "schedule.",
+    )
+    assignors: tuple[str, ...] = Field(
+        default=("sticky-lag-aware", "lag-aware", "sticky", "fair", "roundrobin", "range"),
+        min_length=1,
+        description="Candidates, each computed on the same snapshot.",
+    )
+    objective: Duration = Field(
+        default=timedelta(minutes=1),
+        description="How far behind is too far: while no partition is forecast further behind, the "
+        "answer is 'no change'.",
+    )
+    horizon: Duration = Field(
+        default=timedelta(minutes=30), description="How far ahead lateness is forecast."
+    )
+    headroom: float = Field(
+        default=0.95,
+        gt=0.0,
+        le=1.0,
+        description="How full a member may be planned to be: what arrives over what it can do.",
+    )
+    pause: Annotated[timedelta, Field(ge=timedelta(0))] = Field(
+        default=timedelta(seconds=10),
+        description="For how long a partition stands still that is moved: the price of a move.",
+    )
+    max_moves: int | None = Field(
+        default=None,
+        ge=0,
+        description="A plan moves so many owned partitions at most: told to the assignors that "
+        "can heed it; the candidates of others that move more are passed over.",
+    )
+    options: dict[str, dict[str, Any]] = Field(
+        default_factory=dict,
+        description="Assignor name to its options; they go over `max_moves`.",
+    )
+    choose: Literal["first", "best"] = Field(
+        default="first",
+        description="first: the first of `assignors`; the others are for comparison. best: the one "
+        "that is least late, then least full, then moves least, then the order of `assignors`.",
+    )
+    cooldown: Duration | None = Field(
+        default=None,
+        description="After a plan was published or retired the answer is 'no change' for so long, "
+        "unless a partition lacks an owner.",
+    )
+    auto_offset_reset: Literal["earliest", "latest"] = Field(
+        default="earliest",
+        description="The consumers' auto.offset.reset: the lag of a partition without a commit.",
+    )
+    expires_after: Duration | None = Field(
+        default=None,
+        description="A plan that waits for longer can neither be approved nor published;"
+        " default: it can.",
+    )
+    four_eyes: bool = Field(
+        default=False, description="Whoever approves is not who proposed, as the database knows."
+    )
+    approval: Approval = Approval()
+
+    @field_validator("assignors")
+    @classmethod
+    def _known_assignors(cls, assignors: tuple[str, ...]) -> tuple[str, ...]:
+        for name in assignors:
+            option_defaults(name)  # raises where there is no such assignor
+        return assignors
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        """Refuse what cannot be done before any group is planned by it."""
+        for name, options in self.options.items():
+            if name not in ASSIGNORS:
+                raise WrongAt(f"there is no assignor {name!r}", "options", name)
+            for option, value in options.items():
+                _check_option(name, option, value)
+        if self.four_eyes and self.approval.automatic:
+            raise WrongAt(
+                "the policy cannot be the second pair of eyes: four_eyes asks for a person, "
+                "automatic for none",
+                "four_eyes",
+            )
+        return self
+
+    def rules(self) -> Rules:
+        """Return what this policy asks of the judgement.
+
+        Examples
+        --------
+        >>> Policy(objective="PT2M").rules().objective_s
+        120.0
+        """
+        return Rules(
+            objective_s=self.objective.total_seconds(),
+            horizon_s=self.horizon.total_seconds(),
+            headroom=self.headroom,
+            pause_s=self.pause.total_seconds(),
+            max_moves=self.max_moves,
+            cooldown_s=self.cooldown.total_seconds() if self.cooldown else None,
+        )
+
+    def assignor_options(self, name: str) -> dict[str, Any]:
+        """Return the options an assignor is run with: its own over those of the policy.
+
+        Examples
+        --------
+        >>> policy = Policy(max_moves=20, options={"sticky-lag-aware": {"band": 0.2}})
+        >>> policy.assignor_options("sticky-lag-aware"), policy.assignor_options("fair")
+        ({'max_moves': 20, 'band': 0.2}, {})
+        """
+        known = option_defaults(name)
+        shared = {key: getattr(self, key) for key in SHARED_OPTIONS if key in known}
+        given = {key: value for key, value in shared.items() if value is not None}
+        return given | self.options.get(name, {})
+
+
+def _check_option(assignor: str, option: str, value: Any) -> None:
+    """Ask the assignor itself, which knows its options and the values that they can have."""
+    try:
+        assign(assignor, Problem.of({}, {}), **{option: value})
+    except InvalidProblemError as error:
+        message = str(error).removeprefix(f"options.{option}: ")
+        raise WrongAt(message, "options", assignor, option) from None
+
+
+class Discovery(_Rule):
+    """Which consumer groups of the cluster are planned at all."""
+
+    include: tuple[str, ...] = ("*",)
+    exclude: tuple[str, ...] = ()
+
+    def covers(self, group: str) -> bool:
+        """Whether some include pattern and no exclude pattern matches."""
+        return any(fnmatchcase(group, pattern) for pattern in self.include) and not any(
+            fnmatchcase(group, pattern) for pattern in self.exclude
+        )
+
+
+def policy_for(group: str, policies: Iterable[Policy]) -> Policy:
+    """Return the policy that decides for a group; the defaults where none matches.
+
+    Examples
+    --------
+    >>> rules = [Policy(groups="*"), Policy(groups="orders-*", choose="first")]
+    >>> policy_for("orders-eu", rules).groups
+    'orders-*'
+    """
+    matching = [policy for policy in policies if fnmatchcase(group, policy.groups)]
+    return max(matching, key=specificity, default=Policy())
+
+
+def ranked(group: str, policies: Sequence[Policy]) -> list[tuple[int, Policy]]:
+    """Return the policies that match a group, the one that decides first.
+
+    Each comes with its place in the file, counted from 1.
+
+    Examples
+    --------
+    >>> rules = [Policy(groups="*"), Policy(groups="orders-*"), Policy(groups="audit")]
+    >>> [(place, policy.groups) for place, policy in ranked("orders-eu", rules)]
+    [(2, 'orders-*'), (1, '*')]
+    """
+    matching = [
+        (place, policy)
+        for place, policy in enumerate(policies, 1)
+        if fnmatchcase(group, policy.groups)
+    ]
+    return sorted(matching, key=lambda found: -specificity(found[1]))
+
+
+def specificity(policy: Policy) -> int:
+    """Return how many literal characters a policy's pattern has."""
+    return len(_WILDCARDS.sub("", policy.groups))

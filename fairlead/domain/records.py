@@ -1,0 +1,279 @@
+"""What goes into the store and what comes out of it, as frozen records.
+
+Belongs here: drafts of decisions, and plans as stored, which can check their own integrity. Does
+not: any SQL (`plans`), nor the document's format (`fairlead.wire.document`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, Literal
+from uuid import UUID
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from fairlead.domain.choice import Candidate, Outcome
+from fairlead.domain.judgement.capacities import Capacity
+from fairlead.domain.prospect import Prospect
+from fairlead.errors import TamperedPlanError
+from fairlead.wire.document import MemberShare, PlanDocument, content_hash
+
+METRICS: Final = (
+    "count_min",
+    "count_max",
+    "balance_score",
+    "lag_max",
+    "lag_mean",
+    "lag_lower_bound",
+    "gap",
+    "kept",
+    "moved",
+    "placed",
+)
+"""What is kept of an assignment's metrics."""
+FORECAST: Final = ("late_s", "utilisation")
+"""And of its forecast, which not every assignment has."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Findings:
+    """What a judgement says of a group as it is.
+
+    Parameters
+    ----------
+    diagnosis, names, evidence
+        As in `fairlead.domain.judgement.diagnosis.Diagnosis`.
+    late_s, utilisation
+        The forecast of what is.
+    capacities
+        Member to what is known of its speed now; replaces what was known before.
+    """
+
+    diagnosis: str
+    names: tuple[str, ...]
+    evidence: str
+    late_s: float
+    utilisation: float
+    capacities: Mapping[str, Capacity]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NoPlan:
+    """A look at a group that proposes nothing.
+
+    Parameters
+    ----------
+    group, snapshot_id, snapshot_at
+        The group, and the snapshot that was looked at; time-zone-aware.
+    outcome, reason
+        What it came to, and why, in words.
+    observed
+        Metrics of the group's assignment in the snapshot; None where there is none.
+    candidates
+        What the assignors of the policy would have done.
+    findings
+        What the judgement says; None where there was none, as of a group that cannot be read.
+    """
+
+    group: str
+    snapshot_id: str
+    snapshot_at: datetime
+    reason: str
+    outcome: Outcome = "no change"
+    observed: Mapping[str, Any] | None = None
+    candidates: tuple[Candidate, ...] = ()
+    findings: Findings | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PlanDraft(NoPlan):
+    """A look at a group that proposes a plan: everything but its version.
+
+    Parameters
+    ----------
+    assignor
+        The one whose candidate was chosen.
+    predicted
+        Metrics of the plan's assignment, on the snapshot.
+    moves
+        The partitions whose owner changes, one row each: topic string, partition int32,
+        previous_member string, member string, weight double, reason string. The last two columns
+        may be absent.
+    expires_at
+        Until when the plan can be approved and published; None: no end.
+    partition_counts, members, weights, topic_ids
+        As in `PlanDocument`.
+    four_eyes
+        Whether the approver must not be the proposer.
+    rolled_back_from
+        The version whose assignment this is again; None: it is a new one.
+    prospect
+        What holds this plan against another one; None where nothing was judged.
+    """
+
+    outcome: Literal["plan"] = field(default="plan", init=False)
+    assignor: str
+    predicted: Mapping[str, Any]
+    moves: pa.Table
+    expires_at: datetime | None
+    partition_counts: Mapping[str, int]
+    members: Mapping[str, MemberShare]
+    weights: Mapping[str, npt.NDArray[np.float64]]
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
+    four_eyes: bool = False
+    rolled_back_from: int | None = None
+    prospect: Prospect | None = None
+
+    def document(self, version: int, plan_id: UUID, created_at: datetime) -> PlanDocument:
+        """Return the document of this draft as a version."""
+        return PlanDocument(
+            group=self.group,
+            version=version,
+            plan_id=str(plan_id),
+            assignor=self.assignor,
+            created_at=created_at,
+            snapshot_at=self.snapshot_at,
+            partition_counts=self.partition_counts,
+            members=self.members,
+            weights=self.weights,
+            topic_ids=self.topic_ids,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredPlan:
+    """One version of a group's plan, as the database holds it.
+
+    Parameters
+    ----------
+    reason
+        Why a plan was made, and why from this candidate.
+    document
+        The exact bytes that are published.
+    sha256, approved_sha256
+        The stored hash of `document`, and the hash that the approval names; None: not approved.
+    topic, partition, record_offset
+        Where it was published; None: it was not.
+    four_eyes, rolled_back_from
+        As in `PlanDraft`.
+    lease_until
+        When consumers leave it unless they are told of it again; None: they are not to follow it.
+    """
+
+    group: str
+    version: int
+    plan_id: UUID
+    state: str
+    assignor: str
+    reason: str
+    snapshot_id: str
+    snapshot_at: datetime
+    created_at: datetime
+    expires_at: datetime | None
+    document: bytes = field(repr=False)
+    sha256: str
+    approved_sha256: str | None
+    topic: str | None
+    partition: int | None
+    record_offset: int | None
+    four_eyes: bool
+    rolled_back_from: int | None
+    lease_until: datetime | None = None
+
+    def expired(self, now: datetime) -> bool:
+        """Whether it is too late to approve or publish the plan at `now` (time-zone-aware)."""
+        return self.expires_at is not None and now >= self.expires_at
+
+    def verify(self) -> PlanDocument:
+        """Check the bytes against the hashes, and that they are this version's; return them read.
+
+        Raises
+        ------
+        TamperedPlanError
+            The document, its stored hash and the hash approved are not one and the same, or the
+            document is that of another plan.
+        InvalidPlanError
+            The document breaks an invariant of its format.
+        """
+        name = f"group {self.group}: version {self.version}"
+        actual = content_hash(self.document)
+        if actual != self.sha256:
+            raise TamperedPlanError(f"{name}: the document's hash is {actual}, not {self.sha256}")
+        if self.approved_sha256 not in {None, actual}:
+            raise TamperedPlanError(
+                f"{name}: the hash {self.approved_sha256} was approved, not {actual}"
+            )
+        document = PlanDocument.from_bytes(self.document, group=self.group)
+        if (document.version, document.plan_id) != (self.version, str(self.plan_id)):
+            raise TamperedPlanError(
+                f"{name}: the document is version {document.version}, plan {document.plan_id}"
+            )
+        return document
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredDecision:
+    """What a look at a group came to, as the database holds it.
+
+    Parameters
+    ----------
+    plan
+        The plan proposed; None where the outcome is not `plan`.
+    created
+        Whether this call stored it; False: the snapshot had been decided on before.
+    """
+
+    group: str
+    snapshot_id: str
+    outcome: Outcome
+    reason: str
+    plan: StoredPlan | None
+    created: bool
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SeenAdoption:
+    """How much of a published plan its consumers follow.
+
+    Parameters
+    ----------
+    group, version
+        The plan.
+    observed_at
+        When the live assignment was read.
+    snapshot_id
+        The snapshot whose lag `achieved` was weighed with.
+    planned, as_planned
+        Partitions that the plan gives an owner, and those of them that this owner has.
+    achieved
+        Metrics of the live assignment.
+    """
+
+    group: str
+    version: int
+    observed_at: datetime
+    snapshot_id: str
+    planned: int
+    as_planned: int
+    achieved: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MeasuredLag:
+    """What a snapshot says of a group's partitions.
+
+    Parameters
+    ----------
+    snapshot_at
+        When it was taken.
+    lags
+        Topic to lag in records, one a measured partition, in the order of their numbers.
+    statuses
+        Those that partitions have.
+    """
+
+    snapshot_at: datetime
+    lags: Mapping[str, npt.NDArray[np.float64]]
+    statuses: frozenset[str]

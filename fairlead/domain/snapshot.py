@@ -1,0 +1,264 @@
+"""A snapshot of consumer groups: three tables, as Parquet keeps them and Spark reads them.
+
+Belongs here: the tables' columns, and filling them from what brokers answered. Does not: asking the
+brokers (`fairlead.kafka.gateway`), nor any arithmetic on offsets (`fairlead.spark.lag`).
+"""
+
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from fairlead.common.tables import named
+from fairlead.domain.groups import CommittedOffsets, GroupDescription, LogOffsets, Member
+
+_TIME: Final = pa.timestamp("us", tz="UTC")
+
+OFFSETS: Final = pa.schema(
+    {
+        "snapshot_id": pa.string(),
+        "snapshot_at": _TIME,
+        "group": pa.string(),
+        "topic": pa.string(),
+        "partition": pa.int32(),
+        "begin_offset": pa.int64(),
+        "end_offset": pa.int64(),
+        "committed_offset": pa.int64(),
+        "error": pa.string(),
+    }
+)
+"""One row a partition of the topics that a group reads or has committed; ascending."""
+
+MEMBERS: Final = pa.schema(
+    {
+        "snapshot_id": pa.string(),
+        "group": pa.string(),
+        "member_id": pa.string(),
+        "client_id": pa.string(),
+        "host": pa.string(),
+        "instance_id": pa.string(),
+        "member": pa.string(),
+        "topics": pa.list_(pa.string()),
+        "partitions": pa.list_(pa.struct({"topic": pa.string(), "partition": pa.int32()})),
+        "generation": pa.int32(),
+    }
+)
+"""One row a member; `member` is the name plans use. Ascending by group and name."""
+
+GROUPS: Final = pa.schema(
+    {
+        "snapshot_id": pa.string(),
+        "snapshot_at": _TIME,
+        "group": pa.string(),
+        "cohort": pa.string(),
+        "state": pa.string(),
+        "protocol_type": pa.string(),
+        "protocol": pa.string(),
+        "error": pa.string(),
+    }
+)
+"""One row a group that was asked for, whatever became of it; `error`: it cannot be planned."""
+
+
+@dataclass(frozen=True, eq=False)
+class GroupSnapshot:
+    """Consumer groups at one moment.
+
+    Parameters
+    ----------
+    snapshot_id
+        Sorts by time; safe in paths.
+    snapshot_at
+        When the end offsets were asked for; time-zone-aware.
+    spread_s
+        Seconds from the first committed offset asked for to the last end offset received: how far
+        apart in time the offsets of one row can be.
+    offsets, members, groups
+        Tables of the schemas `OFFSETS`, `MEMBERS` and `GROUPS`.
+    """
+
+    snapshot_id: str
+    snapshot_at: datetime
+    spread_s: float
+    offsets: pa.Table
+    members: pa.Table
+    groups: pa.Table
+
+    @property
+    def tables(self) -> dict[str, pa.Table]:
+        """The tables by name."""
+        return {"offsets": self.offsets, "members": self.members, "groups": self.groups}
+
+
+def new_snapshot_id(at: datetime) -> str:
+    """Return an id that sorts by time: `20260131T120000.000000Z-5f3a9c1e`."""
+    return f"{at:%Y%m%dT%H%M%S.%fZ}-{secrets.token_hex(4)}"
+
+
+def build_snapshot(
+    *,
+    snapshot_id: str,
+    snapshot_at: datetime,
+    spread_s: float,
+    descriptions: Mapping[str, GroupDescription],
+    cohorts: Mapping[str, str],
+    committed: Mapping[str, CommittedOffsets],
+    log: LogOffsets,
+) -> GroupSnapshot:
+    """Fill the tables of a snapshot.
+
+    Parameters
+    ----------
+    descriptions, committed
+        Group to its members; to its commits, of the groups whose commits could be read.
+    cohorts
+        Group to cohort; a group that is missing is a cohort of its own.
+    log
+        Begin and end of every partition of the topics involved.
+    """
+    names = sorted(descriptions)
+    blocks = [block for name in names for block in _blocks(name, descriptions, committed, log)]
+    problems = {name: _problem(name, descriptions[name], log) for name in names}
+    return GroupSnapshot(
+        snapshot_id=snapshot_id,
+        snapshot_at=snapshot_at,
+        spread_s=spread_s,
+        offsets=_offsets_table(blocks, log, snapshot_id, snapshot_at),
+        members=pa.Table.from_pylist(
+            [
+                _member_row(snapshot_id, name, member)
+                for name in names
+                for member in descriptions[name].members
+            ],
+            MEMBERS,
+        ),
+        groups=pa.Table.from_pylist(
+            [
+                {
+                    "snapshot_id": snapshot_id,
+                    "snapshot_at": snapshot_at,
+                    "group": name,
+                    "cohort": cohorts.get(name, name),
+                    "state": descriptions[name].state,
+                    "protocol_type": descriptions[name].protocol_type,
+                    "protocol": descriptions[name].protocol,
+                    "error": problems[name],
+                }
+                for name in names
+            ],
+            GROUPS,
+        ),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Block:
+    """The rows of one topic in one group.
+
+    Parameters
+    ----------
+    partitions, committed
+        int32 and int64 of shape (K,); committed -1: nothing is.
+    index
+        Where each partition stands in the log's arrays, int64 of shape (K,); -1: nowhere, it does
+        not exist.
+    """
+
+    group: str
+    topic: str
+    partitions: npt.NDArray[np.int32]
+    committed: npt.NDArray[np.int64]
+    index: npt.NDArray[np.int64]
+
+
+def _blocks(
+    group: str,
+    descriptions: Mapping[str, GroupDescription],
+    committed: Mapping[str, CommittedOffsets],
+    log: LogOffsets,
+) -> Iterable[_Block]:
+    commits = committed.get(group, {})
+    subscribed = {topic for member in descriptions[group].members for topic in member.topics}
+    nothing = (np.empty(0, np.int32), np.empty(0, np.int64))
+    for topic in sorted(subscribed | set(commits)):
+        numbers, positions = commits.get(topic, nothing)
+        first, count = log.place(topic)
+        gone = numbers >= count
+        partitions = np.concatenate((np.arange(count, dtype=np.int32), numbers[gone]))
+        offsets = np.full(partitions.size, -1, dtype=np.int64)
+        offsets[numbers[~gone]] = positions[~gone]
+        offsets[count:] = positions[gone]
+        index = np.full(partitions.size, -1, dtype=np.int64)
+        index[:count] = np.arange(first, first + count)
+        yield _Block(group, topic, partitions, offsets, index)
+
+
+def _offsets_table(
+    blocks: Sequence[_Block], log: LogOffsets, snapshot_id: str, snapshot_at: datetime
+) -> pa.Table:
+    lengths = [block.partitions.size for block in blocks]
+    total = sum(lengths)
+    index = _joined([block.index for block in blocks], np.int64)
+    # A partition without a place in the log takes the values appended behind it.
+    begin = np.append(log.begin, -1)[index]
+    end = np.append(log.end, -1)[index]
+    error = np.append(log.error, LogOffsets.GONE)[index]
+    columns = {
+        "snapshot_id": pa.repeat(pa.scalar(snapshot_id), total),
+        "snapshot_at": pa.repeat(pa.scalar(snapshot_at, _TIME), total),
+        "group": _repeated([block.group for block in blocks], lengths),
+        "topic": _repeated([block.topic for block in blocks], lengths),
+        "partition": pa.array(_joined([block.partitions for block in blocks], np.int32)),
+        "begin_offset": _nullable(begin),
+        "end_offset": _nullable(end),
+        "committed_offset": _nullable(_joined([block.committed for block in blocks], np.int64)),
+        "error": named(error, log.error_texts),
+    }
+    return pa.table(columns, schema=OFFSETS)
+
+
+def _joined(arrays: Sequence[npt.NDArray[Any]], kind: type[np.generic]) -> npt.NDArray[Any]:
+    return np.concatenate(arrays) if arrays else np.empty(0, kind)
+
+
+def _repeated(names: Sequence[str], lengths: Sequence[int]) -> pa.Array:
+    return named(np.repeat(np.arange(len(names), dtype=np.int32), lengths), names)
+
+
+def _nullable(values: npt.NDArray[np.int64]) -> pa.Array:
+    return pa.array(values, mask=values < 0)
+
+
+def _problem(group: str, description: GroupDescription, log: LogOffsets) -> str | None:
+    """Say why a group cannot be planned, its own reason first; None: it can."""
+    if description.error:
+        return description.error
+    subscribed = {topic for member in description.members for topic in member.topics}
+    for topic in sorted(subscribed):
+        if topic in log.unreadable:
+            return f"Topic {topic} of group {group} cannot be read: {log.unreadable[topic]}"
+    return None
+
+
+def _member_row(snapshot_id: str, group: str, member: Member) -> dict[str, Any]:
+    return {
+        "snapshot_id": snapshot_id,
+        "group": group,
+        "member_id": member.member_id,
+        "client_id": member.client_id,
+        "host": member.host,
+        "instance_id": member.instance_id,
+        "member": member.name,
+        "topics": member.topics,
+        "partitions": [
+            {"topic": topic, "partition": partition}
+            for topic, partitions in member.partitions.items()
+            for partition in partitions
+        ],
+        "generation": member.generation,
+    }

@@ -1,0 +1,204 @@
+"""Follow plans with aiokafka: `PlanConsumer`, or `PlanAssignor` in a consumer of your own.
+
+Belongs here: what touches aiokafka's consumer and its assignor interface. Does not: any decision
+(`follower` and below), nor reading the plan topic (`aiokafka_source`).
+
+::
+
+    consumer = PlanConsumer(
+        "orders", bootstrap_servers="localhost:9092", group_id="orders", client_id="orders-1"
+    )
+    await consumer.start()
+
+Eager rebalances alone: aiokafka has no cooperative ones.
+"""
+
+import asyncio
+import weakref
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer
+from aiokafka.cluster import ClusterMetadata
+from aiokafka.coordinator.assignors.abstract import AbstractPartitionAssignor
+from aiokafka.coordinator.assignors.range import RangePartitionAssignor
+from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+from aiokafka.coordinator.protocol import (
+    ConsumerProtocolMemberAssignment,
+    ConsumerProtocolMemberMetadata,
+)
+
+from fairlead.errors import ConfigurationError
+from fairlead.followers.aiokafka.join import join_once
+from fairlead.followers.aiokafka.source import AiokafkaSource
+from fairlead.followers.core.follower import Follower, FollowOptions
+from fairlead.followers.core.status import FollowerStatus
+from fairlead.wire.members import GroupMember, decode_subscription
+from fairlead.wire.partitions import partition_counts
+
+
+class PlanAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # aiokafka is untyped
+    """Assigns partitions as the group's plan says; the group leader reads it and decides for all.
+
+    An object, where aiokafka's own assignors are classes; the consumer does not mind. Must be the
+    first in the list of assignors; it is used once every member of the group has it. Reads the
+    plan topic on a daemon thread until `close`. `PlanConsumer` is the shorter way.
+
+    Parameters
+    ----------
+    group
+        The group id.
+    connection
+        How to reach the cluster: `bootstrap_servers` and whatever else AIOKafkaConsumer needs for
+        it. A consumer's whole configuration will do.
+    options
+        How to follow.
+    """
+
+    name = "fairlead"
+
+    def __init__(
+        self, group: str, connection: Mapping[str, Any], options: FollowOptions | None = None
+    ) -> None:
+        options = options or FollowOptions()
+        self._client_id: str = connection.get("client_id", "")
+        self._instance_id: str | None = connection.get("group_instance_id")
+        self._consumer: weakref.ref[AIOKafkaConsumer] | None = None
+        self._follower = Follower(
+            group,
+            options,
+            lambda: AiokafkaSource.open(group, connection, options.plan_topic),
+        )
+
+    @property
+    def plan_version(self) -> int | None:
+        """The plan that this member's assignment follows; None: the fallback, or none yet."""
+        return self._follower.plan_version
+
+    def status(self) -> FollowerStatus:
+        """Return what this member does at the moment."""
+        consumer = self._consumer() if self._consumer else None
+        return self._follower.status(() if consumer is None else consumer.assignment())
+
+    def follow(self, consumer: AIOKafkaConsumer) -> None:
+        """Let new plans make this assignor's consumer rejoin.
+
+        Call before it starts, on its event loop.
+        """
+        loop = asyncio.get_running_loop()
+        # The client has no public way to ask for a rebalance. This one sets a future that the
+        # coordinator's task waits for.
+        self._consumer = known = weakref.ref(consumer)
+
+        def rejoin() -> None:
+            if (coordinator := _coordinator(known())) is not None:
+                loop.call_soon_threadsafe(coordinator.request_rejoin)
+
+        self._follower.rejoin_by(rejoin)
+
+    async def read_ahead(self) -> None:
+        """Wait for the plan topic to be read, so that a rebalance need not. Call before joining."""
+        await asyncio.to_thread(self._follower.read_ahead)
+
+    def close(self) -> None:
+        """Stop reading the plan topic; blocks, for less than a second as a rule."""
+        self._follower.close()
+
+    def metadata(self, topics: Iterable[str]) -> ConsumerProtocolMemberMetadata:
+        """Return the subscription this member joins with."""
+        if self._consumer and (coordinator := _coordinator(self._consumer())) is not None:
+            join_once(coordinator)
+        user_data = self._follower.subscription(self._client_id, self._instance_id)
+        return ConsumerProtocolMemberMetadata(0, sorted(topics), user_data)
+
+    def assign(
+        self, cluster: ClusterMetadata, members: Mapping[str, ConsumerProtocolMemberMetadata]
+    ) -> dict[str, ConsumerProtocolMemberAssignment]:
+        """Decide for the whole group; called on its leader.
+
+        Blocks the event loop for `read_timeout_s` at most, and only where another member has seen
+        a newer plan than this one.
+        """
+        counts = partition_counts(
+            [member.subscription for member in members.values()], cluster.partitions_for_topic
+        )
+        shares, user_data = self._follower.assign(
+            [_member(member_id, metadata) for member_id, metadata in members.items()], counts
+        )
+        return {
+            member_id: ConsumerProtocolMemberAssignment(0, list(share.items()), user_data)
+            for member_id, share in shares.items()
+        }
+
+    def on_assignment(self, assignment: ConsumerProtocolMemberAssignment) -> None:
+        """Note what the new assignment follows; called on every member."""
+        coordinator = _coordinator(self._consumer()) if self._consumer else None
+        generation = -1 if coordinator is None else coordinator.generation
+        self._follower.assigned(assignment.user_data, generation)
+
+
+class PlanConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is untyped
+    """An AIOKafkaConsumer whose group follows its plans.
+
+    Parameters
+    ----------
+    topics
+        What to subscribe to, as for AIOKafkaConsumer.
+    configs
+        As for AIOKafkaConsumer, and the fields of `FollowOptions` beside them. `group_id` is
+        needed. `partition_assignment_strategy` holds the assignors behind the plan's, for as long
+        as not all members follow plans; default: range and roundrobin, so that consumers with
+        Kafka's or aiokafka's default can be replaced one by one.
+
+    Raises
+    ------
+    ConfigurationError
+        There is no `group_id`.
+    """
+
+    def __init__(self, *topics: str, **configs: Any) -> None:
+        if not configs.get("group_id"):
+            self._closed = True  # there is nothing to warn of when this is collected
+            raise ConfigurationError("PlanConsumer: group_id is missing; plans are for groups")
+        others = configs.pop(
+            "partition_assignment_strategy", (RangePartitionAssignor, RoundRobinPartitionAssignor)
+        )
+        options = FollowOptions.taken_from(configs)
+        self.plan_assignor = PlanAssignor(configs["group_id"], configs, options)
+        try:
+            super().__init__(
+                *topics, partition_assignment_strategy=(self.plan_assignor, *others), **configs
+            )
+            self.plan_assignor.follow(self)
+        except BaseException:
+            self.plan_assignor.close()
+            raise
+
+    async def start(self) -> None:
+        """Read the plan, connect, and join the group."""
+        await self.plan_assignor.read_ahead()
+        await super().start()
+
+    async def stop(self) -> None:
+        """Leave the group and stop reading plans."""
+        try:
+            await super().stop()
+        finally:
+            await asyncio.to_thread(self.plan_assignor.close)
+
+
+def _coordinator(consumer: AIOKafkaConsumer | None) -> Any:
+    """Return the consumer's coordinator; None before it has started."""
+    return None if consumer is None else consumer._coordinator  # noqa: SLF001 - there is no other way
+
+
+def _member(member_id: str, metadata: ConsumerProtocolMemberMetadata) -> GroupMember:
+    note = decode_subscription(metadata.user_data)
+    return GroupMember(
+        member_id=member_id,
+        topics=tuple(metadata.subscription),
+        instance_id=note.instance_id,
+        client_id=note.client_id,
+        seen=note.seen,
+        lapsed=note.lapsed,
+    )

@@ -1,0 +1,159 @@
+"""Read the plan topic with aiokafka.
+
+Belongs here: finding and fetching the one partition that holds a group's key. Does not: what a
+record means (`plan_cache`).
+"""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Final
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import for_code
+
+from fairlead.followers.core.plan_cache import PlanRecord
+from fairlead.wire.partitions import home_of
+from fairlead.wire.record import Origin
+
+#: What says how a cluster is reached; everything else concerns the application's own consumer.
+CONNECTION: Final = frozenset(
+    {
+        "bootstrap_servers",
+        "connections_max_idle_ms",
+        "metadata_max_age_ms",
+        "request_timeout_ms",
+        "retry_backoff_ms",
+        "sasl_kerberos_domain_name",
+        "sasl_kerberos_service_name",
+        "sasl_mechanism",
+        "sasl_oauth_token_provider",
+        "sasl_plain_password",
+        "sasl_plain_username",
+        "security_protocol",
+        "ssl_context",
+    }
+)
+_UNKNOWN_TOPIC: Final = 3
+_FORBIDDEN_TOPIC: Final = 29
+
+
+class AiokafkaSource:
+    """The plan topic's partition that holds a group's key, read from its beginning.
+
+    Runs an event loop of its own, on the thread that calls it: plans are read whatever the
+    application's loop is busy with.
+    """
+
+    def __init__(
+        self,
+        runner: asyncio.Runner,
+        consumer: AIOKafkaConsumer,
+        group: str,
+        partition: TopicPartition,
+        *,
+        end: int,
+        cluster: str,
+    ) -> None:
+        self._runner = runner
+        self._consumer = consumer
+        self._group = group
+        self._partition = partition
+        self._end = end
+        self.origin = Origin(partition.topic, cluster)  # the client knows no ids of topics
+
+    @classmethod
+    def open(cls, group: str, connection: Mapping[str, Any], topic: str) -> "AiokafkaSource | None":
+        """Connect; None where the topic does not exist, or may not be read.
+
+        Parameters
+        ----------
+        group
+            The group id.
+        connection
+            A consumer's configuration; what does not concern the connection is left out.
+        topic
+            The plan topic.
+        """
+        reach = {key: value for key, value in connection.items() if key in CONNECTION}
+        reach["client_id"] = f"{connection.get('client_id', group)}-plans"
+        runner = asyncio.Runner()
+        try:
+            count, cluster = runner.run(_look(reach, topic))
+            if count:
+                number = home_of(group, count)
+                partition = TopicPartition(topic, number)
+                consumer, end = runner.run(_start(reach, partition))
+                return cls(runner, consumer, group, partition, end=end, cluster=cluster)
+        except BaseException:
+            runner.close()
+            raise
+        runner.close()
+        return None
+
+    def __str__(self) -> str:
+        return f"{self._partition.topic}, partition {self._partition.partition}"
+
+    def read(self, timeout_s: float) -> list[PlanRecord]:
+        """Wait at most `timeout_s` for the next records."""
+        batches = self._runner.run(self._consumer.getmany(timeout_ms=int(timeout_s * 1000)))
+        return [
+            PlanRecord(record.offset, record.key, record.value, tuple(record.headers))
+            for record in batches.get(self._partition, ())
+        ]
+
+    def moved(self) -> bool:
+        """Whether the topic has grown, so that the group's key lands in another partition."""
+        count = len(self._consumer.partitions_for_topic(self._partition.topic) or ())
+        return count > 0 and home_of(self._group, count) != self._partition.partition
+
+    def at_end(self) -> bool:
+        """Whether everything that was there when this was opened has been read."""
+        position: int = self._runner.run(self._consumer.position(self._partition))
+        return position >= self._end
+
+    def close(self) -> None:
+        """Close the consumer and its loop."""
+        try:
+            self._runner.run(self._consumer.stop())
+        finally:
+            self._runner.close()
+
+
+async def _look(reach: dict[str, Any], topic: str) -> tuple[int, str]:
+    """Return how many partitions the topic has, and the cluster's id.
+
+    Asked by the admin client: a consumer's question could create the topic.
+    """
+    admin = AIOKafkaAdminClient(**reach)
+    try:
+        await admin.start()
+        (description,) = await admin.describe_topics([topic])
+        cluster = (await admin.describe_cluster()).get("cluster_id") or ""
+    finally:
+        await admin.close()
+    error: int = description["error_code"]
+    if error in (_UNKNOWN_TOPIC, _FORBIDDEN_TOPIC):
+        return 0, cluster
+    if error:
+        raise for_code(error)(topic)
+    return len(description["partitions"]), cluster
+
+
+async def _start(reach: dict[str, Any], partition: TopicPartition) -> tuple[AIOKafkaConsumer, int]:
+    """Start to read the partition; returns its end offset beside the consumer."""
+    consumer = AIOKafkaConsumer(
+        **reach,
+        auto_offset_reset="earliest",
+        enable_auto_commit=False,
+        fetch_max_wait_ms=5000,  # plans are rare: ask seldom
+        isolation_level="read_committed",
+    )
+    try:
+        await consumer.start()
+        consumer.assign([partition])
+        ends = await consumer.end_offsets([partition])
+    except BaseException:
+        await consumer.stop()
+        raise
+    return consumer, ends[partition]

@@ -1,0 +1,73 @@
+"""KIP-54's listener pattern for aiokafka.
+
+Belongs here: aiokafka's callbacks, and how it tells a fenced member. Does not: what a rebalance
+takes and brings (`holdings`).
+"""
+
+import inspect
+
+from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
+
+from fairlead.followers.cleanup.holdings import Callback, Holdings
+
+
+class CleanupListener(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka is untyped
+    """Cleans up only what a rebalance truly takes, sets up only what it truly brings.
+
+    Parameters
+    ----------
+    consumer
+        The consumer that it is to be subscribed with.
+    set_up
+        Called with partitions that are new to this consumer; a function or a coroutine function.
+    clean_up
+        Called with partitions that it no longer owns, once that is certain: after the rebalance,
+        or at once where the member was thrown out of its group.
+    before_revoke
+        Called with everything that may be taken, while it may still be committed.
+
+    Notes
+    -----
+    Callbacks are not called with no partitions at all. Stopping a consumer calls none: clean up
+    `held` then.
+    """
+
+    def __init__(
+        self,
+        consumer: AIOKafkaConsumer,
+        set_up: Callback[TopicPartition],
+        clean_up: Callback[TopicPartition],
+        *,
+        before_revoke: Callback[TopicPartition] | None = None,
+    ) -> None:
+        self._holdings = Holdings[TopicPartition]()
+        self._consumer = consumer
+        self._set_up = set_up
+        self._clean_up = clean_up
+        self._before_revoke = before_revoke
+
+    @property
+    def held(self) -> frozenset[TopicPartition]:
+        """The partitions that were set up and not cleaned up."""
+        return self._holdings.held
+
+    async def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
+        """Let the application commit; the next assignment tells what is gone."""
+        # aiokafka has no callback for what is lost: a member that was thrown out has no generation.
+        if self._consumer._coordinator.generation < 0:  # noqa: SLF001 - there is no other way
+            await _call(self._clean_up, self._holdings.drop(revoked))
+        else:
+            await _call(self._before_revoke, set(revoked))
+
+    async def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
+        """Clean up what is gone, set up what is new."""
+        gone, new = self._holdings.assigned(assigned)
+        await _call(self._clean_up, gone)
+        await _call(self._set_up, new)
+
+
+async def _call(callback: Callback[TopicPartition] | None, partitions: set[TopicPartition]) -> None:
+    if callback and partitions:
+        result = callback(partitions)
+        if inspect.isawaitable(result):
+            await result

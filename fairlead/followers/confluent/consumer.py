@@ -1,0 +1,271 @@
+"""Follow plans with confluent-kafka: `PlanConsumer`.
+
+Belongs here: what touches confluent-kafka's consumer and its callbacks. Does not: what they lead to
+(`membership`), how members agree (`caller`, `roll_call`), nor the log they agree through (`pins`).
+
+librdkafka has no pluggable assignor: the group runs Kafka's own `range`, and members redistribute
+what it gave them by a roll call. Beside members that know no plans each keeps its own.
+
+::
+
+    consumer = PlanConsumer(
+        {"bootstrap.servers": "localhost:9092", "group.id": "orders", "client.id": "orders-1"}
+    )
+    consumer.subscribe(["orders"])
+"""
+
+import random
+import struct
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, Self
+
+from confluent_kafka import Consumer, Message, TopicPartition
+
+from fairlead.errors import ConfigurationError
+from fairlead.followers.confluent.config import check, connection_of
+from fairlead.followers.confluent.membership import Event, Membership, Pair
+from fairlead.followers.confluent.participant import Caller
+from fairlead.followers.confluent.pin_listener import KafkaPinTopic, PinListener
+from fairlead.followers.confluent.source import ConfluentSource
+from fairlead.followers.core.clock import Clock
+from fairlead.followers.core.follower import FollowOptions, new_cache
+from fairlead.followers.core.plan_reader import PlanReader
+from fairlead.followers.core.status import FollowerStatus
+from fairlead.wire.pin_seals import read_secrets
+
+RebalanceCallback = Callable[[Consumer, list[TopicPartition]], None]
+
+PIN_TOPIC: Final = "fairlead.pins"
+_METADATA: Final = b"CGMDv2:"
+
+
+class PlanConsumer(Consumer):
+    """A Consumer whose group follows its plans.
+
+    It is used as any Consumer, from one thread. Members agree within their calls of `poll` and
+    `consume`, which keep their timeout; only where a broker does not answer during a rebalance may
+    they take two seconds longer, four where the pin topic has to be created. `consume` returns as
+    soon as there is something. Rebalance callbacks name what this consumer really owns.
+
+    Parameters
+    ----------
+    config
+        As for Consumer. `group.id` is needed; give each consumer a `client.id` of its own, since
+        plans know it by that name.
+    options
+        How to follow plans.
+    pin_topic
+        The topic through which the members of groups agree; made when it is missing.
+    group_secret
+        With it, members heed what was sealed with it alone: whoever else may write to the pin topic
+        cannot speak as one of them. 16 bytes at least, the same for all members of the group;
+        several, separated by commas, while it changes. None: nothing is sealed.
+    kwargs
+        As for Consumer: more configuration, `logger`, callbacks.
+
+    Raises
+    ------
+    ConfigurationError
+        A setting that plans cannot work with: static membership, another partition assignment
+        strategy than range, `group.protocol=consumer`. An empty or short `group_secret`.
+
+    Notes
+    -----
+    All members must subscribe to the same topics. One that does not is told so by a
+    ConfigurationError from `poll` and leaves the group; the others go on.
+    """
+
+    def __init__(
+        self,
+        config: Mapping[str, Any] | None = None,
+        *,
+        options: FollowOptions | None = None,
+        pin_topic: str = PIN_TOPIC,
+        group_secret: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        settings, secrets = check({**(config or {}), **kwargs}), read_secrets(group_secret)
+        super().__init__(settings)
+        self._callbacks: dict[Event, RebalanceCallback | None] = {}
+        self._closed = False
+        group, connection = settings["group.id"], connection_of(settings)
+        options, clock, rng = options or FollowOptions(), Clock(), random.Random()  # noqa: S311
+        reader = PlanReader(
+            group,
+            open_source=partial(ConfluentSource.open, group, connection, options.plan_topic),
+            new_cache=partial(new_cache, group, options),
+            on_tick=lambda: None,
+        )
+        topic = KafkaPinTopic(group, connection, pin_topic, secrets)
+        listener = PinListener(group, topic, clock, rng)
+        client_id = settings.get("client.id", "rdkafka")
+        self._caller = Caller(
+            group, client_id, options, listener=listener, reader=reader, clock=clock, rng=rng
+        )
+        self._membership = Membership(_Handle(self), self._caller, clock)
+        weakref.finalize(self, reader.stop)  # dropped without having been closed
+        reader.start()
+
+    @property
+    def plan_version(self) -> int | None:
+        """The plan that this consumer's assignment follows; None: range, or none yet."""
+        return self._caller.plan_version
+
+    def status(self) -> FollowerStatus:
+        """Return what this consumer's follower does at the moment."""
+        return self._caller.status(() if self._closed else _Handle(self).owned())
+
+    def subscribe(
+        self,
+        topics: Sequence[str],
+        on_assign: RebalanceCallback | None = None,
+        on_revoke: RebalanceCallback | None = None,
+        on_lost: RebalanceCallback | None = None,
+    ) -> None:
+        """Subscribe to topics, as with Consumer; by name, patterns are refused.
+
+        The consumer joins its group once it listens to the pin topic, here or in a later `poll`.
+
+        Raises
+        ------
+        ConfigurationError
+            A topic is a pattern; or the pin topic is compacted, or may not be created.
+        TypeError
+            Topics are one text, not several.
+        """
+        if isinstance(topics, str):
+            raise TypeError(f"PlanConsumer: topics is the text {topics!r}; give a list of names")
+        if patterns := [topic for topic in topics if topic.startswith("^")]:
+            raise ConfigurationError(
+                f"PlanConsumer: {patterns[0]} is a pattern; members must subscribe to equal "
+                "topics, which patterns cannot promise. Name the topics"
+            )
+        self._callbacks = {
+            "assign": on_assign,
+            "revoke": on_revoke,
+            "lost": on_lost or on_revoke,
+        }
+        self._membership.subscribe(topics)
+
+    def unsubscribe(self) -> None:
+        """Leave the group."""
+        self._membership.unsubscribe()
+
+    def poll(self, timeout: float | None = -1) -> Message | None:
+        """Return the next message or event, as Consumer does."""
+        if self._closed:
+            return super().poll(0)  # which says so
+        return self._membership.fetch(super().poll, timeout, nothing=None)
+
+    def consume(self, num_messages: int = 1, timeout: float | None = -1) -> list[Message]:
+        """Return what there is, up to `num_messages`, waiting at most `timeout` for the first."""
+        consume = super().consume
+        if self._closed:
+            return consume(num_messages, 0)
+        return self._membership.fetch(
+            lambda wait_s: consume(num_messages, wait_s), timeout, nothing=[]
+        )
+
+    def assign(self, partitions: list[TopicPartition]) -> None:
+        """Start from other positions; in `on_assign`, as with Consumer."""
+        self._membership.touched = True
+        super().assign(partitions)
+
+    def unassign(self) -> None:
+        """Own nothing; in `on_revoke`, as with Consumer."""
+        self._membership.touched = True
+        super().unassign()
+
+    def close(self) -> None:
+        """Leave the group and stop following plans; a second time nothing happens."""
+        if self._closed:
+            return
+        self._closed = True
+        # librdkafka aborts on a close that finds a subscription still waiting for its turn.
+        try:
+            super().unsubscribe()
+            super().close()
+        finally:
+            self._caller.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    def _on_assign(self, _: Consumer, partitions: list[TopicPartition]) -> None:
+        self._membership.assigned([(one.topic, one.partition) for one in partitions])
+
+    def _on_revoke(self, _: Consumer, __: list[TopicPartition]) -> None:
+        self._membership.revoked()
+
+    def _on_lost(self, _: Consumer, __: list[TopicPartition]) -> None:
+        self._membership.lost()
+
+    def _tell(self, event: Event, share: Sequence[Pair]) -> None:
+        """Call the application's callback, if it has given one."""
+        if callback := self._callbacks.get(event):
+            callback(self, _named(share))
+
+
+class _Handle:
+    """A PlanConsumer's own Consumer, as a membership uses it."""
+
+    def __init__(self, consumer: PlanConsumer) -> None:
+        self._known = weakref.ref(consumer)
+
+    @property
+    def _consumer(self) -> PlanConsumer:
+        consumer = self._known()
+        assert consumer is not None  # noqa: S101 - whose calls come through itself
+        return consumer
+
+    def identity(self) -> tuple[int, str]:
+        """Return the generation and this member's id, from one look; (-1, "") outside a group."""
+        raw = bytes(self._consumer.consumer_group_metadata())
+        if not raw.startswith(_METADATA):
+            raise ConfigurationError(
+                f"PlanConsumer: this confluent-kafka keeps group metadata as {raw[:7]!r}, not as "
+                f"{_METADATA!r}; use a version between 2.8 and 2.16"
+            )
+        (generation,) = struct.unpack_from("<i", raw, len(_METADATA))
+        member = raw[len(_METADATA) + 4 :].split(b"\0")[1].decode()
+        return generation, member
+
+    def subscribe(self, topics: Sequence[str]) -> None:
+        """Join the group, or join it anew."""
+        one = self._consumer
+        Consumer.subscribe(
+            one,
+            list(topics),
+            on_assign=one._on_assign,  # noqa: SLF001 - the consumer's other half
+            on_revoke=one._on_revoke,  # noqa: SLF001
+            on_lost=one._on_lost,  # noqa: SLF001
+        )
+
+    def unsubscribe(self) -> None:
+        """Leave the group."""
+        Consumer.unsubscribe(self._consumer)
+
+    def own(self, share: Sequence[Pair]) -> None:
+        """Fetch these partitions and no others."""
+        Consumer.assign(self._consumer, _named(share))
+
+    def disown(self) -> None:
+        """Fetch nothing."""
+        Consumer.unassign(self._consumer)
+
+    def owned(self) -> list[Pair]:
+        """Return what is fetched."""
+        return [(one.topic, one.partition) for one in self._consumer.assignment()]
+
+    def tell(self, event: Event, share: Sequence[Pair]) -> None:
+        """Call what the application wants to be called."""
+        self._consumer._tell(event, share)  # noqa: SLF001 - as above
+
+
+def _named(share: Sequence[Pair]) -> list[TopicPartition]:
+    return [TopicPartition(topic, number) for topic, number in share]

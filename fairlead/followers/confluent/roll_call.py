@@ -1,0 +1,305 @@
+"""One roll call: how the members of one generation agree on who reads what, through a log.
+
+Belongs here: the rules, as one member sees them, record by record. Does not: the records
+(`pin_records`), the log (`pins`), the clock, nor what a client does with a verdict (`membership`).
+
+Every member announces itself, once, and so cedes what range gave it. One of them then pins an
+assignment of what was ceded, and the first good pin of a generation in the log decides for
+everybody, whomever it lists. Nothing can overlap: range's shares are disjoint, a pin deals out
+ceded shares alone, and whoever announced owns nothing before the first pin. A member that comes
+late, or that knows no plans, keeps what range gave it, which no pin deals out.
+
+A log can lose its end when another broker comes to lead it, and what stands there afterwards is
+another log. So a roll call is held within one leader epoch: members that announced themselves in
+different ones do not count on each other, and a pin decides for those of its own epoch alone. Of
+one epoch nobody can have read anything else than anybody else, as far as each has read.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from fairlead.followers.core.decision import why_not
+from fairlead.followers.core.plan_cache import PlanState
+from fairlead.wire.fit import fit
+from fairlead.wire.members import GroupMember, member_names
+from fairlead.wire.pins import Here, Partitions, Pin
+
+#: Every partition is ceded, but members without any might still announce themselves.
+UNSURE_S: Final = 0.15
+#: Some partitions are not ceded: of members that are late, or that know no plans.
+INCOMPLETE_S: Final = 1.0
+#: How long announcements that keep coming may put the pin off.
+LONGEST_S: Final = 2.0
+#: How long each member leaves the one whose turn it is before, and how long a pin may take.
+TURN_S: Final = 0.25
+REPEAT_S: Final = 2.0
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the first pin means for one member.
+
+    Parameters
+    ----------
+    share
+        What the member owns.
+    listed
+        Whether the pin counted on it; if not, it should ask for another rebalance.
+    problem
+        Why the member cannot take part in this group at all; None: it can.
+    """
+
+    share: Partitions
+    listed: bool
+    problem: str | None = None
+
+
+@dataclass
+class _Sitting:
+    """What was said in one leader epoch of the log."""
+
+    heard: dict[str, Here] = field(default_factory=dict)
+    ceded: set[tuple[str, int]] = field(default_factory=set)
+    #: How many partitions of each topic are ceded, and whether somebody ceded two of one topic.
+    counts: Counter[str] = field(default_factory=Counter)
+    doubled: bool = False
+    pin: Pin | None = None
+
+    def take(self, here: Here, given: set[tuple[str, int]]) -> None:
+        """Take in an announcement, which cedes these."""
+        self.heard[here.member] = here
+        self.ceded |= given
+        self.counts.update({topic: len(share) for topic, share in here.given.items()})
+        self.doubled = self.doubled or any(len(share) > 1 for share in here.given.values())
+
+
+class RollCall:
+    """The roll call of one generation, as one of its members sees it.
+
+    Parameters
+    ----------
+    me
+        This member's announcement.
+    partition_counts
+        As for `expect`.
+
+    Examples
+    --------
+    >>> me = Here(1, "m1", "a", ("t",), {"t": (0, 1)})
+    >>> call = RollCall(me, {"t": 2})
+    >>> call.hear(me, now=0.0)
+    >>> call.pin_due_at()
+    0.0
+    >>> call.hear(draw_up(call.heard, PlanState(), now=datetime.max, member="m1"), now=0.1)
+    >>> call.verdict()
+    Verdict(share={'t': (0, 1)}, listed=True, problem=None)
+    """
+
+    def __init__(self, me: Here, partition_counts: Mapping[str, int]) -> None:
+        self.me = me
+        self._counts: dict[str, int] = {}
+        self.expect(partition_counts)
+        self._sittings: dict[int, _Sitting] = {}
+        self._announced: set[str] = set()
+        self._mine: _Sitting | None = None
+        self._epoch = self._last_epoch = -1
+        self._first_heard_at: float | None = None
+        self._last_heard_at = 0.0
+        self._pinned_at: float | None = None
+
+    @property
+    def heard(self) -> tuple[Here, ...]:
+        """Who has announced itself beside this member, before the first pin, in order."""
+        return tuple(self._mine.heard.values()) if self._mine else ()
+
+    @property
+    def pin(self) -> Pin | None:
+        """The pin that decides for this member; None: there is none yet."""
+        return self._mine.pin if self._mine else None
+
+    @property
+    def announced(self) -> bool:
+        """Whether this member's own announcement has been read in the log."""
+        return self._mine is not None
+
+    @property
+    def in_vain(self) -> bool:
+        """Whether the log has gone on to another leader epoch without a pin for this member."""
+        return self._mine is not None and self.pin is None and self._last_epoch > self._epoch
+
+    @property
+    def over(self) -> bool:
+        """Whether some pin has decided, whether for this member or not."""
+        return any(sitting.pin is not None for sitting in self._sittings.values())
+
+    def expect(self, partition_counts: Mapping[str, int]) -> None:
+        """Tell how many partitions topics have, as far as known: when all of them are ceded.
+
+        A wrong number costs time, or a late member's part in the plan, never agreement.
+        """
+        self._counts.update((t, n) for t, n in partition_counts.items() if t in self.me.topics)
+
+    def hear(self, record: Here | Pin, now: float, *, epoch: int = 0) -> None:
+        """Take in the next record of the log.
+
+        Parameters
+        ----------
+        record
+            Of any generation; others than the call's are passed over.
+        now
+            A monotonic time in seconds.
+        epoch
+            The leader epoch in which the record was written.
+        """
+        if (record.generation, record.log) != (self.me.generation, self.me.log):
+            return
+        sitting = self._sittings.setdefault(epoch, _Sitting())
+        self._last_epoch = max(self._last_epoch, epoch)
+        if isinstance(record, Pin):
+            if sitting.pin is None and _deals_what_was_ceded(record, sitting.heard):
+                sitting.pin = record
+            return
+        if record.member in self._announced:
+            return
+        self._announced.add(record.member)
+        if record.member == self.me.member:
+            self._mine, self._epoch = sitting, epoch
+        given = _pairs(record.given)
+        # Range gives nothing to two members: who names what another has ceded is not of this call.
+        if sitting.pin is None and sitting.ceded.isdisjoint(given):
+            sitting.take(record, given)
+            self._last_heard_at = now
+            if self._first_heard_at is None:
+                self._first_heard_at = now
+
+    def pin_due_at(self) -> float | None:
+        """Return when this member should pin if nobody has by then; None: not yet known, or done.
+
+        Whoever knows the newest plan goes first; among those the last to announce itself, who
+        surely has read all the others.
+        """
+        sitting = self._mine
+        if sitting is None or sitting.pin is not None or self.me.member not in sitting.heard:
+            return None
+        if self._pinned_at is not None:
+            return self._pinned_at + REPEAT_S
+        newest_last = sorted(self.heard, key=lambda here: here.seen.rank)  # stable
+        turn = [here.member for here in reversed(newest_last)].index(self.me.member)
+        first = self._last_heard_at if self._first_heard_at is None else self._first_heard_at
+        complete_at = self._last_heard_at + self._patience_s(sitting)
+        return min(complete_at, first + LONGEST_S) + turn * TURN_S
+
+    def pinned(self, now: float) -> None:
+        """Note that this member has pinned: the log will tell whether it was the first."""
+        self._pinned_at = now
+
+    def verdict(self) -> Verdict | None:
+        """Return what the first pin means for this member; None: there is none yet."""
+        pin = self.pin
+        if pin is None:
+            return None
+        share = pin.shares.get(self.me.member)
+        if share is not None:
+            return Verdict(share, listed=True)
+        if self.me.topics != pin.topics:
+            return Verdict(
+                {},
+                listed=False,
+                problem=f"this consumer subscribes to {_text(self.me.topics)}, but its group to "
+                f"{_text(pin.topics)}: plans through a log need equal subscriptions",
+            )
+        dealt = {pair for share in pin.shares.values() for pair in _pairs(share)}
+        if dealt.isdisjoint(_pairs(self.me.given)):
+            return Verdict(self.me.given, listed=False)
+        return Verdict({}, listed=False)
+
+    def _patience_s(self, sitting: _Sitting) -> float:
+        """Return how long to wait for more announcements after the last one."""
+        if any(sitting.counts[topic] < count for topic, count in self._counts.items()):
+            return INCOMPLETE_S
+        # Range gives nobody a second partition of a topic before everybody has one.
+        return 0.0 if sitting.doubled else UNSURE_S
+
+
+def draw_up(heard: tuple[Here, ...], state: PlanState, *, now: datetime, member: str) -> Pin:
+    """Return a pin for the members heard: the plan fitted to them, or what range gave them.
+
+    Parameters
+    ----------
+    heard
+        At least one announcement, all of one generation.
+    state
+        What is known of the plan.
+    now
+        Time-zone-aware: a plan whose lease is over is not followed.
+    member
+        Who writes the pin.
+    """
+    topics = _common_subscription(heard)
+    heard = tuple(here for here in heard if here.topics == topics)
+    plan, reason = state.plan, why_not(state, now)
+    shares: Mapping[str, Partitions] = {here.member: here.given for here in heard}
+    if plan is not None and reason is None:
+        names = member_names(
+            GroupMember(here.member, topics, client_id=here.client_id) for here in heard
+        )
+        ceded = {pair for here in heard for pair in _pairs(here.given)}
+        counts: dict[str, int] = {}
+        for topic, partition in ceded:
+            counts[topic] = max(counts.get(topic, 0), partition + 1)
+        fitted = fit(plan, dict.fromkeys(names.values(), topics), counts)
+        shares = {member: _only(fitted[name], ceded) for member, name in names.items()}
+    return Pin(
+        generation=heard[0].generation,
+        member=member,
+        topics=topics,
+        shares=shares,
+        plan_version=plan.version if plan is not None and reason is None else None,
+        seen=state.seen,
+        fallback_reason=reason,
+        log=heard[0].log,
+    )
+
+
+def _deals_what_was_ceded(pin: Pin, heard: Mapping[str, Here]) -> bool:
+    """Whether a pin lists members that were heard, and deals out all they ceded, each once."""
+    if not pin.shares or not pin.shares.keys() <= heard.keys():
+        return False
+    if pin.topics != _common_subscription(tuple(heard.values())):
+        return False
+    listed = [heard[member] for member in pin.shares]
+    if any(here.topics != pin.topics for here in listed):
+        return False
+    ceded = {pair for here in listed for pair in _pairs(here.given)}
+    dealt = [pair for share in pin.shares.values() for pair in _each(share)]
+    return len(dealt) == len(ceded) and set(dealt) == ceded
+
+
+def _common_subscription(heard: tuple[Here, ...]) -> tuple[str, ...]:
+    """Return the subscription of most members; among equals the first in order."""
+    votes = Counter(here.topics for here in heard)
+    return min(votes, key=lambda topics: (-votes[topics], topics))
+
+
+def _pairs(partitions: Partitions) -> set[tuple[str, int]]:
+    return set(_each(partitions))
+
+
+def _each(partitions: Partitions) -> Iterable[tuple[str, int]]:
+    return ((topic, number) for topic, numbers in partitions.items() for number in numbers)
+
+
+def _only(share: Mapping[str, list[int]], allowed: set[tuple[str, int]]) -> Partitions:
+    """Return a share without what may not be dealt out."""
+    kept = {
+        topic: tuple(number for number in numbers if (topic, number) in allowed)
+        for topic, numbers in share.items()
+    }
+    return {topic: numbers for topic, numbers in kept.items() if numbers}
+
+
+def _text(topics: tuple[str, ...]) -> str:
+    return ", ".join(topics) or "nothing"

@@ -1,0 +1,105 @@
+"""What the leader of a group decides at a rebalance: the plan if there is a good one, else range.
+
+Belongs here: plan or fallback, and why. Does not: where the plan comes from (`plan_reader`), nor a
+client's own types.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from assignors.problem import Member, Problem
+from assignors.ranges import range_
+from fairlead.followers.core.plan_cache import PlanState
+from fairlead.wire.fit import Shares, fit
+from fairlead.wire.members import GroupMember, member_names
+from fairlead.wire.record import NOTHING
+from fairlead.wire.record_reading import SKEW
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Who reads what, and on what grounds.
+
+    Parameters
+    ----------
+    shares
+        Member id to topic to partition numbers; every member is present.
+    plan_version
+        The plan that is followed; None: range.
+    fallback_reason
+        Why range is used; None: it is not.
+    """
+
+    shares: Shares
+    plan_version: int | None = None
+    fallback_reason: str | None = None
+
+
+def decide(
+    state: PlanState,
+    members: Sequence[GroupMember],
+    partition_counts: Mapping[str, int],
+    *,
+    now: datetime,
+) -> Decision:
+    """Decide for the whole group.
+
+    Parameters
+    ----------
+    state
+        What the leader knows of the plan.
+    members
+        All members of the group.
+    partition_counts
+        Topic to number of partitions; subscribed topics that do not exist are absent.
+    now
+        Time-zone-aware: a plan whose lease is over is not followed.
+    """
+    plan = state.plan
+    reason = why_not(state, now)
+    if plan is None or reason is not None:
+        return Decision(_range(members, partition_counts), fallback_reason=reason)
+    names = member_names(members)
+    shares = fit(
+        plan, {names[member.member_id]: member.topics for member in members}, partition_counts
+    )
+    return Decision({member_id: shares[name] for member_id, name in names.items()}, plan.version)
+
+
+def lapsed(state: PlanState, now: datetime) -> bool:
+    """Whether there is a plan whose lease is over."""
+    until = state.lease_until
+    return state.plan is not None and until is not None and now >= until + SKEW
+
+
+def why_not(state: PlanState, now: datetime) -> str | None:
+    """Say why no plan can be followed; None: one can.
+
+    Examples
+    --------
+    >>> from datetime import UTC
+    >>> why_not(PlanState(), datetime.now(UTC))
+    'no plan has been published'
+    """
+    if state.plan is not None:
+        if not lapsed(state, now):
+            return None
+        return f"plan version {state.plan.version} expired at {state.lease_until}"
+    if state.problem is not None:
+        return f"there is no readable plan: {state.problem}"
+    return "no plan has been published" if state.seen == NOTHING else "the plan was withdrawn"
+
+
+def _range(members: Sequence[GroupMember], partition_counts: Mapping[str, int]) -> Shares:
+    problem = Problem.of(
+        partition_counts,
+        {
+            member.member_id: Member(
+                sorted(set(member.topics)),  # no client of ours names one twice; others may
+                instance_id=member.instance_id or None,
+            )
+            for member in members
+        },
+    )
+    return range_(problem).by_member()

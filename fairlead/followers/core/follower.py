@@ -1,0 +1,292 @@
+"""One consumer's follower, whatever its client: reads plans, decides as leader, asks to rejoin.
+
+Belongs here: the life of a follower through rebalances. Does not: a client library's types and
+callbacks (one module each), nor the rules (`decision`, `rejoin`).
+"""
+
+import logging
+import random
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import partial
+from typing import Any, Final, Self
+
+from fairlead.followers.core.clock import Clock
+from fairlead.followers.core.cooperation import first_round
+from fairlead.followers.core.decision import Decision, decide, lapsed
+from fairlead.followers.core.plan_cache import PlanCache, PlanState
+from fairlead.followers.core.plan_reader import PlanReader, PlanSource
+from fairlead.followers.core.rejoin import RejoinSchedule
+from fairlead.followers.core.status import FollowerStatus, Standing
+from fairlead.wire.fit import Shares
+from fairlead.wire.members import (
+    AssignmentNote,
+    GroupMember,
+    SubscriptionNote,
+    decode_assignment,
+    encode_assignment,
+    encode_subscription,
+)
+from fairlead.wire.record import NOTHING, Identity, Origin
+from fairlead.wire.record_reading import Trust
+
+log = logging.getLogger(__name__)
+
+#: What holds from the moment a member begins to join until it is assigned by this assignor.
+_JOINING: Final = AssignmentNote(
+    fallback_reason="a rebalance is under way, or some member of the group does not follow plans"
+)
+
+
+@dataclass(frozen=True)
+class FollowOptions:
+    """How a group follows its plans.
+
+    Parameters
+    ----------
+    plan_topic
+        Where plans are published.
+    signing_key
+        With it, plans of format 1 must have a matching HMAC-SHA256 signature.
+    read_timeout_s
+        How long a rebalance may wait for the plan topic, where the cache is known to be behind.
+    rejoin_jitter_s
+        After a new plan the group rebalances within this time; None: at the next rebalance that
+        comes anyway.
+    public_keys
+        `id:base64 of SPKI DER`, several separated by commas: only what the planner has signed with
+        one of them is followed. Needs the extra `signed`.
+
+    Raises
+    ------
+    ConfigurationError
+        A key is empty, or cannot be used.
+    """
+
+    plan_topic: str = "fairlead.plans"
+    signing_key: bytes | None = field(default=None, repr=False)
+    read_timeout_s: float = 5.0
+    rejoin_jitter_s: float | None = 5.0
+    public_keys: str | None = None
+
+    def __post_init__(self) -> None:
+        self.trust()
+
+    def trust(self) -> Trust:
+        """Return what records are held against."""
+        return Trust.of(public_keys=self.public_keys, signing_key=self.signing_key)
+
+    @classmethod
+    def taken_from(cls, configs: dict[str, Any]) -> Self:
+        """Take the options out of a consumer's configuration, where they stand beside its own.
+
+        Examples
+        --------
+        >>> configs = {"group_id": "orders", "plan_topic": "plans"}
+        >>> FollowOptions.taken_from(configs).plan_topic, configs
+        ('plans', {'group_id': 'orders'})
+        """
+        given = [one.name for one in fields(cls) if one.name in configs]
+        return cls(**{name: configs.pop(name) for name in given})
+
+
+def new_cache(group: str, options: FollowOptions, origin: Origin, known: PlanState) -> PlanCache:
+    """Return the cache of a connection, which trusts what the options say."""
+    return PlanCache(group, origin, options.trust(), known=known)
+
+
+class Follower:
+    """Follows one group's plans for one consumer.
+
+    Reads plans on a daemon thread from construction to `close`. A client's assignor calls
+    `subscription` as it begins to join, `assign` where it leads, and `assigned` at the end.
+
+    Parameters
+    ----------
+    group
+        The group id.
+    options
+        How to follow.
+    open_source
+        Connects to the plan topic, as for `PlanReader`.
+    clock
+        What time it is; default: the machine's.
+    rng
+        Draws when to ask for a rebalance.
+    new_reader
+        Makes what reads the plans, which is then started.
+    """
+
+    def __init__(
+        self,
+        group: str,
+        options: FollowOptions,
+        open_source: Callable[[], PlanSource | None],
+        *,
+        clock: Clock | None = None,
+        rng: random.Random | None = None,
+        new_reader: Callable[..., PlanReader] = PlanReader,
+    ) -> None:
+        self._group = group
+        self._options = options
+        self._clock = clock or Clock()
+        self._lock = threading.Lock()
+        jitter_s = options.rejoin_jitter_s
+        rng = rng or random.Random()  # noqa: S311 - no secret
+        self._schedule = None if jitter_s is None else RejoinSchedule(jitter_s, rng)
+        self._request_rejoin: Callable[[], None] | None = None
+        self._decided: tuple[Identity, bool] | None = None
+        self._newcomer = self._unfinished = False
+        self._logged_reason: str | None = None
+        self._standing = Standing(self._clock, _JOINING)
+        self._rejoins_asked = 0
+        self._reader = new_reader(
+            group,
+            open_source=open_source,
+            new_cache=partial(new_cache, group, options),
+            on_tick=self._rejoin_if_due,
+            clock=self._clock,
+        )
+        self._reader.start()
+
+    @property
+    def plan_version(self) -> int | None:
+        """The plan that this consumer's assignment follows; None: the fallback, or none yet."""
+        return self._standing.note.plan_version
+
+    def status(self, owned: Iterable[tuple[str, int]] = ()) -> FollowerStatus:
+        """Return what this follower does at the moment, whose consumer owns these partitions."""
+        return self._standing.status(
+            self._group,
+            self._reader,
+            owned,
+            plan_topic=self._options.plan_topic,
+            rejoins_asked=self._rejoins_asked,
+        )
+
+    def rejoin_by(self, request: Callable[[], None]) -> None:
+        """Set what makes the consumer rejoin its group; called on the reader's thread."""
+        self._request_rejoin = request
+
+    def close(self) -> None:
+        """Stop reading plans."""
+        self._reader.close()
+
+    def read_ahead(self) -> None:
+        """Wait until the plan topic is read, as long as a rebalance would; call before joining.
+
+        For clients whose loop a rebalance must not hold up.
+        """
+        self._reader.current(at_least=NOTHING, timeout_s=self._options.read_timeout_s)
+
+    def subscription(self, client_id: str, instance_id: str | None = None) -> bytes:
+        """Return the user data for the subscription that this member joins with.
+
+        A member that rejoins with what the coordinator knows already just gets its old assignment
+        back: what is known of the newest plan makes the subscription differ.
+        """
+        with self._lock:
+            if self._schedule:
+                self._schedule.unsettle()
+            self._standing.unsettle()
+            self._decided, self._unfinished = None, False
+            # A static member may have been here before, and lead: the coordinator tells it neither.
+            self._newcomer = instance_id is not None and not self._standing.rebalances
+        state = self._reader.state
+        return encode_subscription(
+            SubscriptionNote(
+                client_id, instance_id, state.seen, lapsed=lapsed(state, self._clock.utc())
+            )
+        )
+
+    def assign(
+        self, members: Sequence[GroupMember], partition_counts: Mapping[str, int]
+    ) -> tuple[Shares, bytes]:
+        """Decide for the whole group, as its leader.
+
+        Returns
+        -------
+        shares, user_data
+            Member id to topic to partition numbers, and the user data of every assignment. What a
+            cooperative member must give up first is in no share yet: it rejoins when it has.
+        """
+        heard, in_force = max((member.seen, not member.lapsed) for member in members)
+        state = self._reader.current(at_least=heard, timeout_s=self._options.read_timeout_s)
+        now = self._clock.utc()
+        decision = decide(state, members, partition_counts, now=now)
+        self._log(decision, len(members))
+        first = first_round(decision.shares, members)
+        over = lapsed(state, now)
+        with self._lock:
+            self._decided = state.seen, over
+        seen, in_force = max((heard, in_force), (state.seen, not over))
+        note = AssignmentNote(
+            plan_version=decision.plan_version,
+            seen=seen,
+            fallback_reason=decision.fallback_reason,
+            lapsed=not in_force,
+            decided=state.seen,
+            incomplete=_size(first) < _size(decision.shares),
+        )
+        return first, encode_assignment(note)
+
+    def assigned(self, user_data: bytes | None, generation: int) -> None:
+        """Note what the new assignment follows."""
+        note = decode_assignment(user_data)
+        log.info(
+            "Group %s, generation %d: the assignment follows %s",
+            self._group,
+            generation,
+            note.followed(),
+        )
+        with self._lock:
+            self._standing.settle(note)
+            # Whoever was to give something up and join again may have been this one's former life.
+            self._unfinished = self._newcomer and note.incomplete
+            if self._schedule:
+                # What others have seen is settled even where the leader did not get to read it,
+                # or every member would ask in turn. The leader asks again when it has read it, and
+                # one that may have taken its place does.
+                seen, over = self._decided or note.known(by_leader=self._newcomer)
+                self._schedule.settle(seen, lapsed=over)
+
+    def _log(self, decision: Decision, members: int) -> None:
+        reason = decision.fallback_reason
+        if reason is None:
+            log.info(
+                "Group %s: as leader, assigning plan version %s to %d members",
+                self._group,
+                decision.plan_version,
+                members,
+            )
+        elif reason != self._logged_reason:
+            log.warning("Group %s: as leader, falling back to range: %s", self._group, reason)
+        self._logged_reason = reason
+
+    def _rejoin_if_due(self) -> None:
+        if self._request_rejoin is None:
+            return
+        state = self._reader.state
+        with self._lock:
+            why = "to adopt a plan" if self._plan_due(state) else None
+            if self._unfinished:
+                why, self._unfinished = "to end what another began", False
+            if why is None:
+                return
+            self._rejoins_asked += 1
+        known = f"plan version {state.plan.version}" if state.plan else "no plan"
+        log.info("Group %s: asking for a rebalance, %s; known is %s", self._group, why, known)
+        self._request_rejoin()
+
+    def _plan_due(self, state: PlanState) -> bool:
+        return self._schedule is not None and self._schedule.due(
+            seen=state.seen,
+            now=self._clock.monotonic(),
+            lapsed=lapsed(state, self._clock.utc()),
+            lease_until=state.lease_until,
+        )
+
+
+def _size(shares: Shares) -> int:
+    return sum(len(numbers) for share in shares.values() for numbers in share.values())

@@ -1,0 +1,127 @@
+"""What a follower does at the moment: what it owns, by which rule, since when, and why no plan.
+
+Belongs here: the answer, and keeping since when it holds. Does not: how it comes about
+(`follower`, `caller`).
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Literal
+
+from fairlead.followers.core.clock import Clock
+from fairlead.followers.core.plan_reader import PlanReader
+from fairlead.wire.members import AssignmentNote
+from fairlead.wire.partitions import by_topic
+
+Rule = Literal["plan", "range", "nothing", "undecided"]
+#: What holds before the first rebalance has ended, and during each.
+UNDECIDED: Final = AssignmentNote(fallback_reason="a rebalance is under way")
+
+
+@dataclass(frozen=True)
+class FollowerStatus:
+    """What a follower does at the moment, for metrics and for a person on call.
+
+    Parameters
+    ----------
+    group, plan_topic
+        The group id and where its plans come from.
+    owned
+        What the consumer fetches: topic to partition numbers.
+    rule
+        "plan": what is owned is a plan's share; "range": it is what range gave; "nothing": this
+        member gave its share up for a decision that never came, and waits for the next rebalance;
+        "undecided": a rebalance is under way.
+    since
+        From when on the rule holds, by this machine's clock; UTC.
+    plan_version
+        The plan that the present assignment follows; None: the fallback, or none yet.
+    fallback_reason
+        Why the present assignment is not a plan's; None: it is.
+    latest_version
+        The newest plan read; None: there is none.
+    latest_problem
+        Why the newest record was skipped, if it was.
+    records_skipped
+        Unreadable or badly signed records in the plan topic.
+    caught_up
+        Whether the plan topic has been read to its end.
+    rebalances
+        Assignments received through this follower.
+    rejoins_asked
+        Rebalances this member asked for because of a newer plan.
+    """
+
+    group: str
+    plan_topic: str
+    owned: Mapping[str, tuple[int, ...]]
+    rule: Rule
+    since: datetime
+    plan_version: int | None
+    fallback_reason: str | None
+    latest_version: int | None
+    latest_problem: str | None
+    records_skipped: int
+    caught_up: bool
+    rebalances: int
+    rejoins_asked: int
+
+
+class Standing:
+    """By which rule a member owns what it owns, as that changes.
+
+    Parameters
+    ----------
+    clock
+        What time it is.
+    undecided
+        What is said while a rebalance is under way.
+    """
+
+    def __init__(self, clock: Clock, undecided: AssignmentNote = UNDECIDED) -> None:
+        self.note = self._undecided = undecided
+        self.rebalances = 0
+        self._utc = clock.utc
+        self._rule: Rule = "undecided"
+        self._since = clock.utc()
+
+    def unsettle(self) -> None:
+        """Note that a rebalance has begun."""
+        if self._rule != "undecided":
+            self._change("undecided", self._undecided)
+
+    def settle(self, note: AssignmentNote, rule: Rule | None = None) -> None:
+        """Note that a rebalance has ended; the rule is the plan's or range, unless given."""
+        self.rebalances += 1
+        self._change(rule or ("range" if note.plan_version is None else "plan"), note)
+
+    def status(
+        self,
+        group: str,
+        reader: PlanReader,
+        owned: Iterable[tuple[str, int]],
+        *,
+        plan_topic: str,
+        rejoins_asked: int,
+    ) -> FollowerStatus:
+        """Gather what a follower does from what its consumer reads and owns."""
+        state = reader.state
+        return FollowerStatus(
+            group=group,
+            plan_topic=plan_topic,
+            owned={topic: tuple(numbers) for topic, numbers in by_topic(owned).items()},
+            rule=self._rule,
+            since=self._since,
+            plan_version=self.note.plan_version,
+            fallback_reason=self.note.fallback_reason,
+            latest_version=state.plan.version if state.plan else None,
+            latest_problem=state.problem,
+            records_skipped=state.skipped,
+            caught_up=reader.caught_up,
+            rebalances=self.rebalances,
+            rejoins_asked=rejoins_asked,
+        )
+
+    def _change(self, rule: Rule, note: AssignmentNote) -> None:
+        self._rule, self.note, self._since = rule, note, self._utc()

@@ -1,0 +1,215 @@
+"""Follow plans with kafka-python: `PlanConsumer`, or `PlanAssignor` in a consumer of your own.
+
+Belongs here: what touches kafka-python's consumer and its assignor interface. Does not: any
+decision (`follower` and below), nor reading the plan topic (`kafka_python_source`).
+
+::
+
+    consumer = PlanConsumer(
+        "orders", bootstrap_servers="localhost:9092", group_id="orders", client_id="orders-1"
+    )
+"""
+
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from kafka import KafkaConsumer
+from kafka.cluster import ClusterMetadata
+from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, RebalanceProtocol
+from kafka.coordinator.assignors.range import RangePartitionAssignor
+from kafka.protocol.consumer.metadata import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+)
+
+from fairlead.errors import ConfigurationError
+from fairlead.followers.core.follower import Follower, FollowOptions
+from fairlead.followers.core.status import FollowerStatus
+from fairlead.followers.kafka_python.join import joining, no_request, rejoin_request
+from fairlead.followers.kafka_python.source import KafkaPythonSource
+from fairlead.wire.members import GroupMember, decode_subscription
+from fairlead.wire.partitions import by_topic, partition_counts
+
+#: Versions of the subscription: the second tells what the member owns (KIP-429).
+_EAGER_VERSION: Final = 0
+_COOPERATIVE_VERSION: Final = 1
+
+
+class PlanAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-python is untyped
+    """Assigns partitions as the group's plan says; the group leader reads it and decides for all.
+
+    May stand in a list before Kafka's own assignors; it is used once every member of the group has
+    it. Reads the plan topic on a daemon thread until `close`. `PlanConsumer` is the shorter way.
+
+    Parameters
+    ----------
+    group
+        The group id.
+    connection
+        How to reach the cluster: `bootstrap_servers` and whatever else KafkaConsumer needs for it.
+        A consumer's whole configuration will do.
+    options
+        How to follow.
+    cooperative
+        Rebalance as KIP-429 says: in two rounds, and only what moves is revoked. `follow` is
+        needed then. Eager and cooperative followers get along in one group, so that the ones can
+        be replaced by the others member by member; all assignors in a list must be of one kind.
+    """
+
+    name = "fairlead"
+
+    def __init__(
+        self,
+        group: str,
+        connection: Mapping[str, Any],
+        options: FollowOptions | None = None,
+        *,
+        cooperative: bool = False,
+    ) -> None:
+        options = options or FollowOptions()
+        self._cooperative = cooperative
+        self._instance_id: str | None = connection.get("group_instance_id")
+        self._consumer: weakref.ref[KafkaConsumer] | None = None
+        self._join = no_request
+        self._client_id: str = {**KafkaConsumer.DEFAULT_CONFIG, **connection}["client_id"]
+        self._follower = Follower(
+            group,
+            options,
+            lambda: KafkaPythonSource.open(group, connection, options.plan_topic),
+        )
+
+    @property
+    def plan_version(self) -> int | None:
+        """The plan that this member's assignment follows; None: the fallback, or none yet."""
+        return self._follower.plan_version
+
+    def status(self) -> FollowerStatus:
+        """Return what this member does at the moment."""
+        consumer = self._consumer() if self._consumer else None
+        return self._follower.status(() if consumer is None else consumer.assignment())
+
+    def follow(self, consumer: KafkaConsumer) -> None:
+        """Let new plans make this assignor's consumer rejoin. Call before its first poll."""
+        self._client_id = consumer.config["client_id"]
+        self._consumer = weakref.ref(consumer)
+        self._join = joining(consumer)
+        self._follower.rejoin_by(rejoin_request(consumer))
+
+    def close(self) -> None:
+        """Stop reading the plan topic."""
+        self._follower.close()
+
+    def supported_protocols(self) -> list[RebalanceProtocol]:
+        """Return what kind of rebalance this assignor is for."""
+        kind = RebalanceProtocol.COOPERATIVE if self._cooperative else RebalanceProtocol.EAGER
+        return [kind]
+
+    def metadata(self, topics: set[str]) -> ConsumerProtocolSubscription:
+        """Return the subscription this member joins with.
+
+        Raises
+        ------
+        ConfigurationError
+            The assignor is cooperative and does not know its consumer.
+        """
+        self._join()
+        user_data = self._follower.subscription(self._client_id, self._instance_id)
+        if not self._cooperative:
+            return ConsumerProtocolSubscription(_EAGER_VERSION, sorted(topics), user_data)
+        return ConsumerProtocolSubscription(
+            version=_COOPERATIVE_VERSION,
+            topics=sorted(topics),
+            user_data=user_data,
+            owned_partitions=[
+                ConsumerProtocolSubscription.TopicPartition(topic=topic, partitions=partitions)
+                for topic, partitions in self._owned().items()
+            ],
+        )
+
+    def assign(
+        self, cluster: ClusterMetadata, members: Sequence[Any]
+    ) -> dict[str, ConsumerProtocolAssignment]:
+        """Decide for the whole group; called on its leader."""
+        counts = partition_counts(
+            [member.metadata.topics for member in members], cluster.partitions_for_topic
+        )
+        shares, user_data = self._follower.assign([_member(member) for member in members], counts)
+        return {
+            member_id: ConsumerProtocolAssignment(0, list(share.items()), user_data)
+            for member_id, share in shares.items()
+        }
+
+    def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
+        """Note what the new assignment follows; called on every member."""
+        self._follower.assigned(assignment.user_data, generation)
+
+    def _owned(self) -> dict[str, list[int]]:
+        """Return what the consumer owns: not from memory, since it may have lost it all."""
+        consumer = self._consumer() if self._consumer else None
+        if consumer is None:
+            raise ConfigurationError(
+                "PlanAssignor: cooperative=True needs follow(consumer) before the first poll"
+            )
+        return by_topic(consumer.assignment())
+
+
+class PlanConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python is untyped
+    """A KafkaConsumer whose group follows its plans.
+
+    Parameters
+    ----------
+    topics
+        What to subscribe to, as for KafkaConsumer.
+    configs
+        As for KafkaConsumer, and the fields of `FollowOptions` beside them. `group_id` is needed.
+        `partition_assignment_strategy` holds the assignors behind the plan's, for as long as not
+        all members follow plans; default: range, so that consumers with Kafka's default can be
+        replaced one by one. `cooperative=True`, as for `PlanAssignor`: then there are none by
+        default, and `CooperativeStickyAssignor` may be given.
+
+    Raises
+    ------
+    ConfigurationError
+        There is no `group_id`.
+    """
+
+    def __init__(self, *topics: str, **configs: Any) -> None:
+        if not configs.get("group_id"):
+            raise ConfigurationError("PlanConsumer: group_id is missing; plans are for groups")
+        cooperative = configs.pop("cooperative", False)
+        fallback = () if cooperative else (RangePartitionAssignor,)
+        others = configs.pop("partition_assignment_strategy", fallback)
+        options = FollowOptions.taken_from(configs)
+        self.plan_assignor = PlanAssignor(
+            configs["group_id"], configs, options, cooperative=cooperative
+        )
+        try:
+            super().__init__(
+                *topics, partition_assignment_strategy=(self.plan_assignor, *others), **configs
+            )
+        except BaseException:
+            self.plan_assignor.close()
+            raise
+        self.plan_assignor.follow(self)
+
+    def close(self, autocommit: bool = True, timeout_ms: int | None = None) -> None:  # noqa: FBT001, FBT002 - KafkaConsumer's signature
+        """Leave the group and stop reading plans."""
+        try:
+            super().close(autocommit=autocommit, timeout_ms=timeout_ms)
+        finally:
+            self.plan_assignor.close()
+
+
+def _member(member: Any) -> GroupMember:
+    subscription = member.metadata
+    note = decode_subscription(subscription.user_data)
+    return GroupMember(
+        member_id=member.member_id,
+        topics=tuple(subscription.topics),
+        instance_id=member.group_instance_id or note.instance_id,
+        client_id=note.client_id,
+        seen=note.seen,
+        lapsed=note.lapsed,
+        owned={owned.topic: owned.partitions for owned in subscription.owned_partitions or ()},
+    )

@@ -1,0 +1,115 @@
+"""Read the plan topic with kafka-python.
+
+Belongs here: finding and fetching the one partition that holds a group's key. Does not: what a
+record means (`plan_cache`).
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kafka import KafkaConsumer, TopicPartition
+
+from fairlead.followers.core.plan_cache import PlanRecord
+from fairlead.followers.kafka_python.connect import connect
+from fairlead.wire.partitions import home_of, kafka_uuid
+from fairlead.wire.record import Origin
+
+#: What consumers are configured with that does not concern how the cluster is reached.
+_NOT_FOR_PLANS: Final = frozenset(
+    {
+        "consumer_timeout_ms",
+        "default_offset_commit_callback",
+        "fetch_min_bytes",
+        "group_id",
+        "group_instance_id",
+        "key_deserializer",
+        "max_poll_records",
+        "metric_reporters",
+        "partition_assignment_strategy",
+        "value_deserializer",
+    }
+)
+
+
+class KafkaPythonSource:
+    """The plan topic's partition that holds a group's key, read from its beginning."""
+
+    def __init__(
+        self, consumer: KafkaConsumer, group: str, partition: TopicPartition, origin: Origin
+    ) -> None:
+        self._consumer = consumer
+        self._group = group
+        self._partition = partition
+        self.origin = origin
+        consumer.assign([partition])
+        self._end = consumer.end_offsets([partition])[partition]
+
+    @classmethod
+    def open(
+        cls, group: str, connection: Mapping[str, Any], topic: str
+    ) -> "KafkaPythonSource | None":
+        """Connect; None where the topic does not exist, or may not be read.
+
+        Parameters
+        ----------
+        group
+            The group id.
+        connection
+            A consumer's configuration; what does not concern the connection is left out.
+        topic
+            The plan topic.
+        """
+        consumer = connect(
+            KafkaConsumer,
+            {
+                **{key: value for key, value in connection.items() if key not in _NOT_FOR_PLANS},
+                "client_id": f"{connection.get('client_id', group)}-plans",
+                "allow_auto_create_topics": False,
+                "auto_offset_reset": "earliest",
+                "enable_auto_commit": False,
+                "fetch_max_wait_ms": 5000,  # plans are rare: ask seldom
+                "isolation_level": "read_committed",
+            },
+        )
+        try:
+            count = len(consumer.partitions_for_topic(topic))
+            if count:
+                number = home_of(group, count)
+                return cls(consumer, group, TopicPartition(topic, number), _origin(consumer, topic))
+        except BaseException:
+            consumer.close()
+            raise
+        consumer.close()
+        return None
+
+    def __str__(self) -> str:
+        return f"{self._partition.topic}, partition {self._partition.partition}"
+
+    def read(self, timeout_s: float) -> list[PlanRecord]:
+        """Wait at most `timeout_s` for the next records."""
+        batches = self._consumer.poll(timeout_ms=int(timeout_s * 1000))
+        return [
+            PlanRecord(record.offset, record.key, record.value, tuple(record.headers))
+            for record in batches.get(self._partition, ())
+        ]
+
+    def moved(self) -> bool:
+        """Whether the topic has grown, so that the group's key lands in another partition."""
+        count = len(self._consumer.partitions_for_topic(self._partition.topic))
+        return count > 0 and home_of(self._group, count) != self._partition.partition
+
+    def at_end(self) -> bool:
+        """Whether everything that was there when this was opened has been read."""
+        position = self._consumer.position(self._partition, timeout_ms=1000)
+        return position is not None and position >= self._end
+
+    def close(self) -> None:
+        """Close the consumer."""
+        self._consumer.close()
+
+
+def _origin(consumer: KafkaConsumer, topic: str) -> Origin:
+    """Return where records are read; the client has no public way to tell."""
+    cluster = consumer._cluster  # noqa: SLF001 - as above
+    log = cluster.topic_id(topic)
+    return Origin(topic, cluster.cluster_id or "", kafka_uuid(log.bytes) if log else "")

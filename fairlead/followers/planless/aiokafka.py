@@ -1,0 +1,162 @@
+"""Fairlead's assignors in an aiokafka consumer, without plans.
+
+Belongs here: aiokafka's assignor interface, and its clients for lags. Does not: what the leader
+does (`direct`), nor following plans (`aiokafka`).
+
+::
+
+    assignor = StickyAssignor()
+    consumer = AIOKafkaConsumer(
+        "orders", group_id="orders", partition_assignment_strategy=[assignor]
+    )
+    assignor.follow(consumer)
+"""
+
+import asyncio
+import weakref
+from collections.abc import Collection, Iterable, Mapping
+from functools import partial
+from typing import Any, Final
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.cluster import ClusterMetadata
+from aiokafka.coordinator.assignors.abstract import AbstractPartitionAssignor
+from aiokafka.coordinator.protocol import (
+    ConsumerProtocolMemberAssignment,
+    ConsumerProtocolMemberMetadata,
+)
+
+from fairlead.followers.aiokafka.join import join_once
+from fairlead.followers.aiokafka.source import CONNECTION
+from fairlead.followers.planless.lags import FetchLags, Lags, Offsets, lags_of
+from fairlead.followers.planless.rule import DirectRule, JoinedMember, assignor_class
+from fairlead.wire.partitions import by_topic, partition_counts
+
+_NOT_COMMITTED: Final = -1
+
+
+class DirectAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # aiokafka is untyped
+    """Assigns by one of Fairlead's rules; the classes below are made from it.
+
+    An object, where aiokafka's own assignors are classes; the consumer does not mind.
+
+    Parameters
+    ----------
+    group, connection
+        The group id, and a consumer's configuration to reach the cluster by. Only the assignors by
+        lag need them: they ask for offsets, as a rule while the members join. What is left of it
+        then blocks the event loop, for 5 s at most.
+    options
+        The rule's own, such as `max_moves`.
+
+    Raises
+    ------
+    ConfigurationError
+        An option does not exist, or an assignor by lag does not know its group.
+    """
+
+    name: str
+
+    def __init__(
+        self, group: str | None = None, connection: Mapping[str, Any] | None = None, **options: Any
+    ) -> None:
+        fetch: FetchLags | None = None
+        if group is not None and connection is not None:
+            fetch = partial(fetch_lags, group, connection)
+        self._rule = DirectRule(self.name, fetch, options)
+        self._consumer: weakref.ref[AIOKafkaConsumer] | None = None
+
+    def follow(self, consumer: AIOKafkaConsumer) -> None:
+        """Let the assignor know its consumer's generation. Call before the consumer starts.
+
+        Without it sticky claims carry no generation, and lose to those of members that tell one.
+        """
+        self._consumer = weakref.ref(consumer)
+
+    def metadata(self, topics: Iterable[str]) -> ConsumerProtocolMemberMetadata:
+        """Return the subscription this member joins with."""
+        if (coordinator := self._coordinator()) is not None:
+            join_once(coordinator)
+        subscription = sorted(topics)
+        user_data = self._rule.subscription(subscription)
+        return ConsumerProtocolMemberMetadata(0, subscription, user_data)
+
+    def assign(
+        self, cluster: ClusterMetadata, members: Mapping[str, ConsumerProtocolMemberMetadata]
+    ) -> dict[str, ConsumerProtocolMemberAssignment]:
+        """Decide for the whole group; called on its leader."""
+        counts = partition_counts(
+            [member.subscription for member in members.values()], cluster.partitions_for_topic
+        )
+        joined = [
+            JoinedMember(member_id, member.subscription, member.user_data)
+            for member_id, member in members.items()
+        ]
+        return {
+            member_id: ConsumerProtocolMemberAssignment(0, list(share.items()), b"")
+            for member_id, share in self._rule.assign(joined, counts).items()
+        }
+
+    def on_assignment(self, assignment: ConsumerProtocolMemberAssignment) -> None:
+        """Remember the assignment; called on every member."""
+        coordinator = self._coordinator()
+        generation = None if coordinator is None else coordinator.generation
+        self._rule.assigned(by_topic(assignment.partitions()), generation)
+
+    def _coordinator(self) -> Any:
+        consumer = self._consumer() if self._consumer else None
+        return None if consumer is None else consumer._coordinator  # noqa: SLF001 - there is no other way
+
+
+FairAssignor = assignor_class(DirectAssignor, "fair")
+LagAwareAssignor = assignor_class(DirectAssignor, "lag-aware")
+StickyAssignor = assignor_class(DirectAssignor, "sticky")
+StickyLagAwareAssignor = assignor_class(DirectAssignor, "sticky-lag-aware")
+
+
+def fetch_lags(group: str, connection: Mapping[str, Any], topics: Collection[str]) -> Lags:
+    """Ask Kafka for a group's lags.
+
+    Parameters
+    ----------
+    group
+        The group id.
+    connection
+        A consumer's configuration; what does not concern the connection is left out.
+    topics
+        Those that do not exist are left out.
+    """
+    return lags_of(asyncio.run(_offsets(group, connection, topics)), connection)
+
+
+async def _offsets(
+    group: str, connection: Mapping[str, Any], topics: Collection[str]
+) -> dict[tuple[str, int], Offsets]:
+    reach = {key: value for key, value in connection.items() if key in CONNECTION}
+    admin, consumer = AIOKafkaAdminClient(**reach), AIOKafkaConsumer(**reach)
+    try:
+        await admin.start()
+        await consumer.start()
+        described = await admin.describe_topics(sorted(topics))
+        partitions = [
+            TopicPartition(topic["topic"], partition["partition"])
+            for topic in described
+            for partition in topic["partitions"]
+        ]
+        committed = await admin.list_consumer_group_offsets(group)
+        begin = await consumer.beginning_offsets(partitions)
+        end = await consumer.end_offsets(partitions)
+    finally:
+        await consumer.stop()
+        await admin.close()
+    return {
+        where: Offsets(
+            begin[where],
+            end[where],
+            committed[where].offset
+            if where in committed and committed[where].offset != _NOT_COMMITTED
+            else None,
+        )
+        for where in partitions
+    }

@@ -1,0 +1,144 @@
+"""Fairlead's assignors in a kafka-python consumer, without plans.
+
+Belongs here: kafka-python's assignor interface, and its admin client for lags. Does not: what the
+leader does (`direct`), nor following plans (`kafka_python`).
+
+::
+
+    assignor = StickyAssignor()
+    consumer = KafkaConsumer("orders", group_id="orders", partition_assignment_strategy=[assignor])
+    assignor.follow(consumer)
+
+An assignor by lag, such as `LagAwareAssignor`, is given the group and how to reach the cluster.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
+from kafka.admin import OffsetSpec
+from kafka.cluster import ClusterMetadata
+from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
+from kafka.protocol.consumer.metadata import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+)
+
+from fairlead.followers.kafka_python.connect import connect
+from fairlead.followers.kafka_python.join import joining, no_request
+from fairlead.followers.planless.lags import FetchLags, Lags, Offsets, lags_of
+from fairlead.followers.planless.rule import DirectRule, JoinedMember, assignor_class
+from fairlead.wire.partitions import by_topic, partition_counts
+
+
+class DirectAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-python is untyped
+    """Assigns by one of Fairlead's rules; the classes below are made from it.
+
+    Parameters
+    ----------
+    group, connection
+        The group id, and a consumer's configuration to reach the cluster by. Only the assignors by
+        lag need them: they ask for offsets, as a rule while the members join.
+    options
+        The rule's own, such as `max_moves`.
+
+    Raises
+    ------
+    ConfigurationError
+        An option does not exist, or an assignor by lag does not know its group.
+    """
+
+    name: str
+
+    def __init__(
+        self, group: str | None = None, connection: Mapping[str, Any] | None = None, **options: Any
+    ) -> None:
+        fetch: FetchLags | None = None
+        if group is not None and connection is not None:
+            fetch = partial(fetch_lags, group, connection)
+        self._rule = DirectRule(self.name, fetch, options)
+        self._join = no_request
+
+    def follow(self, consumer: KafkaConsumer) -> None:
+        """Keep the consumer in the rebalances it begins. Call before its first poll.
+
+        Without it a poll that ends amid a rebalance may cost a member its place, where the
+        rebalance began because a topic has grown or the consumer subscribed to other ones.
+        """
+        self._join = joining(consumer)
+
+    def metadata(self, topics: set[str]) -> ConsumerProtocolSubscription:
+        """Return the subscription this member joins with."""
+        self._join()
+        subscription = sorted(topics)
+        return ConsumerProtocolSubscription(0, subscription, self._rule.subscription(subscription))
+
+    def assign(
+        self, cluster: ClusterMetadata, members: Sequence[Any]
+    ) -> dict[str, ConsumerProtocolAssignment]:
+        """Decide for the whole group; called on its leader."""
+        counts = partition_counts(
+            [member.metadata.topics for member in members], cluster.partitions_for_topic
+        )
+        joined = [
+            JoinedMember(
+                member.member_id,
+                member.metadata.topics,
+                member.metadata.user_data,
+                member.group_instance_id,
+            )
+            for member in members
+        ]
+        return {
+            member_id: ConsumerProtocolAssignment(0, list(share.items()), b"")
+            for member_id, share in self._rule.assign(joined, counts).items()
+        }
+
+    def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
+        """Remember the assignment; called on every member."""
+        self._rule.assigned(by_topic(assignment.partitions()), generation)
+
+
+FairAssignor = assignor_class(DirectAssignor, "fair")
+LagAwareAssignor = assignor_class(DirectAssignor, "lag-aware")
+StickyAssignor = assignor_class(DirectAssignor, "sticky")
+StickyLagAwareAssignor = assignor_class(DirectAssignor, "sticky-lag-aware")
+
+
+def fetch_lags(group: str, connection: Mapping[str, Any], topics: Collection[str]) -> Lags:
+    """Ask Kafka for a group's lags.
+
+    Parameters
+    ----------
+    group
+        The group id.
+    connection
+        A consumer's configuration; what an admin client does not have is left out.
+    topics
+        Those that do not exist are left out.
+    """
+    known = KafkaAdminClient.DEFAULT_CONFIG
+    admin = connect(KafkaAdminClient, {key: connection[key] for key in connection.keys() & known})
+    try:
+        partitions = [
+            TopicPartition(topic["name"], partition["partition_index"])
+            for topic in admin.describe_topics(sorted(topics))
+            for partition in topic["partitions"]
+        ]
+        begin, end = (
+            admin.list_partition_offsets(dict.fromkeys(partitions, spec))
+            for spec in (OffsetSpec.EARLIEST, OffsetSpec.LATEST)
+        )
+        committed = admin.list_group_offsets([group]).get(group, {})
+    finally:
+        admin.close()
+    offsets = {
+        where: Offsets(
+            begin[where].offset,
+            end[where].offset,
+            committed[where].offset if where in committed else None,
+        )
+        for where in partitions
+    }
+    return lags_of(offsets, connection)

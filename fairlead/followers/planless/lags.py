@@ -1,0 +1,136 @@
+"""Lags for a leader that assigns by lag: fetched while the members join, waited for briefly.
+
+Belongs here: when to fetch, how long to wait, and KAFKA-5337's rule. Does not: how a client fetches
+offsets.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from typing import Any, Final, NamedTuple
+
+from fairlead.followers.core.clock import Clock
+
+log = logging.getLogger(__name__)
+
+_TIMEOUT_S: Final = 5.0
+#: How old what was fetched may be: members that wait for others to join begin again and again.
+_STALE_S: Final = 10.0
+
+#: Topics to topic and partition to lag.
+Lags = Mapping[tuple[str, int], int]
+FetchLags = Callable[[Collection[str]], Lags]
+
+
+class Offsets(NamedTuple):
+    """A partition's offsets; `committed` None: the group has committed none."""
+
+    begin: int
+    end: int
+    committed: int | None
+
+
+def lag(offsets: Offsets, *, reset_to_latest: bool) -> int:
+    """Return a partition's lag in records (KAFKA-5337).
+
+    Parameters
+    ----------
+    offsets
+        Begin, end and committed.
+    reset_to_latest
+        Whether a consumer without a committed offset starts at the end.
+
+    Examples
+    --------
+    >>> [lag(Offsets(10, 100, at), reset_to_latest=latest)
+    ...  for at, latest in [(40, True), (140, True), (None, True), (None, False)]]
+    [60, 0, 0, 90]
+    """
+    if offsets.committed is not None:
+        return max(offsets.end - offsets.committed, 0)
+    return 0 if reset_to_latest else offsets.end - offsets.begin
+
+
+def lags_of(offsets: Mapping[tuple[str, int], Offsets], connection: Mapping[str, Any]) -> Lags:
+    """Return the lags of partitions, for a consumer of this configuration."""
+    reset_to_latest = connection.get("auto_offset_reset", "latest") == "latest"
+    return {where: lag(known, reset_to_latest=reset_to_latest) for where, known in offsets.items()}
+
+
+class LagReader:
+    """Has the lags at hand when a rebalance needs them.
+
+    A member that may lead (it led the last time, or joins for the first) fetches on a thread of its
+    own while it waits for the other members to join. So the leader has little left to wait for.
+
+    Parameters
+    ----------
+    fetch
+        Asks Kafka for the lags of some topics; called on a daemon thread.
+    timeout_s
+        How long a rebalance waits; then lags count as 0.
+    clock
+        What time it is; default: the machine's.
+    """
+
+    def __init__(
+        self, fetch: FetchLags, *, timeout_s: float = _TIMEOUT_S, clock: Clock | None = None
+    ) -> None:
+        self._fetch = fetch
+        self._now = (clock or Clock()).monotonic
+        self._timeout_s = timeout_s
+        self._may_lead, self._leads = True, False
+        self._topics: frozenset[str] = frozenset()
+        self._fetched: Future[Lags] | None = None
+        self._fetched_topics: frozenset[str] = frozenset()
+        self._fetched_at = 0.0
+
+    def joining(self, topics: Collection[str]) -> None:
+        """Begin to join, with this subscription; a client may begin several times (KIP-394)."""
+        if self._may_lead and not self._is_fresh():
+            self._start(self._topics | frozenset(topics))
+
+    def settled(self) -> None:
+        """End a rebalance: what was fetched has had its use."""
+        self._may_lead, self._leads = self._leads, False
+        self._fetched = None
+
+    def current(self, partition_counts: Mapping[str, int]) -> dict[str, list[int]]:
+        """Return topic to one lag a partition; called on the leader."""
+        deadline = self._now() + self._timeout_s
+        self._leads, self._topics = True, frozenset(partition_counts)
+        if not self._is_fresh() or not self._topics <= self._fetched_topics:
+            self._start(self._topics)
+        assert self._fetched is not None  # noqa: S101 - for the type checker: just started
+        try:
+            known = self._fetched.result(max(deadline - self._now(), 0.0))
+        except Exception as error:  # noqa: BLE001 - whatever breaks, the group is assigned
+            late = isinstance(error, FutureTimeoutError)
+            why = f"not within {self._timeout_s:.0f} s" if late else f"{error!r}"
+            log.warning("Lags are unknown (%s): assigning as if there were none", why)
+            known = {}
+        return {
+            topic: [known.get((topic, partition), 0) for partition in range(count)]
+            for topic, count in partition_counts.items()
+        }
+
+    def _is_fresh(self) -> bool:
+        """Whether what was asked is still worth having: it has not failed, and is not old."""
+        fetched = self._fetched
+        if fetched is None or self._now() > self._fetched_at + _STALE_S:
+            return False
+        return not fetched.done() or fetched.exception() is None
+
+    def _start(self, topics: frozenset[str]) -> None:
+        fetched: Future[Lags] = Future()
+
+        def run() -> None:
+            try:
+                fetched.set_result(self._fetch(topics))
+            except Exception as error:  # noqa: BLE001 - told to whoever waits
+                fetched.set_exception(error)
+
+        self._fetched, self._fetched_topics, self._fetched_at = fetched, topics, self._now()
+        threading.Thread(target=run, name="fairlead-lags", daemon=True).start()

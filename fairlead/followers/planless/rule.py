@@ -1,0 +1,135 @@
+"""Assignors without the pipeline: what a group's leader does when it assigns by itself.
+
+Belongs here: the problem as its members describe it, and the sticky user data they describe it by.
+Does not: the rules (`assignors`), how lags are fetched (`lags`), a client's own types
+(`kafka_python_assignors`, `aiokafka_assignors`).
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from assignors.problem import InvalidProblemError, Member, Problem
+from assignors.registry import assign, check_options
+from assignors.user_data import UserData, decode, encode
+from fairlead.errors import ConfigurationError
+from fairlead.followers.planless.lags import FetchLags, LagReader
+from fairlead.wire.fit import Shares
+
+log = logging.getLogger(__name__)
+
+Assignor = TypeVar("Assignor")
+
+#: Rules that keep what members own, and those that look at lag.
+_STICKY = frozenset({"sticky", "sticky-lag-aware"})
+_BY_LAG = frozenset({"lag-aware", "sticky-lag-aware"})
+
+
+@dataclass(frozen=True)
+class JoinedMember:
+    """One member of the group as its leader sees it."""
+
+    member_id: str
+    topics: Sequence[str]
+    user_data: bytes | None = None
+    instance_id: str | None = None
+
+
+class DirectRule:
+    """One of the assignors, used by a consumer without any plan.
+
+    Parameters
+    ----------
+    name
+        In `assignors.registry`; members agree on it. `sticky` and its user data are Kafka's own
+        (KIP-54), so that Java's StickyAssignor may be in the same group.
+    fetch_lags
+        Asks Kafka; needed by the assignors by lag.
+    options
+        The assignor's.
+
+    Raises
+    ------
+    ConfigurationError
+        An option does not exist, or there is no way to fetch lags for an assignor by lag.
+    """
+
+    def __init__(self, name: str, fetch_lags: FetchLags | None, options: Mapping[str, Any]) -> None:
+        try:
+            check_options(name, options)
+        except InvalidProblemError as error:
+            raise ConfigurationError(str(error)) from error
+        self._name = name
+        self._options = options
+        self._owned: Mapping[str, Sequence[int]] | None = None
+        self._generation: int | None = None
+        self._lags: LagReader | None = None
+        if name in _BY_LAG:
+            if fetch_lags is None:
+                raise ConfigurationError(
+                    f"The assignor {name} looks at lag: give it the group and how to connect"
+                )
+            self._lags = LagReader(fetch_lags)
+
+    def subscription(self, topics: Sequence[str]) -> bytes:
+        """Begin to join; returns the user data of this member's subscription."""
+        if self._lags:
+            self._lags.joining(topics)
+        if self._name not in _STICKY or self._owned is None:
+            return b""
+        return encode(UserData(self._owned, self._generation))
+
+    def assign(
+        self, members: Sequence[JoinedMember], partition_counts: Mapping[str, int]
+    ) -> Shares:
+        """Decide for the whole group, as its leader: member id to topic to partition numbers."""
+        problem = Problem.of(
+            partition_counts,
+            {member.member_id: self._member(member) for member in members},
+            self._lags.current(partition_counts) if self._lags else None,
+        )
+        try:
+            return assign(self._name, problem, **self._options).by_member()
+        except ModuleNotFoundError as error:
+            log.error(  # noqa: TRY400 - the traceback adds nothing to what is missing
+                "The assignor %s needs %s where members read different topics; assigning fairly "
+                "instead. Install fairlead[flow] in every consumer of the group",
+                self._name,
+                error.name,
+            )
+            return assign("fair", problem).by_member()
+
+    def assigned(self, owned: Mapping[str, Sequence[int]], generation: int | None) -> None:
+        """Remember the new assignment, to tell it at the next rebalance."""
+        self._owned, self._generation = owned, generation
+        if self._lags:
+            self._lags.settled()
+
+    def _member(self, member: JoinedMember) -> Member:
+        claim = UserData({})
+        if self._name in _STICKY:
+            try:
+                claim = decode(bytes(member.user_data or b""))
+            except InvalidProblemError as error:
+                log.warning("Member %s: its claims are ignored: %s", member.member_id, error)
+        return Member(
+            sorted(set(member.topics)),  # no client of ours names anything twice; others may
+            owned={topic: sorted(set(owned)) for topic, owned in claim.owned.items()},
+            generation=claim.generation,
+            instance_id=member.instance_id or None,
+        )
+
+
+def assignor_class(base: type[Assignor], rule: str) -> type[Assignor]:
+    """Make a client's assignor of one of the rules in `assignors.registry`.
+
+    Parameters
+    ----------
+    base
+        The client's `DirectAssignor`.
+    rule
+        Its name there, and what members agree on.
+    """
+    title = "".join(word.capitalize() for word in rule.split("-"))
+    return type(f"{title}Assignor", (base,), {"name": rule, "__module__": base.__module__})

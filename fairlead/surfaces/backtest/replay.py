@@ -1,0 +1,254 @@
+"""One assignor in charge of a recorded group: what would have happened, and what it would cost.
+
+Belongs here: who can be in charge, and the figures of a replay at each snapshot. Does not: the
+recording (`recording`), the fluid (`fairlead.simulation`), the rules of assignment (`assignors`)
+and of policies, nor condensing the result (`report`). Pure.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import numpy as np
+
+from assignors.registry import LAG_BLIND, assign
+from fairlead.domain.approval import PlanFacts, decide
+from fairlead.domain.choice import improvement
+from fairlead.domain.judgement.capacities import Capacity
+from fairlead.domain.judgement.decision import Judgement, Question, judge
+from fairlead.domain.policy import Policy
+from fairlead.simulation.controllers import START, ByPlans, Controller, Moment
+from fairlead.simulation.course import time_lags
+from fairlead.simulation.fluid import Int32
+from fairlead.simulation.loop import Cadence, Run, run
+from fairlead.surfaces.backtest.recording import Recording
+
+RECORDED: Final = "recorded"
+"""The name under which the lateness that was really measured stands, snapshot by snapshot."""
+OBSERVED: Final = "observed"
+"""The name under which the group's recorded assignments are replayed, as they were."""
+
+_LOOK_S: Final = 60.0
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """What a replay comes to from a snapshot to the next.
+
+    Parameters
+    ----------
+    at
+        When the next snapshot was taken.
+    late_s
+        Partition-seconds beyond the policy's objective.
+    worst_s
+        How far behind the latest partition was, at worst.
+    moved
+        Partitions that went to another owner although theirs was still there.
+    published, held_back
+        Plans that were published; decisions whose plan the policy did not approve.
+    """
+
+    at: datetime
+    late_s: float
+    worst_s: float
+    moved: int
+    published: int
+    held_back: int
+
+
+def replay(recording: Recording, in_charge: str, policy: Policy) -> Iterator[Stretch]:
+    """Put somebody in charge of a recorded group from the first snapshot on.
+
+    - Assignors that do not look at lag (`LAG_BLIND`) decide as they do in consumers, at
+      rebalances: at the first snapshot, where they take over, and whenever members or partitions
+      have changed.
+    - The others take over what is there, and plan as often as was recorded. Whether there is a
+      plan is judged as the planner judges, with the policy's `objective`, `horizon` and `headroom`;
+      it is published when the policy approves it, and where the policy leaves plans to people,
+      people approve them all, at once. At a rebalance, members fit the plan to who is there.
+    - `OBSERVED` is what the group really had, `RECORDED` what was really measured of it.
+
+    Parameters
+    ----------
+    recording
+        Of one group.
+    in_charge
+        A name of `assignors.registry`, `OBSERVED` or `RECORDED`.
+    policy
+        The group's. Of its assignors this one alone is considered, named or not.
+
+    Raises
+    ------
+    InvalidProblemError
+        There is no such assignor, or a `LAG_BLIND` one has not the options of the policy.
+    """
+    objective_s = policy.rules().objective_s
+    if in_charge == RECORDED:
+        yield from _measured(recording, objective_s)
+        return
+    world = recording.world()
+    usual_s = float(np.median(np.diff(recording.seconds)))
+    decision_s = recording.step_s if in_charge == OBSERVED else max(usual_s, recording.step_s)
+    cadence = Cadence(min(_LOOK_S, decision_s), decision_s, policy.rules().pause_s)
+    controller = _controller(recording, in_charge, policy)
+    ran = run(world, controller, cadence)
+    held_back = controller.held_back if isinstance(controller, _ByPolicy) else []
+    yield from _stretches(recording, ran, objective_s, held_back, plans=in_charge != OBSERVED)
+
+
+def _controller(recording: Recording, in_charge: str, policy: Policy) -> Controller:
+    if in_charge == OBSERVED:
+        return _Recorded(recording)
+    if in_charge in LAG_BLIND:
+        return _InConsumers(recording, in_charge, policy.assignor_options(in_charge))
+    return _ByPolicy(recording, in_charge, policy)
+
+
+class _Recorded:
+    """Whoever was really in charge."""
+
+    foresees = False
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+
+    def rebalance(self, moment: Moment) -> Int32:
+        return owners_at(self._recording, moment)
+
+    def decide(self, moment: Moment) -> Int32 | None:
+        owner = owners_at(self._recording, moment)
+        return None if np.array_equal(owner, moment.problem.owner) else owner
+
+
+class _InConsumers:
+    """An assignor that the group's leader runs at each rebalance, as Kafka's own."""
+
+    foresees = False
+
+    def __init__(self, recording: Recording, assignor: str, options: dict[str, Any]) -> None:
+        self._recording, self._assignor, self._options = recording, assignor, options
+
+    def rebalance(self, moment: Moment) -> Int32:
+        problem = moment.problem
+        if moment.at == START.timestamp():  # it takes over what is there
+            problem = replace(problem, owner=owners_at(self._recording, moment))
+        return assign(self._assignor, problem, **self._options).owner
+
+    def decide(self, moment: Moment) -> Int32 | None:  # noqa: ARG002 - a Controller
+        return None
+
+
+class _ByPolicy(ByPlans):
+    """An assignor whose plans the policy publishes, and that followers fit to who is there."""
+
+    def __init__(self, recording: Recording, assignor: str, policy: Policy) -> None:
+        super().__init__()
+        self._recording, self._assignor, self._policy = recording, assignor, policy
+        self._options = {assignor: policy.assignor_options(assignor)}
+        self._by_hand = policy.four_eyes or not policy.approval.automatic
+        self._capacities: dict[str, Capacity] = {}
+        #: When plans were not approved, seconds from the start.
+        self.held_back: list[float] = []
+
+    def rebalance(self, moment: Moment) -> Int32:
+        """Take over what is there; later, fit the plan."""
+        if self._plan is None and moment.at == START.timestamp():
+            owner = owners_at(self._recording, moment)
+            self.take_over(moment, owner)
+            return owner
+        return super().rebalance(moment)
+
+    def plan(self, moment: Moment) -> Int32 | None:
+        """Judge as the planner does, and approve as the policy does."""
+        judgement = judge(
+            Question(
+                problem=moment.problem,
+                looks=moment.looks(),
+                rules=self._policy.rules(),
+                capacities=self._capacities,
+                changed_at=self.changed_at,
+            ),
+            assignors=(self._assignor,),
+            options=self._options,
+        )
+        self._capacities = dict(judgement.capacities)
+        owner = judgement.owner
+        if owner is None or self._by_hand or self._approves(moment, judgement, owner):
+            return owner
+        self.held_back.append(moment.at - START.timestamp())
+        return None
+
+    def _approves(self, moment: Moment, judgement: Judgement, owner: Int32) -> bool:
+        passed = moment.at - START.timestamp()
+        snapshot = self._recording.latest(round(passed / self._recording.step_s))
+        planned = judgement.planned or judgement.kept
+        facts = PlanFacts(
+            moved=judgement.moved,
+            placed=int(((moment.problem.owner < 0) & (owner >= 0)).sum()),
+            improvement=improvement({"late_s": judgement.kept.late_s}, {"late_s": planned.late_s}),
+            statuses=self._recording.statuses[snapshot],
+        )
+        when = self._recording.start + timedelta(seconds=passed)
+        return decide(self._policy, facts, when).approved
+
+
+def owners_at(recording: Recording, moment: Moment) -> Int32:
+    """Return who owned what of a group at its newest snapshot, int32 of shape (P,)."""
+    step = round((moment.at - START.timestamp()) / recording.step_s)
+    row = recording.looks.owner[recording.latest(step)]
+    problem, roster = moment.problem, recording.roster
+    number = {name: index for index, name in enumerate(problem.members)}
+    inside = np.array([*(number.get(name, -1) for name in roster.members), -1], np.int32)
+    pieces, first = [], 0
+    for count, here in zip(roster.counts, problem.partition_counts.tolist(), strict=True):
+        pieces.append(row[first : first + here])
+        first += count
+    return inside[np.concatenate(pieces)] if pieces else np.empty(0, np.int32)
+
+
+def _stretches(
+    recording: Recording, ran: Run, objective_s: float, held_back: list[float], *, plans: bool
+) -> Iterator[Stretch]:
+    world = ran.world
+    lags = time_lags(ran)[1:]
+    lags[~world.exists] = 0.0
+    late = (lags > objective_s).sum(axis=1) * world.step_s
+    worst = lags.max(axis=1, initial=0.0)
+    edges = recording.seconds
+    moved, published, refused = (
+        np.histogram(at, bins=[*edges[:-1], edges[-1] + 1], weights=weights)[0]
+        for at, weights in (
+            ([h.at_s for h in ran.handovers], [h.moved for h in ran.handovers]),
+            ([h.at_s for h in ran.handovers if h.planned and plans], None),
+            (held_back, None),
+        )
+    )
+    for row in range(len(edges) - 1):
+        span = slice(int(recording.steps[row]), int(recording.steps[row + 1]))
+        yield Stretch(
+            at=recording.start + timedelta(seconds=float(edges[row + 1])),
+            late_s=float(late[span].sum()),
+            worst_s=float(worst[span].max(initial=0.0)),
+            moved=int(moved[row]),
+            published=int(published[row]),
+            held_back=int(refused[row]),
+        )
+
+
+def _measured(recording: Recording, objective_s: float) -> Iterator[Stretch]:
+    """Say how late partitions were at each snapshot, from what had been committed."""
+    looks, seconds = recording.looks, recording.seconds
+    owner = looks.owner
+    moved = ((owner[1:] != owner[:-1]) & (owner[:-1] >= 0) & (owner[1:] >= 0)).sum(axis=1)
+    behind = recording.lags
+    for row in range(1, len(looks)):
+        yield Stretch(
+            at=recording.start + timedelta(seconds=float(seconds[row])),
+            late_s=float((behind[row] > objective_s).sum() * (seconds[row] - seconds[row - 1])),
+            worst_s=float(behind[row].max(initial=0.0)),
+            moved=int(moved[row - 1]),
+            published=0,
+            held_back=0,
+        )

@@ -1,0 +1,187 @@
+"""What a backtest comes to: figures by who was in charge, best first.
+
+Belongs here: condensing replays, as a table for people and as data for programs. Does not:
+replaying (`replay`, `spark`), nor drawing (`plot`).
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from rich.table import Table
+
+from assignors.registry import LAG_BLIND
+from fairlead.common.tables import slices
+from fairlead.errors import GroupError
+from fairlead.surfaces.backtest.replay import OBSERVED, RECORDED
+
+#: Those who were not in charge of anything: what was measured, and what it looks like replayed.
+HISTORY: Final = (RECORDED, OBSERVED)
+_HEADINGS: Final = (
+    "late, partition-minutes",
+    "latest: p95, s",
+    "max, s",
+    "moves",
+    "plans",
+    "held back",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Course:
+    """Somebody in charge from the first snapshot to the last: N stretches between snapshots.
+
+    Parameters
+    ----------
+    in_charge
+        An assignor, `observed` or `recorded`.
+    at
+        When each stretch ended, N times, ascending.
+    late_s
+        Partition-seconds beyond the objective in each, float64 of shape (N,).
+    worst_s
+        How far behind the latest partition was in each, at worst, float64 of shape (N,).
+    moves
+        Partitions moved in each, int64 of shape (N,).
+    plans, held_back
+        Plans published; decisions whose plan the policy did not approve.
+    """
+
+    in_charge: str
+    at: tuple[datetime, ...]
+    late_s: npt.NDArray[np.float64]
+    worst_s: npt.NDArray[np.float64]
+    moves: npt.NDArray[np.int64]
+    plans: int
+    held_back: int
+
+    @property
+    def summary(self) -> dict[str, float | int]:
+        """The figures of the table."""
+        return {
+            "late_partition_minutes": round(float(self.late_s.sum()) / 60, 1),
+            "worst_p95_s": round(float(np.percentile(self.worst_s, 95)), 1),
+            "worst_max_s": round(float(self.worst_s.max()), 1),
+            "moves": int(self.moves.sum()),
+            "plans": self.plans,
+            "held_back": self.held_back,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """A backtest of a group.
+
+    Parameters
+    ----------
+    group
+        The consumer group.
+    courses
+        What was recorded and what that looks like replayed; then best first: the least lateness,
+        then the fewest moves.
+    skipped
+        Why snapshots were passed over, and how many for each reason.
+    """
+
+    group: str
+    courses: tuple[Course, ...]
+    skipped: Mapping[str, int]
+
+    @classmethod
+    def of(cls, group: str, stretches: pa.Table) -> "Report":
+        """Condense the stretches of a backtest.
+
+        Parameters
+        ----------
+        group
+            The consumer group.
+        stretches
+            Of the schema `fairlead.surfaces.backtest.spark.STRETCHES`.
+
+        Raises
+        ------
+        GroupError
+            Fewer than two snapshots could be replayed; the message says why.
+        """
+        recorded = stretches.filter(pc.equal(stretches["in_charge"], RECORDED))
+        skipped = Counter(recorded["skipped"].drop_null().to_pylist())
+        if not recorded["skipped"].null_count:
+            reasons = "; ".join(f"{reason} ({count:,})" for reason, count in skipped.most_common(3))
+            raise GroupError(
+                f"Group {group} has fewer than two snapshots that can be replayed"
+                f"{f'; skipped: {reasons}' if reasons else ''}"
+            )
+        replayed = stretches.filter(pc.is_null(stretches["skipped"]))
+        courses = [_course(name, rows) for name, rows in slices(replayed, "in_charge").items()]
+        return cls(group, tuple(sorted(courses, key=_burden)), dict(skipped.most_common()))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all figures, and the series they come from, ready for JSON."""
+        at = self.courses[0].at
+        return {
+            "group": self.group,
+            "to": at[-1].isoformat(),
+            "snapshots": len(at) + 1,
+            "skipped": dict(self.skipped),
+            "in_charge": [
+                {
+                    "name": course.in_charge,
+                    **course.summary,
+                    "series": {
+                        "at": [moment.isoformat() for moment in course.at],
+                        "late_s": course.late_s.tolist(),
+                        "worst_s": course.worst_s.tolist(),
+                        "moves": course.moves.tolist(),
+                    },
+                }
+                for course in self.courses
+            ],
+        }
+
+    def table(self) -> Table:
+        """Return the figures as a table."""
+        at = self.courses[0].at
+        last = at[-1].isoformat(" ", "minutes")[:16]
+        table = Table(
+            title=f"Group {self.group}: {len(at) + 1:,} snapshots, until {last} UTC",
+            title_justify="left",
+        )
+        table.add_column("in charge")
+        for heading in _HEADINGS:
+            table.add_column(heading, justify="right")
+        for course in self.courses:
+            late, p95, most, moves, plans, held_back = course.summary.values()
+            by_plans = course.in_charge not in LAG_BLIND | set(HISTORY)
+            table.add_row(
+                course.in_charge,
+                *(f"{value:,.0f}" for value in (late, p95, most)),
+                f"{moves:,}",
+                f"{plans:,}" if by_plans else "",
+                f"{held_back:,}" if by_plans else "",
+                end_section=course.in_charge == OBSERVED,
+            )
+        return table
+
+
+def _course(in_charge: str, rows: pa.Table) -> Course:
+    rows = rows.sort_by("at")
+    return Course(
+        in_charge=in_charge,
+        at=tuple(rows["at"].to_pylist()),
+        late_s=rows["late_s"].to_numpy(),
+        worst_s=rows["worst_s"].to_numpy(),
+        moves=rows["moved"].to_numpy(),
+        plans=pc.sum(rows["published"]).as_py(),
+        held_back=pc.sum(rows["held_back"]).as_py(),
+    )
+
+
+def _burden(course: Course) -> tuple[int, float, int, str]:
+    place = HISTORY.index(course.in_charge) if course.in_charge in HISTORY else len(HISTORY)
+    return place, float(course.late_s.sum()), int(course.moves.sum()), course.in_charge

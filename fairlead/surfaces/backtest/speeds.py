@@ -1,0 +1,122 @@
+"""How fast the members of a recorded group were.
+
+Belongs here: measuring them hour by hour, and what to assume where nothing was measured. Does not:
+the estimator itself (`fairlead.domain.judgement.capacities`).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairlead.domain.judgement.capacities import FASTER, shown
+from fairlead.domain.judgement.commits import read_commits
+from fairlead.domain.judgement.decision import HISTORY_S, LEAST_LOOKS
+from fairlead.domain.judgement.looks import Looks
+from fairlead.simulation.fluid import Int64
+from fairlead.simulation.traffic import Float64
+from fairlead.simulation.world import Mask
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedSpeeds:
+    """How fast M members were in each of K hours.
+
+    Parameters
+    ----------
+    per_s
+        Records a second, float64 of shape (K, M).
+    measured
+        Which members were at their limit at some time, bool of shape (M,); of others it is assumed.
+    """
+
+    per_s: Float64
+    measured: Mask
+
+    @classmethod
+    def of(cls, looks: Looks) -> "RecordedSpeeds":
+        """Measure hour by hour.
+
+        A member is as fast as when it was last, or else next, measured, and always at least as fast
+        as it was seen to be. One that never was at its limit counts as somewhat faster than what it
+        has shown, or as fast as its measured peers; one that showed nothing, as its peers.
+        """
+        hours = int(np.ceil((looks.at[-1] - looks.at[0]) / HISTORY_S)) or 1
+        shape = hours, len(looks.members)
+        found, least = np.full(shape, np.nan), np.zeros(shape)
+        for hour in range(hours):
+            until = looks.at[0] + (hour + 1) * HISTORY_S
+            part = _until(looks, until).last(HISTORY_S, LEAST_LOOKS)
+            for name, capacity in shown(part, read_commits(part)).items():
+                member = looks.members.index(name)
+                least[hour, member] = capacity.records_per_s
+                if capacity.measured and capacity.at >= until - HISTORY_S:
+                    found[hour, member] = capacity.records_per_s
+        measured = ~np.isnan(found).all(axis=0)
+        assumed = _assumed(found, least.max(axis=0), looks)
+        filled = np.where(measured, _nearest(found), assumed)
+        return cls(np.maximum(filled, least), measured)
+
+    def hour_of(self, seconds: Float64) -> Int64:
+        """Return the hour of moments, seconds from the start."""
+        hours: Int64 = np.minimum(seconds // HISTORY_S, len(self.per_s) - 1).astype(np.int64)
+        return hours
+
+
+def _assumed(found: Float64, most: Float64, looks: Looks) -> Float64:
+    """Say what to assume of members never seen at their limit, records a second, shape (M,)."""
+    known = found[~np.isnan(found)]
+    typical = float(np.median(known)) if known.size else 0.0
+    shown_any = most[most > 0]
+    usual = float(np.median(shown_any)) if shown_any.size else _total_rate(looks)
+    assumed: Float64 = np.maximum(FASTER * np.where(most > 0, most, usual), typical)
+    return assumed
+
+
+def _total_rate(looks: Looks) -> float:
+    """All that arrived, records a second: whoever was never seen to read can do that."""
+    ends = grown_ends(looks)
+    return float((ends[-1] - ends[0]).sum() / (looks.at[-1] - looks.at[0]))
+
+
+def _nearest(found: Float64) -> Float64:
+    """Fill gaps with the last value before, or else the first after, by column."""
+    filled = found.copy()
+    for rows in (range(1, len(filled)), range(len(filled) - 2, -1, -1)):
+        step = 1 if rows.step > 0 else -1
+        for row in rows:
+            gap = np.isnan(filled[row])
+            filled[row, gap] = filled[row - step, gap]
+    return filled
+
+
+def _until(looks: Looks, until: float) -> Looks:
+    count = max(int(np.searchsorted(looks.at, until, side="right")), 1)
+    return Looks(
+        looks.at[:count],
+        looks.begin[:count],
+        looks.end[:count],
+        looks.committed[:count],
+        looks.members,
+        looks.owner[:count],
+        looks.latest,
+    )
+
+
+def grown_ends(looks: Looks) -> Int64:
+    """Log end offsets that never go back, int64 of shape (L, P).
+
+    Before a partition is there, it ends where it begins; where it is not known, and where its log
+    was made anew, nothing arrives.
+    """
+    known = looks.end >= 0
+    appears = known.argmax(axis=0)
+    each = np.arange(looks.partitions)
+    begins = np.where(appears > 0, np.maximum(looks.begin[appears, each], 0), looks.end[0])
+    rise = np.zeros(looks.end.shape, np.int64)
+    last = begins.copy()
+    for row in range(len(looks)):
+        here = known[row]
+        rise[row, here] = np.maximum(looks.end[row, here] - last[here], 0)
+        last = np.where(here, looks.end[row], last)
+    ends: Int64 = begins + np.cumsum(rise, axis=0)
+    return ends

@@ -1,0 +1,115 @@
+"""The command line, `fairlead`: one module a command group.
+
+Commands import what they need when they run, so that `fairlead assign` does not wait for Spark.
+"""
+
+import signal
+import sys
+from typing import Annotated, Final
+
+import typer
+
+from fairlead.errors import FairleadError
+from fairlead.surfaces.cli import (
+    assign,
+    backtest,
+    db,
+    groups,
+    keys,
+    look,
+    plan,
+    plans,
+    policy,
+    sandbox,
+    serve,
+    simulate,
+)
+from fairlead.surfaces.cli.output import epilog
+from fairlead.surfaces.cli.surroundings import show_version, use_running_sandbox
+
+#: Commands that are about no cluster, or bring their own.
+WITHOUT_SERVICES: Final = frozenset(
+    {None, "assign", "partition", "decide", "simulate", "sandbox", "demo", "dev"}
+)
+
+app = typer.Typer(
+    name="fairlead",
+    no_args_is_help=True,
+    pretty_exceptions_show_locals=False,  # a local may hold a secret
+)
+app.command("assign", epilog=epilog("assign < problems.jsonl"))(assign.assign)
+app.command("partition", epilog=epilog("partition < keys.jsonl"))(assign.partition)
+app.command("decide", epilog=epilog("decide < questions.jsonl"))(assign.decide)
+app.command("backtest", epilog=epilog("backtest orders --since 2026-01-05 --output orders.svg"))(
+    backtest.backtest
+)
+app.command("simulate", epilog=epilog("simulate", "simulate skew --controller planner"))(
+    simulate.simulate
+)
+app.command("groups", epilog=epilog("groups", "groups --json"))(groups.groups)
+app.command(
+    "lag", epilog=epilog("lag orders --limit 10", "lag orders --by-member --at 2026-01-06T09:30")
+)(groups.lag)
+app.command("history", epilog=epilog("history orders", "history orders --since 2026-01-06 --json"))(
+    groups.history
+)
+app.command("plan", epilog=epilog("plan orders --dry-run", "plan orders --json"))(plan.plan)
+app.command("look", epilog=epilog("look", "look --once"))(look.look)
+app.command("serve", epilog=epilog("serve", "serve --host 0.0.0.0 --port 9464"))(serve.serve)
+
+
+@app.callback()
+def prepare(
+    context: typer.Context,
+    *,
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Show the version.", callback=show_version, is_eager=True),
+    ] = False,
+) -> None:
+    """Plan which consumer of a Kafka consumer group reads which partition, from measured lag."""
+    del version  # its callback has answered
+    if context.invoked_subcommand not in WITHOUT_SERVICES:
+        use_running_sandbox()
+
+
+app.add_typer(plans.app, name="plans")
+app.add_typer(policy.app, name="policy")
+app.add_typer(sandbox.app, name="sandbox")
+app.add_typer(db.app, name="db")
+app.add_typer(keys.app, name="keys")
+
+
+@app.command(epilog=epilog("demo"))
+def demo() -> None:
+    """Run the whole job on embedded services: skewed lag, a plan, its adoption, two drains."""
+    from rich.console import Console
+
+    from fairlead.settings import load_settings
+    from fairlead.surfaces.demo.run import demo as run_demo
+
+    run_demo(load_settings().state_dir.absolute(), Console())
+
+
+@app.command(epilog=epilog("dev"))
+def dev() -> None:
+    """Start embedded services, a demo cluster under load, and the Dagster UI; Ctrl-C ends all."""
+    from rich.console import Console
+
+    from fairlead.settings import load_settings
+    from fairlead.surfaces.demo.dev import dev as run_dev
+
+    run_dev(load_settings().state_dir.absolute(), Console())
+
+
+def main() -> None:
+    """Run the command line; an error of ours is one line on standard error and exit code 1."""
+    # A shell starts what it puts in the background with SIGINT ignored; both signals must stop what
+    # a command has started, in order.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        app()
+    except FairleadError as error:
+        typer.echo(f"fairlead: {error}", err=True)
+        sys.exit(1)

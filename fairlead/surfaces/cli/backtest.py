@@ -1,0 +1,88 @@
+"""`fairlead backtest`: what would have happened with another assignor, or another policy.
+
+Belongs here: the command's arguments, and where its answer goes. Does not: replaying and
+condensing (`fairlead.surfaces.backtest`).
+"""
+
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fairlead.surfaces.cli.arguments import Group, parse_moment
+from fairlead.surfaces.cli.output import print_json, print_rich
+
+
+def _plot_file(path: Path | None) -> Path | None:
+    if path is None:
+        return None
+    from fairlead.surfaces.backtest.plot import FORMATS
+
+    if path.suffix not in FORMATS:
+        raise typer.BadParameter(f"{path} ends with none of {', '.join(FORMATS)}")
+    if not path.absolute().parent.is_dir():
+        raise typer.BadParameter(f"{path.absolute().parent} is no folder")
+    return path
+
+
+def backtest(
+    group: Group,
+    *,
+    since: Annotated[
+        datetime | None,
+        typer.Option(
+            parser=parse_moment,
+            metavar="TIME",
+            help="From this moment on: ISO 8601, UTC where it has no zone. Default: the first "
+            "snapshot there is.",
+        ),
+    ] = None,
+    until: Annotated[
+        datetime | None,
+        typer.Option(
+            parser=parse_moment,
+            metavar="TIME",
+            help="Before this moment. Default: the newest snapshot.",
+        ),
+    ] = None,
+    assignor: Annotated[
+        list[str] | None,
+        typer.Option(help="Replay this one; can be repeated. Default: all of the group's policy."),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Write all figures as JSON, and how they evolved.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(callback=_plot_file, help="Draw them over time: a file, .svg or .png."),
+    ] = None,
+) -> None:
+    """Say what would have happened to a group with each assignor in charge, best first.
+
+    What arrived is as recorded, and members are as fast as measured; who reads what, and so how
+    late everybody is, follows from who is in charge. Late is what is beyond the policy's objective.
+    """
+    from fairlead.domain.policy import policy_for
+    from fairlead.settings import load_settings
+    from fairlead.spark.session import build_session
+    from fairlead.spark.warehouse import Warehouse
+    from fairlead.surfaces.backtest.plot import draw
+    from fairlead.surfaces.backtest.report import Report
+    from fairlead.surfaces.backtest.spark import backtest as replay_all
+    from fairlead.surfaces.backtest.spark import find_snapshots
+
+    settings = load_settings()
+    policy = policy_for(group, settings.policies)
+    warehouse = Warehouse(settings.warehouse_path)
+    spark = build_session(settings.spark)
+    recorded = find_snapshots(spark, warehouse, group, since=since, until=until)
+    report = Report.of(group, replay_all(spark, warehouse, recorded, policy, assignor or ()))
+    if as_json:
+        print_json(report.as_dict())
+    else:
+        print_rich(report.table())
+        for reason, count in report.skipped.items():
+            typer.echo(f"skipped {count:,} snapshots: {reason}", err=True)
+    if output is not None:
+        draw(report, output)

@@ -1,0 +1,105 @@
+"""`fairlead db`: the schema of Fairlead's database, and what its history takes.
+
+Belongs here: commands over `fairlead.store.migrate` and `fairlead.store.prune`. Does not: how
+migrations are run, nor what may go.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from fairlead.surfaces.cli.output import epilog
+
+app = typer.Typer(
+    help="The schema and the size of the database that postgres.url names (fairlead.toml, "
+    "FAIRLEAD_*).",
+    no_args_is_help=True,
+)
+
+
+@app.command(epilog=epilog("db upgrade"))
+def upgrade(
+    revision: Annotated[str, typer.Argument(help="Where to go: the newest by default.")] = "head",
+) -> None:
+    """Bring the database to this version's schema; nothing happens where it is there already."""
+    from fairlead.store import migrate
+
+    url = _url()
+    before = migrate.current(url)
+    migrate.upgrade(url, revision)
+    after = migrate.current(url)
+    typer.echo(f"{after}, as before" if after == before else f"{before or 'empty'} -> {after}")
+
+
+@app.command(epilog=epilog("db current"))
+def current() -> None:
+    """Print the revision the database is at; the exit code is 1 where it is not the newest."""
+    from fairlead.store import migrate
+
+    revision, head = migrate.current(_url()), migrate.head()
+    if revision != head:
+        typer.echo(f"{revision or 'empty'}; the newest is {head}: run `fairlead db upgrade`")
+        raise typer.Exit(1)
+    typer.echo(revision)
+
+
+@app.command(epilog=epilog("db check"))
+def check() -> None:
+    """Check that the database, the migrations and the code agree; the exit code is 1 if not."""
+    from fairlead.store import migrate
+
+    migrate.check(_url())
+    typer.echo("the database is what this version expects")
+
+
+@app.command(epilog=epilog("db prune --dry-run", "db prune --older-than 2026-01-31"))
+def prune(
+    older_than: Annotated[
+        datetime | None,
+        typer.Option(
+            formats=["%Y-%m-%d"],
+            help="Drop all days before this one (UTC). Default: history_retention ago.",
+        ),
+    ] = None,
+    *,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would go; drop nothing.")
+    ] = False,
+) -> None:
+    """Drop the history of old days, and plans that nobody followed. The others stay for good."""
+    from fairlead.settings import load_settings
+    from fairlead.store import prune as retention
+    from fairlead.store.engine import create_store_engine
+
+    settings = load_settings()
+    if older_than is None:
+        older_than = datetime.now(UTC) - settings.history_retention
+    older_than = older_than.replace(tzinfo=UTC)
+    rows: Mapping[str, int] = {}
+    engine = create_store_engine(_url())
+    try:
+        if dry_run:
+            every = retention.history_days(engine)
+            days = tuple(day for day in every if day.day < older_than.date())
+        else:
+            summaries = datetime.now(UTC) - settings.summary_retention
+            gone = retention.prune(engine, older_than, summaries)
+            days, rows = gone.days, gone.rows
+    finally:
+        engine.dispose()
+    for day in days:
+        typer.echo(f"{day.day}  {day.bytes / 2**20:,.1f} MiB")
+    size = sum(day.bytes for day in days) / 2**20
+    what = "would be dropped" if dry_run else "dropped"
+    typer.echo(f"days before {older_than:%Y-%m-%d} {what}: {len(days)}, {size:,.1f} MiB")
+    for what, number in rows.items():
+        if number:
+            typer.echo(f"{what}: {number:,}")
+
+
+def _url() -> str:
+    from fairlead.settings import load_settings
+
+    return load_settings().postgres.url.get_secret_value()

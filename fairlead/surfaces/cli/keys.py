@@ -1,0 +1,31 @@
+"""`fairlead keys new`: the key that the planner signs with, and the one that followers check with.
+
+Belongs here: printing a pair. Does not: signing (`fairlead.wire.signing`).
+"""
+
+from typing import Annotated
+
+import typer
+
+from fairlead.surfaces.cli.output import epilog
+
+app = typer.Typer(no_args_is_help=True, help="Keys that plans are signed with.")
+
+
+@app.callback()
+def keys() -> None:
+    """Keys that plans are signed with."""
+
+
+@app.command(epilog=epilog("keys new 2026-03"))
+def new(
+    key_id: Annotated[
+        str, typer.Argument(metavar="ID", help="What followers find the public key by.")
+    ],
+) -> None:
+    """Draw a pair of keys: the private one for the planner alone, the public one for followers."""
+    from fairlead.wire.signing import Signer
+
+    signer = Signer.new(key_id)
+    typer.echo(f"signing_key = {signer.private_text()}")
+    typer.echo(f"public_keys = {signer.public_text()}")

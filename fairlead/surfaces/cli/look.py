@@ -1,0 +1,56 @@
+"""`fairlead look`: looks at the planned groups without Dagster, once or as a service.
+
+Belongs here: the loop and what it says. Does not: what a look is (`fairlead.looks`).
+"""
+
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fairlead.surfaces.cli.arguments import opened_engine
+
+if TYPE_CHECKING:
+    from fairlead.archive import LookArchive
+    from fairlead.settings import Settings
+
+
+def look(
+    *, once: Annotated[bool, typer.Option("--once", help="Take one look and end.")] = False
+) -> None:
+    """Look at the offsets and owners of all planned groups, every `looks.every`, until Ctrl-C.
+
+    Dagster's sensor group_looks does the same. Where both run, each leaves the other its looks.
+    """
+    from fairlead.archive import LookArchive
+    from fairlead.errors import KafkaUnavailableError, StoreUnavailableError
+    from fairlead.settings import load_settings
+    from fairlead.workflows.pace import due, now, wait_s
+
+    settings = load_settings()
+    archive = LookArchive(settings.warehouse_path)
+    if once:
+        typer.echo(_taken(archive, settings))
+        return
+    while True:
+        last = archive.taken()
+        if not due(last, settings.looks, now()):
+            time.sleep(max(1.0, wait_s(last, settings.looks, now())))
+            continue
+        try:
+            typer.echo(_taken(archive, settings))
+        except (KafkaUnavailableError, StoreUnavailableError) as error:
+            typer.echo(f"fairlead: {error}", err=True)  # it may answer again: services go on
+            time.sleep(settings.looks.every.total_seconds())
+
+
+def _taken(archive: "LookArchive", settings: "Settings") -> str:
+    """Take a look; say what it cost."""
+    from fairlead.kafka.gateway import KafkaGateway
+    from fairlead.store.plans import PlanStore
+    from fairlead.workflows.looking import covered_groups, take
+    from fairlead.workflows.pace import told
+
+    with KafkaGateway(settings.kafka) as gateway, opened_engine() as engine:
+        groups = covered_groups(gateway, settings)
+        return told(take(gateway, archive, settings, groups, PlanStore(engine)), settings.looks)

@@ -1,0 +1,203 @@
+"""`fairlead plan`: a group looked at, judged and planned in seconds, without Dagster and Spark.
+
+Belongs here: what is asked and what is shown. Does not: planning (`fairlead.workflows.planning`).
+"""
+
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from fairlead.surfaces.cli.arguments import Group, Json, opened_engine
+from fairlead.surfaces.cli.output import print_json, print_table
+
+if TYPE_CHECKING:
+    from fairlead.kafka.gateway import KafkaGateway
+    from fairlead.settings import Settings
+    from fairlead.workflows.planning import Memory, Planned
+    from fairlead.workflows.proposal import Outcome
+
+_CANDIDATES: Final = {
+    "assignor": "assignor",
+    "moved": "moved",
+    "late": "late at the horizon",
+    "fullest": "fullest",
+    "lag_max": "heaviest member",
+    "error": "failed",
+}
+_MOVES: Final = {
+    "topic": "topic",
+    "partition": "partition",
+    "previous_member": "from",
+    "member": "to",
+    "weight": "lag",
+    "reason": "reason",
+}
+_SHOWN: Final = 50
+
+
+def plan(
+    group: Group,
+    *,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Store nothing; no database is needed.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Look at a group now, say what is the matter, and propose what would help.
+
+    The same judgement as in planning runs, with the looks that have been taken so far, in this
+    process. What it came to is stored, as a run does, unless it is a dry run.
+    """
+    from fairlead.settings import load_settings
+
+    settings = load_settings()
+    if dry_run:
+        planned, outcome = _planned(group, settings, _remembered(group)), None
+    else:
+        planned, outcome = _stored(group, settings)
+    document = _document(planned, outcome)
+    if as_json:
+        print_json(document)
+    else:
+        _print(document)
+
+
+def _planned(group: str, settings: "Settings", memory: "Memory") -> "Planned":
+    from datetime import UTC, datetime
+
+    from fairlead.archive import LookArchive
+    from fairlead.kafka.gateway import KafkaGateway
+    from fairlead.workflows.planning import plan_group
+
+    archive = LookArchive(settings.warehouse_path)
+    with KafkaGateway(settings.kafka) as gateway:
+        _require_known(gateway, group)
+        return plan_group(
+            gateway,
+            archive,
+            group,
+            policies=settings.policies,
+            memory=memory,
+            now=datetime.now(UTC),
+        )
+
+
+def _stored(group: str, settings: "Settings") -> tuple["Planned", "Outcome"]:
+    from datetime import UTC, datetime
+
+    from fairlead.archive import LookArchive
+    from fairlead.store.plans import PlanStore
+    from fairlead.workflows.looking import keep
+    from fairlead.workflows.planning import Memory
+    from fairlead.workflows.proposal import carry_out
+
+    with opened_engine() as engine:
+        store = PlanStore(engine)
+        memory = Memory(
+            store.capacities([group]).get(group, {}), store.last_changes([group]).get(group)
+        )
+        planned = _planned(group, settings, memory)
+        (outcome,) = carry_out(store, [planned.look], datetime.now(UTC))
+    keep(planned.snapshot, LookArchive(settings.warehouse_path))
+    return planned, outcome
+
+
+def _remembered(group: str) -> "Memory":
+    """Return what the database knows of a group; nothing where it does not answer."""
+    from fairlead.errors import ConfigurationError, StoreUnavailableError
+    from fairlead.settings import load_settings
+    from fairlead.store.engine import create_store_engine
+    from fairlead.store.plans import PlanStore
+    from fairlead.workflows.planning import Memory
+
+    try:
+        engine = create_store_engine(load_settings().postgres, connect_timeout_s=2)
+        try:
+            store = PlanStore(engine)
+            known, changed = store.capacities([group]), store.last_changes([group])
+        finally:
+            engine.dispose()
+    except (ConfigurationError, StoreUnavailableError) as error:
+        typer.echo(f"fairlead: nothing is remembered of the group's speeds: {error}", err=True)
+        return Memory({})
+    return Memory(known.get(group, {}), changed.get(group))
+
+
+def _require_known(gateway: "KafkaGateway", group: str) -> None:
+    """Refuse a group that the cluster does not have, as any wrong argument: exit code 2."""
+    from fairlead.common.nearest import nearest
+
+    known = gateway.list_groups()
+    if group not in known:
+        close = nearest(group, known)
+        hint = f"; did you mean {close}?" if close else ""
+        raise typer.BadParameter(f"the cluster has no consumer group {group}{hint}")
+
+
+def _document(planned: "Planned", outcome: "Outcome | None") -> dict[str, Any]:
+    """Return what is answered."""
+    from fairlead.domain.records import PlanDraft
+
+    decision = planned.look.decision if outcome is None else outcome.decision
+    findings = decision.findings
+    stored = None if outcome is None else outcome.stored.plan
+    approval = None if outcome is None or stored is None else outcome.approval
+    return {
+        "group": decision.group,
+        "looked_at": decision.snapshot_at,
+        "looks": planned.looks,
+        "diagnosis": findings and findings.diagnosis,
+        "names": [] if findings is None else list(findings.names),
+        "evidence": findings and findings.evidence,
+        "late_s": findings and findings.late_s,
+        "utilisation": findings and findings.utilisation,
+        "outcome": decision.outcome,
+        "reason": decision.reason,
+        "assignor": decision.assignor if isinstance(decision, PlanDraft) else None,
+        "moves": decision.moves.to_pylist() if isinstance(decision, PlanDraft) else [],
+        "candidates": [
+            {
+                "assignor": one.assignor,
+                "moved": (one.metrics or {}).get("moved"),
+                "late_s": (one.metrics or {}).get("late_s"),
+                "utilisation": (one.metrics or {}).get("utilisation"),
+                "lag_max": (one.metrics or {}).get("lag_max"),
+                "error": one.error,
+            }
+            for one in decision.candidates
+        ],
+        "version": stored and stored.version,
+        "state": "approved" if approval and approval.approved else stored and stored.state,
+        "approval": approval and approval.reason,
+    }
+
+
+def _print(document: dict[str, Any]) -> None:
+    from fairlead.domain.judgement.diagnosis import seconds
+
+    def late(value: float | None) -> str | None:
+        return None if value is None else seconds(value)
+
+    def share(value: float | None) -> str | None:
+        return None if value is None else f"{value:.0%}"
+
+    looks = document["looks"]
+    typer.echo(
+        f"{document['group']}, from {looks} look{'' if looks == 1 else 's'}: "
+        + ": ".join(filter(None, (document["diagnosis"], document["evidence"])))
+    )
+    typer.echo(f"{document['outcome']}: {document['reason']}")
+    rows = [
+        one | {"late": late(one["late_s"]), "fullest": share(one["utilisation"])}
+        for one in document["candidates"]
+    ]
+    if rows:
+        failed = any(row["error"] for row in rows)
+        columns = {key: name for key, name in _CANDIDATES.items() if failed or key != "error"}
+        print_table(rows, columns, title="What the policy's assignors would do")
+    if moves := document["moves"]:
+        more = f"; {_SHOWN} of {len(moves):,} are shown" if len(moves) > _SHOWN else ""
+        print_table(moves[:_SHOWN], _MOVES, title=f"{document['assignor']}: what moves{more}")
+    if document["version"] is not None:
+        approval = f" ({document['approval']})" if document["approval"] else ""
+        typer.echo(f"Stored as version {document['version']}: {document['state']}{approval}")

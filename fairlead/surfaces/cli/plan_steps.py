@@ -1,0 +1,364 @@
+"""`fairlead plans approve | reject | publish | rollback | retire`: a plan's next step, by a person.
+
+Belongs here: showing what is about to happen, asking, and saying what came of it. Does not: the
+steps themselves (`fairlead.store`, `fairlead.plans`).
+"""
+
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fairlead.surfaces.cli.arguments import Group, Json, Reason, Version, Yes, opened_engine
+from fairlead.surfaces.cli.output import as_text, epilog, print_json, print_table
+
+if TYPE_CHECKING:
+    from fairlead.settings import KafkaSettings
+
+app = typer.Typer()
+
+_MOVES = ("topic", "partition", "previous_member", "member", "weight", "reason")
+
+
+@app.command(
+    epilog=epilog(
+        "plans approve orders 7 --reason 'agreed with the team'",
+        "plans approve orders 7 --reason CHG-1234 --yes --sha256 9f2c...",
+    )
+)
+def approve(
+    group: Group,
+    version: Version,
+    *,
+    reason: Reason,
+    sha256: Annotated[
+        str | None,
+        typer.Option(help="The hash that was looked at before: any other is refused."),
+    ] = None,
+    yes: Yes = False,
+    as_json: Json = False,
+) -> None:
+    """Approve the very bytes that are shown; the planner's sensor publishes them."""
+    from fairlead.store import PlanStore
+    from fairlead.store.reading import read_plan
+
+    with opened_engine() as engine:
+        shown = read_plan(engine, group, version)
+        _require_proposed(shown, "approved")
+        print_plan(shown, stderr=as_json)
+        _ask(f"Approve version {version} of {group}, {shown['sha256'][:12]}?", yes=yes)
+        plan = PlanStore(engine).approve(
+            group, version, sha256=sha256 or shown["sha256"], reason=reason
+        )
+    _say(
+        {"group": group, "version": version, "state": plan.state, "sha256": plan.sha256},
+        f"{group}: version {version} is {plan.state}; `fairlead plans publish {group}` publishes "
+        "it at once, the planner's sensor within the minute",
+        as_json=as_json,
+    )
+
+
+@app.command(epilog=epilog("plans reject orders 7 --reason 'not before the release'"))
+def reject(
+    group: Group, version: Version, *, reason: Reason, yes: Yes = False, as_json: Json = False
+) -> None:
+    """Reject a proposed version for good."""
+    from fairlead.store import PlanStore
+    from fairlead.store.reading import read_plan
+
+    with opened_engine() as engine:
+        shown = read_plan(engine, group, version)
+        _require_proposed(shown, "rejected")
+        print_plan(shown, stderr=as_json)
+        _ask(f"Reject version {version} of {group}?", yes=yes)
+        plan = PlanStore(engine).reject(group, version, reason=reason)
+    _say(
+        {"group": group, "version": version, "state": plan.state, "sha256": plan.sha256},
+        f"{group}: version {version} is {plan.state}",
+        as_json=as_json,
+    )
+
+
+@app.command(epilog=epilog("plans publish orders"))
+def publish(group: Group, *, as_json: Json = False) -> None:
+    """Publish the group's approved plan now, if it still fits the group."""
+    from fairlead.errors import PlanStateError, StalePlanError
+    from fairlead.kafka.gateway import KafkaGateway
+    from fairlead.kafka.plan_topic import PlanTopic
+    from fairlead.store import PlanStore
+    from fairlead.workflows.delivery import Terms
+    from fairlead.workflows.publication import publish_all, settle_all
+
+    kafka = _kafka()
+    with opened_engine() as engine:
+        store = PlanStore(engine)
+        if not store.in_state("approved", "sending", groups=[group]):
+            raise PlanStateError(
+                f"group {group} has no approved plan; `fairlead plans list {group}` lists what"
+                " there is"
+            )
+        with KafkaGateway(kafka) as gateway, PlanTopic(kafka) as topic:
+            topic.ensure()
+            results = [
+                *settle_all(
+                    store,
+                    [group],
+                    live=gateway.live_groups,
+                    topic=topic,
+                    terms=Terms.of(kafka),
+                    now=datetime.now(UTC),
+                ),
+                *publish_all(
+                    store,
+                    store.approved_unpublished([group]),
+                    live=gateway.live_groups,
+                    topic=topic,
+                    terms=Terms.of(kafka),
+                ),
+            ]
+    if not results:
+        raise PlanStateError(f"group {group}: somebody else is at its plan; ask again")
+    done = results[-1]
+    if done.position is None:
+        raise StalePlanError(
+            f"group {group}: version {done.version} was not published: {done.reason}"
+        )
+    partition, offset = done.position
+    _say(
+        {
+            "group": group,
+            "version": done.version,
+            "topic": kafka.plan_topic,
+            "partition": partition,
+            "offset": offset,
+        },
+        f"{group}: version {done.version} is published: {done.reason}",
+        as_json=as_json,
+    )
+
+
+@app.command(epilog=epilog("plans rollback orders 5 --reason 'version 6 moved the hot partition'"))
+def rollback(
+    group: Group, version: Version, *, reason: Reason, yes: Yes = False, as_json: Json = False
+) -> None:
+    """Propose an old version's assignment again, as the next version, which waits for approval."""
+    from fairlead.domain.policy import policy_for
+    from fairlead.kafka.gateway import KafkaGateway
+    from fairlead.settings import load_settings
+    from fairlead.store import PlanStore
+    from fairlead.store.reading import read_plan
+    from fairlead.workflows.rollback import rollback as roll_back
+
+    settings = load_settings()
+    with opened_engine() as engine:
+        shown = read_plan(engine, group, version)
+        _require_other_than_published(shown)
+        print_plan(shown, stderr=as_json)
+        _ask(f"Propose what version {version} of {group} gave again?", yes=yes)
+        with KafkaGateway(_kafka()) as gateway:
+            done = roll_back(
+                PlanStore(engine),
+                group,
+                version,
+                policy=policy_for(group, settings.policies),
+                live=gateway.live_group,
+                reason=reason,
+                now=datetime.now(UTC),
+            )
+    plan = done.plan
+    _say(
+        {
+            "group": group,
+            "version": plan.version,
+            "state": plan.state,
+            "rolled_back_from": version,
+            "sha256": plan.sha256,
+            "approval": done.approval.reason,
+        },
+        f"{group}: version {plan.version} is {plan.state}: {done.approval.reason}",
+        as_json=as_json,
+    )
+
+
+@app.command(epilog=epilog("plans retire orders --reason 'moves to another cluster' --yes"))
+def retire(group: Group, *, reason: Reason, yes: Yes = False, as_json: Json = False) -> None:
+    """Take the published plan back: the consumers return to their fallback."""
+    from fairlead.errors import PlanStateError
+    from fairlead.kafka.plan_topic import PlanTopic
+    from fairlead.store import PlanStore
+    from fairlead.store.reading import read_plans
+    from fairlead.workflows.delivery import Terms
+    from fairlead.workflows.retirement import retire as retire_plan
+
+    kafka = _kafka()
+    with opened_engine() as engine:
+        published = read_plans(engine, group, state="published", limit=1)
+        if not published:
+            raise PlanStateError(f"group {group} has no published plan to retire")
+        _ask(f"Retire version {published[0]['version']} of {group}?", yes=yes)
+        with PlanTopic(kafka) as topic:
+            done = retire_plan(
+                PlanStore(engine), group, topic=topic, terms=Terms.of(kafka), reason=reason
+            )
+    partition, offset = done.position
+    _say(
+        {
+            "group": group,
+            "version": done.version,
+            "topic": kafka.plan_topic,
+            "partition": partition,
+            "offset": offset,
+        },
+        f"{group}: version {done.version} is retired: it is said in "
+        f"{kafka.plan_topic}-{partition} at offset {offset}",
+        as_json=as_json,
+    )
+
+
+@app.command(epilog=epilog("plans reconcile", "plans reconcile --dry-run"))
+def reconcile(
+    *,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what differs, and no more.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Hold the plan topic against the database, and say again what it does not say.
+
+    First what a run that died has left on its way is finished or withdrawn.
+    """
+    from fairlead.kafka.gateway import KafkaGateway
+    from fairlead.kafka.plan_topic import PlanTopic
+    from fairlead.store import PlanStore
+    from fairlead.store.outbox import Outbox
+    from fairlead.workflows.delivery import Terms
+    from fairlead.workflows.publication import settle_all
+    from fairlead.workflows.reconciliation import differences, mend
+
+    kafka = _kafka()
+    terms, now = Terms.of(kafka), datetime.now(UTC)
+    with opened_engine() as engine, KafkaGateway(kafka) as gateway, PlanTopic(kafka) as topic:
+        store, rows = PlanStore(engine), []
+        if dry_run:
+            rows += [
+                {"group": one.group, "version": one.plan.version, "what": "on its way", "done": ""}
+                for one in Outbox(engine).outstanding()
+            ]
+        else:
+            rows += [
+                {
+                    "group": one.group,
+                    "version": one.version,
+                    "what": "was on its way",
+                    "done": one.reason,
+                }
+                for one in settle_all(
+                    store, None, live=gateway.live_groups, topic=topic, terms=terms, now=now
+                )
+            ]
+        found = differences(store, None, topic=topic, trust=terms.trust())
+        done = (
+            {}
+            if dry_run
+            else {
+                one.intent.group: one.reason
+                for one in mend(store, found, topic=topic, terms=terms, now=now)
+            }
+        )
+    rows += [
+        {
+            "group": one.group,
+            "version": one.plan.version,
+            "what": one.what,
+            "done": done.get(one.group, ""),
+        }
+        for one in found
+    ]
+    if as_json:
+        print_json(rows)
+    elif rows:
+        print_table(rows, ("group", "version", "what", "done"), title="Differences")
+    else:
+        typer.echo("The plan topic says what the database does")
+
+
+def print_plan(plan: Mapping[str, Any], *, stderr: bool = False) -> None:
+    """Print what a version is and changes: its reason, hash, balance, and every move."""
+    before, after = (as_text(plan[f"lag_max_{when}"]) for when in ("before", "predicted"))
+    origin = plan["rolled_back_from"]
+    lines = [
+        f"{plan['group']}: version {plan['version']}, {plan['state']}, by {plan['assignor']}"
+        + (f", a rollback to version {origin}" if origin else ""),
+        f"  why      {plan['reason']}",
+        f"  moves    {as_text(plan['moved'])} partitions, places {as_text(plan['placed'])}",
+        f"  heaviest {before or 'unknown'} records, predicted {after}",
+        f"  sha256   {plan['sha256']}",
+    ]
+    if plan["expires_at"]:
+        lines.append(f"  expires  {as_text(plan['expires_at'])} (UTC)")
+    if plan["four_eyes"]:
+        lines.append("  needs    four eyes: who approves did not propose it, and is no planner")
+    typer.echo("\n".join(lines), err=stderr)
+    if plan["moves"]:
+        print_table(plan["moves"], _MOVES, title="Moves", stderr=stderr)
+
+
+def known_state(state: str | None) -> str | None:
+    """Check a state that was typed."""
+    if state is None:
+        return None
+    from fairlead.store.models import STATES
+
+    if state not in STATES:
+        raise typer.BadParameter(f"{state!r} is none of {', '.join(STATES)}")
+    return state
+
+
+def _require_proposed(plan: Mapping[str, Any], becomes: str) -> None:
+    """Spare people a question whose answer the database would refuse."""
+    from fairlead.errors import PlanStateError
+
+    if plan["state"] != "proposed":
+        raise PlanStateError(
+            f"group {plan['group']}: version {plan['version']} is {plan['state']}: it cannot "
+            f"become {becomes}"
+        )
+
+
+def _require_other_than_published(plan: Mapping[str, Any]) -> None:
+    """Spare people a question, and a look at the group, for what is followed already."""
+    from fairlead.errors import PlanStateError
+
+    if plan["state"] == "published":
+        raise PlanStateError(
+            f"group {plan['group']}: version {plan['version']} is the one that is published"
+        )
+
+
+def _kafka() -> "KafkaSettings":
+    """Return how to reach Kafka, without librdkafka's own log: an error of ours is one line."""
+    from pydantic import SecretStr
+
+    from fairlead.settings import load_settings
+
+    kafka = load_settings().kafka
+    quiet = {"log_level": SecretStr("2"), **kafka.properties}
+    return kafka.model_copy(update={"properties": quiet})
+
+
+def _ask(question: str, *, yes: bool) -> None:
+    """Ask on a terminal; anything but yes ends the command with exit code 1."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise typer.BadParameter("there is no terminal to ask at", param_hint="--yes")
+    typer.confirm(question, abort=True, err=True)
+
+
+def _say(document: Mapping[str, Any], sentence: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json(document)
+    else:
+        typer.echo(sentence)

@@ -1,0 +1,172 @@
+"""`fairlead plans`: the versions of a group's plan, and what differs between them.
+
+Belongs here: what is shown. Does not: taking a plan further (`plan_steps`), queries
+(`fairlead.store.reading`).
+"""
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fairlead.surfaces.cli import plan_steps
+from fairlead.surfaces.cli.arguments import (
+    Group,
+    Json,
+    Limit,
+    NewestVersion,
+    Version,
+    complete_group,
+    complete_state,
+    known_text,
+    opened_engine,
+)
+from fairlead.surfaces.cli.output import epilog, print_json, print_table
+
+app = typer.Typer(
+    help="Plans: what was proposed, who approved it, what is followed; and their next step.",
+    no_args_is_help=True,
+)
+app.add_typer(plan_steps.app)
+
+_LIST = {
+    "group": "group",
+    "version": "version",
+    "state": "state",
+    "assignor": "assignor",
+    "proposed_at": "proposed (UTC)",
+    "decided_by": "decided by",
+    "moved": "moved",
+    "lag_max_before": "heaviest",
+    "lag_max_predicted": "predicted",
+    "lag_max_achieved": "achieved",
+    "adherence": "adherence",
+}
+#: What file systems take beside the rest, whatever letters a name has.
+_NAME = 50
+_DIFF = ("topic", "partition", "member_before", "member_after")
+
+
+@app.command(
+    "list", epilog=epilog("plans list", "plans list orders", "plans list --state proposed --json")
+)
+def list_plans(
+    group: Annotated[
+        str | None,
+        typer.Argument(
+            help="Default: all groups.", autocompletion=complete_group, callback=known_text
+        ),
+    ] = None,
+    *,
+    state: Annotated[
+        str | None,
+        typer.Option(
+            help="proposed, approved, published, superseded, rejected, expired, stale or retired.",
+            callback=plan_steps.known_state,
+            autocompletion=complete_state,
+        ),
+    ] = None,
+    limit: Limit = 50,
+    as_json: Json = False,
+) -> None:
+    """List the versions, the newest first."""
+    from fairlead.store.reading import read_plans
+
+    with opened_engine() as engine:
+        rows = read_plans(engine, group, state=state, limit=limit)
+    if as_json:
+        print_json(rows)
+    elif rows:
+        print_table(rows, _LIST)
+    else:
+        of = "".join((f" of {group}" if group else "", f" in state {state}" if state else ""))
+        why = f"fairlead history {group}" if group else "fairlead groups"
+        typer.echo(f"There is no plan{of}; `{why}` says what the groups were decided to need")
+
+
+@app.command(epilog=epilog("plans show orders", "plans show orders 7 --json"))
+def show(
+    group: Group,
+    version: NewestVersion = None,
+    *,
+    as_json: Json = False,
+) -> None:
+    """Show a version: why it was made, its life, its balance, and each move with its reason."""
+    from fairlead.store.reading import read_plan
+
+    with opened_engine() as engine:
+        plan = read_plan(engine, group, version)
+    if as_json:
+        print_json(plan)
+        return
+    plan_steps.print_plan(plan)
+    columns = {"at": "at (UTC)", "state": "state", "actor": "actor", "reason": "reason"}
+    print_table(plan["events"], columns, title="Life")
+
+
+@app.command(epilog=epilog("plans diff orders 6 7", "plans diff orders 6 7 --json"))
+def diff(group: Group, before: Version, after: Version, *, as_json: Json = False) -> None:
+    """Show the partitions whose owner differs between two versions."""
+    from fairlead.store.reading import read_diff
+
+    with opened_engine() as engine:
+        rows = read_diff(engine, group, before, after)
+    if as_json:
+        print_json({"group": group, "before": before, "after": after, "partitions": rows})
+    elif rows:
+        print_table(rows, _DIFF, title=f"{group}: version {before} to {after}")
+    else:
+        typer.echo(f"{group}: versions {before} and {after} give every partition the same owner")
+
+
+@app.command(
+    epilog=epilog(
+        "plans review orders",
+        "plans review orders 7 --output review.html",
+        "plans review orders 7 --output - > review.html",
+    )
+)
+def review(
+    group: Group,
+    version: NewestVersion = None,
+    *,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            help="The file to write, `-` for standard output. Default: named after group and "
+            "version, in the current directory.",
+            allow_dash=True,
+            dir_okay=False,
+        ),
+    ] = None,
+) -> None:
+    """Write all there is to know of a version, and how to decide, as one page of HTML.
+
+    The page needs no network: it can be attached to a change request, and is printed well.
+    """
+    from fairlead.settings import load_settings
+    from fairlead.store.reading import read_plans
+    from fairlead.surfaces.review import review_page
+
+    settings = load_settings()
+    with opened_engine() as engine:
+        if version is None:
+            version = next((row["version"] for row in read_plans(engine, group, limit=1)), None)
+        page = review_page(
+            engine,
+            group,
+            version,
+            dagster_url=settings.web.dagster_url,
+            policies=settings.policies,
+        )
+    if output == Path("-"):
+        typer.echo(page)
+        return
+    safe = re.sub(r"[^\w.-]", "_", group)[:_NAME]
+    path = output or Path(f"review-{safe}-{version}.html")
+    try:
+        path.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise typer.BadParameter(f"{path}: {error.strerror}", param_hint="--output") from error
+    typer.echo(path)

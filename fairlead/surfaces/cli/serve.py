@@ -1,0 +1,32 @@
+"""`fairlead serve`: metrics and pages over HTTP.
+
+Belongs here: the command. Does not: what is served (`fairlead.surfaces.web`).
+"""
+
+from typing import Annotated
+
+import typer
+
+
+def serve(
+    *,
+    host: Annotated[
+        str, typer.Option(help="Where to listen; other machines reach it by 0.0.0.0, say.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535)] = 9464,
+) -> None:
+    """Serve metrics for Prometheus at /metrics, and reviews of plans; Ctrl-C ends it.
+
+    It reads Fairlead's database and writes nothing, so that a member of fairlead_reader will do. It
+    knows no user: whoever reaches it reads all plans.
+    """
+    import logging
+
+    from fairlead.settings import load_settings
+    from fairlead.surfaces.cli.arguments import opened_engine
+    from fairlead.surfaces.web import build_app
+    from fairlead.surfaces.web.server import serve as run
+
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level="INFO")
+    with opened_engine() as engine:
+        run(build_app(engine, load_settings()), host, port)

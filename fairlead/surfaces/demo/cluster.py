@@ -1,0 +1,211 @@
+"""The demo's cluster: real topics with real records, and groups of real consumer processes.
+
+Belongs here: making `scenario` real on a broker. Does not: starting that broker
+(`fairlead.sandbox`), nor measuring what the consumers do (`drain`).
+"""
+
+import json
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from queue import SimpleQueue
+from types import TracebackType
+from typing import Any, Self
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from fairlead.errors import SandboxError
+from fairlead.surfaces.demo.scenario import DemoGroup
+
+RECORD = b"fairlead demo record".ljust(100)
+TIMEOUT_S = 30.0
+
+
+def create_backlog(bootstrap_servers: str, group: DemoGroup) -> None:
+    """Create a group's topics and fill every partition with its backlog."""
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+    created = admin.create_topics(
+        [NewTopic(topic, len(counts)) for topic, counts in group.backlog.items()],
+        operation_timeout=TIMEOUT_S,
+    )
+    for future in created.values():
+        future.result(TIMEOUT_S)
+    produce(new_producer(bootstrap_servers), group.backlog)
+
+
+def new_producer(bootstrap_servers: str) -> Producer:
+    """Return a producer of demo records."""
+    return Producer({"bootstrap.servers": bootstrap_servers, "linger.ms": 20})
+
+
+def produce(producer: Producer, records: dict[str, list[int]]) -> None:
+    """Append so many records to each partition of each topic.
+
+    Raises
+    ------
+    SandboxError
+        The broker did not acknowledge them all in time.
+    """
+    for topic, counts in records.items():
+        for partition, count in enumerate(counts):
+            for _ in range(count):
+                producer.produce(topic, RECORD, partition=partition)
+    if remaining := producer.flush(TIMEOUT_S):
+        raise SandboxError(f"Kafka did not acknowledge {remaining} demo records in {TIMEOUT_S} s")
+
+
+@dataclass(frozen=True)
+class Event:
+    """What one worker reported; see `fairlead.surfaces.demo.worker`."""
+
+    member: str
+    values: dict[str, Any]
+
+
+@dataclass
+class Consumers:
+    """A consumer group of worker processes; leaving the context ends them.
+
+    Parameters
+    ----------
+    scenario
+        The topics and the number and rate of consumers.
+    group
+        The group id: the scenario's own, or another one that reads the same topics.
+    bootstrap_servers
+        Where Kafka is.
+    plan_topic
+        Follow the plans there; None: Kafka's default assignor, `range`.
+    log
+        A file for what the workers log.
+    """
+
+    scenario: DemoGroup
+    group: str
+    bootstrap_servers: str
+    plan_topic: str | None
+    log: Path
+    owned: dict[str, dict[str, list[int]]] = field(default_factory=dict)
+    processed: int = 0
+    last_processed_at: float = 0.0
+    _processes: list[subprocess.Popen[str]] = field(default_factory=list)
+    _events: SimpleQueue[Event] = field(default_factory=SimpleQueue)
+
+    def __enter__(self) -> Self:
+        """Start the workers."""
+        try:
+            for member in self.scenario.members:
+                self._start(member)
+        except BaseException:
+            self._stop()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End the workers; they leave the group."""
+        self._stop()
+
+    def start_work(self) -> None:
+        """Let every worker process records from now on."""
+        for process in self._processes:
+            _tell(process, "go")
+
+    def work_at(self, member: str, rate: int) -> None:
+        """Let one worker process so many records a second from now on."""
+        _tell(self._processes[self.scenario.members.index(member)], f"rate {rate}")
+
+    def update(self) -> None:
+        """Take in what the workers have reported since.
+
+        Raises
+        ------
+        SandboxError
+            A worker ended by itself.
+        """
+        while not self._events.empty():
+            event = self._events.get()
+            match event.values["event"]:
+                case "assigned":
+                    self.owned[event.member] = event.values["partitions"]
+                case "processed":
+                    self.processed += event.values["records"]
+                    self.last_processed_at = max(self.last_processed_at, event.values["at"])
+        for process in self._processes:
+            if process.poll() is not None:
+                raise SandboxError(
+                    f"A consumer of group {self.group} ended with exit code {process.returncode}; "
+                    f"what it said is in {self.log}"
+                )
+
+    @property
+    def settled(self) -> bool:
+        """Whether all consumers have joined and every partition has exactly one owner."""
+        if len(self.owned) < self.scenario.consumers:
+            return False
+        owned = sorted(
+            (topic, partition)
+            for partitions in self.owned.values()
+            for topic, numbers in partitions.items()
+            for partition in numbers
+        )
+        return owned == sorted(
+            (topic, partition)
+            for topic, counts in self.scenario.backlog.items()
+            for partition in range(len(counts))
+        )
+
+    def drained(self, records: int) -> bool:
+        """Whether so many records have been processed."""
+        return self.processed >= records
+
+    def _start(self, member: str) -> None:
+        command = [
+            *(sys.executable, "-m", "fairlead.surfaces.demo.worker"),
+            *("--bootstrap-servers", self.bootstrap_servers),
+            *("--group", self.group),
+            *("--name", member),
+            *("--topics", ",".join(self.scenario.backlog)),
+            *("--rate", str(self.scenario.speeds[member])),
+            *(("--plan-topic", self.plan_topic) if self.plan_topic else ()),
+        ]
+        with self.log.open("a") as log:
+            process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
+            )
+        self._processes.append(process)
+        threading.Thread(target=self._listen, args=(member, process), daemon=True).start()
+
+    def _listen(self, member: str, process: subprocess.Popen[str]) -> None:
+        if process.stdout is None:
+            return
+        with process.stdout as lines:
+            for line in lines:
+                self._events.put(Event(member, json.loads(line)))
+
+    def _stop(self) -> None:
+        for process in self._processes:
+            with suppress(BrokenPipeError):
+                if process.stdin:
+                    process.stdin.close()  # what ends a worker
+        for process in self._processes:
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self._processes.clear()
+
+
+def _tell(process: subprocess.Popen[str], order: str) -> None:
+    if process.stdin:
+        process.stdin.write(f"{order}\n")
+        process.stdin.flush()

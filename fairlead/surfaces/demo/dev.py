@@ -1,0 +1,173 @@
+"""`fairlead dev`: services, a demo cluster under steady skewed load, and the web UIs on it.
+
+Under Kafka's default assignment the busiest consumer of the group `orders` gets more records than
+it can process, so that its lag grows; planned, every consumer keeps up.
+"""
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from urllib.request import urlopen
+
+from confluent_kafka.admin import AdminClient
+from rich.console import Console
+
+from fairlead.errors import ConfigurationError, SandboxError
+from fairlead.sandbox.processes import tail
+from fairlead.settings import Settings, WebSettings
+from fairlead.store.engine import create_store_engine
+from fairlead.surfaces.demo.cluster import Consumers, create_backlog
+from fairlead.surfaces.demo.load import Load
+from fairlead.surfaces.demo.looking import Looking
+from fairlead.surfaces.demo.scenario import ASKS_FIRST, DEV_GROUPS
+from fairlead.surfaces.demo.surroundings import CHECKOUT, surroundings
+from fairlead.surfaces.links import asset_url, lineage_url
+from fairlead.surfaces.web import build_app
+from fairlead.surfaces.web.server import PORT, serving
+
+DAGSTER_PORT = 3000
+START_TIMEOUT_S = 180.0
+POLL_S = 0.5
+#: Of a cluster of its own, a first plan need not wait for minutes.
+LOOK_EVERY_S = 5.0
+STOP_GRACE_S = 45.0  # longer than Dagster gives its own processes
+
+
+def dev(state_dir: Path, console: Console) -> None:
+    """Run until Ctrl-C; then stop everything that was started."""
+    workspace = CHECKOUT / "workspace.yaml"
+    if not workspace.exists():
+        raise ConfigurationError("`fairlead dev` runs from a checkout: the wheel has no pipeline")
+    with ExitStack() as stack:
+        with console.status("Starting Kafka and Postgres ..."):
+            around = stack.enter_context(surroundings(state_dir, progress=console.print))
+        servers = around.services.bootstrap_servers
+        with console.status("Starting the demo cluster ..."):
+            existing = AdminClient({"bootstrap.servers": servers}).list_topics(timeout=30).topics
+            groups = []
+            for group in DEV_GROUPS:
+                if not set(group.backlog) <= set(existing):
+                    create_backlog(servers, group)
+                groups.append(
+                    stack.enter_context(
+                        Consumers(
+                            group,
+                            group.name,
+                            servers,
+                            plan_topic=around.settings.kafka.plan_topic,
+                            log=around.dagster_home / "consumers.log",
+                        )
+                    )
+                )
+        for consumers in groups:
+            consumers.start_work()
+
+        def groups_report() -> None:
+            for consumers in groups:
+                consumers.update()
+
+        stack.enter_context(Load(servers, DEV_GROUPS, groups_report))
+        names = [group.name for group in DEV_GROUPS]
+        stack.enter_context(Looking(around.settings, names, every_s=LOOK_EVERY_S))
+        port = _free_port(DAGSTER_PORT)
+        dagster_url = f"http://127.0.0.1:{port}"
+        pages = stack.enter_context(_pages(around.settings, dagster_url))
+        os.environ |= {"FAIRLEAD_WEB__URL": pages, "FAIRLEAD_WEB__DAGSTER_URL": dagster_url}
+        with _dagster(workspace, around.dagster_home, port, console) as process:
+            console.print(f"\n[bold]Dagster[/]  {dagster_url}\n[bold]Plans[/]    {pages}")
+            console.print(_first_steps(dagster_url), highlight=False, soft_wrap=True)
+            with contextlib.suppress(KeyboardInterrupt):
+                process.wait()
+            console.print("Stopping ...")
+
+
+@contextmanager
+def _pages(settings: Settings, dagster_url: str) -> Iterator[str]:
+    """Serve what `fairlead serve` does; yield where."""
+    engine = create_store_engine(settings.postgres)
+    web = WebSettings(dagster_url=dagster_url)
+    app = build_app(engine, settings.model_copy(update={"web": web}))
+    try:
+        with serving(app, port=_free_port(PORT)) as address:
+            yield address
+    finally:
+        engine.dispose()
+
+
+def _first_steps(dagster_url: str) -> str:
+    """Say what to click first: the one group whose plans wait for a person."""
+    group = ASKS_FIRST.name
+    return f"""
+Your first plan
+  1. Plan:    {lineage_url(dagster_url)}
+              Materialize all..., choose the partition {group} (there within a minute), Launch 1 run
+  2. Decide:  {asset_url(dagster_url, "assignment_plan", group)}
+              once the run has ended, half a minute: what would change, a review, how to approve it
+  3. Look:    {asset_url(dagster_url, "plan_adoption", group)}
+              within a minute of your approval: who follows it, and what that achieved
+The plans of the other groups are approved by policy.
+
+In another terminal: make psql for SQL, .venv/bin/fairlead groups for the command line.
+Ctrl-C stops everything; the data stay for the next time, make clean removes them.
+"""
+
+
+@contextmanager
+def _dagster(
+    workspace: Path, home: Path, port: int, console: Console
+) -> Iterator["subprocess.Popen[bytes]"]:
+    """Run `dagster dev` while the block lasts; the block begins when it answers."""
+    command = [
+        *(sys.executable, "-m", "dagster", "dev"),
+        *("-w", str(workspace), "-h", "127.0.0.1", "-p", str(port)),
+    ]
+    path = home / "dev.log"
+    with path.open("wb") as log:
+        process = subprocess.Popen(command, cwd=CHECKOUT, stdout=log, stderr=subprocess.STDOUT)
+        try:
+            with console.status(f"Starting Dagster; its log: {path} ..."):
+                _wait_for(f"http://127.0.0.1:{port}/server_info", process, path)
+            yield process
+        finally:
+            process.terminate()
+            try:
+                process.wait(STOP_GRACE_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def _wait_for(address: str, process: "subprocess.Popen[bytes]", log: Path) -> None:
+    """Wait until a server answers.
+
+    Raises
+    ------
+    SandboxError
+        It has ended, or takes too long.
+    """
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while process.poll() is None and time.monotonic() < deadline:
+        try:
+            with urlopen(address, timeout=5):  # noqa: S310 - our own server
+                return
+        except OSError:
+            time.sleep(POLL_S)
+    raise SandboxError(f"Dagster does not answer; the end of {log}:\n{tail(log)}")
+
+
+def _free_port(usual: int) -> int:
+    """Return the first free port from the usual one on."""
+    for port in range(usual, usual + 100):
+        with socket.socket() as candidate:
+            try:
+                candidate.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise ConfigurationError(f"No port from {usual} to {usual + 99} is free")

@@ -1,0 +1,104 @@
+"""Steady, skewed load on the demo's topics, until it is told to stop.
+
+Belongs here: how many records go where each moment. Does not: topics and consumers (`cluster`).
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import Final, Self
+
+import numpy as np
+
+from fairlead.surfaces.demo.cluster import new_producer, produce
+from fairlead.surfaces.demo.scenario import DemoGroup
+
+#: Seconds between batches: several between two looks, so that these see a steady stream.
+BATCH_S: Final = 0.25
+
+
+class Load:
+    """Records for groups, spread over their partitions as their backlogs are. A context manager.
+
+    Under Kafka's default assignment the busiest consumer gets more than it can process, and its lag
+    grows; planned, every consumer keeps up.
+
+    Parameters
+    ----------
+    bootstrap_servers
+        Where Kafka is.
+    groups
+        Whose topics.
+    each
+        Called before each batch.
+    """
+
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        groups: Iterable[DemoGroup],
+        each: Callable[[], object] = lambda: None,
+    ) -> None:
+        self._bootstrap_servers = bootstrap_servers
+        self._groups = list(groups)
+        self._each = each
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self.produced = dict.fromkeys((group.name for group in self._groups), 0)
+
+    def __enter__(self) -> Self:
+        """Begin."""
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop."""
+        self.stop()
+
+    def stop(self) -> None:
+        """Stop; `produced` then says how many records there were, by group."""
+        self._stopped.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        owed = {group.name: np.zeros(_partitions(group)) for group in self._groups}
+        producer = new_producer(self._bootstrap_servers)
+        before = time.monotonic()
+        while not self._stopped.wait(BATCH_S):
+            self._each()
+            # By the clock: on a busy machine batches are larger, not records fewer.
+            now = time.monotonic()
+            passed_s, before = now - before, now
+            for group in self._groups:
+                owed[group.name] += _rates(group) * passed_s
+                batch = owed[group.name].astype(np.int64)
+                owed[group.name] -= batch
+                produce(producer, _by_topic(group, batch))
+                self.produced[group.name] += int(batch.sum())
+
+
+def _rates(group: DemoGroup) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Return records a second for each partition, topic by topic."""
+    counts = np.concatenate([np.array(one, np.float64) for one in group.backlog.values()])
+    rates: np.ndarray[tuple[int], np.dtype[np.float64]] = (
+        counts * group.load * sum(group.speeds.values()) / group.records
+    )
+    return rates
+
+
+def _by_topic(
+    group: DemoGroup, batch: np.ndarray[tuple[int], np.dtype[np.int64]]
+) -> dict[str, list[int]]:
+    ends = np.cumsum([len(counts) for counts in group.backlog.values()])[:-1]
+    pieces = np.split(batch, ends)
+    return {topic: piece.tolist() for topic, piece in zip(group.backlog, pieces, strict=True)}
+
+
+def _partitions(group: DemoGroup) -> int:
+    return sum(map(len, group.backlog.values()))

@@ -1,0 +1,187 @@
+"""What the demo shows at its end, and writes to `report.json`.
+
+Belongs here: figures and their table. Does not: how they were measured (`run`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from fairlead.wire.document import PlanDocument
+
+#: Member to topic to partition numbers.
+Ownership = Mapping[str, Mapping[str, list[int]]]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the planner found to be the matter with a group, and what it said of it.
+
+    Parameters
+    ----------
+    diagnosis, names, evidence
+        In a word or two; the members or partitions it is about; in one sentence.
+    reason
+        Why there is a plan, or none.
+    """
+
+    diagnosis: str
+    names: tuple[str, ...]
+    evidence: str
+    reason: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as it is written to `report.json`."""
+        return {
+            "diagnosis": self.diagnosis,
+            "names": list(self.names),
+            "evidence": self.evidence,
+            "reason": self.reason,
+        }
+
+    def render(self) -> Text:
+        """Return the line a person reads."""
+        style = "green" if self.diagnosis == "healthy" else "yellow"
+        return Text.assemble((self.diagnosis, f"bold {style}"), f": {self.evidence}")
+
+
+@dataclass(frozen=True)
+class LeftAlone:
+    """A group that needs no plan.
+
+    Parameters
+    ----------
+    group
+        Its id.
+    found
+        What is the matter with it: nothing.
+    owned
+        What its consumers have, before and after.
+    """
+
+    group: str
+    found: Found
+    owned: Ownership
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the report as it is written to `report.json`."""
+        return {
+            "group": self.group,
+            "assignor": None,
+            "plan_version": None,
+            **self.found.as_dict(),
+            "consumers": {
+                member: {"partitions": owned} for member, owned in sorted(self.owned.items())
+            },
+        }
+
+    def render(self) -> RenderableType:
+        """Return what a person reads."""
+        title = Text(f"Group {self.group}: no plan", style="bold italic")
+        return Group(title, self.found.render(), "It was left alone.\n")
+
+
+@dataclass(frozen=True)
+class GroupReport:
+    """One group before and after its plan.
+
+    Parameters
+    ----------
+    found
+        What was the matter with it.
+    plan
+        The plan that was published; its weights are the measured lags, in records.
+    before, after
+        What the consumers themselves reported to own before the plan and after they rejoined.
+    drain_without_plan_s, drain_with_plan_s
+        Seconds from when nothing arrived any more until the last record was processed.
+    """
+
+    found: Found
+    plan: PlanDocument
+    before: Ownership
+    after: Ownership
+    drain_without_plan_s: float
+    drain_with_plan_s: float
+
+    @property
+    def predicted(self) -> Ownership:
+        """What the plan gives each consumer."""
+        return {
+            member: {topic: numbers.tolist() for topic, numbers in share.partitions.items()}
+            for member, share in self.plan.members.items()
+        }
+
+    def lag(self, owned: Mapping[str, list[int]]) -> int:
+        """Return the measured lag of a set of partitions, in records."""
+        return int(sum(self.plan.weights[topic][numbers].sum() for topic, numbers in owned.items()))
+
+    def heaviest(self, ownership: Ownership) -> int:
+        """Return the lag of the consumer with the most of it, in records."""
+        return max(map(self.lag, ownership.values()), default=0)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the report as it is written to `report.json`."""
+        stages = {"before": self.before, "predicted": self.predicted, "after": self.after}
+        return {
+            "group": self.plan.group,
+            "assignor": self.plan.assignor,
+            "plan_version": self.plan.version,
+            **self.found.as_dict(),
+            "consumers": {
+                member: {
+                    stage: {
+                        "lag": self.lag(ownership.get(member, {})),
+                        "partitions": ownership.get(member, {}),
+                    }
+                    for stage, ownership in stages.items()
+                }
+                for member in sorted(self.plan.members)
+            },
+            "heaviest_lag": {stage: self.heaviest(owned) for stage, owned in stages.items()},
+            "adopted": _normal(self.after) == _normal(self.predicted),
+            "drain_seconds": {
+                "without_plan": round(self.drain_without_plan_s, 2),
+                "with_plan": round(self.drain_with_plan_s, 2),
+            },
+        }
+
+    def render(self) -> RenderableType:
+        """Return the table a person reads."""
+        table = Table(
+            title=f"Group {self.plan.group}: plan version {self.plan.version}, "
+            f"by {self.plan.assignor}",
+            title_justify="left",
+            title_style="bold",
+            show_footer=True,
+        )
+        table.add_column("consumer", footer="heaviest\nconsumer")  # 80 columns hold all
+        stages = {"before": self.before, "predicted": self.predicted, "after": self.after}
+        for stage, ownership in stages.items():
+            table.add_column(f"{stage}\npartitions", justify="right")
+            table.add_column("\nlag", justify="right", footer=f"{self.heaviest(ownership):,}")
+        for member in sorted(self.plan.members):
+            cells = [member]
+            for ownership in stages.values():
+                owned = ownership.get(member, {})
+                cells += [str(sum(map(len, owned.values()))), f"{self.lag(owned):,}"]
+            table.add_row(*cells)
+        faster = self.drain_without_plan_s / self.drain_with_plan_s
+        verdict = Text.assemble(
+            "Drained in ",
+            (f"{self.drain_with_plan_s:.1f} s", "bold green"),
+            f" with the plan, {self.drain_without_plan_s:.1f} s without: {faster:.2f} times as "
+            "fast.\n",
+        )
+        return Group(table, self.found.render(), verdict)
+
+
+def _normal(ownership: Ownership) -> dict[str, dict[str, list[int]]]:
+    return {
+        member: {topic: sorted(numbers) for topic, numbers in owned.items() if numbers}
+        for member, owned in ownership.items()
+    }

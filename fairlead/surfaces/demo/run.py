@@ -1,0 +1,288 @@
+"""`fairlead demo`: the main job, end to end, on real services.
+
+Belongs here: the order of events and what is said meanwhile. Does not: each event itself (the other
+modules of this package).
+"""
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from subprocess import Popen, TimeoutExpired
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+from rich.status import Status
+
+from fairlead.errors import SandboxError
+from fairlead.store.engine import create_store_engine
+from fairlead.store.plans import PlanStore
+from fairlead.store.reading import read_groups
+from fairlead.surfaces.demo.cluster import Consumers, create_backlog
+from fairlead.surfaces.demo.load import Load
+from fairlead.surfaces.demo.looking import Looking
+from fairlead.surfaces.demo.report import Found, GroupReport, LeftAlone, Ownership
+from fairlead.surfaces.demo.scenario import CURED, DEMO_GROUPS, DemoGroup
+from fairlead.surfaces.demo.surroundings import Surroundings, reset, surroundings
+from fairlead.wire.document import PlanDocument
+
+JOIN_TIMEOUT_S = 180.0
+LOOK_TIMEOUT_S = 300.0
+PLAN_TIMEOUT_S = 300.0
+ADOPT_TIMEOUT_S = 180.0
+DRAIN_TIMEOUT_S = 300.0
+POLL_S = 0.1
+#: It takes some to tell a backlog from a commit that has not come yet.
+LOOKS = 10
+STOP_GRACE_S = 5.0
+
+DAGSTER_STEP = re.compile(r'Started execution of step "(\w+)"')
+
+NEXT_STEPS = """
+Where to go next
+  make dev    the Dagster UI, on this cluster and with the runs you have just seen
+  make psql   SQL over the plan history, such as
+              SELECT * FROM fairlead.plan_history;
+  A consumer that follows plans: examples/kafka_python_consumer.py
+  Your own cluster: README.md, "On your own cluster"
+"""
+
+
+class _Demo:
+    """The demo under way: services, and the groups, those that need a plan also without one."""
+
+    def __init__(self, around: Surroundings, console: Console, stack: ExitStack) -> None:
+        self._around = around
+        self._console = console
+        self._stack = stack
+        self._directory = around.settings.state_dir / "demo"
+        self._directory.mkdir(exist_ok=True)
+        self._planned: dict[str, Consumers] = {}
+        self._unplanned: dict[str, Consumers] = {}
+
+    def run(self) -> list[GroupReport | LeftAlone]:
+        """Do it all; returns a report a group."""
+        servers = self._around.services.bootstrap_servers
+        with self._step("Producing skewed backlogs"):
+            for group in DEMO_GROUPS:
+                create_backlog(servers, group)
+        with self._step("Starting consumers on Kafka's default assignment"):
+            self._start_consumers()
+            self._wait(lambda: all(map(_settled, self._all())), JOIN_TIMEOUT_S, "join their groups")
+        before = {name: dict(consumers.owned) for name, consumers in self._planned.items()}
+        with Load(servers, DEMO_GROUPS) as load:
+            for consumers in self._all():
+                consumers.start_work()
+            with Looking(self._around.settings, list(self._planned)) as looking:
+                with self._step("Working, while records arrive and looks are taken"):
+                    self._wait(lambda: looking.taken >= LOOKS, LOOK_TIMEOUT_S, "be looked at")
+                with self._step("Planning, through Dagster") as status:
+                    self._plan(status)
+            found = self._found()
+            plans = {group.name: self._published(group, found[group.name]) for group in CURED}
+            with self._step("Consumers rejoin and adopt the plan"):
+                self._wait(lambda: self._adopted(plans), ADOPT_TIMEOUT_S, "adopt the plan")
+            after = {name: dict(consumers.owned) for name, consumers in self._planned.items()}
+            load.stop()
+        seconds = self._drain(
+            {group.name: group.records + load.produced[group.name] for group in DEMO_GROUPS}
+        )
+        alone = [name for name in self._planned if name not in plans]
+        return [
+            *self._cured(plans, found, before, after, seconds),
+            *(LeftAlone(name, found[name], after[name]) for name in alone),
+        ]
+
+    def _cured(
+        self,
+        plans: Mapping[str, PlanDocument],
+        found: Mapping[str, Found],
+        before: Mapping[str, Ownership],
+        after: Mapping[str, Ownership],
+        seconds: Mapping[str, float],
+    ) -> list[GroupReport]:
+        return [
+            GroupReport(
+                found=found[name],
+                plan=plans[name],
+                before=before[name],
+                after=after[name],
+                drain_without_plan_s=seconds[self._unplanned[name].group],
+                drain_with_plan_s=seconds[name],
+            )
+            for name in plans
+        ]
+
+    def _start_consumers(self) -> None:
+        """Start each group twice: followers of plans, and plain `range` members beside them."""
+        bootstrap_servers = self._around.services.bootstrap_servers
+        plan_topic = self._around.settings.kafka.plan_topic
+        log = self._directory / "consumers.log"
+        for group in DEMO_GROUPS:
+            self._planned[group.name] = self._stack.enter_context(
+                Consumers(group, group.name, bootstrap_servers, plan_topic, log)
+            )
+        for group in CURED:
+            self._unplanned[group.name] = self._stack.enter_context(
+                Consumers(group, f"{group.name}-without-plan", bootstrap_servers, None, log)
+            )
+
+    def _plan(self, status: Status) -> None:
+        """Run the planning job over all groups in one run, as the schedule would."""
+        log = self._directory / "planning.log"
+        process = self._around.planner("planning", "--verbose", *self._planned, log=log)
+
+        def ended() -> bool:
+            if steps := DAGSTER_STEP.findall(log.read_text()):
+                status.update(f"Planning, through Dagster: {steps[-1]} ...")
+            return process.poll() is not None
+
+        try:
+            self._wait(ended, PLAN_TIMEOUT_S, "be planned")
+        finally:
+            _end(process)
+        if process.returncode:
+            raise SandboxError(f"The planning job failed; what it said is in {log}")
+
+    def _found(self) -> dict[str, Found]:
+        """Return what the planner found, by group."""
+        engine = create_store_engine(self._around.settings.postgres)
+        try:
+            rows = {row["group"]: row for row in read_groups(engine)}
+        finally:
+            engine.dispose()
+        return {
+            name: Found(row["diagnosis"], tuple(row["names"]), row["evidence"], row["reason"] or "")
+            for name, row in rows.items()
+        }
+
+    def _published(self, group: DemoGroup, found: Found) -> PlanDocument:
+        engine = create_store_engine(self._around.settings.postgres)
+        try:
+            plan = PlanStore(engine).published(group.name)
+        finally:
+            engine.dispose()
+        if plan is None:
+            raise SandboxError(f"No plan was published for group {group.name}: {found.reason}")
+        return PlanDocument.from_bytes(plan.document, group=group.name)
+
+    def _adopted(self, plans: dict[str, PlanDocument]) -> bool:
+        return all(
+            _settled(self._planned[name]) and _matches(self._planned[name].owned, plan)
+            for name, plan in plans.items()
+        )
+
+    def _drain(self, records: dict[str, int]) -> dict[str, float]:
+        """Wait until every group has read all there is, side by side; returns seconds by group id.
+
+        From when nothing arrives any more. `records`: how many there are, by the group's scenario.
+        """
+        self._console.print("[bold]Draining[/]: nothing arrives any more, all consumers go on")
+        progress = Progress(
+            TextColumn("  {task.description}"),
+            BarColumn(),
+            TaskProgressColumn(),
+            TextColumn("{task.fields[seconds]}"),
+            console=self._console,
+        )
+        with progress:
+            tasks = {
+                consumers.group: progress.add_task(
+                    consumers.group, total=records[consumers.scenario.name], seconds=""
+                )
+                for consumers in self._all()
+            }
+            started_at = time.monotonic()
+
+            def advance() -> bool:
+                for consumers in self._all():
+                    seconds = max(0.0, consumers.last_processed_at - started_at)
+                    progress.update(
+                        tasks[consumers.group],
+                        completed=consumers.processed,
+                        seconds=f"{seconds:.1f} s",
+                    )
+                return all(
+                    consumers.drained(records[consumers.scenario.name]) for consumers in self._all()
+                )
+
+            self._wait(advance, DRAIN_TIMEOUT_S, "drain")
+        return {
+            consumers.group: max(0.1, consumers.last_processed_at - started_at)
+            for consumers in self._all()
+        }
+
+    def _all(self) -> list[Consumers]:
+        return [*self._planned.values(), *self._unplanned.values()]
+
+    def _wait(self, done: Callable[[], bool], timeout_s: float, what: str) -> None:
+        """Follow the consumers' reports until `done`."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            for consumers in self._all():
+                consumers.update()
+            if done():
+                return
+            if time.monotonic() > deadline:
+                raise SandboxError(f"The demo's groups did not {what} within {timeout_s:.0f} s")
+            time.sleep(POLL_S)
+
+    @contextmanager
+    def _step(self, what: str) -> Iterator[Status]:
+        started_at = time.monotonic()
+        with self._console.status(f"{what} ...") as status:
+            yield status
+        self._console.print(f"[bold]{what}[/] [dim]{time.monotonic() - started_at:.1f} s[/]")
+
+
+def demo(state_dir: Path, console: Console) -> None:
+    """Run the demo and show and write its report.
+
+    Raises
+    ------
+    FairleadError
+        A step did not succeed; everything that was started is stopped all the same.
+    """
+    started_at = time.monotonic()
+    reset(state_dir)
+    with ExitStack() as stack:
+        console.print("[bold]Fairlead[/]: from measured lag to an adopted plan\n")
+        with console.status("Starting Kafka and Postgres ..."):
+            around = stack.enter_context(surroundings(state_dir, progress=console.print))
+        console.print("[bold]Started Kafka and Postgres[/]")
+        reports = _Demo(around, console, stack).run()
+        path = state_dir / "demo" / "report.json"
+        main, *others = [report.as_dict() for report in reports]
+        path.write_text(json.dumps(main | {"other_groups": others}, indent=2) + "\n")
+        console.print()
+        for report in reports:
+            console.print(report.render())
+        with console.status("Stopping ..."):
+            stack.close()
+    seconds = time.monotonic() - started_at
+    console.print(f"The whole demo took {seconds:.0f} s. Its figures are in {path}.")
+    console.print(NEXT_STEPS, highlight=False)
+
+
+def _settled(consumers: Consumers) -> bool:
+    return consumers.settled
+
+
+def _matches(owned: Ownership, plan: PlanDocument) -> bool:
+    return all(
+        {topic: numbers for topic, numbers in owned.get(member, {}).items() if numbers}
+        == {topic: numbers.tolist() for topic, numbers in share.partitions.items() if numbers.size}
+        for member, share in plan.members.items()
+    )
+
+
+def _end(process: Popen[bytes]) -> None:
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(STOP_GRACE_S)
+        except TimeoutExpired:  # in the middle of a Spark job, say
+            process.kill()
+            process.wait()

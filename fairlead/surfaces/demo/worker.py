@@ -1,0 +1,131 @@
+"""One demo consumer: a process with a real kafka-python consumer that works at a fixed rate.
+
+Run as `python -m fairlead.surfaces.demo.worker`. It joins its group at once but holds its
+partitions paused until a line `go` arrives on standard input, so that an assignment can change
+before any record is processed; `rate 20` makes it work at another rate. It reports on standard
+output, one JSON object a line: `assigned` after each rebalance, `processed` while it works. End of
+input ends it.
+
+Belongs here: consuming. Does not: what is measured from the reports (`drain`).
+"""
+
+import argparse
+import json
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from kafka import KafkaConsumer, TopicPartition
+from kafka.consumer.subscription_state import ConsumerRebalanceListener
+from kafka.coordinator.assignors.range import RangePartitionAssignor
+
+from fairlead.followers.kafka_python import PlanConsumer
+
+#: How often a worker reports and commits, and the most work it takes on at once, in seconds.
+STEP_S = 0.2
+#: What a busy machine held a worker up for is made up for, so that its rate is what was asked for.
+CAUGHT_UP_S = 1.0
+
+
+def report(event: str, **values: object) -> None:
+    """Write one event for the parent process; `at` is the machine's monotonic clock in seconds."""
+    print(json.dumps({"event": event, "at": time.monotonic(), **values}), flush=True)  # noqa: T201
+
+
+class ReportAssignments(ConsumerRebalanceListener):  # type: ignore[misc] # kafka-python is untyped
+    """Reports each assignment and keeps partitions paused until work may start."""
+
+    def __init__(self, consumer: KafkaConsumer, started: threading.Event) -> None:
+        self._consumer = consumer
+        self._started = started
+
+    def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
+        """Do nothing: the consumer commits what was processed by itself."""
+
+    def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
+        """Report the new assignment."""
+        partitions = sorted(assigned)
+        if not self._started.is_set():
+            self._consumer.pause(*partitions)
+        owned: dict[str, list[int]] = {}
+        for topic, partition in partitions:
+            owned.setdefault(topic, []).append(partition)
+        report("assigned", partitions=owned)
+
+
+@dataclass
+class Orders:
+    """What the parent process asks for: when to work, how fast, when to end."""
+
+    rate: int
+    started: threading.Event = field(default_factory=threading.Event)
+    stopped: threading.Event = field(default_factory=threading.Event)
+
+    def listen(self) -> None:
+        """Take orders from standard input until it ends."""
+        for line in sys.stdin:
+            match line.split():
+                case ["go"]:
+                    self.started.set()
+                case ["rate", rate]:
+                    self.rate = int(rate)
+        self.stopped.set()
+
+
+def work(consumer: KafkaConsumer, orders: Orders) -> None:
+    """Process records at the rate that is asked for, from the start signal until told to stop."""
+    free_at = 0.0
+    while not orders.stopped.is_set():
+        if orders.started.is_set() and consumer.paused():
+            consumer.resume(*consumer.paused())
+        batches = consumer.poll(
+            timeout_ms=int(STEP_S * 1000), max_records=max(1, int(orders.rate * STEP_S))
+        )
+        records = sum(map(len, batches.values()))
+        if not records:
+            continue
+        free_at = max(free_at, time.monotonic() - CAUGHT_UP_S) + records / orders.rate
+        orders.stopped.wait(free_at - time.monotonic())
+        report("processed", records=records)
+
+
+def main() -> None:
+    """Consume until standard input ends."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bootstrap-servers", required=True)
+    parser.add_argument("--group", required=True)
+    parser.add_argument("--name", required=True, help="client.id")
+    parser.add_argument("--topics", required=True, help="comma-separated")
+    parser.add_argument("--rate", required=True, type=int, help="records a second")
+    parser.add_argument("--plan-topic", help="follow plans; without it: Kafka's default assignor")
+    arguments = parser.parse_args()
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers in order
+    orders = Orders(arguments.rate)
+    threading.Thread(target=orders.listen, daemon=True).start()
+    configuration = {
+        "bootstrap_servers": arguments.bootstrap_servers,
+        "group_id": arguments.group,
+        "client_id": arguments.name,
+        "auto_offset_reset": "earliest",
+        "auto_commit_interval_ms": 500,
+    }
+    consumer = (
+        PlanConsumer(plan_topic=arguments.plan_topic, **configuration)
+        if arguments.plan_topic
+        else KafkaConsumer(partition_assignment_strategy=(RangePartitionAssignor,), **configuration)
+    )
+    consumer.subscribe(
+        arguments.topics.split(","), listener=ReportAssignments(consumer, orders.started)
+    )
+    try:
+        work(consumer, orders)
+    finally:
+        consumer.close()
+
+
+if __name__ == "__main__":
+    main()

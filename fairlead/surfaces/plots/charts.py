@@ -1,0 +1,226 @@
+"""The full plots: consumers before and after, what moves buy, lag over time.
+
+Belongs here: one function a plot, figures in, SVG out. Does not: the look (`style`), what stands
+in a line of text (`inline`).
+
+What is drawn is bounded, however large the group. Unknown values (None, NaN) leave a gap.
+"""
+
+import math
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlead.domain.choice import Candidate
+from fairlead.domain.consumers import ConsumerChange
+from fairlead.surfaces.plots.series import cuts, peaks
+from fairlead.surfaces.plots.style import (
+    AFTER,
+    BEFORE,
+    BOUND,
+    GREY,
+    canvas,
+    drawing,
+    legend,
+    nothing,
+    records,
+    shortened,
+    svg_text,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+CONSUMERS: Final = 30
+"""More bars than that cannot be told apart."""
+POINTS: Final = 400
+"""More points in time than that fall on the same pixels."""
+_MARKERS: Final = "osD^vPX*"
+_LINEAR: Final = 10
+_AROUND: Final = np.timedelta64(30, "m")
+
+
+def consumers(changes: Sequence[ConsumerChange]) -> str:
+    """Draw every consumer's lag before and after a plan, and how many partitions it has.
+
+    Parameters
+    ----------
+    changes
+        As `fairlead.domain.consumers.changes` returns them; the `CONSUMERS` heaviest are drawn.
+
+    Examples
+    --------
+    >>> "orders-1" in consumers([ConsumerChange("orders-1", 3, 900, 2, 500)])
+    True
+    """
+    heaviest = sorted(changes, key=lambda one: (-max(one.lag_before, one.lag_after), one.consumer))
+    rows = heaviest[:CONSUMERS]
+    with drawing():
+        figure, axes = canvas(1.3 + 0.34 * max(len(rows), 1))
+        if not rows:
+            return nothing(figure, axes, "no consumers")
+        places = np.arange(len(rows))
+        before = np.array([row.lag_before for row in rows], np.float64)
+        after = np.array([row.lag_after for row in rows], np.float64)
+        axes.barh(places - 0.19, before, 0.36, color=BEFORE, label="before")
+        axes.barh(places + 0.19, after, 0.36, color=AFTER, label="after")
+        share = sum(row.lag_after for row in changes) / len(changes)
+        axes.axvline(share, color=BOUND, linewidth=1.2, linestyle="--", label="even share")
+        axes.set_yticks(places, [shortened(row.consumer) for row in rows])
+        axes.set_ylim(len(rows) - 0.5, -0.5)
+        axes.tick_params("y", length=0)
+        records(axes.xaxis)
+        axes.set_xlim(0, 1.02 * max(before.max(), after.max(), 1.0))
+        axes.set_xlabel("lag (records)")
+        counts = axes.secondary_yaxis("right")
+        counts.set_yticks(
+            places, [f"{row.partitions_before:,} → {row.partitions_after:,}" for row in rows]
+        )
+        counts.tick_params("y", length=0)
+        counts.spines[:].set_visible(False)
+        counts.set_ylabel("partitions")
+        legend(figure, axes)
+        axes.set_title(_title("Lag of each consumer", len(rows), len(changes), "consumers"))
+        return svg_text(figure)
+
+
+def frontier(
+    points: Sequence[tuple[int, float]], candidates: Sequence[Candidate], *, chosen: str | None
+) -> str:
+    """Draw what moving partitions buys: moves spent against how late the group is forecast.
+
+    Parameters
+    ----------
+    points
+        The curve of an assignor that says what each number of moves buys; may be empty.
+    candidates
+        Each a marker; those that failed, and those without a forecast, are left out.
+    chosen
+        The assignor whose marker stands out, if any.
+
+    Examples
+    --------
+    >>> metrics = {"moved": 4, "late_s": 20.0}
+    >>> "sticky: 4 moved" in frontier([(0, 200.0)], [Candidate("sticky", metrics)], chosen=None)
+    True
+    """
+    curve = [point for point in points if _known(point[0]) and _known(point[1])]
+    placed = [
+        (one.assignor, one.metrics["moved"], one.metrics["late_s"])
+        for one in candidates
+        if one.metrics and _known(one.metrics["moved"]) and _known(one.metrics.get("late_s"))
+    ]
+    with drawing():
+        figure, axes = canvas(4.0)
+        if not curve and not placed:
+            return nothing(figure, axes, "no candidate has a forecast")
+        if len(curve) > 1:
+            moves, late_s = zip(*curve, strict=True)
+            look: Any = {"color": GREY, "label": "sticky-lag-aware, move by move"}
+            axes.step(moves, late_s, where="post", **look)
+        _mark(axes, placed, chosen)
+        _moves(axes, max([moves for moves, _ in curve] + [moved for _, moved, _ in placed]))
+        records(axes.yaxis)
+        axes.margins(0.05, 0.12)
+        axes.set_xlabel("partitions moved")
+        axes.set_ylabel("forecast lateness (seconds)")
+        axes.set_title("What moves buy")
+        axes.grid()
+        legend(figure, axes)
+        return svg_text(figure)
+
+
+def lag_history(
+    at: Sequence[datetime], total: Sequence[float | None], heaviest: Sequence[float | None]
+) -> str:
+    """Draw a group's lag over time: all of it, and that of its heaviest partition.
+
+    Parameters
+    ----------
+    at
+        Time-zone-aware, ascending. Of more than `POINTS` times the peaks are drawn.
+    total, heaviest
+        In records, one a time; None or NaN where unknown.
+
+    Examples
+    --------
+    >>> "heaviest partition" in lag_history([datetime(2026, 1, 1, tzinfo=UTC)], [9.0], [4.0])
+    True
+    """
+    with drawing():
+        figure, axes = canvas(3.0)
+        if not at:
+            return nothing(figure, axes, "no history yet")
+        times = np.array([time.astimezone(UTC).replace(tzinfo=None) for time in at], "M8[us]")
+        firsts = times[cuts(len(at), POINTS)]
+        for values, colour, label in (
+            (total, BEFORE, "all partitions"),
+            (heaviest, AFTER, "heaviest partition"),
+        ):
+            highest = peaks(values, POINTS)
+            axes.plot(firsts, highest, color=colour, label=label)
+            axes.plot(firsts, np.where(_alone(highest), highest, np.nan), color=colour, marker=".")
+            axes.fill_between(firsts, highest, color=colour, alpha=0.2, linewidth=0)
+        if len(at) == 1:
+            axes.set_xlim(firsts[0] - _AROUND, firsts[0] + _AROUND)
+        axes.set_ylim(0, 1.05 * max(float(axes.dataLim.y1), 1.0) if axes.has_data() else 1.0)
+        records(axes.yaxis)
+        axes.set_xlabel("time (UTC)")
+        axes.set_ylabel("lag (records)")
+        axes.set_title("Lag over time")
+        axes.grid()
+        legend(figure, axes)
+        return svg_text(figure)
+
+
+def _mark(axes: "Axes", placed: Sequence[tuple[str, float, float]], chosen: str | None) -> None:
+    """Mark candidates, each its moves and lateness, the chosen one as a ring around the others."""
+    for place, (assignor, moved, late_s) in enumerate(sorted(placed, key=lambda one: one[2])):
+        is_chosen = assignor == chosen
+        axes.plot(
+            [moved],
+            [late_s],
+            color=f"C{place}",
+            linestyle="none",
+            marker=_MARKERS[place % len(_MARKERS)],
+            # Smaller ones on top: several assignors may share a point.
+            markersize=14 if is_chosen else max(10 - place, 6),
+            fillstyle="none" if is_chosen else "full",
+            markeredgewidth=2.5 if is_chosen else 1,
+            zorder=2.5 + place / 100,
+            label=f"{shortened(assignor)}: {moved:,} moved" + (" (chosen)" if is_chosen else ""),
+        )
+
+
+def _moves(axes: "Axes", most: float) -> None:
+    """Mark an axis of moves: whole numbers, crowded together where they are many."""
+    from matplotlib.ticker import (  # noqa: PLC0415 - see `style`
+        MaxNLocator,
+        SymmetricalLogLocator,
+    )
+
+    if most > _LINEAR:
+        axes.set_xscale("symlog", linthresh=_LINEAR)
+        ticks = SymmetricalLogLocator(base=10, linthresh=_LINEAR, subs=(1, 2, 5))
+        axes.xaxis.set_major_locator(ticks)
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True, min_n_ticks=1))
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+
+
+def _title(what: str, drawn: int, existing: int, of: str) -> str:
+    return what if drawn == existing else f"{what}: the heaviest {drawn} of {existing:,} {of}"
+
+
+def _known(value: float | None) -> bool:
+    return value is not None and math.isfinite(value)
+
+
+def _alone(values: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    """Tell which values stand between gaps, where a line shows nothing."""
+    gap = np.pad(np.isnan(values), 1, constant_values=True)
+    alone: npt.NDArray[np.bool_] = gap[:-2] & gap[2:]
+    return alone

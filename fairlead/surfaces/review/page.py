@@ -1,0 +1,164 @@
+"""The page: facts, risks and ways to decide, in one HTML document that needs no network.
+
+Belongs here: which of it is shown, and how much. Does not: what is known (`facts`), what it means
+(`risks`), the layout (`templates/review.html`).
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Final
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from sqlalchemy import Engine
+
+from fairlead.domain.approval import PlanFacts, decide
+from fairlead.domain.choice import improvement, lightening
+from fairlead.domain.cohorts import cohort_of
+from fairlead.domain.judgement.diagnosis import rate
+from fairlead.domain.policy import Policy, policy_for
+from fairlead.surfaces import plots
+from fairlead.surfaces.links import asset_url
+from fairlead.surfaces.review import ways
+from fairlead.surfaces.review.facts import Facts, gather
+from fairlead.surfaces.review.risks import risks
+from fairlead.surfaces.review.words import length, moment, number, percent, plural, span
+
+ROWS: Final = 500
+"""A page is for reading; commands give the rest."""
+
+_TEMPLATES: Final = Environment(
+    loader=PackageLoader("fairlead.surfaces.review"),
+    autoescape=True,  # groups, topics, consumers and reasons may hold anything
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_TEMPLATES.filters |= {
+    "moment": moment,
+    "number": number,
+    "percent": percent,
+    "plural": plural,
+    "data_uri": plots.data_uri,
+    "rate": rate,
+    "seconds": length,
+}
+
+
+def review_page(
+    engine: Engine,
+    group: str,
+    version: int | None = None,
+    *,
+    dagster_url: str | None = None,
+    home: str | None = None,
+    policies: Sequence[Policy] | None = None,
+    now: datetime | None = None,
+) -> str:
+    """Return the review of a version as an HTML document.
+
+    Parameters
+    ----------
+    engine
+        Fairlead's database; `fairlead_reader` will do.
+    group
+        The consumer group.
+    version
+        Of its plan; None: the newest.
+    dagster_url
+        Where the Dagster UI is reached; None: there is no link to it.
+    home
+        Where the list of groups is; None: the page stands alone, as a file.
+    policies
+        From the settings: what the policy says of a plan that waits is worked out anew. None: the
+        policies are not known here.
+    now
+        Time-zone-aware: what ages and expiry are told by; None: the clock.
+
+    Raises
+    ------
+    GroupError
+        Nothing is stored of the group.
+    PlanStateError
+        There is no such version.
+    """
+    facts = gather(engine, group, version, now or datetime.now(UTC))
+    plan = facts.stored
+    chosen = None if plan.rolled_back_from else plan.assignor
+    curve = next((one.frontier for one in facts.candidates if one.frontier), ())
+    return _TEMPLATES.get_template("review.html").render(
+        facts=facts,
+        plan=plan,
+        shown=facts.shown,
+        summary=_summary(facts),
+        risks=risks(facts),
+        policy=_policy(facts, policies),
+        age=span(facts.now - plan.snapshot_at),
+        rows=ROWS,
+        chosen=chosen,
+        consumers_plot=plots.consumers(facts.consumers),
+        frontier_plot=plots.frontier(curve, facts.candidates, chosen=chosen),
+        decisions=_decisions(facts, dagster_url),
+        home=home,
+        dagster=asset_url(dagster_url, "assignment_plan", cohort_of(plan.group, policies or ())),
+        every_move=ways.every_move(plan),
+    )
+
+
+def _summary(facts: Facts) -> str:
+    """Say in a sentence what the plan does."""
+    shown, parts = facts.shown, []
+    partitions = "" if facts.partitions is None else f" of {number(facts.partitions)}"
+    if shown["moved"]:
+        parts.append(f"moves {shown['moved']:,}{partitions} partitions to another consumer")
+    if shown["placed"]:
+        parts.append(f"gives {plural(shown['placed'], 'partition')} without an owner one")
+    if shown["late_before"] is not None and shown["late_predicted"] is not None:
+        before, after = (length(shown[f"late_{when}"]) for when in ("before", "predicted"))
+        parts.append(f"brings the group from {before} late, as forecast, to {after}")
+    if shown["lag_max_predicted"] is not None:
+        parts.append(_effect(shown["lag_max_before"], shown["lag_max_predicted"]))
+    if not parts:
+        return "It changes nothing."
+    *first, last = parts
+    return f"It {', '.join(first)}{', and ' if first else ''}{last}."
+
+
+def _effect(before: Decimal | None, after: Decimal) -> str:
+    change = lightening({"lag_max": before or 0}, {"lag_max": after})
+    if not before or not change:
+        return f"leaves the heaviest consumer at {number(after)} records"
+    direction = "less" if change > 0 else "more"
+    return (
+        f"takes the heaviest consumer from {number(before)} to {number(after)} records, "
+        f"{percent(abs(change))} {direction}"
+    )
+
+
+def _policy(facts: Facts, policies: Sequence[Policy] | None) -> str | None:
+    """Say what the group's policy makes of a plan that waits; None: not known, or too late."""
+    shown = facts.shown
+    if policies is None or not facts.waits or shown["lag_max_predicted"] is None:
+        return None
+    answer = decide(
+        policy_for(shown["group"], policies),
+        PlanFacts(
+            moved=shown["moved"],
+            placed=shown["placed"],
+            improvement=improvement(
+                {"late_s": shown["late_before"]}, {"late_s": shown["late_predicted"]}
+            ),
+            statuses={row["status"] for row in facts.statuses},
+        ),
+        facts.now,
+    )
+    return answer.reason
+
+
+def _decisions(facts: Facts, dagster_url: str | None) -> list[ways.Way]:
+    """Return what a person can do; bytes that do not verify are not to be approved."""
+    if facts.stored.state != "proposed":
+        return []
+    approvable = facts.waits and facts.document is not None
+    approve = [ways.approve(facts.stored, dagster_url)] if approvable else []
+    return [*approve, ways.reject(facts.stored, dagster_url)]

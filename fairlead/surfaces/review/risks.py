@@ -1,0 +1,172 @@
+"""What speaks against a plan, or is to be kept in mind, in plain words.
+
+Belongs here: looking at the facts with the eyes of whoever is on call. Does not: the policy's rules
+(`fairlead.domain.approval`), which may forbid the same. Pure.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from fairlead.domain.judgement.diagnosis import rate
+from fairlead.surfaces.review.facts import Facts
+from fairlead.surfaces.review.words import listed, number, percent, plural, span
+
+#: What the status of partitions means for whoever moves them.
+_STATUSES: Final = {
+    "DATA_LOSS": "the committed offset lies below the log's start, so records are gone unread "
+    "already; no plan brings them back",
+    "STOP": "there is lag, and nobody in the group committed anything for a minute or more: find "
+    "out why before moving anything",
+    "STALL": "there is lag, but nothing was committed for a minute or more while others of the "
+    "group were: a record that cannot be processed goes along to the new owner",
+    "REWIND": "the committed offset has gone back: records are being read again, and the lag may "
+    "be meant",
+}
+_MANY_MOVED: Final = 0.2
+_OLD: Final = timedelta(hours=1)
+_SOON: Final = timedelta(minutes=30)
+
+
+@dataclass(frozen=True)
+class Risk:
+    """One thing to keep in mind.
+
+    Parameters
+    ----------
+    serious
+        Whether it is a reason to stop and look; else it is said for completeness.
+    topic
+        What it is about, in a few words.
+    text
+        A sentence.
+    """
+
+    serious: bool
+    topic: str
+    text: str
+
+
+def risks(facts: Facts) -> list[Risk]:
+    """Return what is to be kept in mind, serious things first."""
+    found = [
+        *_more_than_ever(facts),
+        *_statuses(facts),
+        *_effect(facts),
+        *_moves(facts),
+        *_consumers(facts),
+    ]
+    if facts.stored.state in {"proposed", "approved"}:
+        found += _time(facts)
+    if facts.stored.state == "proposed" and facts.stored.four_eyes:
+        found.append(
+            Risk(
+                serious=False,
+                topic="Four eyes",
+                text="Who approves must be a database user who neither proposed the plan nor is a "
+                "planner.",
+            )
+        )
+    return sorted(found, key=lambda risk: not risk.serious)
+
+
+def _more_than_ever(facts: Facts) -> Iterator[Risk]:
+    """Name who gets more than anybody has ever consumed: whether it can is not known."""
+    most = facts.most_consumed
+    if most is None:
+        return
+    beyond = [one for one in facts.traffic if one.after > most and one.after > one.before]
+    if beyond:
+        first = beyond[0]
+        names = listed([one.consumer for one in beyond])
+        text = (
+            f"{rate(first.after)} would arrive at {first.consumer}; the most that any consumer of "
+            f"the group was ever seen to do is {rate(most)}. So it is with {names}."
+        )
+        yield Risk(serious=True, topic="More than ever", text=text)
+
+
+def _statuses(facts: Facts) -> Iterator[Risk]:
+    if not facts.statuses:
+        text = "The lag of single partitions at the snapshot is not stored, or not any more."
+        yield Risk(serious=False, topic="Status unknown", text=text)
+    for row in facts.statuses:
+        if meaning := _STATUSES.get(row["status"]):
+            count = plural(row["partitions"], "partition")
+            verb = "is" if row["partitions"] == 1 else "are"
+            names = listed(row["heaviest"], row["partitions"])
+            text = f"{count} {verb} in {row['status']} ({names}): {meaning}."
+            yield Risk(serious=row["status"] != "REWIND", topic=row["status"], text=text)
+
+
+def _effect(facts: Facts) -> Iterator[Risk]:
+    heaviest, predicted = facts.shown["lag_max_before"], facts.shown["lag_max_predicted"]
+    if heaviest is not None and predicted is not None and predicted > heaviest:
+        change = f"{number(heaviest)} to {number(predicted)} records"
+        text = f"The heaviest consumer gets heavier: {change}."
+        yield Risk(serious=True, topic="Heavier", text=text)
+    hot = _hot_partition(facts)
+    if hot is not None:
+        name, weight = hot
+        text = (
+            f"{name} alone has {number(weight)} records: no assignment can make the heaviest "
+            "consumer lighter than that. More partitions, or a faster consumer, would."
+        )
+        yield Risk(serious=False, topic="One hot partition", text=text)
+
+
+def _hot_partition(facts: Facts) -> tuple[str, float] | None:
+    """Return the heaviest partition and its lag, where it is what bounds the heaviest consumer."""
+    bound = facts.predicted.get("lag_lower_bound")
+    if facts.document is None or not bound:
+        return None
+    weights = [
+        (float(values.max()), topic, int(values.argmax()))
+        for topic, values in facts.document.weights.items()
+        if values.size
+    ]
+    weight, topic, partition = max(weights, default=(0.0, "", 0))
+    # Where the mean is the bound as well, more partitions would help nobody.
+    mean = float(facts.predicted.get("lag_mean") or 0.0)
+    return (f"{topic}-{partition}", weight) if weight >= bound > mean + 1 else None
+
+
+def _moves(facts: Facts) -> Iterator[Risk]:
+    moved, partitions = facts.shown["moved"], facts.partitions
+    if moved and partitions:
+        share = moved / partitions
+        change = "changes its consumer" if moved == 1 else "change their consumer"
+        text = (
+            f"{number(moved)} of {plural(partitions, 'partition')} ({percent(share)}) {change}: "
+            "work under way is done again, and state or caches kept by partition start anew."
+        )
+        yield Risk(serious=share >= _MANY_MOVED, topic="Moves", text=text)
+
+
+def _consumers(facts: Facts) -> Iterator[Risk]:
+    bare = [
+        one.consumer
+        for one in facts.consumers
+        if one.partitions_before and not one.partitions_after
+    ]
+    if bare:
+        text = f"{plural(len(bare), 'consumer')} would be left with nothing: {listed(bare)}."
+        yield Risk(serious=True, topic="Left idle", text=text)
+
+
+def _time(facts: Facts) -> Iterator[Risk]:
+    age = facts.now - facts.stored.snapshot_at
+    text = f"Lag and members were read {span(age)} ago; what came since is not in these figures."
+    yield Risk(serious=age > _OLD, topic="Age of the snapshot", text=text)
+    expires_at = facts.stored.expires_at
+    if expires_at is None:
+        text = "The plan may wait for as long as it takes to be approved and published."
+        yield Risk(serious=False, topic="Expiry", text=text)
+    elif facts.expired:
+        text = f"The plan expired {span(facts.now - expires_at)} ago and cannot be published."
+        yield Risk(serious=True, topic="Expired", text=text)
+    else:
+        left = expires_at - facts.now
+        text = f"The plan can be approved and published for {span(left)} yet."
+        yield Risk(serious=left < _SOON, topic="Expiry", text=text)

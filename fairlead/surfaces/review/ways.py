@@ -1,0 +1,83 @@
+"""How a person approves or rejects the very version that the page shows.
+
+Belongs here: commands and links, quoted so that they work as they stand. Does not: whether they are
+offered (`page`).
+"""
+
+import shlex
+from dataclasses import dataclass
+from typing import Final
+
+from psycopg import sql
+
+from fairlead.domain.records import StoredPlan
+from fairlead.surfaces.links import launchpad_url
+
+#: Two words, so that it is quoted: whoever puts a reason there sees how.
+_WHY: Final = "say why"
+
+
+@dataclass(frozen=True)
+class Way:
+    """One step, in every way it can be taken.
+
+    Parameters
+    ----------
+    verb
+        What it does.
+    command, statement
+        For a shell; for psql.
+    launchpad
+        Address in the Dagster UI; None where it is not known, or would be refused.
+    """
+
+    verb: str
+    command: str
+    statement: str
+    launchpad: str | None
+
+
+def approve(plan: StoredPlan, dagster_url: str | None) -> Way:
+    """Return how to approve a plan, by its hash.
+
+    Under four eyes the Dagster UI offers nothing: its database user is a planner.
+    """
+    url = None
+    if dagster_url is not None and not plan.four_eyes:
+        named = _configured(plan) | {"sha256": plan.sha256}
+        url = launchpad_url(dagster_url, "approve", "approve_plan", **named)
+    statement = sql.SQL("SELECT * FROM fairlead.approve_plan({}, {}, {}, {});").format(
+        plan.group, plan.version, _WHY, plan.sha256
+    )
+    command = _command("approve", plan, "--sha256", plan.sha256, "--reason", _WHY)
+    return Way("Approve", command, statement.as_string(None), url)
+
+
+def reject(plan: StoredPlan, dagster_url: str | None) -> Way:
+    """Return how to reject a plan."""
+    url = None
+    if dagster_url is not None:
+        url = launchpad_url(dagster_url, "reject", "reject_plan", **_configured(plan))
+    statement = sql.SQL("SELECT * FROM fairlead.reject_plan({}, {}, {});").format(
+        plan.group, plan.version, _WHY
+    )
+    return Way("Reject", _command("reject", plan, "--reason", _WHY), statement.as_string(None), url)
+
+
+def every_move(plan: StoredPlan) -> Way:
+    """Return how to see all moves of a plan."""
+    statement = sql.SQL(
+        "SELECT * FROM fairlead.plan_moves WHERE group_id = {} AND version = {};"
+    ).format(plan.group, plan.version)
+    return Way("See", _command("show", plan, "--json"), statement.as_string(None), None)
+
+
+def _configured(plan: StoredPlan) -> dict[str, str | int]:
+    return {"group": plan.group, "version": plan.version}
+
+
+def _command(step: str, plan: StoredPlan, *options: str) -> str:
+    named = [plan.group, str(plan.version)]
+    if plan.group.startswith("-"):  # a group may be called like an option
+        return shlex.join(["fairlead", "plans", step, *options, "--", *named])
+    return shlex.join(["fairlead", "plans", step, *named, *options])

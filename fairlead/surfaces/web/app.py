@@ -1,0 +1,122 @@
+"""The web application: what is served where, and which error has which status.
+
+Belongs here: routes. Does not: what a page shows (`pages`, `fairlead.surfaces.review`), which
+metrics there are (`metrics`), nor sockets and signals (`server`).
+"""
+
+import logging
+import re
+from typing import Final
+
+from prometheus_client.exposition import choose_encoder
+from sqlalchemy import Engine
+from sqlalchemy.exc import SQLAlchemyError
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from fairlead.errors import FairleadError, GroupError, PlanStateError
+from fairlead.settings import Settings
+from fairlead.surfaces.review import review_page
+from fairlead.surfaces.web.metrics import build_registry
+from fairlead.surfaces.web.pages import groups_page
+
+_log = logging.getLogger(__name__)
+
+#: Pages carry all they need and run nothing: whatever a name in them holds, it is text.
+_HEADERS: Final = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:",
+    "X-Content-Type-Options": "nosniff",
+}
+#: Postgres's largest integer.
+_LAST_VERSION: Final = 2**31 - 1
+
+
+def build_app(engine: Engine, settings: Settings) -> Starlette:
+    """Return the application over Fairlead's database, as whoever may read it.
+
+    Parameters
+    ----------
+    engine
+        The database; `fairlead_reader` will do.
+    settings
+        Where the Dagster UI is reached, for links to it, and the policies, for what they say of a
+        plan that waits.
+    """
+    dagster_url = settings.web.dagster_url
+    registry = build_registry(engine)
+
+    # None of these is async: they wait for the database, on threads that Starlette keeps.
+    def metrics(request: Request) -> Response:
+        encode, content_type = choose_encoder(request.headers.get("accept", ""))
+        return Response(encode(registry), headers={"Content-Type": content_type})
+
+    def groups(request: Request) -> Response:
+        find = request.query_params.get("find", "")
+        page = groups_page(engine, find, dagster_url=dagster_url, policies=settings.policies)
+        return HTMLResponse(page, headers=_HEADERS)
+
+    def review(request: Request) -> Response:
+        group, version = _asked_plan(request)
+        page = review_page(
+            engine,
+            group,
+            version,
+            dagster_url=dagster_url,
+            home=".",  # relative: a proxy may have put it anywhere
+            policies=settings.policies,
+        )
+        return HTMLResponse(page, headers=_HEADERS)
+
+    return Starlette(
+        routes=[
+            Route("/", groups),
+            Route("/review", review),
+            Route("/metrics", metrics),
+            Route("/health", _health),
+        ],
+        middleware=[Middleware(GZipMiddleware)],
+        exception_handlers={
+            HTTPException: _refused,
+            GroupError: _not_found,
+            PlanStateError: _not_found,
+            FairleadError: _unavailable,
+            SQLAlchemyError: _unavailable,
+        },
+    )
+
+
+def _asked_plan(request: Request) -> tuple[str, int | None]:
+    """Return group and version of the query; no version: the newest."""
+    group, version = (request.query_params.get(name) for name in ("group", "version"))
+    if not group or "\0" in group:  # Postgres has no text with a null character
+        raise HTTPException(400, "Ask for a group: /review?group=NAME&version=NUMBER")
+    if version is None:
+        return group, None
+    if not re.fullmatch("[0-9]{1,10}", version) or not 1 <= int(version) <= _LAST_VERSION:
+        raise HTTPException(400, "A version is a number from 1 on")
+    return group, int(version)
+
+
+def _health(_: Request) -> Response:
+    """Say that the process answers; whether the database does is a metric."""
+    return PlainTextResponse("ok\n")
+
+
+def _refused(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)  # noqa: S101 - as registered
+    return PlainTextResponse(f"{error.detail}\n", error.status_code, error.headers)
+
+
+def _not_found(_: Request, error: Exception) -> Response:
+    return PlainTextResponse(f"{error}\n", 404)
+
+
+def _unavailable(request: Request, error: Exception) -> Response:
+    """Tell the log what is wrong, and people that it is not their doing."""
+    _log.error("%s: %s", request.url.path, error)
+    return PlainTextResponse("The database does not answer; `fairlead serve` logs why.\n", 503)

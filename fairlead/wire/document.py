@@ -1,0 +1,269 @@
+"""The plan document: what the plan topic carries, byte for byte.
+
+Belongs here: format 2 of the document, format 1 to be read, and every check that a reader can make
+from the bytes alone. Does not: what stands beside the bytes in a record (`record`), whether the
+plan still fits a group (`fairlead.wire.fit`), nor who may approve it. Standard library and
+numpy alone: consumer applications import this module.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlead.errors import InvalidPlanError
+from fairlead.wire.partition_sets import format_partitions, parse_partitions
+
+FORMAT: Final = 2
+#: Format 1 said in the document itself when the plan expires, and named no topic ids.
+READABLE: Final = (1, FORMAT)
+#: Partitions a document may count in all topics together: what a reader's memory is bounded by.
+MAX_PARTITIONS: Final = 10_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class MemberShare:
+    """What one member is to read.
+
+    Parameters
+    ----------
+    topics
+        The member's subscription when the plan was made, ascending.
+    partitions
+        Topic to partition numbers, int32 of shape (K,), ascending.
+    """
+
+    topics: tuple[str, ...]
+    partitions: Mapping[str, npt.NDArray[np.int32]]
+
+
+@dataclass(frozen=True, eq=False)
+class PlanDocument:
+    """One version of a group's plan.
+
+    Parameters
+    ----------
+    group, version, plan_id, assignor
+        The consumer group; its version, counted from 1; a UUID; the assignor's name.
+    created_at, snapshot_at
+        Time-zone-aware.
+    partition_counts
+        Topic to number of partitions, for every topic some member subscribes to.
+    members
+        Member name (`group.instance.id`, else a `client.id` unique in the group, else the member
+        id) to its share. Every partition has at most one owner.
+    weights
+        Topic to one non-negative number a partition: the load the plan was made for. May lack
+        topics.
+    topic_ids
+        Topic to the id that the cluster gave it, as Kafka writes it. May lack topics.
+    expires_at
+        Of format 1 alone, and read only: format 2 is told beside the document how long it holds.
+    """
+
+    group: str
+    version: int
+    plan_id: str
+    assignor: str
+    created_at: datetime
+    snapshot_at: datetime
+    partition_counts: Mapping[str, int]
+    members: Mapping[str, MemberShare]
+    weights: Mapping[str, npt.NDArray[np.float64]] = field(default_factory=dict)
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
+    expires_at: datetime | None = None
+
+    def to_bytes(self) -> bytes:
+        """Serialise, in format 2, to the exact bytes that are stored, hashed and published."""
+        document = {
+            "format": FORMAT,
+            "group": self.group,
+            "version": self.version,
+            "plan_id": self.plan_id,
+            "assignor": self.assignor,
+            "created_at": self.created_at.isoformat(),
+            "snapshot_at": self.snapshot_at.isoformat(),
+            "partition_counts": dict(sorted(self.partition_counts.items())),
+            "topic_ids": dict(sorted(self.topic_ids.items())),
+            "members": {
+                name: {
+                    "topics": sorted(share.topics),
+                    "partitions": {
+                        topic: format_partitions(partitions)
+                        for topic, partitions in sorted(share.partitions.items())
+                        if len(partitions)
+                    },
+                }
+                for name, share in sorted(self.members.items())
+            },
+            "weights": {
+                topic: [_plain_number(weight) for weight in np.asarray(weights).tolist()]
+                for topic, weights in sorted(self.weights.items())
+            },
+        }
+        text = json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        return text.encode()
+
+    @classmethod
+    def from_bytes(cls, value: bytes, *, group: str | None = None) -> "PlanDocument":
+        """Read and check a document.
+
+        Parameters
+        ----------
+        value
+            The record's value.
+        group
+            The group the record's key names; None: any.
+
+        Raises
+        ------
+        InvalidPlanError
+            Not JSON, another format, another group's plan, or an invariant broken: a partition
+            owned twice, out of range, or of a topic the plan does not count.
+        """
+        try:
+            raw = json.loads(value.decode(), object_pairs_hook=_unique_names)
+        except (ValueError, RecursionError) as error:
+            raise InvalidPlanError(f"The plan is not UTF-8 JSON: {error}") from error
+        if not isinstance(raw, dict):
+            raise InvalidPlanError(f"The plan is a JSON {type(raw).__name__}, not an object")
+        if type(raw.get("format")) is not int or raw["format"] not in READABLE:
+            raise InvalidPlanError(
+                f"The plan has format {raw.get('format')!r}; this version reads formats "
+                f"{' and '.join(map(str, READABLE))}"
+            )
+        try:
+            document = cls._read(raw)
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            what = f"lacks {error}" if isinstance(error, KeyError) else f"cannot be read: {error}"
+            raise InvalidPlanError(f"The plan {what}") from error
+        if group is not None and document.group != group:
+            raise InvalidPlanError(
+                f"The plan is for group {document.group!r}, but stands under the key {group!r}"
+            )
+        return document
+
+    @classmethod
+    def _read(cls, raw: dict[str, Any]) -> "PlanDocument":
+        counts = {
+            str(topic): _count(count, topic) for topic, count in raw["partition_counts"].items()
+        }
+        if sum(counts.values()) > MAX_PARTITIONS:
+            raise ValueError(f"more than {MAX_PARTITIONS:,} partitions are counted")
+        if not (version := _count(raw["version"], "version")):
+            raise ValueError("version is 0: versions count from 1")
+        return cls(
+            group=_text(raw, "group"),
+            version=version,
+            plan_id=_text(raw, "plan_id"),
+            assignor=_text(raw, "assignor"),
+            created_at=_time(raw["created_at"], "created_at"),
+            snapshot_at=_time(raw["snapshot_at"], "snapshot_at"),
+            partition_counts=counts,
+            members=_read_members(raw["members"], counts),
+            weights={
+                topic: _weights(values, counts, topic)
+                for topic, values in raw.get("weights", {}).items()
+            },
+            topic_ids=_topic_ids(raw.get("topic_ids", {}), counts),
+            expires_at=(
+                _optional_time(raw.get("expires_at"), "expires_at") if raw["format"] == 1 else None
+            ),
+        )
+
+
+def content_hash(value: bytes) -> str:
+    """Return the SHA-256 of a document's bytes, in hexadecimal: what an approval names."""
+    return hashlib.sha256(value).hexdigest()
+
+
+def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse what `json` would silently resolve: a member or topic that stands there twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name stands twice in one object")
+    return found
+
+
+def _plain_number(value: float) -> float | int:
+    return int(value) if float(value).is_integer() else value
+
+
+def _text(raw: dict[str, Any], key: str) -> str:
+    if not isinstance(raw[key], str) or not raw[key]:
+        raise ValueError(f"{key} is {raw[key]!r}, not a text")
+    return str(raw[key])
+
+
+def _count(value: Any, what: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31:
+        raise ValueError(f"{what} is {value!r}, not a count")
+    return value
+
+
+def _time(value: Any, what: str) -> datetime:
+    if not isinstance(value, str):
+        raise TypeError(f"{what} is {value!r}, not an ISO 8601 time")
+    time = datetime.fromisoformat(value)
+    if time.tzinfo is None:
+        raise ValueError(f"{what} is {value!r}: its time zone is missing")
+    return time
+
+
+def _optional_time(value: Any, what: str) -> datetime | None:
+    return None if value is None else _time(value, what)
+
+
+def _topic_ids(raw: dict[str, Any], counts: dict[str, int]) -> dict[str, str]:
+    for topic in raw:
+        if topic not in counts:
+            raise ValueError(f"topic_ids.{topic}: the topic has no partition count")
+        _text(raw, topic)
+    return dict(raw)
+
+
+def _weights(values: Any, counts: dict[str, int], topic: str) -> npt.NDArray[np.float64]:
+    if topic not in counts:
+        raise ValueError(f"weights.{topic}: the topic has no partition count")
+    if not isinstance(values, list) or not all(type(value) in {int, float} for value in values):
+        raise TypeError(f"weights.{topic} is no list of numbers")
+    weights = np.asarray(values, dtype=np.float64)
+    if weights.shape != (counts[topic],):
+        raise ValueError(f"weights.{topic}: {weights.size} values for {counts[topic]} partitions")
+    if not (np.isfinite(weights).all() and (weights >= 0).all()):
+        raise ValueError(f"weights.{topic}: a value is negative or no number")
+    return weights
+
+
+def _read_members(raw: dict[str, Any], counts: dict[str, int]) -> dict[str, MemberShare]:
+    """Read the shares; a bit a partition tells a second owner before memory is spent on it."""
+    owned = {topic: np.zeros(count, dtype=np.bool_) for topic, count in counts.items()}
+    members = {}
+    for name, share in raw.items():
+        members[name] = _read_share(name, share, counts)
+        for topic, partitions in members[name].partitions.items():
+            if (twice := partitions[owned[topic][partitions]]).size:
+                raise ValueError(f"{topic}-{twice[0]} has more than one owner")
+            owned[topic][partitions] = True
+    return members
+
+
+def _read_share(name: str, raw: dict[str, Any], counts: dict[str, int]) -> MemberShare:
+    partitions = {}
+    for topic, text in raw["partitions"].items():
+        if topic not in counts:
+            raise ValueError(f"members.{name}: topic {topic!r} has no partition count")
+        if not isinstance(text, str):
+            raise TypeError(f"members.{name}.partitions.{topic} is {text!r}, not a text")
+        partitions[topic] = parse_partitions(text, below=counts[topic])
+    topics = raw["topics"]
+    if not isinstance(topics, list) or not all(isinstance(topic, str) for topic in topics):
+        raise ValueError(f"members.{name}.topics is {topics!r}, not a list of topics")
+    if unread := sorted(partitions.keys() - set(topics)):
+        raise ValueError(f"members.{name} owns partitions of {unread[0]!r}, which it does not read")
+    return MemberShare(topics=tuple(topics), partitions=partitions)

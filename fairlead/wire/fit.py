@@ -1,0 +1,263 @@
+"""Fit a plan to the members that are really there.
+
+Belongs here: which share each present member gets. Does not: who is present and what the members
+are called (`members`), nor what happens without a plan (`decision`).
+"""
+
+import heapq
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlead.wire.document import PlanDocument
+
+Shares = dict[str, dict[str, list[int]]]
+
+
+def fit(
+    plan: PlanDocument,
+    subscriptions: Mapping[str, Collection[str]],
+    partition_counts: Mapping[str, int],
+) -> Shares:
+    """Give each partition of a subscribed topic to exactly one subscriber, as the plan says.
+
+    Members that the plan names keep their share of it, as far as they still subscribe. A newcomer
+    takes over the whole share of a member that is gone, when it subscribes to all topics of it:
+    the heaviest share first, to the newcomer with the fewest topics. What is left is placed one by
+    one: topics with the fewest subscribers first, within equal subscribers the heaviest partition
+    first, each to the subscriber with the fewest partitions, then with the least weight, then the
+    lowest name.
+
+    Parameters
+    ----------
+    plan
+        The plan; its members, topics and partition counts may differ from the present ones.
+    subscriptions
+        Member name to subscribed topics.
+    partition_counts
+        Topic to number of partitions, of the topics that exist. Others are ignored.
+
+    Returns
+    -------
+    dict
+        Member name to topic to partition numbers, ascending. Every member is present; topics of
+        which it owns nothing are not.
+
+    Notes
+    -----
+    Deterministic: the order of members and topics in the input has no influence. With P partitions,
+    T topics, M members: O(P log M + M T), and one (gone x T) by (T x new) product.
+
+    Examples
+    --------
+    >>> from datetime import UTC, datetime
+    >>> from fairlead.wire.document import MemberShare
+    >>> day = datetime(2026, 1, 1, tzinfo=UTC)
+    >>> plan = PlanDocument(
+    ...     group="g", version=1, plan_id="p", assignor="lag-aware", created_at=day,
+    ...     snapshot_at=day, partition_counts={"t": 3},
+    ...     members={"a": MemberShare(("t",), {"t": np.array([0], np.int32)}),
+    ...              "b": MemberShare(("t",), {"t": np.array([1, 2], np.int32)})},
+    ... )
+    >>> fit(plan, {"a": ["t"], "c": ["t"]}, {"t": 3})  # c came for b
+    {'a': {'t': [0]}, 'c': {'t': [1, 2]}}
+    """
+    group = _Group.of(plan, subscriptions, partition_counts)
+    owner = np.full(group.weights.size, -1, dtype=np.int32)
+    planned = _Planned.of(plan, group)
+    _keep(planned, group, owner)
+    _take_over(planned, group, owner)
+    _place(group, owner)
+    return _by_member(group, owner)
+
+
+@dataclass(frozen=True, eq=False)
+class _Group:
+    """The present group as arrays.
+
+    Parameters
+    ----------
+    members
+        M sorted names.
+    topics
+        T sorted names, to their numbers.
+    subscribed
+        bool of shape (M, T).
+    offsets
+        int64 of shape (T + 1,): partition p of topic t has index offsets[t] + p; P in all.
+    weights
+        float64 of shape (P,): the plan's; 0 where it has none.
+    """
+
+    members: tuple[str, ...]
+    topics: Mapping[str, int]
+    subscribed: npt.NDArray[np.bool_]
+    offsets: npt.NDArray[np.int64]
+    weights: npt.NDArray[np.float64]
+
+    @classmethod
+    def of(
+        cls,
+        plan: PlanDocument,
+        subscriptions: Mapping[str, Collection[str]],
+        partition_counts: Mapping[str, int],
+    ) -> "_Group":
+        members = tuple(sorted(subscriptions))
+        subscribed_topics = set().union(*subscriptions.values())
+        existing = sorted(topic for topic in subscribed_topics if topic in partition_counts)
+        topics = {topic: number for number, topic in enumerate(existing)}
+        subscribed = np.zeros((len(members), len(topics)), dtype=np.bool_)
+        for number, member in enumerate(members):
+            columns = [topics[topic] for topic in subscriptions[member] if topic in topics]
+            subscribed[number, columns] = True
+        counts = [partition_counts[topic] for topic in topics]
+        offsets = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
+        weights = np.zeros(offsets[-1])
+        for topic, number in topics.items():
+            known = plan.weights.get(topic, np.empty(0))[: counts[number]]
+            weights[offsets[number] : offsets[number] + known.size] = known
+        return cls(members, topics, subscribed, offsets, weights)
+
+
+@dataclass(frozen=True, eq=False)
+class _Planned:
+    """What of a plan still exists, as arrays: K partitions in all.
+
+    Parameters
+    ----------
+    names
+        The plan's members, in its order.
+    member
+        Of each partition, number in `names`, int64 of shape (K,), ascending.
+    topic, index
+        Topic number and partition index, int64 of shape (K,).
+    """
+
+    names: tuple[str, ...]
+    member: npt.NDArray[np.int64]
+    topic: npt.NDArray[np.int64]
+    index: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, plan: PlanDocument, group: _Group) -> "_Planned":
+        numbers, topics, pieces = [], [], [np.empty(0, np.int32)]
+        for number, share in enumerate(plan.members.values()):
+            for name, partitions in share.partitions.items():
+                if name in group.topics:
+                    numbers.append(number)
+                    topics.append(group.topics[name])
+                    pieces.append(partitions)
+        sizes = [piece.size for piece in pieces[1:]]
+        member = np.repeat(np.array(numbers, dtype=np.int64), sizes)
+        topic = np.repeat(np.array(topics, dtype=np.int64), sizes)
+        partition = np.concatenate(pieces).astype(np.int64)
+        index = partition + group.offsets[topic]
+        exists = index < group.offsets[topic + 1]
+        return cls(tuple(plan.members), member[exists], topic[exists], index[exists])
+
+
+def _keep(planned: _Planned, group: _Group, owner: npt.NDArray[np.int32]) -> None:
+    """Give each member that the plan names the part of its share it still subscribes to."""
+    numbers = {name: number for number, name in enumerate(group.members)}
+    present = np.array([numbers.get(name, -1) for name in planned.names], dtype=np.int64)
+    member = present[planned.member]
+    kept = member >= 0
+    kept[kept] = group.subscribed[member[kept], planned.topic[kept]]
+    owner[planned.index[kept]] = member[kept]
+
+
+def _take_over(planned: _Planned, group: _Group, owner: npt.NDArray[np.int32]) -> None:
+    """Give whole shares of members that are gone to newcomers that subscribe to all of it."""
+    known, present = set(planned.names), set(group.members)
+    newcomers = np.array(
+        [number for number, name in enumerate(group.members) if name not in known], dtype=np.intp
+    )
+    sizes = np.bincount(planned.member, minlength=len(planned.names))
+    loads = np.bincount(
+        planned.member, weights=group.weights[planned.index], minlength=len(planned.names)
+    )
+    gone = [n for n, name in enumerate(planned.names) if name not in present and sizes[n]]
+    if not newcomers.size or not gone:
+        return
+    heaviest_first = sorted(gone, key=lambda n: (-loads[n], -sizes[n], planned.names[n]))
+    row_of = np.full(len(planned.names), -1)
+    row_of[heaviest_first] = np.arange(len(gone))
+    rows = row_of[planned.member]
+    needed = np.zeros((len(gone), len(group.topics)), dtype=np.float32)
+    needed[rows[rows >= 0], planned.topic[rows >= 0]] = 1
+    narrowest_first = newcomers[np.argsort(group.subscribed[newcomers].sum(axis=1), kind="stable")]
+    covers = needed @ ~group.subscribed[narrowest_first].T == 0
+    takers = np.full(len(gone), -1)
+    for row in range(len(gone)):
+        if covers[row].any():
+            taker = int(covers[row].argmax())
+            takers[row] = narrowest_first[taker]
+            covers[:, taker] = False
+    taken = rows >= 0
+    taken[taken] = takers[rows[taken]] >= 0
+    owner[planned.index[taken]] = takers[rows[taken]]
+
+
+def _place(group: _Group, owner: npt.NDArray[np.int32]) -> None:
+    """Place what has no owner yet, evenly by count, then by weight."""
+    orphans = np.flatnonzero(owner < 0)
+    if not orphans.size:
+        return
+    owned = owner >= 0
+    counts = np.bincount(owner[owned], minlength=len(group.members))
+    loads = np.bincount(owner[owned], weights=group.weights[owned], minlength=len(group.members))
+    topic_of = np.searchsorted(group.offsets, orphans, side="right") - 1
+    for topics, members in _audiences(group, np.unique(topic_of)):
+        mine = orphans[np.isin(topic_of, topics)]
+        mine = mine[np.argsort(-group.weights[mine], kind="stable")]
+        # Beyond as many of the least loaded as there are partitions, nobody's turn comes.
+        least = members[np.lexsort((loads[members], counts[members]))[: mine.size]]
+        heap = [(int(counts[m]), float(loads[m]), int(m)) for m in least]
+        for index, weight in zip(mine.tolist(), group.weights[mine].tolist(), strict=True):
+            count, load, member = heap[0]
+            owner[index] = member
+            heapq.heapreplace(heap, (count + 1, load + weight, member))
+        for count, load, member in heap:
+            counts[member], loads[member] = count, load
+
+
+def _audiences(
+    group: _Group, topics: npt.NDArray[np.intp]
+) -> list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
+    """Gather the topics that the same members read: the fewest members first."""
+    same: dict[bytes, list[int]] = {}
+    for topic, members in zip(
+        topics, np.packbits(group.subscribed[:, topics].T, axis=1), strict=True
+    ):
+        same.setdefault(members.tobytes(), []).append(topic)
+    audiences = [
+        (np.array(read, dtype=np.intp), np.flatnonzero(group.subscribed[:, read[0]]))
+        for read in same.values()
+    ]
+    return sorted(audiences, key=lambda audience: (audience[1].size, audience[0][0]))
+
+
+def _by_member(group: _Group, owner: npt.NDArray[np.int32]) -> Shares:
+    """Cut the owners into one list of partition numbers a member and topic."""
+    shares: Shares = {name: {} for name in group.members}
+    order = np.argsort(owner, kind="stable")
+    order = order[np.searchsorted(owner[order], 0) :]
+    if not order.size:
+        return shares
+    members = owner[order]
+    topics = np.searchsorted(group.offsets, order, side="right") - 1
+    partitions = (order - group.offsets[topics]).tolist()
+    cuts = np.flatnonzero((np.diff(members) != 0) | (np.diff(topics) != 0)) + 1
+    starts = np.concatenate(([0], cuts))
+    names = tuple(group.topics)
+    for member, topic, start, end in zip(
+        members[starts].tolist(),
+        topics[starts].tolist(),
+        starts.tolist(),
+        [*cuts.tolist(), order.size],
+        strict=True,
+    ):
+        shares[group.members[member]][names[topic]] = partitions[start:end]
+    return shares

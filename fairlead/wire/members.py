@@ -1,0 +1,226 @@
+"""The members of a group as its leader sees them, and what they tell each other.
+
+Belongs here: a member's name in plans, and the user data that followers put into their
+subscriptions and their leader into the assignments. Does not: who reads what (`decision`).
+"""
+
+import json
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+from fairlead.wire.record import NOTHING, Identity
+
+_FORMAT: Final = 1
+_IDENTITY: Final = (int, int, bool, str)
+
+
+@dataclass(frozen=True)
+class GroupMember:
+    """One member of a consumer group at a rebalance.
+
+    Parameters
+    ----------
+    member_id
+        The id the coordinator gave it.
+    topics
+        Its subscription.
+    instance_id
+        `group.instance.id`, of static members.
+    client_id
+        `client.id`, where the member is a follower and tells it.
+    seen
+        The newest record of the plan topic that the member has read; NOTHING: none.
+    lapsed
+        Whether that is a plan whose lease is over, as far as the member knows.
+    owned
+        Topic to partition numbers that the member holds on to during the rebalance: what a
+        cooperative member owns (KIP-429). An eager member has given up everything.
+    """
+
+    member_id: str
+    topics: tuple[str, ...]
+    instance_id: str | None = None
+    client_id: str | None = None
+    seen: Identity = NOTHING
+    lapsed: bool = False
+    owned: Mapping[str, Collection[int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SubscriptionNote:
+    """What a follower tells its leader beside its topics.
+
+    Parameters
+    ----------
+    client_id, instance_id
+        Its `client.id`, and its `group.instance.id`, which not every client library shows the
+        leader.
+    seen, lapsed
+        As in `GroupMember`.
+    """
+
+    client_id: str | None = None
+    instance_id: str | None = None
+    seen: Identity = NOTHING
+    lapsed: bool = False
+
+
+@dataclass(frozen=True)
+class AssignmentNote:
+    """What the leader tells every member beside its partitions.
+
+    Parameters
+    ----------
+    plan_version
+        The plan that the assignment follows; None: the fallback.
+    seen
+        The newest record of the plan topic that any member had read when the leader decided.
+    fallback_reason
+        Why it is the fallback; None: it is not.
+    lapsed
+        Whether `seen` is a plan whose lease was over, as far as any member that had read it knew.
+    decided
+        The newest record that the leader itself had read; None: it did not say.
+    incomplete
+        Whether something was left out of every share until its holder has given it up.
+    """
+
+    plan_version: int | None = None
+    seen: Identity = NOTHING
+    fallback_reason: str | None = None
+    lapsed: bool = False
+    decided: Identity | None = None
+    incomplete: bool = False
+
+    def known(self, *, by_leader: bool) -> tuple[Identity, bool]:
+        """Return what was known when the leader decided, and whether its lease was over.
+
+        Examples
+        --------
+        >>> note = AssignmentNote(seen=Identity(1, 3), decided=Identity(1, 2))
+        >>> note.known(by_leader=True)  # it had a plan and did without
+        (Identity(epoch=1, version=2, retired=False, sha256=''), True)
+        """
+        if not by_leader or self.decided is None:
+            return self.seen, self.lapsed
+        had_plan = self.decided.version > 0 and not self.decided.retired
+        return self.decided, had_plan and self.plan_version is None
+
+    def followed(self) -> str:
+        """Say what the assignment follows, for the log.
+
+        Examples
+        --------
+        >>> AssignmentNote(plan_version=7).followed()
+        'plan version 7'
+        >>> AssignmentNote(fallback_reason="the plan was withdrawn").followed()
+        'range: the plan was withdrawn'
+        """
+        if self.plan_version is not None:
+            return f"plan version {self.plan_version}"
+        return f"range: {self.fallback_reason or 'its leader gave no reason'}"
+
+
+def member_names(members: Iterable[GroupMember]) -> dict[str, str]:
+    """Name each member as plans do: followers and the planner must agree on it.
+
+    Returns
+    -------
+    dict
+        Member id to name, each name once: `group.instance.id`, else a `client.id` that no other
+        member goes by, else the member id.
+
+    Examples
+    --------
+    >>> twins = [GroupMember(f"m{i}", ("t",), client_id="worker") for i in range(2)]
+    >>> member_names([*twins, GroupMember("m2", ("t",), client_id="other")])
+    {'m0': 'm0', 'm1': 'm1', 'm2': 'other'}
+    """
+    members = tuple(members)
+    instances = Counter(member.instance_id for member in members)
+    clients = Counter(member.client_id for member in members if not member.instance_id)
+    member_ids = {member.member_id for member in members}
+
+    def name_of(member: GroupMember) -> str:
+        if member.instance_id:
+            name, unique = member.instance_id, instances[member.instance_id] == 1
+        else:
+            name = member.client_id or member.member_id
+            unique = clients[member.client_id] == 1 and name not in instances
+        return name if unique and name not in member_ids else member.member_id
+
+    return {member.member_id: name_of(member) for member in members}
+
+
+def encode_subscription(note: SubscriptionNote) -> bytes:
+    """Write the user data of a follower's subscription."""
+    return _encode(asdict(note))
+
+
+def decode_subscription(user_data: bytes | None) -> SubscriptionNote:
+    """Read the user data of a subscription; of anything else than a follower's an empty note.
+
+    Examples
+    --------
+    >>> note = SubscriptionNote("orders-1", seen=Identity(1, 7))
+    >>> decode_subscription(encode_subscription(note)) == note
+    True
+    >>> decode_subscription(b"") == SubscriptionNote()
+    True
+    """
+    note = _decode(user_data)
+    client_id, instance_id = note.get("client_id"), note.get("instance_id")
+    return SubscriptionNote(
+        client_id=client_id if isinstance(client_id, str) else None,
+        instance_id=instance_id if isinstance(instance_id, str) else None,
+        seen=read_identity(note.get("seen")),
+        lapsed=note.get("lapsed") is True,
+    )
+
+
+def encode_assignment(note: AssignmentNote) -> bytes:
+    """Write the user data of an assignment."""
+    return _encode(asdict(note))
+
+
+def decode_assignment(user_data: bytes | None) -> AssignmentNote:
+    """Read the user data of an assignment; of anything else an empty note."""
+    note = _decode(user_data)
+    version, reason = note.get("plan_version"), note.get("fallback_reason")
+    return AssignmentNote(
+        plan_version=version if isinstance(version, int) else None,
+        seen=read_identity(note.get("seen")),
+        fallback_reason=reason if isinstance(reason, str) else None,
+        lapsed=note.get("lapsed") is True,
+        decided=read_identity(decided) if (decided := note.get("decided")) else None,
+        incomplete=note.get("incomplete") is True,
+    )
+
+
+def read_identity(raw: Any) -> Identity:
+    """Read what another member says that it has seen; NOTHING where that makes no sense.
+
+    Examples
+    --------
+    >>> read_identity([1, 7, False, "9f2c"])
+    Identity(epoch=1, version=7, retired=False, sha256='9f2c')
+    >>> read_identity("garbage") == NOTHING
+    True
+    """
+    if not isinstance(raw, list) or tuple(map(type, raw)) != _IDENTITY:
+        return NOTHING
+    return Identity(*raw)
+
+
+def _encode(values: dict[str, Any]) -> bytes:
+    return json.dumps({"fairlead": _FORMAT, **values}, separators=(",", ":")).encode()
+
+
+def _decode(user_data: bytes | None) -> dict[str, Any]:
+    try:
+        note = json.loads(user_data or b"null")
+    except (ValueError, RecursionError):
+        return {}
+    return note if isinstance(note, dict) and note.get("fairlead") == _FORMAT else {}

@@ -1,0 +1,269 @@
+"""The records of the pin topic: what members tell each other, and what of it is let in.
+
+Belongs here: the records, their bytes, and the checks that each must pass by itself. Does not: what
+they mean one after the other (`roll_call`), nor writing and reading them (`pins`).
+
+Whoever may write to the topic may write anything: a record counts only where every value has the
+type and the size that a member would have written.
+"""
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final
+
+from fairlead.wire.members import read_identity
+from fairlead.wire.partition_sets import format_partitions, parse_partitions
+from fairlead.wire.record import NOTHING, Identity
+
+log = logging.getLogger(__name__)
+
+Partitions = Mapping[str, tuple[int, ...]]
+
+#: Members heed records of their own format alone. In a group of two formats each half deals out
+#: what it has ceded itself, so that nothing overlaps.
+_FORMAT: Final = 3
+#: Partitions that one record may name, of one topic and in all: bounds what reading it can cost.
+MOST_PARTITIONS: Final = 200_000
+#: Bytes, decompressed: a pin of 50,000 partitions has some two million.
+LARGEST_RECORD: Final = 16_000_000
+_LONGEST_NAME: Final = 1000
+_LARGEST_GENERATION: Final = 2**31
+
+
+@dataclass(frozen=True)
+class Here:
+    """A member announces itself, and cedes what range gave it in this generation.
+
+    Parameters
+    ----------
+    generation, member
+        The group's generation and the member's id in it.
+    client_id
+        Its `client.id`, for its name in plans.
+    topics
+        Its subscription, ascending.
+    given
+        What range gave it.
+    seen
+        The newest record of the plan topic that it has read; NOTHING: none.
+    log
+        Which log the member takes part through: the id of the pin topic; "": unknown.
+    """
+
+    generation: int
+    member: str
+    client_id: str
+    topics: tuple[str, ...]
+    given: Partitions
+    seen: Identity = NOTHING
+    log: str = ""
+
+
+@dataclass(frozen=True)
+class Pin:
+    """One member's proposal for a generation; the first in the log is the decision.
+
+    Parameters
+    ----------
+    generation, member
+        The generation, and who wrote it.
+    topics
+        The subscription it is for, ascending.
+    shares
+        Member id to topic to partition numbers. Lists every member heard that has this
+        subscription, also those without a share; deals out what they ceded, and nothing else.
+    plan_version
+        The plan it follows; None: what range gave.
+    seen
+        The newest record of the plan topic that its writer had read; members that know a newer one
+        ask for another rebalance.
+    fallback_reason
+        Why it follows no plan; None: it does.
+    log
+        As in `Here`.
+    """
+
+    generation: int
+    member: str
+    topics: tuple[str, ...]
+    shares: Mapping[str, Partitions]
+    plan_version: int | None = None
+    seen: Identity = NOTHING
+    fallback_reason: str | None = None
+    log: str = ""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A place in the log: who wrote it and reads it again knows that the log works both ways.
+
+    Parameters
+    ----------
+    name
+        Drawn by who writes it; nobody else looks for it.
+    log
+        As in `Here`.
+    """
+
+    name: str
+    log: str = ""
+
+
+Record = Here | Pin | Mark
+
+
+def encode(record: Record) -> bytes:
+    """Write a record.
+
+    Examples
+    --------
+    >>> here = Here(3, "m1", "a", ("t",), {"t": (0, 1, 7)})
+    >>> decode(encode(here)) == here
+    True
+    """
+    values: dict[str, Any] = {"fairlead": _FORMAT, **vars(record)}
+    if isinstance(record, Here):
+        values.update(type="here", given=_ranges(record.given))
+    elif isinstance(record, Pin):
+        shares = {member: _ranges(share) for member, share in record.shares.items()}
+        values.update(type="pin", shares=shares)
+    else:
+        values.update(type="mark")
+    return json.dumps(values, separators=(",", ":")).encode()
+
+
+def decode(value: bytes | None) -> Record | None:
+    """Read a record; None: it is none of ours, or none that a member would have written.
+
+    Examples
+    --------
+    >>> decode(b"garbage") is None
+    True
+    >>> huge = b'{"fairlead":3,"type":"here","generation":1,"member":"m","client_id":"a",'
+    >>> huge += b'"topics":["t"],"given":{"t":"0-999999"},"seen":[1,7,false,""],"log":""}'
+    >>> decode(huge) is None
+    True
+    """
+    if value is None or len(value) > LARGEST_RECORD:
+        return None
+    try:
+        values = _checked(json.loads(value), dict)
+        if values.get("fairlead") != _FORMAT:
+            return None
+        return _READERS[_text(values["type"])](values)
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        log.debug("A record of the pin topic is no roll call's: %s", error)
+        return None
+
+
+def _here(values: dict[str, Any]) -> Here:
+    topics = _topics(values["topics"])
+    (given,) = _shares({"": values["given"]}, topics).values()
+    return Here(
+        generation=_generation(values["generation"]),
+        member=_text(values["member"]),
+        client_id=_text(values["client_id"], empty=True),
+        topics=topics,
+        given=given,
+        seen=_seen(values["seen"]),
+        log=_text(values["log"], empty=True),
+    )
+
+
+def _pin(values: dict[str, Any]) -> Pin:
+    topics = _topics(values["topics"])
+    version, reason = values["plan_version"], values["fallback_reason"]
+    return Pin(
+        generation=_generation(values["generation"]),
+        member=_text(values["member"]),
+        topics=topics,
+        shares=_shares(_checked(values["shares"], dict), topics),
+        plan_version=None if version is None else _checked(version, int),
+        seen=_seen(values["seen"]),
+        fallback_reason=None if reason is None else _checked(reason, str)[:_LONGEST_NAME],
+        log=_text(values["log"], empty=True),
+    )
+
+
+def _mark(values: dict[str, Any]) -> Mark:
+    return Mark(_text(values["name"]), _text(values["log"], empty=True))
+
+
+_READERS: Final[Mapping[str, Callable[[dict[str, Any]], Record]]] = {
+    "here": _here,
+    "pin": _pin,
+    "mark": _mark,
+}
+
+
+def _checked(value: Any, kind: type) -> Any:
+    """Return a value of exactly this type: True is no number here."""
+    if type(value) is not kind:
+        raise TypeError(f"{str(value)[:80]!r} is no {kind.__name__}")
+    return value
+
+
+def _text(value: Any, *, empty: bool = False) -> str:
+    text: str = _checked(value, str)
+    if not (empty or text) or len(text) > _LONGEST_NAME:
+        raise ValueError(f"{text[:80]!r} is no name")
+    return text
+
+
+def _generation(value: Any) -> int:
+    number: int = _checked(value, int)
+    if not 0 <= number < _LARGEST_GENERATION:
+        raise ValueError(f"{number} is no generation")
+    return number
+
+
+def _topics(value: Any) -> tuple[str, ...]:
+    topics = tuple(_text(topic) for topic in _checked(value, list))
+    if any(one >= other for one, other in pairwise(topics)):
+        raise ValueError("topics are out of order, or named twice")
+    return topics
+
+
+def _seen(value: Any) -> Identity:
+    seen = read_identity(value)
+    if len(seen.sha256) > _LONGEST_NAME or max(abs(seen.epoch), abs(seen.version)) >= 2**63:
+        raise ValueError("what it has seen is no record's identity")
+    return seen
+
+
+def _ranges(partitions: Partitions) -> dict[str, str]:
+    return {topic: format_partitions(numbers) for topic, numbers in partitions.items()}
+
+
+def _shares(raw: dict[Any, Any], topics: tuple[str, ...]) -> dict[str, Partitions]:
+    """Read shares of a subscription, all of them together within what a record may name."""
+    texts = {
+        _text(member, empty=True): {
+            _text(topic): _checked(text, str) for topic, text in _checked(share, dict).items()
+        }
+        for member, share in raw.items()
+    }
+    allowed = frozenset(topics)
+    if not all(share.keys() <= allowed for share in texts.values()):
+        raise ValueError("a share names a topic that is not subscribed to")
+    if sum(_size(text) for share in texts.values() for text in share.values()) > MOST_PARTITIONS:
+        raise ValueError(f"it names more than {MOST_PARTITIONS} partitions")
+    return {
+        member: {
+            topic: tuple(parse_partitions(text, below=MOST_PARTITIONS).tolist())
+            for topic, text in share.items()
+        }
+        for member, share in texts.items()
+    }
+
+
+def _size(text: str) -> int:
+    """Count the partitions that a range string names, without naming them."""
+    size = 0
+    for piece in text.split(",") if text else ():
+        first, _, last = piece.partition("-")
+        size += abs(int(last or first) - int(first)) + 1
+    return size

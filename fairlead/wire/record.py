@@ -1,0 +1,186 @@
+"""A record of the plan topic, as it is written: what stands beside a plan's bytes.
+
+Belongs here: headers, what followers know a record by, and the bytes that are signed. Does not: the
+document (`document`), what of a record is to be believed (`record_reading`), nor signatures as such
+(`signing`).
+
+The value is a plan's document, or says that the group's plan is retired. Beside it headers name the
+record's kind, the value's hash, the cluster and the log that it was written for, the epoch of the
+group's versions, and how long it holds. Records of format 1 lack all but the hash; their documents
+say themselves when they expire, and their signature is an HMAC.
+"""
+
+import base64
+import hashlib
+import hmac
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final, Literal, NamedTuple
+
+from fairlead.wire.document import FORMAT, content_hash
+from fairlead.wire.signing import Signer, signed_bytes
+
+Headers = list[tuple[str, bytes]]
+Kind = Literal["plan", "retired"]
+
+FORMAT_HEADER: Final = "format"
+KIND_HEADER: Final = "kind"
+HASH_HEADER: Final = "sha256"
+CLUSTER_HEADER: Final = "cluster"
+LOG_HEADER: Final = "log"
+EPOCH_HEADER: Final = "epoch"
+LEASE_HEADER: Final = "lease_until"
+KEY_HEADER: Final = "key_id"
+SIGNATURE_HEADER: Final = "signature"
+HMAC_HEADER: Final = "hmac-sha256"
+
+
+class Identity(NamedTuple):
+    """What followers know a record by, and compare: a later one is greater.
+
+    Parameters
+    ----------
+    epoch
+        Of the group's versions: drawn by the planner with the group's first plan, after a
+        retirement, and where it had to begin anew. 0: the record is of format 1.
+    version
+        The plan's.
+    retired
+        Whether the plan was taken back.
+    sha256
+        Of the value, in hexadecimal.
+    """
+
+    epoch: int
+    version: int
+    retired: bool = False
+    sha256: str = ""
+
+    @property
+    def rank(self) -> tuple[int, int, bool]:
+        """What of two records decides which is the later one."""
+        return self[:3]
+
+
+#: Before any record.
+NOTHING: Final = Identity(-1, 0)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a record stands.
+
+    Parameters
+    ----------
+    topic
+        The plan topic.
+    cluster, log
+        The cluster's id, and the id that it gave the topic, as Kafka writes them; "": unknown.
+    """
+
+    topic: str
+    cluster: str = ""
+    log: str = ""
+
+
+def plan_headers(
+    value: bytes,
+    *,
+    group: str,
+    version: int,
+    origin: Origin,
+    epoch: int,
+    lease_until: datetime | None,
+    kind: Kind = "plan",
+    signer: Signer | None = None,
+) -> Headers:
+    """Return the headers that a value is sent with.
+
+    Parameters
+    ----------
+    value
+        A plan's document, or what `retired_value` returns.
+    group, version
+        Whose, and which version of its plan.
+    origin
+        Where it is sent to.
+    epoch, lease_until
+        As in `Identity` and `Told`; the time counts to the millisecond.
+    kind
+        What the value is.
+    signer
+        Signs the record.
+    """
+    lease = "" if lease_until is None else _time_text(lease_until)
+    headers: Headers = [
+        (FORMAT_HEADER, str(FORMAT).encode()),
+        (KIND_HEADER, kind.encode()),
+        (HASH_HEADER, content_hash(value).encode()),
+        (CLUSTER_HEADER, origin.cluster.encode()),
+        (LOG_HEADER, origin.log.encode()),
+        (EPOCH_HEADER, str(epoch).encode()),
+    ]
+    if lease:
+        headers.append((LEASE_HEADER, lease.encode()))
+    if signer is not None:
+        message = message_of(dict(headers), group=group, version=version, topic=origin.topic)
+        headers += [
+            (KEY_HEADER, signer.key_id.encode()),
+            (SIGNATURE_HEADER, base64.b64encode(signer.sign(message))),
+        ]
+    return headers
+
+
+def bare_headers(value: bytes, *, signing_key: bytes | None = None) -> Headers:
+    """Return the headers of a record of format 1: its hash, and its HMAC where there is a key."""
+    headers: Headers = [(HASH_HEADER, content_hash(value).encode())]
+    if signing_key is not None:
+        headers.append((HMAC_HEADER, hmac_of(value, signing_key)))
+    return headers
+
+
+def retired_value(group: str, version: int) -> bytes:
+    """Return the value that takes a version back, and keeps versions before it from coming again.
+
+    Examples
+    --------
+    >>> retired_value("orders", 7)
+    b'{"format":2,"kind":"retired","group":"orders","version":7}'
+    """
+    retired = {"format": FORMAT, "kind": "retired", "group": group, "version": version}
+    return json.dumps(retired, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def message_of(headers: Mapping[str, bytes], *, group: str, version: int, topic: str) -> bytes:
+    """Return the bytes that are signed of a record.
+
+    Parameters
+    ----------
+    headers
+        Kind and hash must be there.
+    group, version, topic
+        What the record's key, its value and its place say.
+    """
+    return signed_bytes(
+        headers.get(CLUSTER_HEADER, b""),
+        topic.encode(),
+        headers.get(LOG_HEADER, b""),
+        group.encode(),
+        headers[KIND_HEADER],
+        str(version).encode(),
+        headers.get(EPOCH_HEADER, b""),
+        bytes.fromhex(headers[HASH_HEADER].decode()),
+        headers.get(LEASE_HEADER, b""),
+    )
+
+
+def hmac_of(value: bytes, key: bytes) -> bytes:
+    """Return the signature of a value in format 1, in hexadecimal."""
+    return hmac.new(key, value, hashlib.sha256).hexdigest().encode()
+
+
+def _time_text(time: datetime) -> str:
+    """Write a time as Java's `Instant` and Python's `datetime` both read it."""
+    return time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,219 @@
+"""A record of the plan topic, as it is read: every check that one record can be put to by itself.
+
+Belongs here: keys, and what of a record is to be believed. Does not: how records are written
+(`record`), nor what one means after others (`fairlead.followers.core.plan_cache`).
+"""
+
+import base64
+import binascii
+import hmac
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from fairlead.errors import ConfigurationError, InvalidPlanError
+from fairlead.wire.document import PlanDocument, content_hash
+from fairlead.wire.record import (
+    CLUSTER_HEADER,
+    EPOCH_HEADER,
+    HASH_HEADER,
+    HMAC_HEADER,
+    KEY_HEADER,
+    KIND_HEADER,
+    LEASE_HEADER,
+    LOG_HEADER,
+    SIGNATURE_HEADER,
+    Identity,
+    Origin,
+    hmac_of,
+    message_of,
+)
+from fairlead.wire.signing import Verifier
+
+#: How far a follower's clock may be ahead of the planner's before a plan lapses too early.
+SKEW: Final = timedelta(seconds=60)
+#: An epoch fits the integers of every client's language.
+_DIGITS: Final = 18
+
+
+@dataclass(frozen=True)
+class Trust:
+    """What a record is held against.
+
+    Parameters
+    ----------
+    verifier
+        With it, records of format 2 must be signed with a key that it knows.
+    hmac_key
+        With it, records of format 1 must be signed with it.
+    """
+
+    verifier: Verifier | None = None
+    hmac_key: bytes | None = None
+
+    @classmethod
+    def of(cls, *, public_keys: str | None, signing_key: bytes | None) -> "Trust":
+        """Read keys as they are configured.
+
+        Raises
+        ------
+        ConfigurationError
+            A key is empty, or cannot be used.
+        """
+        if signing_key is not None and not signing_key:
+            raise ConfigurationError(
+                "signing_key is empty: is a variable not set? Leave it out for none"
+            )
+        return cls(None if public_keys is None else Verifier.from_text(public_keys), signing_key)
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a good record says.
+
+    Parameters
+    ----------
+    identity
+        What it is known by.
+    plan
+        The plan to follow; None: the one that was followed is retired.
+    lease_until
+        When it lapses unless it is told again; None: never.
+    """
+
+    identity: Identity
+    plan: PlanDocument | None
+    lease_until: datetime | None
+
+
+def read_record(
+    value: bytes,
+    headers: Iterable[tuple[str, bytes | None]],
+    *,
+    group: str,
+    origin: Origin,
+    trust: Trust,
+) -> Told:
+    """Read and check a record that has a value.
+
+    Parameters
+    ----------
+    value, headers
+        The record's.
+    group
+        What its key names.
+    origin
+        Where it was read.
+    trust
+        What it must be signed with.
+
+    Raises
+    ------
+    InvalidPlanError
+        It cannot be read, is another group's, cluster's or log's, its hash differs, or it is not
+        signed as `trust` asks. The message says which.
+    """
+    found = {name: text or b"" for name, text in headers}
+    digest = content_hash(value)
+    if not hmac.compare_digest(found.get(HASH_HEADER, digest.encode()), digest.encode()):
+        raise InvalidPlanError("The record's sha256 header does not agree with its bytes")
+    found[HASH_HEADER] = digest.encode()
+    if KIND_HEADER not in found:
+        return _read_bare(value, found, group, trust)
+    return _read_told(value, found, group, origin, trust)
+
+
+def _read_bare(value: bytes, found: dict[str, bytes], group: str, trust: Trust) -> Told:
+    """Read a record without a kind: of format 1, or put there by hand."""
+    if trust.hmac_key is not None:
+        expected = hmac_of(value, trust.hmac_key)
+        if not hmac.compare_digest(found.get(HMAC_HEADER, b""), expected):
+            raise InvalidPlanError(
+                f"The record's {HMAC_HEADER} header does not agree with its bytes"
+            )
+    elif trust.verifier is not None:
+        raise InvalidPlanError("The record is not signed")
+    plan = PlanDocument.from_bytes(value, group=group)
+    return Told(Identity(0, plan.version, sha256=_text(found, HASH_HEADER)), plan, plan.expires_at)
+
+
+def _read_told(
+    value: bytes, found: dict[str, bytes], group: str, origin: Origin, trust: Trust
+) -> Told:
+    kind = _text(found, KIND_HEADER)
+    plan = PlanDocument.from_bytes(value, group=group) if kind == "plan" else None
+    version = plan.version if plan is not None else _retired_version(kind, value, group)
+    _check_signature(found, group=group, version=version, topic=origin.topic, trust=trust)
+    for name, known in ((CLUSTER_HEADER, origin.cluster), (LOG_HEADER, origin.log)):
+        if known and (said := _text(found, name)) and said != known:
+            raise InvalidPlanError(f"The record is of {name} {said!r}, not of {known!r}")
+    identity = Identity(_epoch(found), version, plan is None, _text(found, HASH_HEADER))
+    return Told(identity, plan, _lease(found))
+
+
+def _check_signature(
+    found: dict[str, bytes], *, group: str, version: int, topic: str, trust: Trust
+) -> None:
+    if trust.verifier is None:
+        if trust.hmac_key is not None:
+            raise InvalidPlanError(
+                "The record is of format 2, whose signature is none by signing_key: configure "
+                "public_keys"
+            )
+        return
+    if SIGNATURE_HEADER not in found or KEY_HEADER not in found:
+        raise InvalidPlanError("The record is not signed")
+    if not (found.get(CLUSTER_HEADER) and found.get(LOG_HEADER)):
+        raise InvalidPlanError("The record does not say for which cluster and log it is signed")
+    try:
+        signature = base64.b64decode(found[SIGNATURE_HEADER], validate=True)
+    except binascii.Error as error:
+        raise InvalidPlanError("The record's signature is no base64") from error
+    message = message_of(found, group=group, version=version, topic=topic)
+    try:
+        trust.verifier.verify(_text(found, KEY_HEADER), signature, message)
+    except InvalidPlanError as error:
+        raise InvalidPlanError(f"The record is refused: {error}") from error
+
+
+def _retired_version(kind: str, value: bytes, group: str) -> int:
+    """Return which version a record takes back."""
+    if kind != "retired":
+        raise InvalidPlanError(f"The record is of kind {kind!r}, which this version does not know")
+    try:
+        raw = json.loads(value.decode())
+        version = raw["version"] if raw["group"] == group and raw["kind"] == kind else None
+    except (ValueError, RecursionError, KeyError, TypeError) as error:
+        raise InvalidPlanError(f"The record of a retirement cannot be read: {error}") from error
+    if type(version) is not int or not 0 < version < 2**31:
+        raise InvalidPlanError(f"The record of a retirement is none of a version of {group!r}")
+    return version
+
+
+def _epoch(found: dict[str, bytes]) -> int:
+    text = _text(found, EPOCH_HEADER)
+    if not (text.isascii() and text.isdecimal()) or len(text) > _DIGITS or int(text) == 0:
+        raise InvalidPlanError(f"The record's epoch is {text[:40]!r}, not a positive number")
+    return int(text)
+
+
+def _lease(found: dict[str, bytes]) -> datetime | None:
+    text = _text(found, LEASE_HEADER)
+    if not text:
+        return None
+    try:
+        until = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise InvalidPlanError(f"The record's lease_until is no time: {text[:40]!r}") from error
+    if until.tzinfo is None:
+        raise InvalidPlanError(f"The record's lease_until lacks its time zone: {text[:40]!r}")
+    return until
+
+
+def _text(found: dict[str, bytes], name: str) -> str:
+    try:
+        return found.get(name, b"").decode()
+    except UnicodeDecodeError as error:
+        raise InvalidPlanError(f"The record's {name} header is no UTF-8") from error

@@ -1,0 +1,7 @@
+"""What happens to a plan, step by step, over stores and gateways that are handed in.
+
+`looking` takes looks and `diagnosing` says what is the matter; `planning` plans one group;
+`proposal` stores what was decided; `delivery` is how anything reaches the plan topic, for
+`publication`, `lease` and `retirement`; `reconciliation` holds topic and database against each
+other; `rollback`, with `redraft`, brings an old version back; `adoption` sees who follows.
+"""

@@ -1,0 +1,174 @@
+"""Adoption: what the consumers own, held against the published plan.
+
+Belongs here: adherence and the balance achieved, as numbers, and how long to look for them. Does
+not: reading live assignments (`fairlead.kafka`), storing the result (`fairlead.store`).
+"""
+
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from assignors.metrics import Metrics, measure
+from fairlead.domain.as_problem import Ownership, assignment_of, planned, problem_of
+from fairlead.domain.groups import LiveGroup
+from fairlead.domain.records import StoredPlan
+from fairlead.errors import GroupError, InvalidPlanError, TamperedPlanError
+from fairlead.wire.document import PlanDocument
+from fairlead.wire.fit import fit
+
+LOOK_AGAIN_S: Final = 1.0
+
+
+@dataclass(frozen=True)
+class Adoption:
+    """How far a group follows its plan.
+
+    Parameters
+    ----------
+    planned
+        Partitions to which the plan, as it fits the live members, gives an owner.
+    as_planned
+        Those of them that this owner has.
+    achieved
+        Metrics of the live members' assignment under the lag that the plan was made for, so that
+        they compare with the predicted ones; kept, moved and placed are counted against the plan
+        as it fits them.
+    """
+
+    planned: int
+    as_planned: int
+    achieved: Metrics
+
+    @property
+    def adherence(self) -> float:
+        """The share of planned partitions that are where the plan wants them; 1 for none."""
+        return self.as_planned / self.planned if self.planned else 1.0
+
+
+def compare(
+    plan: PlanDocument,
+    owned: Ownership,
+    subscriptions: Mapping[str, Collection[str]] | None = None,
+    partition_counts: Mapping[str, int] | None = None,
+) -> Adoption:
+    """Hold a live assignment against a plan, as it fits the members that live.
+
+    Parameters
+    ----------
+    plan
+        The published plan.
+    owned
+        Live member names to what they own; none: nothing is as planned.
+    subscriptions
+        Their topics; who is not in it subscribes to what the plan says, a newcomer to all of it.
+    partition_counts
+        Of the topics as they are now; None: as in the plan.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from datetime import UTC, datetime
+    >>> from fairlead.wire.document import MemberShare
+    >>> day = datetime(2026, 1, 1, tzinfo=UTC)
+    >>> plan = PlanDocument("g", 1, "id", "range", day, day, {"t": 2},
+    ...                     {"a": MemberShare(("t",), {"t": np.array([0, 1], np.int32)})})
+    >>> compare(plan, {"a": {"t": [0]}, "b": {"t": [1]}}).adherence
+    0.5
+    """
+    wanted: Ownership = planned(plan)
+    topics = {name: share.topics for name, share in plan.members.items()}
+    if owned:
+        known = {**topics, **(subscriptions or {})}
+        topics = {name: tuple(known.get(name, plan.partition_counts)) for name in owned}
+        wanted = fit(plan, topics, partition_counts or plan.partition_counts)
+    problem = problem_of(plan, wanted, topics)
+    should, live = assignment_of(problem, wanted).owner, assignment_of(problem, owned)
+    return Adoption(
+        planned=int((should >= 0).sum()),
+        as_planned=int(((should >= 0) & (should == live.owner)).sum()),
+        achieved=measure(problem, live),
+    )
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What was seen of a group that has a published plan.
+
+    Parameters
+    ----------
+    plan
+        The plan.
+    at
+        When the live assignment was read; None: it was not.
+    adoption
+        How far it follows the plan; None: it could not be read.
+    error
+        Why not.
+    """
+
+    plan: StoredPlan
+    at: datetime | None = None
+    adoption: Adoption | None = None
+    error: str = ""
+
+
+def observe(
+    plans: Sequence[StoredPlan],
+    live: Callable[[Iterable[str]], Mapping[str, LiveGroup | GroupError]],
+    *,
+    patiently: Collection[str],
+    until: float,
+) -> list[Observed]:
+    """Look at groups that have a published plan; at some until they follow it.
+
+    Parameters
+    ----------
+    plans
+        Published, one a group.
+    live
+        Describes groups as they are now.
+    patiently
+        Groups that are looked at again, every `LOOK_AGAIN_S`, while they do not follow their plan
+        to the letter.
+    until
+        When patience ends, by `time.monotonic()`.
+
+    Returns
+    -------
+    What was seen last of each group, in the order of the plans.
+    """
+    seen: dict[str, Observed] = {}
+    documents: dict[str, PlanDocument] = {}
+    for plan in plans:
+        try:
+            documents[plan.group] = plan.verify()
+        except (InvalidPlanError, TamperedPlanError) as error:
+            seen[plan.group] = Observed(plan, error=str(error))
+    pending = [plan for plan in plans if plan.group in documents]
+    while pending:
+        found = live(plan.group for plan in pending)
+        for plan in pending:
+            seen[plan.group] = _seen(plan, documents[plan.group], found[plan.group])
+        pending = [
+            plan for plan in pending if plan.group in patiently and not _settled(seen[plan.group])
+        ]
+        if time.monotonic() >= until:
+            break
+        if pending:
+            time.sleep(LOOK_AGAIN_S)
+    return [seen[plan.group] for plan in plans]
+
+
+def _seen(plan: StoredPlan, document: PlanDocument, live: LiveGroup | GroupError) -> Observed:
+    if isinstance(live, GroupError):
+        return Observed(plan, error=str(live))
+    owned = {member.name: member.partitions for member in live.members}
+    topics = {member.name: member.topics for member in live.members}
+    return Observed(plan, live.observed_at, compare(document, owned, topics, live.partition_counts))
+
+
+def _settled(seen: Observed) -> bool:
+    """Whether looking again would tell nothing new."""
+    return seen.adoption is None or seen.adoption.adherence == 1

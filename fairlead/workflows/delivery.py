@@ -1,0 +1,313 @@
+"""Delivery: intents, then records, then what became of them; and what a crash left in between.
+
+Belongs here: the order of the database's steps and the topic's, which holds whatever dies or
+freezes between two of them. Does not: what is to be sent (`publication`, `retirement`, `lease`),
+the steps themselves (`fairlead.store.outbox`, `fairlead.kafka.plan_channel`).
+
+A sender takes the partition's lock, fences whoever sent before, and commits its intents on the
+session that holds the lock: so nobody has fenced in between. One that froze before has lost the
+lock, and cannot commit; one that froze after is fenced, and cannot send. Nor can it say any more
+that something was not sent: its turn has passed, and another may have sent it.
+"""
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Protocol, Self, TypeVar
+
+from fairlead.domain.records import StoredPlan
+from fairlead.errors import InvalidPlanError
+from fairlead.kafka.plan_channel import Outgoing
+from fairlead.kafka.plan_topic import Record
+from fairlead.settings import KafkaSettings
+from fairlead.store.intents import Intent, Wanted
+from fairlead.store.outbox import Held, Outbox
+from fairlead.store.told import Sent
+from fairlead.wire.record import Headers, Origin, plan_headers, retired_value
+from fairlead.wire.record_reading import Told, Trust, read_record
+from fairlead.wire.signing import Signer, Verifier
+
+
+class _OfGroup(Protocol):
+    @property
+    def group(self) -> str: ...
+
+
+Grouped = TypeVar("Grouped", bound=_OfGroup)
+
+
+class Channel(Protocol):
+    """The one sender to a partition, as `fairlead.kafka.plan_channel.PlanChannel`."""
+
+    def __enter__(self) -> Self:
+        """Use it."""
+
+    def __exit__(self, *exc_info: object) -> None:
+        """Let go of it."""
+
+    def send(self, records: Sequence[Outgoing]) -> dict[str, int | str]:
+        """Send records; returns each group's offset, or why its record is refused."""
+
+
+class Topic(Protocol):
+    """What delivery needs of the plan topic."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def origin(self) -> Origin:
+        """The topic, with the ids of the cluster and of the topic in it."""
+
+    def home_of(self, group: str) -> int:
+        """Return the partition of a group's key."""
+
+    def open(self, partition: int) -> Channel:
+        """Become the one sender to a partition."""
+
+    def newest(
+        self,
+        partition: int,
+        groups: Sequence[str],
+        only: Callable[[Record], bool] | None = None,
+    ) -> Mapping[str, Record]:
+        """Return the newest committed record that counts of groups with keys in a partition."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What goes for every record that is sent.
+
+    Parameters
+    ----------
+    lease
+        How long consumers follow a plan that they are not told of again.
+    signer
+        Signs the records; None: they are not signed.
+    """
+
+    lease: timedelta
+    signer: Signer | None = None
+
+    @classmethod
+    def of(cls, settings: KafkaSettings) -> Self:
+        """Return what the settings say."""
+        return cls(settings.lease, settings.signer)
+
+    def trust(self) -> Trust:
+        """Return what a record must be signed with to be the planner's own."""
+        if self.signer is None:
+            return Trust()
+        return Trust(Verifier.from_text(self.signer.public_text()))
+
+    def outgoing(self, intent: Intent, origin: Origin) -> Outgoing:
+        """Return the record that an intent becomes."""
+        plan = intent.plan
+        retired = intent.kind == "retired"
+        value = retired_value(plan.group, plan.version) if retired else plan.document
+        headers: Headers = plan_headers(
+            value,
+            group=plan.group,
+            version=plan.version,
+            origin=origin,
+            epoch=intent.epoch,
+            lease_until=intent.lease_until,
+            kind=intent.kind,
+            signer=self.signer,
+        )
+        return Outgoing(plan.group, value, headers)
+
+
+@dataclass(frozen=True)
+class Delivered:
+    """What became of an intent.
+
+    Parameters
+    ----------
+    intent
+        It.
+    position
+        Partition and offset in the plan topic; None: the topic refuses it, or it was withdrawn.
+    reason
+        Why, or where it is.
+    """
+
+    intent: Intent
+    position: tuple[int, int] | None
+    reason: str
+
+
+#: Says of plans that are on their way why they may not be sent; of groups that cannot be asked now,
+#: nothing may be said at all: they are not in the answer.
+Objections = Callable[[Sequence[StoredPlan]], Mapping[str, str]]
+
+
+def deliver(
+    outbox: Outbox, topic: Topic, wanted: Sequence[Wanted], terms: Terms
+) -> Iterator[Delivered]:
+    """Send what is wanted, a transaction or a few for each partition of the topic.
+
+    One group's refusal is that group's: the others are sent.
+
+    Raises
+    ------
+    ConfigurationError
+        The topic cannot be written.
+    KafkaUnavailableError
+        Kafka does not answer, or another sender took over. What is on its way is settled by the
+        next run.
+    StoreUnavailableError
+        The database does not answer, or this sender has lost its turn: nothing was sent.
+    """
+    for partition, some in by_home(topic, wanted).items():
+        with outbox.turn(topic.name, partition) as turn:
+            channel = topic.open(partition)
+            intents = turn.intend(some)
+        with channel:
+            yield from _Sender(outbox, topic, channel, turn.held, terms).send(intents)
+
+
+def settle(
+    outbox: Outbox,
+    topic: Topic,
+    intents: Sequence[Intent],
+    terms: Terms,
+    *,
+    objections: Objections,
+    now: datetime,
+) -> Iterator[Delivered]:
+    """Finish or withdraw what an earlier sender has left on its way.
+
+    What the topic has is finished, whatever has become of the group since: consumers follow it. The
+    rest is sent, if the group still is what its plan was made for, and withdrawn if not.
+
+    Parameters
+    ----------
+    intents
+        Outstanding ones.
+    objections
+        To plans that are not in the topic.
+    now
+        When leases begin.
+
+    Raises
+    ------
+    ConfigurationError, KafkaUnavailableError, StoreUnavailableError
+        As `deliver`.
+    """
+    for partition, some in by_home(topic, intents).items():
+        with outbox.turn(topic.name, partition) as turn:
+            channel = topic.open(partition)
+        groups = [one.group for one in some]
+        left = outbox.outstanding(groups)  # another sender may have settled some
+        with channel:
+            sender = _Sender(outbox, topic, channel, turn.held, terms)
+            missing = yield from sender.finish(left)
+            yield from sender.decide(missing, objections, now)
+
+
+@dataclass(frozen=True)
+class _Sender:
+    """Whoever has had the last turn at a partition."""
+
+    outbox: Outbox
+    topic: Topic
+    channel: Channel
+    held: Held
+    terms: Terms
+
+    def send(self, intents: Sequence[Intent]) -> Iterator[Delivered]:
+        """Send what was intended, and record what came of it."""
+        if not intents:
+            return
+        origin, name = self.topic.origin, self.topic.name
+        answers = self.channel.send([self.terms.outgoing(one, origin) for one in intents])
+        sent: dict[str, tuple[Intent, Sent]] = {}
+        refused: dict[str, tuple[Intent, str]] = {}
+        for intent in intents:
+            answer = answers[intent.group]
+            if isinstance(answer, str):
+                refused[intent.group] = (intent, f"the topic {name} does not take it: {answer}")
+            else:
+                sent[intent.group] = (intent, self._sent(intent, intent.lease_until, answer))
+        self.outbox.confirm(sent)
+        self.outbox.refuse(refused, self.held)
+        yield from (self._is_at(intent, at) for intent, at in sent.values())
+        yield from (Delivered(intent, None, reason) for intent, reason in refused.values())
+
+    def finish(self, left: Sequence[Intent]) -> Generator[Delivered, None, list[Intent]]:
+        """Confirm what the topic has; returns what it has not.
+
+        Somebody may have covered it since; who has read it before follows it all the same.
+        """
+        if not left:
+            return []
+        origin, trust = self.topic.origin, self.terms.trust()
+        wanted = {intent.group: intent for intent in left}
+        found: dict[str, Told] = {}
+
+        def is_what_was_intended(record: Record) -> bool:
+            intent, said = wanted[record.group], told(record, origin, trust)
+            rank = (intent.epoch, intent.plan.version, intent.kind == "retired")
+            if said is None or said.identity.rank != rank:
+                return False
+            found[record.group] = said
+            return True
+
+        newest = self.topic.newest(self.held.partition, list(wanted), is_what_was_intended)
+        sent = {
+            group: (
+                wanted[group],
+                self._sent(wanted[group], found[group].lease_until, record.position.offset),
+            )
+            for group, record in newest.items()
+        }
+        self.outbox.confirm(sent)
+        yield from (self._is_at(intent, at) for intent, at in sent.values())
+        return [intent for intent in left if intent.group not in sent]
+
+    def decide(
+        self, missing: Sequence[Intent], objections: Objections, now: datetime
+    ) -> Iterator[Delivered]:
+        """Send what the topic has not, or withdraw what its group has outgrown."""
+        reasons = objections([intent.plan for intent in missing if intent.kind == "plan"])
+        withdrawn: dict[str, tuple[Intent, str]] = {}
+        again = []
+        for intent in missing:
+            if intent.kind == "retired":
+                again.append(intent)
+            elif reason := reasons.get(intent.group):
+                withdrawn[intent.group] = (intent, reason)
+            elif intent.group in reasons:
+                again.append(replace(intent, lease_until=now + self.terms.lease))
+        self.outbox.withdraw(withdrawn, self.held)
+        yield from (Delivered(intent, None, reason) for intent, reason in withdrawn.values())
+        yield from self.send(again)
+
+    def _sent(self, intent: Intent, until: datetime | None, offset: int) -> Sent:
+        return Sent(intent.epoch, until, self.topic.name, self.held.partition, offset)
+
+    def _is_at(self, intent: Intent, at: Sent) -> Delivered:
+        where = f"{at.topic}-{at.partition} at offset {at.offset}"
+        return Delivered(intent, (at.partition, at.offset), where)
+
+
+def told(record: Record, origin: Origin, trust: Trust) -> Told | None:
+    """Read a record as a follower that knows all would; None: it would not heed it."""
+    if record.value is None:
+        return None
+    try:
+        return read_record(
+            record.value, record.headers, group=record.group, origin=origin, trust=trust
+        )
+    except InvalidPlanError:
+        return None
+
+
+def by_home(topic: Topic, ones: Iterable[Grouped]) -> dict[int, list[Grouped]]:
+    """Gather what is of groups by the partitions that their keys land in, ascending."""
+    homes: dict[int, list[Grouped]] = {}
+    for one in ones:
+        homes.setdefault(topic.home_of(one.group), []).append(one)
+    return dict(sorted(homes.items()))

@@ -1,0 +1,82 @@
+"""Taking a look at every group that discovery covers.
+
+Belongs here: which groups, in which portions, and what is written down. Does not: when (`pace`),
+nor how groups are asked (`fairlead.kafka.gateway`).
+"""
+
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fairlead.archive import LookArchive, Taken
+from fairlead.domain.looks.look import LOOKS, look_of
+from fairlead.domain.snapshot import GroupSnapshot, new_snapshot_id
+from fairlead.kafka.gateway import KafkaGateway
+from fairlead.settings import Settings
+from fairlead.store.plans import PlanStore
+from fairlead.workflows.diagnosing import MOST, diagnose
+
+#: Commits are read before ends; with few groups at a time, seconds lie between the two at most.
+GROUPS_AT_ONCE: Final = 500
+
+
+def covered_groups(gateway: KafkaGateway, settings: Settings) -> list[str]:
+    """Return the groups of the cluster that discovery covers, ascending."""
+    return [name for name in gateway.list_groups() if settings.discovery.covers(name)]
+
+
+def take(
+    gateway: KafkaGateway,
+    archive: LookArchive,
+    settings: Settings,
+    groups: Sequence[str],
+    store: PlanStore | None = None,
+) -> Taken:
+    """Look at groups, write it down, tidy the archive, and say what is the matter.
+
+    Parameters
+    ----------
+    store
+        Where diagnoses go, of at most `diagnosing.MOST` groups; None: nobody asks for them.
+
+    Raises
+    ------
+    KafkaUnavailableError
+        Brokers do not answer in time. Nothing is written then.
+    StoreUnavailableError
+        The database does not answer. The look is written down all the same.
+    """
+    began, clock = datetime.now(UTC), time.monotonic()
+    diagnosed = store is not None and 0 < len(groups) <= MOST
+    looks, snapshots = [LOOKS.empty_table()], []
+    for first in range(0, len(groups), GROUPS_AT_ONCE):
+        snapshot = gateway.snapshot(groups[first : first + GROUPS_AT_ONCE])
+        looks.append(look_of(snapshot))
+        if diagnosed:
+            snapshots.append(snapshot)
+    look = pa.concat_tables(looks)
+    archive.append(look, new_snapshot_id(began))
+    archive.tidy(datetime.now(UTC), settings.looks.retention)
+    try:
+        if store is not None and snapshots:
+            known = store.capacities(groups)
+            store.record_findings(diagnose(archive, snapshots, settings.policies, known))
+    finally:  # the look was taken, whatever became of the diagnoses
+        taken = Taken(began, time.monotonic() - clock, look.num_rows, partitions_in(look))
+        archive.note(taken)
+    return taken
+
+
+def keep(snapshot: GroupSnapshot, archive: LookArchive) -> None:
+    """Keep a snapshot that was taken for something else as a look."""
+    archive.append(look_of(snapshot), snapshot.snapshot_id)
+
+
+def partitions_in(look: pa.Table) -> int:
+    """Count the partitions of a look; those that several groups read count for each."""
+    return int(np.sum(pc.list_value_length(look["end"]).to_numpy()))

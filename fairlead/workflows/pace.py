@@ -1,0 +1,71 @@
+"""How often looks are taken: as often as wanted, or as they may cost.
+
+Belongs here: arithmetic on what the newest look cost. Does not: taking looks (`taking`).
+"""
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from fairlead.archive import Taken
+from fairlead.settings import LooksSettings
+
+#: Who asks a little early, by a clock that ticks by itself, need not wait for a whole tick more.
+_EARLY: Final = 0.1
+
+
+def now() -> datetime:
+    """Return the moment, time-zone-aware."""
+    return datetime.now(UTC)
+
+
+def interval(taken: Taken, settings: LooksSettings) -> timedelta:
+    """Return the time from the beginning of one look to that of the next.
+
+    Examples
+    --------
+    >>> from datetime import UTC
+    >>> def cost(took_s): return Taken(datetime(2026, 1, 1, tzinfo=UTC), took_s, 1, 1)
+    >>> [interval(cost(took_s), LooksSettings()).total_seconds() for took_s in (0.5, 45.0)]
+    [60.0, 300.0]
+    """
+    return max(settings.every, timedelta(seconds=taken.took_s / settings.share))
+
+
+def due(taken: Taken | None, settings: LooksSettings, at: datetime) -> bool:
+    """Whether a look is to be taken at a moment."""
+    return taken is None or wait_s(taken, settings, at) <= (
+        _EARLY * interval(taken, settings).total_seconds()
+    )
+
+
+def wait_s(taken: Taken | None, settings: LooksSettings, at: datetime) -> float:
+    """Return the seconds until the next look; none, if a wrong clock dated the newest ahead."""
+    if taken is None:
+        return 0.0
+    apart = interval(taken, settings)
+    left = (taken.began + apart - at).total_seconds()
+    return left if 0 < left <= apart.total_seconds() else 0.0
+
+
+def told(taken: Taken, settings: LooksSettings) -> str:
+    """Say what a look cost, and when the next one comes.
+
+    Examples
+    --------
+    >>> from datetime import UTC
+    >>> told(Taken(datetime(2026, 1, 1, tzinfo=UTC), 45.0, 10_000, 1_000_000), LooksSettings())
+    'Looked at 10,000 groups, 1,000,000 partitions, in 45.0 s; the next look is due after 300 s,
+    not 60 s: looking may take 15 % of the time (looks.share)'
+    """
+    apart = interval(taken, settings)
+    said = (
+        f"Looked at {taken.groups:,} groups, {taken.partitions:,} partitions, in "
+        f"{taken.took_s:.1f} s; the next look is due after {apart.total_seconds():.0f} s"
+    )
+    if apart == settings.every:
+        return said
+    wanted = f"{settings.every.total_seconds():.0f} s"
+    return (
+        f"{said}, not {wanted}: looking may take {100 * settings.share:.0f} % of the time "
+        "(looks.share)"
+    )

@@ -1,0 +1,136 @@
+"""One group planned straight from Kafka: a look, the judgement, a draft. Without Spark.
+
+Belongs here: putting together, for one group in this process, what tasks do for many
+(`fairlead.spark.planning`). Does not: the judgement (`fairlead.domain.judgement`), storing what it
+came to (`fairlead.workflows.proposal`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+import pyarrow as pa
+
+from fairlead.archive import LookArchive
+from fairlead.domain.drafting import SnapshotTables, decisions
+from fairlead.domain.judgement.capacities import Capacity
+from fairlead.domain.judging import judge_group
+from fairlead.domain.looks.lag import STATUSES, partition_lag
+from fairlead.domain.looks.look import HISTORY, look_of
+from fairlead.domain.looks.questions import Group, Ways
+from fairlead.domain.looks.stacks import stacks
+from fairlead.domain.policy import Policy, policy_for
+from fairlead.domain.snapshot import GroupSnapshot
+from fairlead.errors import GroupError
+from fairlead.kafka.gateway import KafkaGateway
+from fairlead.spark.planning import as_batch
+from fairlead.workflows.proposal import Look
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What is remembered of a group.
+
+    Parameters
+    ----------
+    capacities
+        Of its members' speeds.
+    changed_at
+        When a plan last took effect; None: never, or it is not known.
+    """
+
+    capacities: Mapping[str, Capacity]
+    changed_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What planning one group came to; nothing of it is stored.
+
+    Parameters
+    ----------
+    snapshot
+        What was seen just now.
+    look
+        What is to be stored, as a planning run would.
+    looks
+        How many looks the judgement has had, the last one included.
+    """
+
+    snapshot: GroupSnapshot
+    look: Look
+    looks: int
+
+
+def plan_group(
+    gateway: KafkaGateway,
+    archive: LookArchive,
+    group: str,
+    *,
+    policies: Sequence[Policy],
+    memory: Memory,
+    now: datetime,
+) -> Planned:
+    """Look at a group, and decide on it.
+
+    Parameters
+    ----------
+    gateway
+        To the cluster.
+    archive
+        Has the looks of the last day; nothing is written to it.
+    group
+        A group of the cluster.
+    policies
+        From `fairlead.toml`; the most specific one decides.
+    memory
+        As the plan store has it.
+    now
+        When the plan is made.
+
+    Raises
+    ------
+    GroupError
+        The group cannot be read.
+    KafkaUnavailableError
+        No answer in time.
+    """
+    snapshot = gateway.snapshot([group])
+    (described,) = snapshot.groups.to_pylist()
+    if described["error"]:
+        raise GroupError(f"group {group}: {described['error']}")
+    policy = policy_for(group, policies)
+    seen = look_of(snapshot)
+    at = snapshot.snapshot_at
+    looks = pa.concat_tables([archive.read(at - HISTORY, at, (group, group)), seen])
+    rows = judge_group(
+        Group(
+            described=described,
+            members=snapshot.members.to_pylist(),
+            looks=looks,
+            capacities=[{"member": name, **vars(one)} for name, one in memory.capacities.items()],
+            changed_at=None if memory.changed_at is None else memory.changed_at.timestamp(),
+        ),
+        Ways.of(policy, compare=True),
+    )
+    tables = SnapshotTables(
+        snapshot.snapshot_id,
+        at,
+        groups=snapshot.groups,
+        members=snapshot.members,
+        candidates=pa.Table.from_batches([as_batch(rows)]),
+    )
+    (decision,) = decisions(tables, policies, now)
+    latest = {group} if policy.auto_offset_reset == "latest" else frozenset[str]()
+    statuses = _statuses(group, looks, latest) if seen.num_rows else set[str]()
+    return Planned(snapshot, Look(decision, policy, statuses), looks.num_rows)
+
+
+def _statuses(group: str, looks: pa.Table, latest: set[str] | frozenset[str]) -> set[str]:
+    """Return the statuses that the group's partitions have."""
+    found: set[str] = set()
+    for stack in stacks({group: looks}, latest):
+        measured = partition_lag(stack.looks)
+        found |= {STATUSES[one] for one in np.unique(measured.status[measured.readable])}
+    return found

@@ -1,0 +1,200 @@
+"""Proposal: a draft becomes a version, approved at once where the policy allows.
+
+Belongs here: what of a look at a group is stored and approved, and when a version that waits is
+left waiting instead. Does not: the approval's rules (`approval`), a person's approval
+(`PlanStore.approve`, SQL).
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from fairlead.domain.approval import ApprovalDecision, PlanFacts, decide
+from fairlead.domain.as_problem import planned
+from fairlead.domain.basis import differences
+from fairlead.domain.choice import improvement
+from fairlead.domain.judgement.decision import BETTER
+from fairlead.domain.policy import Policy
+from fairlead.domain.records import NoPlan, PlanDraft, StoredDecision, StoredPlan
+from fairlead.errors import InvalidPlanError, TamperedPlanError
+from fairlead.store.plans import PlanStore
+from fairlead.wire.document import PlanDocument
+
+APPROVER: Final = "policy"
+#: Decisions in a transaction: few enough that nobody waits long for a group's lock.
+AT_ONCE: Final = 500
+_NOTHING: Final = ApprovalDecision(approved=False, reason="")
+
+#: What is to be stored, and the policy's answer to it.
+Weighed = tuple[PlanDraft | NoPlan, ApprovalDecision]
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a look at a group has come to, before anything is stored.
+
+    Parameters
+    ----------
+    decision
+        On a snapshot.
+    policy
+        The group's.
+    statuses
+        Those that the group's partitions have in the snapshot.
+    """
+
+    decision: PlanDraft | NoPlan
+    policy: Policy
+    statuses: Collection[str]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a look at a group.
+
+    Parameters
+    ----------
+    decision
+        What was to be stored.
+    stored
+        What is.
+    approval
+        The policy's answer; without a reason where there is no plan.
+    """
+
+    decision: PlanDraft | NoPlan
+    stored: StoredDecision
+    approval: ApprovalDecision
+
+
+def carry_out(store: PlanStore, looks: Sequence[Look], now: datetime) -> list[Outcome]:
+    """Store decisions, and approve plans where the policies allow; `AT_ONCE` in a transaction.
+
+    While a group still is what a version that waits was made for, that version is left alone, and
+    the decision is 'no change', where it is approved, is a rollback, or what would take its place
+    would wait as well without being better by what the policy asks: people need not read anew what
+    they have read.
+
+    Parameters
+    ----------
+    store
+        The plan store.
+    looks
+        At groups, at each once.
+    now
+        What the allowed hours are held against.
+    """
+    outcomes: list[Outcome] = []
+    for first in range(0, len(looks), AT_ONCE):
+        some = looks[first : first + AT_ONCE]
+        drafts = [look.decision for look in some if isinstance(look.decision, PlanDraft)]
+        waiting = store.waiting(draft.group for draft in drafts)
+        weighed = [_weighed(look, waiting.get(look.decision.group), now) for look in some]
+        outcomes += propose(store, weighed)
+    return outcomes
+
+
+def _weighed(look: Look, waiting: StoredPlan | None, now: datetime) -> Weighed:
+    """Return what is to be stored of a look beside the version that waits, and the answer."""
+    draft = look.decision
+    if not isinstance(draft, PlanDraft):
+        return draft, _NOTHING
+    answer = weigh(draft, look.policy, look.statuses, now)
+    if waiting is not None and waiting.snapshot_id != draft.snapshot_id:  # no repeated step
+        reason = _left_alone(waiting, draft, look.policy, answer)
+        if reason:
+            return _declined(draft, reason), _NOTHING
+    return draft, answer
+
+
+def weigh(
+    draft: PlanDraft, policy: Policy, statuses: Collection[str], now: datetime
+) -> ApprovalDecision:
+    """Return what the policy says of publishing a draft unasked."""
+    facts = PlanFacts(
+        moved=draft.predicted["moved"],
+        placed=draft.predicted["placed"],
+        improvement=improvement(draft.observed or {}, draft.predicted),
+        statuses=statuses,
+    )
+    return decide(policy, facts, now)
+
+
+def propose(store: PlanStore, weighed: Sequence[Weighed]) -> list[Outcome]:
+    """Store decisions, drafts as next versions, approved if that is the policy's answer.
+
+    A version that is past approval already, because a step is repeated, keeps its state.
+    """
+    stored = store.record_decisions([decision for decision, _ in weighed])
+    approved = [
+        (one.plan, answer.reason)
+        for one, (_, answer) in zip(stored, weighed, strict=True)
+        if one.plan is not None and answer.approved and one.plan.state == "proposed"
+    ]
+    refused: dict[str, str] = {}
+    if approved:
+        plans, reasons = zip(*approved, strict=True)
+        refused = store.approve_all(plans, reasons, APPROVER)
+    return [
+        Outcome(decision, one, _unless(refused.get(decision.group), answer))
+        for one, (decision, answer) in zip(stored, weighed, strict=True)
+    ]
+
+
+def _unless(refusal: str | None, answer: ApprovalDecision) -> ApprovalDecision:
+    """Return the policy's answer, or why the database did not take it."""
+    return answer if refusal is None else ApprovalDecision(approved=False, reason=refusal)
+
+
+def _left_alone(
+    waiting: StoredPlan, draft: PlanDraft, policy: Policy, answer: ApprovalDecision
+) -> str:
+    """Say why a version that waits is left alone; empty: the draft replaces it."""
+    try:
+        plan = waiting.verify()
+    except (InvalidPlanError, TamperedPlanError):
+        return ""  # it could not be published either
+    subscriptions = {name: share.topics for name, share in draft.members.items()}
+    if differences(plan, subscriptions, draft.partition_counts):
+        return ""
+    since = f"{waiting.created_at:%Y-%m-%d %H:%M} UTC"
+    if waiting.state == "approved":
+        return f"version {waiting.version} is approved and waits for publication since {since}"
+    if waiting.rolled_back_from is not None:
+        return f"version {waiting.version}, a rollback, waits for approval since {since}"
+    merit = "" if answer.approved else _merit(plan, draft, policy)
+    still = f"version {waiting.version}, {merit}, waits for approval since {since}; looked at again"
+    return still if merit else ""
+
+
+def _merit(waiting: PlanDocument, draft: PlanDraft, policy: Policy) -> str:
+    """Say why a draft is not worth its while beside a plan that waits; empty: it is.
+
+    The plan that waits does as long as it brings the group within the objective, as things are now.
+    Else the draft must be better by what the policy asks of plans, and what any plan must be.
+    """
+    if planned(waiting) == planned(draft):
+        return "which gives the same"
+    if draft.prospect is None:
+        return ""
+    old, new = (draft.prospect.forecast(one).late_s for one in (waiting, draft))
+    if old <= policy.objective.total_seconds():
+        return "which still brings the group within its objective"
+    asked = max(policy.approval.min_improvement, BETTER)
+    gain = improvement({"late_s": old}, {"late_s": new}) or 0.0
+    if gain < asked:
+        return f"than which a new one would be less late by {gain:.1%}, not {asked:.0%}"
+    return ""
+
+
+def _declined(draft: PlanDraft, reason: str) -> NoPlan:
+    return NoPlan(
+        group=draft.group,
+        snapshot_id=draft.snapshot_id,
+        snapshot_at=draft.snapshot_at,
+        reason=f"{reason}; {draft.reason}",
+        observed=draft.observed,
+        candidates=draft.candidates,
+        findings=draft.findings,
+    )

@@ -1,0 +1,185 @@
+"""Publication: the approved bytes, and no others, to the plan topic, if they still fit the group.
+
+Belongs here: what is verified before a plan may be sent. Does not: the order of intents, records
+and confirmations (`delivery`), Kafka's producer (`fairlead.kafka`), the plan's states
+(`fairlead.store`).
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from assignors.verifier import violations
+from fairlead.domain.as_problem import assignment_of, planned, problem_of
+from fairlead.domain.basis import differences_from
+from fairlead.domain.groups import LiveGroup
+from fairlead.domain.records import StoredPlan
+from fairlead.errors import GroupError, InvalidPlanError, TamperedPlanError
+from fairlead.store.intents import Wanted
+from fairlead.store.plans import PlanStore
+from fairlead.wire.document import PlanDocument
+from fairlead.workflows.delivery import Delivered, Terms, Topic, by_home, deliver, settle
+
+#: Groups described at once: few enough that none has changed much when its turn comes.
+AT_ONCE: Final = 100
+
+#: Describes groups as they are now.
+Live = Callable[[Iterable[str]], Mapping[str, LiveGroup | GroupError]]
+
+
+@dataclass(frozen=True)
+class Published:
+    """What became of a group's approved plan.
+
+    Parameters
+    ----------
+    group, version
+        The plan.
+    position
+        Partition and offset in the plan topic; None: it was refused, or not sent.
+    reason
+        Why it was refused, or where it is.
+    """
+
+    group: str
+    version: int
+    position: tuple[int, int] | None
+    reason: str
+
+    @classmethod
+    def of(cls, delivered: Delivered) -> "Published":
+        """Return what became of a plan that was on its way."""
+        plan = delivered.intent.plan
+        return cls(plan.group, plan.version, delivered.position, delivered.reason)
+
+
+def publish_all(
+    store: PlanStore,
+    waiting: Sequence[StoredPlan],
+    *,
+    live: Live,
+    topic: Topic,
+    terms: Terms,
+    now: datetime | None = None,
+) -> Iterator[Published]:
+    """Publish the approved plans of groups; `AT_ONCE` groups are described together just before.
+
+    Everything is verified again, whatever ran before: the bytes are those that were approved, they
+    give every partition exactly one subscribed owner, the plan has not expired, and the group still
+    is what the plan was made for. What is wrong with one group is why its plan is not published,
+    and concerns no other. What an earlier run has left on its way is for `settle_all`.
+
+    Parameters
+    ----------
+    waiting
+        Approved plans, one a group: what still waits is looked at again when its turn comes.
+    live
+        Describes groups as they are now.
+    store, topic
+        Where plans are, and where they go.
+    terms
+        How long they hold, and what signs them.
+    now
+        What expiry is held against, and when leases begin; None: the time of each turn.
+
+    Raises
+    ------
+    ConfigurationError
+        The topic cannot be written.
+    KafkaUnavailableError
+        Kafka does not answer, or another publisher took over; what is not published yet stays
+        approved or on its way.
+    """
+    for some in by_home(topic, waiting).values():
+        for first in range(0, len(some), AT_ONCE):
+            yield from _publish(
+                store, some[first : first + AT_ONCE], live, topic, terms, now or datetime.now(UTC)
+            )
+
+
+def settle_all(
+    store: PlanStore,
+    groups: Iterable[str] | None,
+    *,
+    live: Live,
+    topic: Topic,
+    terms: Terms,
+    now: datetime,
+) -> Iterator[Published]:
+    """Finish or withdraw what an earlier run has left on its way; see `delivery.settle`.
+
+    Parameters
+    ----------
+    groups
+        Whose; None: everybody's.
+    store, live, topic, terms, now
+        As for `publish_all`.
+    """
+    outbox = store.outbox()
+
+    def objections(plans: Sequence[StoredPlan]) -> dict[str, str]:
+        found = live(plan.group for plan in plans) if plans else {}
+        said: dict[str, str] = {}
+        for plan in plans:
+            try:
+                said[plan.group] = _objection(plan, found[plan.group], now)
+            except GroupError:
+                continue  # not known now: it stays on its way
+            except (InvalidPlanError, TamperedPlanError) as error:
+                said[plan.group] = str(error)
+        return said
+
+    left = outbox.outstanding(groups)
+    for done in settle(outbox, topic, left, terms, objections=objections, now=now):
+        yield Published.of(done)
+
+
+def _publish(  # noqa: PLR0917 - the parts of one step
+    store: PlanStore,
+    some: Sequence[StoredPlan],
+    live: Live,
+    topic: Topic,
+    terms: Terms,
+    now: datetime,
+) -> Iterator[Published]:
+    found = live(plan.group for plan in some)
+    wanted = []
+    for plan in some:
+        try:
+            objection = _objection(plan, found[plan.group], now)
+        except (GroupError, InvalidPlanError, TamperedPlanError) as error:
+            yield Published(plan.group, plan.version, None, str(error))
+            continue
+        if not objection:
+            wanted.append(Wanted(plan.group, plan.version, lease_until=now + terms.lease))
+        elif store.mark_stale(plan, reason=objection):
+            yield Published(plan.group, plan.version, None, objection)
+    for done in deliver(store.outbox(), topic, wanted, terms):
+        yield Published.of(done)
+
+
+def _objection(plan: StoredPlan, live: LiveGroup | GroupError, now: datetime) -> str:
+    """Return why a plan may not be sent; empty: it may.
+
+    Raises
+    ------
+    GroupError
+        The group cannot be described.
+    InvalidPlanError, TamperedPlanError
+        The plan must not be sent, whatever the group is.
+    """
+    document = plan.verify()
+    _verify_assignment(document)
+    if plan.expired(now):
+        return "it has expired"
+    if isinstance(live, GroupError):
+        raise live
+    return "; ".join(differences_from(document, live))
+
+
+def _verify_assignment(plan: PlanDocument) -> None:
+    problem = problem_of(plan, planned(plan))
+    broken = violations(problem, assignment_of(problem, planned(plan)))
+    if broken:
+        raise InvalidPlanError(f"group {plan.group}: version {plan.version}: {'; '.join(broken)}")

@@ -1,0 +1,137 @@
+"""Reconciliation: what the plan topic says of each group, held against what the database says.
+
+Belongs here: finding differences, and what mends them. Does not: what a crash left on its way,
+which is settled before (`delivery.settle`).
+
+Nobody but the planner should write to the topic; where somebody does, or where the topic was made
+anew or grew, the newest record of a group is not what it should be. It is said again; where what
+stands there goes before it, in a new epoch.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from fairlead.domain.records import StoredPlan
+from fairlead.kafka.plan_topic import Record
+from fairlead.store.intents import Wanted
+from fairlead.store.plans import PlanStore
+from fairlead.store.told import Sent
+from fairlead.wire.record import Origin
+from fairlead.wire.record_reading import Trust
+from fairlead.workflows.delivery import Delivered, Terms, Topic, by_home, deliver, told
+
+#: Leases are told to the millisecond.
+_EXACT: Final = timedelta(seconds=1)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A group of which the topic does not say what the database does.
+
+    Parameters
+    ----------
+    plan
+        The version that is published or retired.
+    what
+        What is the matter.
+    beyond
+        The epoch that stands in the way; None: none does.
+    """
+
+    plan: StoredPlan
+    what: str
+    beyond: int | None = None
+
+    @property
+    def group(self) -> str:
+        """Whose."""
+        return self.plan.group
+
+
+def differences(
+    store: PlanStore, groups: Iterable[str] | None, *, topic: Topic, trust: Trust
+) -> list[Difference]:
+    """Compare the newest record of groups with what is published or was retired last.
+
+    Groups with something on its way are left out: what stands there is for `delivery.settle`.
+
+    Parameters
+    ----------
+    groups
+        Whose; None: everybody's.
+    trust
+        What a record must be signed with to be the planner's own.
+
+    Raises
+    ------
+    ConfigurationError
+        The topic does not exist.
+    KafkaUnavailableError, StoreUnavailableError
+        Somebody does not answer.
+    """
+    outbox = store.outbox()
+    busy = {intent.group for intent in outbox.outstanding(groups)}
+    known = [plan for plan in outbox.followed(groups) if plan.group not in busy]
+    last = outbox.told([plan.group for plan in known])
+    found: list[Difference] = []
+    for partition, plans in by_home(topic, known).items():
+        newest = topic.newest(partition, [plan.group for plan in plans])
+        for plan in plans:
+            said = last.get(plan.group)
+            if said is None or said[:2] != (_KIND[plan.state], plan.version):
+                found.append(Difference(plan, "it was never told how long the plan holds"))
+            elif difference := _compare(plan, said[2], newest.get(plan.group), topic.origin, trust):
+                found.append(difference)
+    return found
+
+
+_KIND: Final = {"published": "plan", "retired": "retired"}
+
+
+def _compare(
+    plan: StoredPlan, sent: Sent, record: Record | None, origin: Origin, trust: Trust
+) -> Difference | None:
+    epoch, until = sent.epoch, sent.lease_until
+    said = None if record is None else told(record, origin, trust)
+    heeded = trust == Trust()  # tombstones are, where nothing needs to be signed
+    if record is not None and heeded and record.tombstone > min(record.began, sent.offset):
+        # Followers have heeded it: the same version again is nothing new to them.
+        return Difference(plan, "a tombstone stands there, or lies below", beyond=epoch)
+    if said is None:
+        what = "the topic has no record of it" if record is None else "followers refuse its record"
+        return Difference(plan, what)
+    mine = (epoch, plan.version, plan.state == "retired")
+    if said.identity.rank != mine:
+        newer = said.identity.rank > mine
+        what = "which the database does not know" if newer else "an older one"
+        other = f"version {said.identity.version} of epoch {said.identity.epoch}, {what}"
+        return Difference(plan, f"{other}, stands there", said.identity.epoch if newer else None)
+    if plan.state == "published" and said.identity.sha256 != plan.sha256:
+        return Difference(plan, "its version stands there with other bytes", beyond=epoch)
+    if until is not None and (said.lease_until is None or said.lease_until < until - _EXACT):
+        return Difference(plan, "it stands there with an older lease")
+    return None
+
+
+def mend(
+    store: PlanStore,
+    found: Sequence[Difference],
+    *,
+    topic: Topic,
+    terms: Terms,
+    now: datetime,
+) -> Iterator[Delivered]:
+    """Say again what the database says; raises as `delivery.deliver`."""
+    wanted = [
+        Wanted(
+            one.plan.group,
+            one.plan.version,
+            "retired" if one.plan.state == "retired" else "plan",
+            lease_until=None if one.plan.state == "retired" else now + terms.lease,
+            beyond=one.beyond,
+        )
+        for one in found
+    ]
+    yield from deliver(store.outbox(), topic, wanted, terms)

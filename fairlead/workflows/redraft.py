@@ -1,0 +1,103 @@
+"""A plan once more: the assignment of an earlier version as a draft, on what is known now.
+
+Belongs here: weights, balance and moves of the draft. Does not: when one comes back
+(`rollback`).
+"""
+
+from dataclasses import replace
+from datetime import datetime
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from assignors.assignment import Assignment
+from assignors.metrics import measure
+from assignors.problem import Problem
+from fairlead.domain.as_problem import assignment_of, planned, problem_of
+from fairlead.domain.groups import LiveGroup
+from fairlead.domain.policy import Policy
+from fairlead.domain.records import MeasuredLag, PlanDraft
+from fairlead.domain.snapshot import new_snapshot_id
+from fairlead.wire.document import PlanDocument
+
+
+def draft_again(
+    plan: PlanDocument,
+    present: LiveGroup,
+    lag: MeasuredLag | None,
+    *,
+    policy: Policy,
+    why: str,
+    reason: str,
+    now: datetime,
+) -> PlanDraft:
+    """Return a plan's assignment as a new draft, measured against what the group owns now.
+
+    Parameters
+    ----------
+    plan
+        What was planned before.
+    present
+        The group, which is what the plan was made for.
+    lag
+        What was last measured; topics that were not measured whole keep the plan's own weights.
+    policy
+        When the draft expires, and whether it takes four eyes.
+    why, reason
+        Of each move; of the whole.
+    now
+        When the draft is made.
+    """
+    plan = replace(plan, weights=_weights(plan, lag))
+    owned = {member.name: member.partitions for member in present.members}
+    problem = problem_of(plan, owned)
+    after = assignment_of(problem, planned(plan))
+    return PlanDraft(
+        group=plan.group,
+        snapshot_id=new_snapshot_id(now),
+        snapshot_at=present.observed_at,
+        reason=reason,
+        observed=measure(problem, Assignment(problem, problem.owner)).as_dict(),
+        assignor=plan.assignor,
+        predicted=measure(problem, after).as_dict(),
+        moves=_moves(problem, after, why),
+        expires_at=None if policy.expires_after is None else now + policy.expires_after,
+        partition_counts=plan.partition_counts,
+        members=plan.members,
+        weights=plan.weights,
+        topic_ids=plan.topic_ids,
+        four_eyes=policy.four_eyes,
+    )
+
+
+def _weights(plan: PlanDocument, lag: MeasuredLag | None) -> dict[str, npt.NDArray[np.float64]]:
+    """Return the newest lag of each topic; where it was not measured whole, the plan's own."""
+    measured = lag.lags if lag else {}
+    return {
+        topic: measured[topic]
+        if topic in measured and measured[topic].size == count
+        else plan.weights.get(topic, np.zeros(count))
+        for topic, count in plan.partition_counts.items()
+    }
+
+
+def _moves(problem: Problem, after: Assignment, reason: str) -> pa.Table:
+    """Return the partitions whose owner changes, as `PlanDraft` has them."""
+    changed = np.flatnonzero(problem.owner != after.owner)
+    topics = problem.topic_of[changed]
+
+    def names(owners: npt.NDArray[np.int32]) -> pa.Array:
+        found = [problem.members[owner] if owner >= 0 else None for owner in owners.tolist()]
+        return pa.array(found, pa.string())
+
+    return pa.table(
+        {
+            "topic": pa.array([problem.topics[topic] for topic in topics.tolist()], pa.string()),
+            "partition": pa.array((changed - problem.topic_offsets[topics]).astype(np.int32)),
+            "previous_member": names(problem.owner[changed]),
+            "member": names(after.owner[changed]),
+            "weight": problem.weights[changed].astype(np.float64),
+            "reason": pa.repeat(pa.scalar(reason), changed.size),
+        }
+    )

@@ -1,0 +1,98 @@
+"""Rollback: an old version's assignment, as a new version.
+
+Belongs here: whether the old assignment may come back. Does not: measuring it (`again`), publishing
+it, which takes approval as any plan does (`publication`).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from fairlead.domain.approval import ApprovalDecision
+from fairlead.domain.basis import differences_from
+from fairlead.domain.groups import LiveGroup
+from fairlead.domain.policy import Policy
+from fairlead.domain.records import StoredPlan
+from fairlead.errors import PlanStateError, StalePlanError
+from fairlead.store.plans import PlanStore
+from fairlead.workflows.proposal import propose, weigh
+from fairlead.workflows.redraft import draft_again
+
+
+@dataclass(frozen=True)
+class RolledBack:
+    """The new version, and what the policy says of publishing it unasked."""
+
+    plan: StoredPlan
+    approval: ApprovalDecision
+
+
+def rollback(
+    store: PlanStore,
+    group: str,
+    version: int,
+    *,
+    policy: Policy,
+    live: Callable[[str], LiveGroup],
+    reason: str,
+    now: datetime,
+    actor: str | None = None,
+) -> RolledBack:
+    """Propose an old version's assignment again, as the group's next version.
+
+    The new version is approved as any other, by the policy or by a person, and published after.
+    The policy's cooldown does not hold it up.
+
+    Parameters
+    ----------
+    store
+        The plan store.
+    group, version
+        Whose plan, and which of its versions to go back to, in whatever state it ended.
+    policy
+        The group's: when the new version expires, and who approves it.
+    live
+        Describes the group as it is now.
+    reason
+        Why; stands in the plan's history.
+    now
+        When the new version is made.
+    actor
+        Who asks for it; None: the database's session user alone is known.
+
+    Raises
+    ------
+    PlanStateError
+        There is no such version, or it is the one that is published.
+    StalePlanError
+        The group is no longer what that version was made for; every difference is named.
+    TamperedPlanError
+        The version's stored bytes are not those that were stored first.
+    GroupError, KafkaUnavailableError
+        The group cannot be described.
+    """
+    old = store.get(group, version)
+    plan = old.verify()
+    if old.state == "published":
+        raise PlanStateError(f"group {group}: version {version} is the one that is published")
+    present = live(group)
+    if different := differences_from(plan, present):
+        raise StalePlanError(
+            f"group {group}: version {version} no longer fits: {'; '.join(different)}"
+        )
+    lag = store.newest_lag(group)
+    by = f" (asked for by {actor})" if actor else ""
+    draft = draft_again(
+        plan,
+        present,
+        lag,
+        policy=policy,
+        why=f"rollback to version {version}",
+        reason=f"rollback to version {version}: {reason}{by}",
+        now=now,
+    )
+    draft = replace(draft, rolled_back_from=version)
+    approval = weigh(draft, policy, lag.statuses if lag else frozenset(), now)
+    stored = propose(store, [(draft, approval)])[0].stored.plan
+    assert stored is not None  # noqa: S101 - a draft is stored as a plan
+    return RolledBack(store.get(group, stored.version), approval)

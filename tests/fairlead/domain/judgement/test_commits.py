@@ -1,0 +1,80 @@
+"""What of a lag is a backlog, and what is stuck."""
+
+import numpy as np
+
+from fairlead.domain.judgement.commits import Commits, read_commits
+from tests.fairlead.domain.judgement.questions import looks_at
+
+LOOKS = range(30)
+
+
+def commits_of(committed: list[list[int]], end: list[list[int]] | None = None) -> Commits:
+    """Read looks at four partitions, two of each member, at each of which 60 arrive in a step."""
+    arriving = [[1000 + 60 * look] * 4 for look in LOOKS]
+    return read_commits(looks_at(end or arriving, committed, [0, 0, 1, 1]))
+
+
+def test_a_lag_as_old_as_commits_is_no_backlog() -> None:
+    """Auto-commits: three seconds behind at every look."""
+    found = commits_of([[997 + 60 * look] * 4 for look in LOOKS])
+    assert not found.busy.any()
+    assert not found.backlog.any()
+
+
+def test_who_falls_behind_has_a_backlog() -> None:
+    """Member b commits half of what arrives."""
+    found = commits_of([[997 + 60 * look] * 2 + [1000 + 30 * look] * 2 for look in LOOKS])
+    assert found.busy[2:, 1].all()
+    assert not found.busy[:, 0].any()
+    assert found.backlog[2:].min() > 600
+
+
+def test_late_commits_are_no_backlog() -> None:
+    """Everybody commits all there is, every seven minutes."""
+    found = commits_of([[997 + 60 * (look - look % 7)] * 4 for look in LOOKS])
+    assert found.late.all()
+    assert not found.backlog.any()
+    assert not found.busy.any()
+
+
+def test_commits_by_count_are_no_backlog() -> None:
+    """One partition of each member is committed after 240 records, between the others' commits."""
+    rows = [
+        [997 + 60 * look, 1000 + 240 * (look // 4), 997 + 60 * look, 1000 + 240 * (look // 4)]
+        for look in LOOKS
+    ]
+    found = commits_of(rows)
+    assert not found.late.any()
+    assert not found.backlog.any()
+    assert not found.busy.any()
+    assert not found.stuck.any()
+
+
+def test_a_partition_that_waits_while_others_are_committed_is_stuck() -> None:
+    """Its lag says nothing: it is no backlog."""
+    found = commits_of([[997 + 60 * look] * 3 + [1000 + 60 * min(look, 10)] for look in LOOKS])
+    assert found.stuck.tolist() == [False, False, False, True]
+    assert found.backlog[3] == 0
+
+
+def test_who_commits_nothing_is_silent_and_not_stuck() -> None:
+    """Both partitions of b wait: nobody can tell whether it reads."""
+    found = commits_of([[997 + 60 * look] * 2 + [1000 + 60 * min(look, 10)] * 2 for look in LOOKS])
+    assert found.silent.tolist() == [False, True]
+    assert not found.stuck.any()
+
+
+def test_a_marker_is_no_lag() -> None:
+    """One record behind at every look, though every step brings some: a transaction's marker."""
+    found = commits_of([[999 + 60 * look] * 4 for look in LOOKS])
+    assert not found.backlog.any()
+    rare = [[1001 + 2 * look] * 4 for look in LOOKS]
+    assert not commits_of([[1000 + 2 * look] * 4 for look in LOOKS], rare).backlog.any()
+
+
+def test_what_is_read_once_more_is_not_consumed() -> None:
+    """Offsets set back: the way up to where they were is none of the member's work."""
+    rows = np.array([[997 + 60 * look] * 4 for look in LOOKS])
+    rows[15:, 0] -= 800
+    found = commits_of(rows.tolist())
+    assert found.consumed[14:, 0].max() <= 120

@@ -1,0 +1,81 @@
+"""Whether there is a plan, and which."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fairlead.domain.judgement.lines import answer_question
+from tests.fairlead.domain.judgement.outside import Group, Loop, steady, written, zipf
+from tests.fairlead.domain.judgement.questions import behind, halves, question, skewed
+
+SPEEDS = steady(np.full(10, 100.0))
+
+
+def gapped(partition: int, look: int) -> str | None:
+    """Say who owns what: nobody the last partition, `a` most others."""
+    return None if partition == 7 else "a" if partition < 6 else halves(partition, look)
+
+
+def test_an_orphan_gets_an_owner_and_nothing_else_moves() -> None:
+    """With two looks only, nobody can tell a backlog: what is owned stays."""
+    answer = answer_question(question(2, owner=gapped, committed=lambda *_: 0))
+    assert (answer["outcome"], answer["moved"]) == ("plan", 0)
+    assert answer["assignment"]["a"]["t"][:6] == [0, 1, 2, 3, 4, 5]
+
+
+def test_where_nobody_is_known_to_own_anything_nothing_is_dealt() -> None:
+    """Owners that cannot be seen are not missing."""
+    answer = answer_question(question(owner=lambda *_: None))
+    assert (answer["outcome"], answer["diagnosis"]) == ("no change", "unknown")
+
+
+def test_after_a_plan_its_effect_is_awaited() -> None:
+    """Sick as the group is: three looks ago a plan took effect."""
+    sick = question(end=skewed, committed=behind)
+    assert answer_question(sick)["diagnosis"] != "healthy"
+    answer = answer_question({**sick, "changed_at": written(16 * 60.0)})
+    assert answer["outcome"] == "no change"
+    assert "took effect" in answer["reason"]
+
+
+@pytest.mark.parametrize("hours", [1.0, 4.0])
+def test_a_group_that_was_late_for_hours_is_cured(hours: float) -> None:
+    """The backlog takes hours to be read; that is no reason to leave it where it grows."""
+    rates = np.sort(zipf(100, 0.6, 0.85, 1000.0))[::-1]
+    loop = Loop(Group(steady(rates), SPEEDS), decide_s=1e9)
+    loop.run(hours)
+    answer = answer_question(loop.question())
+    assert answer["outcome"] == "plan"
+    assert answer["moved"] <= 20
+    assert answer["forecast"]["planned"]["utilisation"] < 1
+
+
+def test_an_even_catch_up_is_left_alone() -> None:
+    """Hours of backlog everywhere, and everybody at the limit: no assignment is faster."""
+    group = Group(steady(np.full(100, 6.0)), SPEEDS, backlog=np.full(100, 20_000.0))
+    course = Loop(group, decide_s=300, since_h=0.0).run(1.5)
+    assert course.plans == []
+    assert {name for name, _ in course.said} <= {"recovering", "unknown", "healthy"}
+
+
+def least_ms(ask: Callable[[], Any], times: int = 7) -> float:
+    """Return the least CPU that it took, milliseconds."""
+    spent = []
+    for _ in range(times):
+        before = time.process_time()
+        ask()
+        spent.append(time.process_time() - before)
+    return 1000 * min(spent)
+
+
+def test_a_full_decision_takes_50_ms_of_cpu_at_most() -> None:
+    """A hundred partitions, an hour of looks, a plan; the line included."""
+    rates = np.sort(zipf(100, 0.6, 0.85, 1000.0))[::-1]
+    loop = Loop(Group(steady(rates), SPEEDS), decide_s=1e9)
+    loop.run(1.0)
+    line = loop.question()
+    assert answer_question(line)["outcome"] == "plan"
+    assert least_ms(lambda: answer_question(line)) < 50

@@ -1,0 +1,63 @@
+"""What is said to be the matter, where it is known: one course for each."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fairlead.domain.judgement.lines import answer_question
+from tests.fairlead.domain.judgement.outside import Group, Loop, steady, zipf
+
+EVEN = Group(
+    steady(np.full(30, 10.0)),
+    steady(np.full(6, 100.0)),
+    topics={"t": 30},
+    reads={f"m{n}": ("t",) for n in range(6)},
+)
+SLOW = np.array([100.0, 100.0, 30.0, 100.0, 100.0, 100.0])
+HOT = np.where(np.arange(30) == 11, 130.0, 8.0)
+
+
+def said_of(group: Group, hours: float = 1.5) -> dict[str, Any]:
+    """Return the answer after so long."""
+    loop = Loop(group, decide_s=1e9)
+    loop.run(hours)
+    return answer_question(loop.question())
+
+
+@pytest.mark.parametrize(
+    ("group", "name", "names"),
+    [
+        (EVEN, "healthy", []),
+        (replace(EVEN, commit_s=600.0), "healthy", []),
+        (replace(EVEN, commit_s=75.0), "healthy", []),
+        (replace(EVEN, by_count=2000), "healthy", []),
+        (replace(EVEN, batch_s=60.0), "healthy", []),
+        (replace(EVEN, markers=True, rates=steady(np.full(30, 0.05))), "healthy", []),
+        (replace(EVEN, rates=steady(np.full(30, 0.0))), "healthy", []),
+        (replace(EVEN, speeds=steady(SLOW)), "slow member", ["m2"]),
+        (replace(EVEN, rates=steady(np.full(30, 24.0))), "overloaded", []),
+        (replace(EVEN, rates=steady(HOT)), "hot partition", ["t-11"]),
+        (replace(EVEN, uncommitted=lambda _: (7,)), "stuck partition", ["t-7"]),
+        (replace(EVEN, silent=lambda _: (4,)), "unknown", ["m4"]),
+        (
+            replace(EVEN, rates=steady(np.sort(zipf(30, 0.8, 0.6, 600.0))[::-1])),
+            "badly spread",
+            ["m0"],
+        ),
+    ],
+)
+def test_the_right_name_after_an_hour(group: Group, name: str, names: list[str]) -> None:
+    """And of the right member or partition."""
+    answer = said_of(group)
+    assert (answer["diagnosis"], answer["names"]) == (name, names), answer["evidence"]
+
+
+def test_one_look_says_what_it_does_not_know() -> None:
+    """It takes six."""
+    loop = Loop(EVEN)
+    loop.run(0.0)
+    answer = answer_question(loop.question())
+    assert answer["diagnosis"] == "unknown"
+    assert "1 look" in answer["evidence"]

@@ -1,0 +1,201 @@
+"""Lag, rates, time lag and status, on made-up looks.
+
+All cases are measured together: each is a partition, or a group where that matters.
+"""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fairlead.domain.judgement.looks import NONE, Looks
+from fairlead.domain.looks.lag import SMOOTHING_S, STALLED_AFTER_S, STATUSES, partition_lag
+
+STEP_S = 100.0
+
+Offsets = tuple[int | None, int | None, int | None]
+"""Begin, end, committed."""
+
+# Case to its offsets, oldest first, the last one now; a None is a look that lacks it. A case
+# named GROUP/CASE stands in that group, any other in a group of its own.
+CASES: dict[str, list[Offsets | None]] = {
+    # The rule of lag.
+    "committed": [(0, 100, 40)],
+    "committed at the end": [(0, 100, 100)],
+    "committed beyond the end": [(0, 100, 120)],
+    "committed below the log": [(50, 100, 40)],
+    "never committed": [(30, 100, None)],
+    "latest/never committed": [(30, 100, None)],
+    "latest/committed": [(30, 100, 90)],
+    "empty log": [(70, 70, None)],
+    "vanished": [(None, None, 40)],
+    "vanished since": [(0, 100, 40), (None, None, 40)],
+    "huge": [(0, 2**62, 1)],
+    # Rates: looks are 100 s apart.
+    "steady": [(0, 1000, 500), (0, 2000, 1500), (0, 3000, 2500)],
+    "faster lately": [(0, 0, 0), (0, 0, 0), (0, 1000, 1000)],
+    "gap in history": [(0, 0, 0), None, (0, 1000, 1000)],
+    "re-created": [(0, 5000, 5000), (0, 100, None), (0, 200, None)],
+    "commits begin": [(0, 100, None), (0, 200, 200)],
+    # Status.
+    "stop/0": [(0, 100, 10), (0, 150, 10)],
+    "stop/1": [(0, 100, 10), (0, 100, 10)],
+    "stall/0": [(0, 100, 10), (0, 150, 10)],
+    "stall/1": [(0, 100, 10), (0, 100, 20)],
+    "idle before": [(0, 10, 10), (0, 150, 10)],
+    "never committed and stuck": [(0, 100, None), (0, 150, None)],
+    "warn": [(0, 100, 90), (0, 200, 180), (0, 300, 260)],
+    "catching up in between": [(0, 100, 50), (0, 200, 190), (0, 300, 200)],
+    "rewind": [(0, 100, 90), (0, 100, 10)],
+    "rewound long ago": [(0, 100, 90), (0, 100, 10), (0, 100, 20)],
+    "lost and rewound": [(0, 100, 90), (50, 100, 10)],
+    "drained": [(0, 100, 10), (0, 100, 100)],
+}
+LONGEST = max(map(len, CASES.values()))
+
+
+def looks_at(
+    histories: list[list[Offsets | None]], step_s: float = STEP_S, *, latest: bool = False
+) -> Looks:
+    """Lay histories out as looks; a shorter one begins later."""
+    rows = np.full((LONGEST, len(histories), 3), NONE, np.int64)
+    for place, history in enumerate(histories):
+        for look, offsets in enumerate(history, LONGEST - len(history)):
+            for column, offset in enumerate(offsets or ()):
+                rows[look, place, column] = NONE if offset is None else offset
+    at, owner = step_s * np.arange(1.0, LONGEST + 1), np.full(rows.shape[:2], NONE, np.int32)
+    begin, end, committed = rows.transpose(2, 0, 1)
+    return Looks(at, begin, end, committed, (), owner, latest)
+
+
+def measure(looks: Looks) -> list[dict[str, Any]]:
+    """Return a row a partition that could be read; what is not known is None."""
+    found = partition_lag(looks)
+    return [
+        {
+            name: STATUSES[value] if name == "status" else None if np.isnan(value) else value.item()
+            for name, value in ((name, column[place]) for name, column in vars(found).items())
+        }
+        for place in range(looks.partitions)
+    ]
+
+
+@pytest.fixture(scope="module")
+def measured() -> dict[str, dict[str, Any]]:
+    """Return case to its row, where it has one."""
+    groups: dict[str, list[str]] = {}
+    for case in CASES:
+        groups.setdefault(case.rpartition("/")[0] or case, []).append(case)
+    rows: dict[str, dict[str, Any]] = {}
+    for group, cases in groups.items():
+        looks = looks_at([CASES[case] for case in cases], latest=group == "latest")
+        rows |= dict(zip(cases, measure(looks), strict=True))
+    return {case: row for case, row in rows.items() if row["readable"]}
+
+
+@pytest.mark.parametrize(
+    ("case", "lag"),
+    [
+        ("committed", 60),
+        ("committed at the end", 0),
+        ("committed beyond the end", 0),
+        ("committed below the log", 60),
+        ("never committed", 70),
+        ("latest/never committed", 0),
+        ("latest/committed", 10),
+        ("empty log", 0),
+        ("huge", 2**62 - 1),
+    ],
+)
+def test_lag_follows_the_rule(measured: dict[str, dict[str, Any]], case: str, lag: int) -> None:
+    """KAFKA-5337: end - committed, never below 0; without a commit, the reset policy decides."""
+    assert measured[case]["lag"] == lag
+
+
+def test_what_cannot_be_read_has_no_row(measured: dict[str, dict[str, Any]]) -> None:
+    """Partitions that are gone, or could not be read now, have no lag."""
+    assert CASES.keys() - measured.keys() == {"vanished", "vanished since"}
+
+
+@pytest.mark.parametrize(
+    ("case", "arrival", "consumption"),
+    [
+        ("committed", None, None),
+        ("steady", 10.0, 10.0),
+        ("gap in history", 5.0, 5.0),
+        ("re-created", 1.0, None),
+        ("commits begin", 1.0, None),
+    ],
+)
+def test_rates_are_per_second_or_unknown(
+    measured: dict[str, dict[str, Any]],
+    case: str,
+    arrival: float | None,
+    consumption: float | None,
+) -> None:
+    """Differences over time; null where no step tells, steps that went back left out."""
+    assert measured[case]["arrival_rate"] == pytest.approx(arrival)
+    assert measured[case]["consumption_rate"] == pytest.approx(consumption)
+
+
+def test_recent_steps_weigh_more(measured: dict[str, dict[str, Any]]) -> None:
+    """Of a step without arrivals and one of 10 a second, the mean is nearer to the newer one."""
+    decay = 2.718281828459045 ** (-STEP_S / SMOOTHING_S)
+    assert measured["faster lately"]["arrival_rate"] == pytest.approx(10 / (1 + decay))
+
+
+@pytest.mark.parametrize(
+    ("case", "seconds"),
+    [
+        ("committed at the end", 0.0),
+        ("committed", None),
+        ("steady", 50.0),  # where the group stands now, the log ended half a step ago
+        ("warn", 40.0),
+        ("re-created", 200.0),  # 200 records behind at 1 a second, from before the history
+    ],
+)
+def test_time_lag_is_how_long_ago_the_log_ended_here(
+    measured: dict[str, dict[str, Any]], case: str, seconds: float | None
+) -> None:
+    """Interpolated in the history, extrapolated by the arrival rate before it, else unknown."""
+    assert measured[case]["time_lag_s"] == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(
+    ("case", "status"),
+    [
+        ("committed", "OK"),
+        ("committed below the log", "DATA_LOSS"),
+        ("stop/0", "STOP"),
+        ("stop/1", "STOP"),
+        ("stall/0", "STALL"),
+        ("stall/1", "OK"),
+        ("idle before", "OK"),
+        ("never committed and stuck", "STOP"),
+        ("warn", "WARN"),
+        ("catching up in between", "OK"),
+        ("rewind", "REWIND"),
+        ("rewound long ago", "OK"),
+        ("lost and rewound", "DATA_LOSS"),
+        ("drained", "OK"),
+        ("steady", "OK"),
+    ],
+)
+def test_status_follows_burrow(measured: dict[str, dict[str, Any]], case: str, status: str) -> None:
+    """One word a partition, by the order of the rules."""
+    assert measured[case]["status"] == status
+
+
+def test_a_short_silence_is_no_stop() -> None:
+    """Two looks in quick succession do not make a group that stopped."""
+    (row,) = measure(looks_at([[(0, 100, 10), (0, 100, 10)]], STALLED_AFTER_S - 1))
+    assert row["status"] == "OK"
+
+
+def test_many_partitions_are_one_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measured some at a time, with what concerns the whole group known to all."""
+    looks = looks_at([CASES["stall/0"], CASES["stall/1"], CASES["warn"]] * 3)
+    whole = measure(looks)
+    monkeypatch.setattr("fairlead.domain.looks.lag._AT_ONCE", 2)
+    assert measure(looks) == whole
+    assert whole[0]["status"] == "STALL"

@@ -1,0 +1,104 @@
+"""The policy's approval, and every objection in words."""
+
+from typing import Any
+
+import pytest
+
+from fairlead.domain.approval import ApprovalDecision, PlanFacts, decide, requirements
+from fairlead.domain.policy import Approval, Policy
+from tests.fairlead.workflows.plans import DAY
+
+
+def facts(**given: Any) -> PlanFacts:
+    values: dict[str, Any] = {"moved": 3, "placed": 0, "improvement": 0.4, "statuses": {"OK"}}
+    return PlanFacts(**(values | given))
+
+
+def decided(rules: Approval, given: PlanFacts) -> ApprovalDecision:
+    return decide(Policy(approval=rules), given, DAY)
+
+
+def test_by_default_a_plan_waits_for_a_person() -> None:
+    """Automatic approval is something that one asks for."""
+    decision = decided(Approval(), facts())
+    assert not decision.approved
+    assert decision.reason == "waits for a person: the policy approves nothing by itself"
+
+
+def test_an_approval_says_what_was_approved() -> None:
+    """The reason stands in the plan's event, years later."""
+    decision = decided(Approval(automatic=True), facts(placed=2))
+    assert decision.approved
+    assert decision.reason == (
+        "approved by policy: 3 partitions move, 2 without an owner get one, "
+        "forecast lateness falls by 40.0 %"
+    )
+
+
+def test_all_objections_are_named() -> None:
+    """A person who decides wants to know everything at once."""
+    rules = Approval(automatic=True, max_moves=1, min_improvement=0.5)
+    decision = decided(rules, facts(statuses={"STOP", "DATA_LOSS", "WARN"}))
+    assert not decision.approved
+    assert decision.reason == (
+        "waits for a person: 3 partitions move, the policy allows 1; "
+        "forecast lateness falls by 40.0 %, "
+        "the policy asks for a fall of 50.0 % at least; "
+        "partitions are in DATA_LOSS and STOP"
+    )
+
+
+@pytest.mark.parametrize(
+    ("rules", "given", "approved"),
+    [
+        ({"max_moves": 3}, {}, True),
+        ({"max_moves": 2}, {}, False),
+        ({"max_moves": 0}, {"moved": 0, "placed": 5}, True),
+        ({"min_improvement": 0.4}, {}, True),
+        ({"min_improvement": 0.41}, {}, False),
+        ({}, {"improvement": -0.01}, False),
+        ({"min_improvement": 0.4}, {"placed": 1, "improvement": float("-inf")}, True),
+        ({}, {"improvement": None}, True),
+        ({"min_improvement": 0.01}, {"improvement": None}, False),
+        ({}, {"statuses": {"STALL"}}, True),
+        ({"forbidden_statuses": ("STALL",)}, {"statuses": {"STALL"}}, False),
+        ({"forbidden_statuses": ()}, {"statuses": {"STOP"}}, True),
+    ],
+)
+def test_each_rule_at_its_bound(rules: Any, given: Any, *, approved: bool) -> None:
+    """Bounds themselves are allowed; placing what nobody owns needs no improvement."""
+    assert decided(Approval(automatic=True, **rules), facts(**given)).approved is approved
+
+
+@pytest.mark.parametrize(("zone", "approved"), [("Europe/Berlin", True), ("UTC", False)])
+def test_hours_are_those_of_the_time_zone(zone: str, *, approved: bool) -> None:
+    """Midnight UTC is one o'clock in Berlin in winter."""
+    rules = Approval(automatic=True, hours=("01:00-05:00",), time_zone=zone)
+    decision = decided(rules, facts())
+    assert decision.approved is approved
+    if not approved:
+        assert decision.reason == "waits for a person: the policy approves at 01:00-05:00, UTC"
+
+
+def test_four_eyes_are_never_the_policys() -> None:
+    """Whatever the rules say."""
+    policy = Policy(four_eyes=True).model_copy(update={"approval": Approval(automatic=True)})
+    decision = decide(policy, facts(), DAY)
+    assert not decision.approved
+    assert "four eyes" in decision.reason
+
+
+def test_requirements_name_every_rule() -> None:
+    """What a person reads before a plan exists agrees with what is asked of it then."""
+    rules = Approval(automatic=True, max_moves=20, min_improvement=0.1, hours=("22:00-06:00",))
+    assert requirements(Policy(approval=rules)) == [
+        "a person approves, or the policy by itself where all of this holds",
+        "at most 20 partitions move",
+        "forecast lateness falls by 10.0 % at least, unless partitions lack an owner",
+        "no partition is in STOP or DATA_LOSS",
+        "it is 22:00-06:00, UTC",
+    ]
+    nothing = Approval(automatic=True, forbidden_statuses=())
+    assert requirements(Policy(approval=nothing)) == [
+        "nothing: the policy approves every plan by itself"
+    ]

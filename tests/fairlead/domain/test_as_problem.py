@@ -1,0 +1,48 @@
+"""Plans as assignment problems."""
+
+from assignors.verifier import violations
+from fairlead.domain.as_problem import assignment_of, planned, problem_of
+from tests.fairlead.workflows.plans import make_plan
+
+PLAN = make_plan(
+    {"a": {"t": [0, 2]}, "b": {"t": [1], "u": [0]}}, {"t": [30.0, 20.0, 10.0], "u": [5.0]}
+)
+
+
+def test_planned_is_what_the_document_says() -> None:
+    """Shares become plain lists of numbers."""
+    assert planned(PLAN) == {"a": {"t": [0, 2]}, "b": {"t": [1], "u": [0]}}
+
+
+def test_plan_as_its_own_solution_breaks_no_rule() -> None:
+    """Document to problem and assignment and back gives the same shares."""
+    problem = problem_of(PLAN, planned(PLAN))
+    assignment = assignment_of(problem, planned(PLAN))
+    assert violations(problem, assignment) == []
+    assert assignment.by_member() == {
+        "a": {"t": [0, 2]},
+        "b": {"t": [1], "u": [0]},
+    }
+
+
+def test_partition_without_an_owner_is_a_violation() -> None:
+    """What the plan leaves out is found by the verifier."""
+    plan = make_plan({"a": {"t": [0]}}, {"t": [1.0, 1.0]})
+    problem = problem_of(plan, planned(plan))
+    (violation,) = violations(problem, assignment_of(problem, planned(plan)))
+    assert "t-1" in violation
+
+
+def test_member_that_the_plan_does_not_know_is_part_of_the_problem() -> None:
+    """A newcomer owns what it owns; it is not taken for nobody."""
+    owned = {"a": {"t": [0]}, "new": {"t": [1, 2], "u": [0]}}
+    problem = problem_of(PLAN, owned)
+    assert problem.members == ("a", "b", "new")
+    assert assignment_of(problem, owned).by_member()["new"] == {"t": [1, 2], "u": [0]}
+
+
+def test_topics_and_partitions_that_the_plan_does_not_count_are_left_out() -> None:
+    """A group that reads more than was planned is measured on what was planned."""
+    owned = {"a": {"t": [0, 7], "unplanned": [0]}}
+    assignment = assignment_of(problem_of(PLAN, owned), owned)
+    assert assignment.by_member()["a"] == {"t": [0]}

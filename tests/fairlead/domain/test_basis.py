@@ -1,0 +1,41 @@
+"""Whether a plan still fits its group."""
+
+import pytest
+
+from fairlead.domain.basis import differences
+from tests.fairlead.workflows.plans import make_plan
+
+PLAN = make_plan({"a": {"t": [0], "u": [0]}, "b": {"t": [1]}}, {"t": [10.0, 20.0], "u": [5.0]})
+BOTH = {"a": ["t", "u"], "b": ["u", "t"]}
+COUNTS = {"t": 2, "u": 1}
+
+
+def test_group_that_is_as_planned_has_no_differences() -> None:
+    """The order of subscriptions and topics that nobody planned do not matter."""
+    assert differences(PLAN, BOTH, COUNTS | {"other": 9}) == []
+
+
+@pytest.mark.parametrize(
+    ("subscriptions", "counts", "expected"),
+    [
+        ({"a": ["t", "u"]}, COUNTS, ["members that left: b"]),
+        (BOTH | {"c": ["t"]}, COUNTS, ["new members: c"]),
+        (BOTH | {"b": ["t"]}, COUNTS, ["members with another subscription: b"]),
+        (BOTH, {"t": 3, "u": 1}, ["topic t has 3 partitions, planned were 2"]),
+        (BOTH, {"t": 2}, ["topic u has 0 partitions, planned were 1"]),
+        ({}, COUNTS, ["members that left: a, b"]),
+    ],
+)
+def test_each_difference_is_named(
+    subscriptions: dict[str, list[str]], counts: dict[str, int], expected: list[str]
+) -> None:
+    """Members, subscriptions and partition counts are what a plan stands on."""
+    assert differences(PLAN, subscriptions, counts) == expected
+
+
+def test_a_long_list_of_differences_is_cut() -> None:
+    """A fleet that left is not listed member by member."""
+    newcomers = {f"n{number}": ["t", "u"] for number in range(8)}
+    assert differences(PLAN, BOTH | newcomers, COUNTS) == [
+        "new members: n0, n1, n2, n3, n4, and 3 more"
+    ]

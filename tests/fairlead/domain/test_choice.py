@@ -1,0 +1,34 @@
+"""What a plan is worth, in the figures that its candidates have."""
+
+from typing import Any
+
+import pytest
+
+from fairlead.domain.choice import improvement, lightening
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "share"),
+    [
+        (200.0, 150.0, 0.25),
+        (200.0, 250.0, -0.25),
+        (0.0, 0.0, 0.0),
+        (0.0, 1.0, float("-inf")),
+        (None, 1.0, None),
+        (1.0, None, None),
+    ],
+)
+def test_improvement_is_a_share_of_the_forecast(before: Any, after: Any, share: Any) -> None:
+    """Of what was not late nothing can be gained; of what nobody forecast nothing is known."""
+    assert improvement({"late_s": before}, {"late_s": after}) == share
+
+
+def test_improvement_of_a_plan_without_a_forecast_is_not_known() -> None:
+    """A rollback has the balance of its assignment alone."""
+    assert improvement({"lag_max": 1, "late_s": 5.0}, {"lag_max": 1}) is None
+
+
+def test_lag_stands_beside_it() -> None:
+    """The heaviest member's, in records."""
+    assert lightening({"lag_max": 160_000}, {"lag_max": 120_000}) == 0.25
+    assert lightening({"lag_max": 0}, {"lag_max": 0}) == 0

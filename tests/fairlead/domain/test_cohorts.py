@@ -1,0 +1,112 @@
+"""Which groups are planned together, and which runs cover a choice of cohorts."""
+
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairlead.domain.cohorts import cadence_of, cohort_of, discover, due, groups_in, stretches
+from fairlead.domain.policy import Discovery, Policy
+
+ORDERS = Policy(groups="orders-*", cohort="orders")
+HOURLY = Policy(groups="hourly", cadence=timedelta(hours=1))
+
+
+def at(hour: int, minute: int) -> datetime:
+    return datetime(2026, 3, 1, hour, minute, tzinfo=UTC)
+
+
+def test_group_is_a_cohort_of_its_own_by_default() -> None:
+    """Without a policy that names a cohort, a group is planned by itself."""
+    assert cohort_of("audit", [Policy(groups="*")]) == "audit"
+
+
+def test_most_specific_policy_names_the_cohort() -> None:
+    """A group for which a finer policy holds leaves the cohort of the coarser one."""
+    policies = [ORDERS, Policy(groups="orders-eu")]
+    assert cohort_of("orders-us", policies) == "orders"
+    assert cohort_of("orders-eu", policies) == "orders-eu"
+
+
+def test_discovery_gathers_included_groups_in_order() -> None:
+    """Excluded groups are in no cohort; cohorts and their groups ascend."""
+    groups = ["orders-us", "zeta", "orders-eu", "test-1", "audit"]
+    found = discover(groups, Discovery(include=("*",), exclude=("test-*",)), [ORDERS])
+    assert list(found.items()) == [
+        ("audit", ["audit"]),
+        ("orders", ["orders-eu", "orders-us"]),
+        ("zeta", ["zeta"]),
+    ]
+
+
+def test_group_named_like_a_named_cohort_joins_it() -> None:
+    """A group whose id is a policy's cohort is planned with that cohort's groups."""
+    assert discover(["orders", "orders-eu"], Discovery(), [ORDERS]) == {
+        "orders": ["orders", "orders-eu"]
+    }
+
+
+def test_vanished_group_stands_for_its_cohort() -> None:
+    """A cohort of one whose group is gone is still looked at, so that somebody hears of it."""
+    assert groups_in(["gone"], ["audit"], Discovery(), []) == {"gone": "gone"}
+
+
+def test_named_cohort_without_groups_has_none() -> None:
+    """A policy's cohort is no group: nothing stands for it."""
+    assert groups_in(["orders"], ["audit"], Discovery(), [ORDERS]) == {}
+
+
+def test_excluded_group_is_not_read_in_a_cohort_of_others() -> None:
+    """Discovery's patterns hold within a named cohort too."""
+    discovery = Discovery(exclude=("orders-test",))
+    found = groups_in(["orders"], ["orders-eu", "orders-test"], discovery, [ORDERS])
+    assert found == {"orders-eu": "orders"}
+
+
+def test_cohort_unknown_to_the_order_is_left_out() -> None:
+    """What Dagster does not know cannot be asked for."""
+    assert stretches(["a", "x"], ["a", "b"]) == [("a", "a")]
+
+
+@given(st.lists(st.booleans(), max_size=40))
+def test_stretches_cover_the_choice_and_nothing_else(chosen: list[bool]) -> None:
+    """Whatever the choice, the ranges hold exactly it, and no two of them touch."""
+    ordered = [str(number) for number in range(len(chosen))]
+    wanted = [name for name, taken in zip(ordered, chosen, strict=True) if taken]
+    ranges = [
+        (ordered.index(first), ordered.index(last)) for first, last in stretches(wanted, ordered)
+    ]
+    covered = [ordered[index] for first, last in ranges for index in range(first, last + 1)]
+    assert covered == wanted
+    assert all(following[0] > last + 1 for (_, last), following in pairwise(ranges))
+
+
+@pytest.mark.parametrize(
+    ("decided", "tick", "expected"),
+    [
+        (None, at(10, 15), ["hourly", "often"]),
+        (at(9, 59), at(10, 0), ["hourly", "often"]),
+        (at(10, 2), at(10, 15), ["often"]),
+        (at(10, 2), at(11, 0), ["hourly", "often"]),
+    ],
+)
+def test_cohort_is_due_once_in_each_stretch_of_its_cadence(
+    decided: datetime | None, tick: datetime, expected: list[str]
+) -> None:
+    """From the full hour on, however late the run before was; without a cadence at every tick."""
+    decided_at = {"hourly": decided, "often": decided} if decided else {}
+    assert due(["hourly", "often"], [HOURLY], decided_at, tick) == expected
+
+
+def test_named_cohort_is_due_by_the_policy_that_asks_most_often() -> None:
+    """Its groups are planned together: the newest of their decisions counts."""
+    rules = [
+        Policy(groups="a-*", cohort="all", cadence=timedelta(hours=6)),
+        Policy(groups="b-*", cohort="all", cadence=timedelta(hours=1)),
+    ]
+    assert cadence_of("all", rules) == timedelta(hours=1)
+    decided_at = {"a-1": at(8, 0), "b-1": at(10, 2)}
+    assert due(["all"], rules, decided_at, at(10, 45)) == []
+    assert due(["all"], rules, decided_at, at(11, 0)) == ["all"]

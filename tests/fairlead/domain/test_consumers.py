@@ -1,0 +1,29 @@
+"""A plan consumer by consumer."""
+
+from fairlead.domain.as_problem import planned
+from fairlead.domain.consumers import ConsumerChange, changes, load
+from tests.fairlead.workflows.plans import make_plan
+
+PLAN = make_plan({"a": {"t": [0]}, "b": {"t": [1, 2]}}, {"t": [100.0, 60.0, 50.0]})
+
+
+def test_heaviest_consumer_before_comes_first() -> None:
+    """Partitions and records of each consumer, before and after."""
+    before = {"a": {"t": [0, 1]}, "b": {"t": [2]}}
+    assert changes(PLAN, before, planned(PLAN)) == [
+        ConsumerChange("a", 2, 160, 1, 100),
+        ConsumerChange("b", 1, 50, 2, 110),
+    ]
+
+
+def test_consumer_that_came_or_went_is_listed_with_nothing_on_the_other_side() -> None:
+    """Either side may lack a consumer."""
+    assert changes(PLAN, {"old": {"t": [0]}}, {"new": {"t": [0]}}) == [
+        ConsumerChange("old", 1, 100, 0, 0),
+        ConsumerChange("new", 0, 0, 1, 100),
+    ]
+
+
+def test_partition_without_a_weight_counts_as_a_partition_alone() -> None:
+    """A partition added since, or a topic without lag, has no records that the plan knows of."""
+    assert load(PLAN, {"a": {"t": [0, 9], "other": [0]}}, "a") == (3, 100)

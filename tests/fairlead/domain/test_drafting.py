@@ -1,0 +1,256 @@
+"""From a snapshot's tables to what is to be stored of each group."""
+
+from datetime import timedelta
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from assignors.moves import MOVED, PLACED
+from fairlead.domain.drafting import SnapshotTables, decisions, ownership
+from fairlead.domain.judging import OBSERVED, judge_group
+from fairlead.domain.looks.questions import Group, Ways
+from fairlead.domain.policy import Policy
+from fairlead.domain.records import NoPlan, PlanDraft
+from fairlead.domain.snapshot import GROUPS, MEMBERS
+from fairlead.spark.planning import CANDIDATES, as_batch
+from tests.fairlead.workflows.plans import DAY
+from tests.recalled import CONSUMED, recalled
+
+FLAGSHIP = "sticky-lag-aware"
+POLICY = Policy(assignors=("lag-aware", "range"))
+SNAPSHOT = {"snapshot_id": "s1", "group": "orders"}
+
+
+def member(name: str, partitions: list[int], topics: tuple[str, ...] = ("t",)) -> dict[str, Any]:
+    """Return a row of the members' table."""
+    return SNAPSHOT | {
+        "member_id": f"{name}-id",
+        "client_id": name,
+        "member": name,
+        "topics": list(topics),
+        "partitions": [{"topic": "t", "partition": number} for number in partitions],
+    }
+
+
+def snapshot(
+    members: list[dict[str, Any]],
+    lags: list[int],
+    *,
+    error: str | None = None,
+    assignors: tuple[str, ...] = POLICY.assignors,
+) -> SnapshotTables:
+    """Return the tables of one group, judged by looks of what `tests.recalled` makes of it."""
+    described = SNAPSHOT | {"snapshot_at": DAY, "cohort": "orders", "error": error}
+    names = sorted(row["member"] for row in members)
+    owner = [-1] * len(lags)
+    for row in members:
+        for one in row["partitions"]:
+            if one["partition"] < len(lags):
+                owner[one["partition"]] = names.index(row["member"])
+    look = {
+        "group": "orders",
+        "at": DAY,
+        "topics": ["t"],
+        "counts": [len(lags)],
+        "begin": [0] * len(lags),
+        "end": [CONSUMED + lag for lag in lags],
+        "committed": [CONSUMED] * len(lags),
+        "members": names,
+        "owner": owner,
+    }
+    roster = pa.Table.from_pylist(members, MEMBERS)
+    group = Group(described | {"protocol": "range"}, roster.to_pylist(), recalled(look))
+    return SnapshotTables(
+        "s1",
+        DAY,
+        groups=pa.Table.from_pylist([described], GROUPS),
+        members=roster,
+        candidates=pa.Table.from_batches([as_batch(judge_group(group, Ways(assignors=assignors)))]),
+    )
+
+
+def decide(tables: SnapshotTables, policy: Policy = POLICY) -> NoPlan:
+    (decision,) = decisions(tables, [policy], DAY)
+    return decision
+
+
+TWO = [member("a", [0, 1]), member("b", [2])]
+
+
+def test_draft_holds_the_chosen_candidate_and_what_it_changes() -> None:
+    """Shares, weights, partition counts, moves and both balances come from one snapshot."""
+    draft = decide(snapshot(TWO, [100, 60, 5]))
+    assert isinstance(draft, PlanDraft)
+    assert draft.assignor == "lag-aware"
+    assert {
+        name: {topic: numbers.tolist() for topic, numbers in share.partitions.items()}
+        for name, share in draft.members.items()
+    } == {"a": {"t": [0]}, "b": {"t": [1, 2]}}
+    assert draft.partition_counts == {"t": 3}
+    assert draft.weights["t"].tolist() == [100.0, 60.0, 5.0]
+    (move,) = draft.moves.to_pylist()
+    assert (move["partition"], move["previous_member"], move["member"]) == (1, "a", "b")
+    assert (move["weight"], move["reason"]) == (60.0, MOVED)
+    assert draft.observed is not None
+    assert (draft.observed["lag_max"], draft.predicted["lag_max"]) == (160, 100)
+    assert {candidate.assignor for candidate in draft.candidates} == set(POLICY.assignors)
+
+
+def test_draft_says_what_was_found() -> None:
+    """Diagnosis, forecast and speeds go where the decision goes, and each candidate's forecast."""
+    draft = decide(snapshot(TWO, [100, 60, 5]))
+    assert isinstance(draft, PlanDraft)
+    found = draft.findings
+    assert found is not None
+    assert (found.diagnosis, found.names) == ("badly spread", ("a",))
+    assert found.evidence.startswith("a gets ")
+    assert found.capacities["a"].measured
+    assert draft.observed is not None
+    assert draft.observed["late_s"] == found.late_s > draft.predicted["late_s"]
+    assert draft.reason.startswith("lag-aware: late in 30 min: ")
+    assert [one.metrics["late_s"] for one in draft.candidates if one.metrics] == [
+        draft.predicted["late_s"],
+        found.late_s,
+    ]
+
+
+def test_reasons_of_an_assignor_stand_beside_its_moves() -> None:
+    """What the assignor says of a partition comes before what can be told of any."""
+    draft = decide(
+        snapshot([member("a", [0, 1]), member("b", [])], [100, 60, 5], assignors=(FLAGSHIP,)),
+        Policy(assignors=(FLAGSHIP,)),
+    )
+    assert isinstance(draft, PlanDraft)
+    reasons = {row["partition"]: row["reason"] for row in draft.moves.to_pylist()}
+    assert reasons[2].startswith("had no owner")
+    assert not {MOVED, PLACED} & set(reasons.values())
+
+
+def test_shares_of_several_topics_are_cut_where_topics_end() -> None:
+    """Empty topics between others take no place in the arrays."""
+    layout = {
+        "assignor": OBSERVED,
+        "topics": ["a", "b", "c"],
+        "partition_counts": [2, 0, 2],
+        "members": ["x", "y"],
+        "weights": [1, 2, 3, 4],
+        "owner": [0, 0, 1, -1],
+        "lag_max": 7,
+        "decision": "plan",
+        "decision_reason": "c-1 has no owner",
+        "chosen": "range",
+        "diagnosis": "healthy",
+        "names": [],
+        "evidence": "all is well",
+        "late_s": 0.0,
+        "utilisation": 0.5,
+        "capacities": [],
+    }
+    chosen = {"assignor": "range", "owner": [1, 0, 1, 0], "reasons": [], "lag_max": 6} | {
+        "moved": 1,
+        "placed": 1,
+    }
+    tables = SnapshotTables(
+        "s1",
+        DAY,
+        groups=pa.Table.from_pylist([SNAPSHOT], GROUPS),
+        members=pa.Table.from_pylist([member(name, [], ("a", "b", "c")) for name in "xy"], MEMBERS),
+        candidates=pa.Table.from_pylist([SNAPSHOT | layout, SNAPSHOT | chosen], CANDIDATES),
+    )
+    draft = decide(tables)
+    assert isinstance(draft, PlanDraft)
+    assert {
+        name: {topic: numbers.tolist() for topic, numbers in share.partitions.items()}
+        for name, share in draft.members.items()
+    } == {"x": {"a": [1], "c": [1]}, "y": {"a": [0], "c": [0]}}
+    assert {topic: weights.tolist() for topic, weights in draft.weights.items()} == {
+        "a": [1.0, 2.0],
+        "b": [],
+        "c": [3.0, 4.0],
+    }
+    assert [(row["topic"], row["partition"], row["reason"]) for row in draft.moves.to_pylist()] == [
+        ("a", 0, MOVED),
+        ("c", 1, PLACED),
+    ]
+
+
+def test_member_without_a_partition_is_in_the_plan() -> None:
+    """Whoever gets nothing has an empty share, and so is no stranger to publication."""
+    draft = decide(snapshot([*TWO, member("c", [])], [100, 60]))
+    assert isinstance(draft, PlanDraft)
+    assert [name for name, share in draft.members.items() if not share.partitions] == ["c"]
+
+
+def test_expiry_counts_from_the_decision() -> None:
+    """`expires_after` becomes a moment."""
+    policy = POLICY.model_copy(update={"expires_after": timedelta(hours=6)})
+    draft = decide(snapshot(TWO, [100, 60, 5]), policy)
+    assert isinstance(draft, PlanDraft)
+    assert draft.expires_at == DAY + timedelta(hours=6)
+
+
+def test_group_that_is_to_stay_as_it_is_is_no_plan() -> None:
+    """What the judgement says is the reason, and the candidates are kept."""
+    decision = decide(snapshot(TWO, [0, 0, 0]))
+    assert not isinstance(decision, PlanDraft)
+    assert decision.outcome == "no change"
+    assert decision.reason.startswith("healthy: ")
+    assert decision.findings is not None
+    assert len(decision.candidates) == 2
+
+
+def test_group_that_could_not_be_read_has_failed_with_its_reason() -> None:
+    """The snapshot's error is the decision's reason."""
+    decision = decide(snapshot([], [], error="it is of another protocol"))
+    assert (decision.outcome, decision.reason) == ("failed", "it is of another protocol")
+
+
+def test_group_without_members_is_nothing_to_plan() -> None:
+    """Nobody to assign to is no failure."""
+    decision = decide(snapshot([], [5, 5]))
+    assert decision.outcome == "no change"
+    assert "no members" in decision.reason
+
+
+def test_missing_lag_of_a_partition_has_failed_the_group() -> None:
+    """A topic with a hole has no observed balance: nothing is proposed on a guess."""
+    tables = snapshot(TWO, [100, 60, 5])
+    broken = tables.candidates.filter(pc.equal(tables.candidates["assignor"], OBSERVED))
+    index = broken.schema.get_field_index("error")
+    broken = broken.set_column(index, "error", pa.array(["topic t: the lag is not known"]))
+    decision = decide(SnapshotTables("s1", DAY, tables.groups, tables.members, broken))
+    assert (decision.outcome, decision.reason) == ("failed", "topic t: the lag is not known")
+
+
+def test_groups_are_decided_one_by_one_in_order() -> None:
+    """A failed group stands between others without touching them."""
+    one = snapshot(TWO, [100, 60, 5])
+    failed = pa.Table.from_pylist(
+        [SNAPSHOT | {"group": "a-failed", "snapshot_at": DAY, "error": "gone"}], GROUPS
+    )
+    tables = SnapshotTables(
+        "s1",
+        DAY,
+        groups=pa.concat_tables([one.groups, failed]),
+        members=one.members,
+        candidates=one.candidates,
+    )
+    found = [(decision.group, decision.outcome) for decision in decisions(tables, [POLICY], DAY)]
+    assert found == [("a-failed", "failed"), ("orders", "plan")]
+
+
+def test_ownership_is_read_from_the_members() -> None:
+    """Group to member to topic to partitions; members without any are there."""
+    members = pa.Table.from_pylist([*TWO, member("c", [])], MEMBERS)
+    assert ownership(members) == {"orders": {"a": {"t": [0, 1]}, "b": {"t": [2]}, "c": {}}}
+
+
+@pytest.mark.parametrize("lags", [[100, 60, 5], [0, 0, 7]])
+def test_draft_is_a_document_that_reads_back(lags: list[int]) -> None:
+    """What is drafted can be published: its bytes are a valid document."""
+    draft = decide(snapshot([member("a", [0])], lags))
+    assert isinstance(draft, PlanDraft)
+    document = draft.document(1, "id", DAY)  # type: ignore[arg-type] # any text will do
+    assert document.from_bytes(document.to_bytes(), group="orders").partition_counts == {"t": 3}

@@ -1,0 +1,140 @@
+"""Policies: which one decides for a group, and which groups are planned at all."""
+
+import tomllib
+from datetime import timedelta
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from fairlead.domain.judgement.rules import Rules
+from fairlead.domain.policy import Approval, Discovery, Policy, policy_for
+
+group_ids = st.text(st.characters(exclude_characters="*?[]"), min_size=1, max_size=20)
+
+
+@pytest.mark.parametrize(
+    ("group", "expected"),
+    [("orders-eu-1", "orders-eu-*"), ("orders-us-1", "orders-*"), ("billing", "*")],
+)
+def test_most_literal_pattern_decides(group: str, expected: str) -> None:
+    """The pattern with the most literal characters decides, wherever it stands in the list."""
+    rules = [Policy(groups=pattern) for pattern in ("*", "orders-*", "orders-eu-*")]
+    for ordered in permutations(rules):
+        assert policy_for(group, ordered).groups == expected
+
+
+def test_earlier_policy_decides_between_equals() -> None:
+    """Of two patterns as specific as each other, the one that stands first decides."""
+    rules = [Policy(groups="a*", choose="first"), Policy(groups="*a", choose="best")]
+    assert policy_for("aa", rules).choose == "first"
+    assert policy_for("aa", rules[::-1]).choose == "best"
+
+
+def test_character_sets_are_no_literals() -> None:
+    """A set stands for one character, however many it lists."""
+    rules = [Policy(groups="orders-[abcdefgh]*"), Policy(groups="orders-a*")]
+    assert policy_for("orders-abc", rules).groups == "orders-a*"
+
+
+def test_patterns_heed_case() -> None:
+    """Group ids that differ in case are different groups, on every platform."""
+    assert policy_for("Orders", [Policy(groups="orders", choose="first")]) == Policy()
+
+
+@given(group_ids)
+def test_exact_name_beats_every_pattern(group: str) -> None:
+    """A policy that names the group itself decides before any pattern."""
+    rules = [Policy(groups="*"), Policy(groups=f"{group[:-1]}?"), Policy(groups=group)]
+    assert policy_for(group, rules).groups == group
+
+
+@given(group_ids)
+def test_defaults_decide_where_nothing_matches(group: str) -> None:
+    """A group without a policy is planned by the defaults, and waits for a person."""
+    policy = policy_for(group, [Policy(groups=f"not-{group}")])
+    assert policy == Policy()
+    assert not policy.approval.automatic
+
+
+@pytest.mark.parametrize(
+    ("group", "covered"),
+    [("orders", True), ("orders-test", False), ("billing", False), ("orders-canary", True)],
+)
+def test_discovery_excludes_after_it_includes(group: str, covered: bool) -> None:  # noqa: FBT001 - expected value
+    """A group is planned when an include pattern matches and no exclude pattern does."""
+    discovery = Discovery(include=("orders*",), exclude=("*-test",))
+    assert discovery.covers(group) == covered
+
+
+def test_dangerous_statuses_are_forbidden_by_default() -> None:
+    """Nobody has to remember that stopped partitions and lost data are for a person."""
+    assert set(Approval().forbidden_statuses) == {"STOP", "DATA_LOSS"}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"expires_after": timedelta(0)},
+        {"approval": {"min_improvement": 1.5}},
+        {"band": 0.1},
+        {"objective": "PT0S"},
+        {"headroom": 1.5},
+        {"assignors": ()},
+        {"approval": {"max_moves": -1}},
+        {"approval": {"forbidden_statuses": ["STOPPED"]}},
+        {"gruops": "*"},
+        {"assignors": ["bset"]},
+        {"options": {"bset": {}}},
+        {"options": {"sticky-lag-aware": {"bnad": 0.1}}},
+        {"options": {"sticky-lag-aware": {"band": -0.1}}},
+        {"cooldown": "PT0S"},
+        {"cadence": -60},
+        {"four_eyes": True, "approval": {"automatic": True}},
+        {"approval": {"hours": ["9-17"]}},
+        {"approval": {"hours": ["25:00-06:00"]}},
+        {"approval": {"hours": ["06:00-06:00"]}},
+        {"approval": {"time_zone": "Europe/Nowhere"}},
+        {"approval": {"time_zone": "../etc"}},
+    ],
+)
+def test_rules_that_cannot_be_are_refused(wrong: dict[str, object]) -> None:
+    """A misspelt or impossible rule is an error, not a rule that never holds."""
+    with pytest.raises(ValidationError):
+        Policy.model_validate(wrong)
+
+
+def test_keys_of_the_policy_reach_the_assignors_that_know_them() -> None:
+    """In the assignor's own units, and below what its options say."""
+    policy = Policy(
+        horizon=timedelta(minutes=5),
+        max_moves=20,
+        options={"sticky-lag-aware": {"band": 0.1, "max_moves": 5, "max_count_skew": 0}},
+    )
+    assert policy.assignor_options("sticky-lag-aware") == {
+        "band": 0.1,
+        "max_moves": 5,
+        "max_count_skew": 0,
+    }
+    assert policy.assignor_options("lag-aware") == {}
+
+
+def test_judgement_is_told_the_rules_in_seconds() -> None:
+    """Durations of the file; what it leaves out is the judgement's own default."""
+    rules = Policy(objective="PT2M", pause=timedelta(seconds=3), cooldown="PT1H").rules()  # type: ignore[arg-type]
+    assert (rules.objective_s, rules.pause_s, rules.cooldown_s) == (120, 3, 3600)
+    assert (rules.horizon_s, rules.headroom) == (Rules().horizon_s, Rules().headroom)
+
+
+def test_documentation_names_every_key_and_its_example_is_valid() -> None:
+    """The page and the model agree: in keys, and in an example that loads."""
+    page = (Path(__file__).parents[2] / "docs" / "policies.md").read_text()
+    keys = [*Policy.model_fields, *(f"approval.{key}" for key in Approval.model_fields)]
+    assert [key for key in keys if f"| `{key}` |" not in page and key != "approval"] == []
+    example = page.partition("```toml\n")[2].partition("```")[0]
+    policies = [Policy.model_validate(one) for one in tomllib.loads(example)["policies"]]
+    assert policy_for("payments", policies).four_eyes
+    assert policy_for("orders-eu", policies).approval.time_zone == "Europe/Berlin"

@@ -1,0 +1,94 @@
+"""Stored plans check their own integrity."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from uuid import UUID
+
+import pytest
+
+from fairlead.errors import InvalidPlanError, TamperedPlanError
+from fairlead.store import StoredPlan
+from fairlead.wire.document import PlanDocument, content_hash
+
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
+PLAN_ID = UUID("6f2c7a0e-7d9b-4c65-8a4c-0c5d1f3f6b1a")
+
+
+def document(**changes: object) -> bytes:
+    values = {
+        "group": "orders",
+        "version": 7,
+        "plan_id": str(PLAN_ID),
+        "assignor": "sticky",
+        "created_at": NOW,
+        "snapshot_at": NOW,
+        "partition_counts": {},
+        "members": {},
+    }
+    return PlanDocument(**(values | changes)).to_bytes()  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def plan() -> StoredPlan:
+    value = document()
+    return StoredPlan(
+        group="orders",
+        version=7,
+        plan_id=PLAN_ID,
+        state="approved",
+        assignor="sticky",
+        reason="lighter",
+        snapshot_id="s1",
+        snapshot_at=NOW,
+        created_at=NOW,
+        expires_at=None,
+        document=value,
+        sha256=content_hash(value),
+        approved_sha256=content_hash(value),
+        topic=None,
+        partition=None,
+        record_offset=None,
+        four_eyes=False,
+        rolled_back_from=None,
+    )
+
+
+def test_an_intact_plan_is_returned_read(plan: StoredPlan) -> None:
+    """Bytes, hash and approval agree: the document comes back."""
+    assert plan.verify().version == 7
+
+
+def test_altered_bytes_are_refused(plan: StoredPlan) -> None:
+    """One byte more, and the stored hash no longer is the document's."""
+    with pytest.raises(TamperedPlanError, match="version 7: the document's hash is"):
+        replace(plan, document=plan.document + b" ").verify()
+
+
+def test_bytes_altered_together_with_their_hash_are_refused(plan: StoredPlan) -> None:
+    """The approval names the hash of what was approved, whatever is stored now."""
+    value = document(assignor="range")
+    with pytest.raises(TamperedPlanError, match="was approved"):
+        replace(plan, document=value, sha256=content_hash(value)).verify()
+
+
+def test_another_versions_document_is_refused(plan: StoredPlan) -> None:
+    """A document that is intact, but not this version's."""
+    value = document(version=6)
+    other = replace(
+        plan, document=value, sha256=content_hash(value), approved_sha256=content_hash(value)
+    )
+    with pytest.raises(TamperedPlanError, match="the document is version 6"):
+        other.verify()
+
+
+def test_another_groups_document_is_refused(plan: StoredPlan) -> None:
+    """A document that is intact, but not this group's."""
+    value = document(group="billing")
+    other = replace(plan, document=value, sha256=content_hash(value), approved_sha256=None)
+    with pytest.raises(InvalidPlanError, match="for group 'billing'"):
+        other.verify()
+
+
+def test_the_document_stays_out_of_the_representation(plan: StoredPlan) -> None:
+    """A plan of megabytes does not flood a log."""
+    assert "document" not in repr(plan)

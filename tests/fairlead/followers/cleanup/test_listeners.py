@@ -1,0 +1,100 @@
+"""What real consumers clean up and set up around rebalances (KIP-54's listener pattern)."""
+
+from typing import Any
+
+import pytest
+from kafka import KafkaAdminClient
+from kafka.admin import MemberToRemove
+
+from fairlead.followers.cleanup import aiokafka as aiokafka_cleanup
+from fairlead.followers.cleanup import kafka_python as kafka_python_cleanup
+from fairlead.sandbox import Services
+from tests.fairlead.followers.helpers import Fleet, Member, eventually, make_plan
+
+pytestmark = pytest.mark.kafka
+
+
+class Journal:
+    """Notes what the application was told to do, in order."""
+
+    def __init__(self) -> None:
+        self.notes: list[tuple[str, list[int]]] = []
+
+    def note(self, what: str) -> Any:
+        """Return a callback."""
+        return lambda partitions: self.notes.append((what, sorted(p for _, p in partitions)))
+
+    def changes(self) -> list[tuple[str, list[int]]]:
+        """Return what was set up and cleaned up."""
+        return [note for note in self.notes if note[0] != "revoked"]
+
+
+def join(fleet: Fleet, name: str, journal: Journal, **options: Any) -> Member:
+    """Start a follower whose state is kept by a CleanupListener."""
+    callbacks = journal.note("new"), journal.note("lost")
+    before_revoke = journal.note("revoked")
+    if fleet.client == "aiokafka":
+        return fleet.join(
+            name,
+            listener=lambda consumer: aiokafka_cleanup.CleanupListener(
+                consumer, *callbacks, before_revoke=before_revoke
+            ),
+            **options,
+        )
+    listener = kafka_python_cleanup.CleanupListener(
+        *callbacks, before_revoke=before_revoke, cooperative=options.get("cooperative", False)
+    )
+    return fleet.join(name, listener=listener, **options)
+
+
+def publish(fleet: Fleet, version: int, **shares: list[int]) -> None:
+    topic = fleet.topics[0]
+    members = {name: {topic: share} for name, share in shares.items()}
+    fleet.publish(
+        make_plan(members, partition_counts={topic: 4}, group=fleet.group, version=version)
+    )
+
+
+def test_only_partitions_truly_lost_are_cleaned_up(fleet: Fleet) -> None:
+    """An eager rebalance revokes everything; state stays for what comes back."""
+    publish(fleet, 1, a=[0], b=[1, 2, 3])
+    journals = {"a": Journal(), "b": Journal()}
+    join(fleet, "a", journals["a"])
+    eventually(lambda: journals["a"].changes() == [("new", [0, 1, 2, 3])], "a has all")
+    join(fleet, "b", journals["b"])
+    eventually(lambda: journals["b"].changes() == [("new", [1, 2, 3])], "b has its share")
+    publish(fleet, 2, a=[0, 1], b=[2, 3])
+    eventually(lambda: journals["b"].changes()[1:] == [("lost", [1])], "b has given up one")
+    eventually(lambda: len(journals["a"].changes()) == 3, "a has got it")
+    assert journals["a"].changes() == [("new", [0, 1, 2, 3]), ("lost", [1, 2, 3]), ("new", [1])]
+    assert ("revoked", [0, 1, 2, 3]) in journals["a"].notes  # and could commit it all
+
+
+@pytest.mark.parametrize("fleet", ["kafka-python"], indirect=True)
+def test_cooperative_changes_add_up(fleet: Fleet) -> None:
+    """A cooperative client tells differences; together they are the same changes."""
+    publish(fleet, 1, a=[0], b=[1, 2, 3])
+    journals = {"a": Journal(), "b": Journal()}
+    join(fleet, "a", journals["a"], cooperative=True)
+    eventually(lambda: journals["a"].changes() == [("new", [0, 1, 2, 3])], "a has all")
+    join(fleet, "b", journals["b"], cooperative=True)
+    eventually(lambda: journals["b"].changes() == [("new", [1, 2, 3])], "b has its share")
+    publish(fleet, 2, a=[0, 1], b=[2, 3])
+    eventually(lambda: len(journals["a"].changes()) == 3, "a has got one back")
+    assert journals["a"].changes() == [("new", [0, 1, 2, 3]), ("lost", [1, 2, 3]), ("new", [1])]
+    assert journals["b"].changes() == [("new", [1, 2, 3]), ("lost", [1])]
+
+
+def test_member_thrown_out_cleans_up_everything(fleet: Fleet, services: Services) -> None:
+    """Others may have read its partitions by the time it is back, even where it gets them again."""
+    journal = Journal()
+    join(fleet, "a", journal, group_instance_id="a")
+    eventually(lambda: journal.changes() == [("new", [0, 1, 2, 3])], "a has all")
+    admin = KafkaAdminClient(bootstrap_servers=services.bootstrap_servers)
+    try:
+        admin.remove_group_members(fleet.group, [MemberToRemove(group_instance_id="a")])
+    finally:
+        admin.close()
+    everything = [0, 1, 2, 3]
+    eventually(lambda: len(journal.changes()) == 3, "a is back")
+    assert journal.changes() == [("new", everything), ("lost", everything), ("new", everything)]

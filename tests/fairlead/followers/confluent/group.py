@@ -1,0 +1,396 @@
+"""A group of confluent-kafka consumers, each a process, and what their journals say."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from assignors.partitioner import partitions_of
+from fairlead.followers.confluent.topics import PIN_PARTITIONS
+from fairlead.wire.pins import Pin, decode
+from fairlead.wire.record import bare_headers
+from tests.fairlead.followers.helpers import eventually, make_plan
+
+WORKER = Path(__file__).with_name("confluent_worker.py")
+SESSION_S = 3.0
+#: A process that was frozen hears of its generation's end with librdkafka's next heartbeat.
+THAW_S = 1.0
+Partition = tuple[str, int]
+
+
+@dataclass
+class Interval:
+    """A time in which a process took partitions for its own."""
+
+    name: str
+    partitions: set[Partition]
+    begin: float
+    end: float = float("inf")
+    read: int = 0
+
+
+@dataclass
+class Worker:
+    """One consumer process."""
+
+    name: str
+    journal: Path
+    process: subprocess.Popen[bytes]
+    halted_at: float | None = None
+    thawed_at: float | None = None
+    ended_at: float | None = None
+    fenced: bool = False
+    offset: int = 0
+    _events: list[dict[str, Any]] = field(default_factory=list)
+
+    def events(self, kind: str | None = None) -> list[dict[str, Any]]:
+        """Return what it has written so far; of one kind, or all."""
+        if self.journal.exists():
+            with self.journal.open("rb") as file:
+                file.seek(self.offset)
+                for line in file:
+                    if not line.endswith(b"\n"):
+                        break
+                    self.offset += len(line)
+                    self._events.append(json.loads(line))
+        return [event for event in self._events if kind in {None, event["event"]}]
+
+    @property
+    def owned(self) -> list[Partition]:
+        """What it owns now."""
+        last = [e for e in self.events() if e["event"] in {"own", "release", "lost", "closed"}][-1:]
+        return [(t, p) for event in last for t, p in event.get("partitions", ())]
+
+    @property
+    def version(self) -> int | None:
+        """The plan version it follows now."""
+        noted = self.events("version")
+        return noted[-1]["version"] if noted else None
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal, and note what it does to the process."""
+        before = time.monotonic()
+        self.process.send_signal(number)
+        if number is signal.SIGSTOP:
+            self.halted_at = time.monotonic()
+        elif number is signal.SIGCONT:
+            self.halted_at, self.thawed_at = None, before
+        elif number is signal.SIGKILL:
+            self.ended_at = time.monotonic()
+            self.process.wait(timeout=120)
+
+    def leave(self) -> None:
+        """Close the consumer in order; fail if the process did not end well."""
+        self.process.send_signal(signal.SIGTERM)
+        assert self.process.wait(timeout=120) == 0, self.log
+        self.ended_at = time.monotonic()
+
+    @property
+    def log(self) -> str:
+        """What the process logged."""
+        return self.journal.with_suffix(".log").read_text()[-6000:]
+
+    def intervals(self) -> Iterator[Interval]:
+        """Yield when it took what for its own; a frozen process cannot act.
+
+        One that was frozen on the point of owning goes on to own, as any Kafka consumer would,
+        until it hears of its generation's end: left out where it gave up at once, nothing read.
+        """
+        current: Interval | None = None
+        for event in self.events():
+            if event["event"] == "message" and current is not None:
+                current.read += 1
+            if event["event"] in {"own", "release", "lost", "closed"}:
+                if current is not None:
+                    current.end = event["at"]
+                    if not self._is_afterthought(current):
+                        yield current
+                current = None
+            if event["event"] == "own":
+                share = {(t, p) for t, p in event["partitions"]}
+                current = Interval(self.name, share, event["at"])
+        if current is not None:
+            ends = [t for t in (self.halted_at, self.ended_at) if t is not None]
+            current.end = min(ends, default=float("inf"))
+            yield current
+
+    def _is_afterthought(self, interval: Interval) -> bool:
+        thawed_at = self.thawed_at
+        return (
+            thawed_at is not None
+            and thawed_at < interval.begin
+            and interval.end < thawed_at + THAW_S
+            and interval.read == 0
+        )
+
+
+class ConfluentGroup:
+    """The consumers of one group, the plan topic they follow and the log they agree through.
+
+    Parameters
+    ----------
+    bootstrap_servers
+        The cluster.
+    name
+        The group id; also the stem of the names of topics.
+    directory
+        For journals and logs.
+    partitions
+        Of the one topic the group reads.
+    replicas
+        Of every topic.
+    """
+
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        name: str,
+        directory: Path,
+        *,
+        partitions: int = 6,
+        replicas: int = 1,
+    ) -> None:
+        self.name = name
+        self.topic, self.plan_topic, self.pin_topic = (
+            f"{name}-{suffix}" for suffix in ("data", "plans", "pins")
+        )
+        self.partitions = partitions
+        self.secret: str | None = None
+        self.workers: dict[str, Worker] = {}
+        self.gone: list[Worker] = []
+        self._bootstrap = bootstrap_servers
+        self._directory = directory
+        self.admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+        self.create_topic(self.topic, partitions, replicas)
+        self.create_topic(self.plan_topic, 3, replicas, {"cleanup.policy": "compact"})
+        self.producer = Producer(
+            {"bootstrap.servers": bootstrap_servers, "partitioner": "murmur2_random"}
+        )
+
+    def create_topic(
+        self, name: str, partitions: int, replicas: int = 1, config: dict[str, str] | None = None
+    ) -> None:
+        """Create a topic."""
+        new = NewTopic(name, partitions, replicas, config=config or {})
+        self.admin.create_topics([new])[name].result(timeout=120)
+
+    def start(self, name: str, *, config: dict[str, Any] | None = None, **spec: Any) -> Worker:
+        """Start a consumer."""
+        number = len(self.gone) + len(self.workers)
+        journal = self._directory / f"{number}-{name}.jsonl"
+        whole = {
+            "journal": str(journal),
+            "topics": [self.topic],
+            "plan_topic": self.plan_topic,
+            "pin_topic": self.pin_topic,
+            "group_secret": self.secret,
+            "config": {
+                "bootstrap.servers": self._bootstrap,
+                "group.id": self.name,
+                "client.id": name,
+                "auto.offset.reset": "earliest",
+                "enable.auto.offset.store": False,
+                "heartbeat.interval.ms": 300,
+                "session.timeout.ms": int(SESSION_S * 1000),
+                "topic.metadata.refresh.interval.ms": 1000,
+                **(config or {}),
+            },
+            **spec,
+        }
+        with journal.with_suffix(".log").open("wb") as output:
+            process = subprocess.Popen(
+                [sys.executable, str(WORKER), json.dumps(whole)],
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+        self.workers[name] = Worker(name, journal, process)
+        return self.workers[name]
+
+    def armed(self, point: str, number: str) -> tuple[dict[str, str], Path]:
+        """Return a worker's `halt`, and the file whose making arms it."""
+        arm = self._directory / f"arm-{point.replace(' ', '-')}"
+        return {"point": point, "signal": number, "armed_by": str(arm)}, arm
+
+    def leave(self, name: str) -> None:
+        """Let a consumer leave in order."""
+        worker = self.workers.pop(name)
+        self.gone.append(worker)
+        worker.leave()
+
+    def kill(self, name: str) -> None:
+        """Kill a consumer."""
+        worker = self.workers.pop(name)
+        self.gone.append(worker)
+        worker.fenced = True
+        worker.signal(signal.SIGKILL)
+
+    def wait_for_halt(self, point: str) -> Worker:
+        """Wait until a worker halts; expect nothing from it any more."""
+        halted: list[Worker] = []
+
+        def halts() -> bool:
+            halted.extend(w for w in self.workers.values() if w.events("halt"))
+            return bool(halted)
+
+        eventually(halts, f"one halts {point}")
+        worker = self.workers.pop(halted[0].name)
+        worker.halted_at = worker.events("halt")[-1]["at"]
+        self.gone.append(worker)
+        return worker
+
+    def coordinator(self) -> int:
+        """Return the number of the broker that coordinates the group."""
+        futures: Any = self.admin.describe_consumer_groups([self.name])
+        return int(futures[self.name].result(timeout=120).coordinator.id)
+
+    def pins(self) -> list[Pin]:
+        """Return every pin in the log, in its order."""
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self._bootstrap,
+                "group.id": f"{self.name}-audit",
+                "auto.offset.reset": "earliest",
+                "enable.partition.eof": True,
+                "enable.auto.commit": False,
+                "fetch.wait.max.ms": 50,
+            }
+        )
+        number = int(partitions_of([self.name.encode()], PIN_PARTITIONS)[0])
+        consumer.assign([TopicPartition(self.pin_topic, number, OFFSET_BEGINNING)])
+        pins = []
+        while (message := consumer.poll(30)) is not None and message.error() is None:
+            if isinstance(record := decode(message.value()), Pin):
+                pins.append(record)
+        consumer.close()
+        return pins
+
+    def versions_pinned(self, *, members: int) -> list[int | None]:
+        """Wait until the workers have shared out everything, among so many of them.
+
+        Returns
+        -------
+        The plan versions of all pins of that generation, in the order of the log.
+        """
+        found: list[Pin] = []
+
+        def pinned() -> bool:
+            pins = self.pins()
+            found[:] = [pin for pin in pins if pin.generation == pins[-1].generation]
+            return bool(found) and len(found[0].shares) == members
+
+        self.settles(version="same")  # from then on there is a log to read
+        eventually(pinned, f"{members} members pin", within_s=120)
+        self.settles(version="same")
+        return [pin.plan_version for pin in found]
+
+    def resume(self, worker: Worker) -> None:
+        """Let a halted worker that was set aside go on."""
+        self.gone.remove(worker)
+        self.workers[worker.name] = worker
+        worker.signal(signal.SIGCONT)
+
+    def publish(self, version: int, *, plan_topic: str | None = None, **shares: list[int]) -> None:
+        """Publish a plan for the group's topic."""
+        plan = make_plan(
+            {name: {self.topic: share} for name, share in shares.items()},
+            partition_counts={self.topic: self.partitions},
+            group=self.name,
+            version=version,
+        )
+        value = plan.to_bytes()
+        self.send(value, bare_headers(value), plan_topic=plan_topic)
+
+    def send(
+        self,
+        value: bytes | None,
+        headers: list[tuple[str, bytes]] | None = None,
+        *,
+        plan_topic: str | None = None,
+    ) -> None:
+        """Put any record under the group's key."""
+        topic = plan_topic or self.plan_topic
+        self.producer.produce(topic, value, key=self.name, headers=[*(headers or [])])
+        assert self.producer.flush(30) == 0
+
+    def settles(
+        self, *, version: int | str | None = "any", within_s: float = 120.0, **shares: list[int]
+    ) -> None:
+        """Wait until the workers share out every partition exactly once, as said.
+
+        Parameters
+        ----------
+        version
+            The plan that all of them follow; "same": any one; "any": also different ones.
+        within_s
+            How long this may take.
+        shares
+            What each owns; none named: anything, as long as it is complete.
+        """
+        everything = sorted((self.topic, number) for number in range(self.partitions))
+
+        def settled() -> bool:
+            for worker in self.workers.values():
+                assert worker.process.poll() is None, f"{worker.name} ended:\n{worker.log}"
+            owned = {name: worker.owned for name, worker in self.workers.items()}
+            versions = {worker.version for worker in self.workers.values()}
+            if sorted(p for share in owned.values() for p in share) != everything:
+                return False
+            if len(versions) > 1 and version != "any":
+                return False
+            if version not in {"any", "same", *versions}:
+                return False
+            numbers = {name: [p for _, p in share] for name, share in owned.items()}
+            return not shares or numbers == shares
+
+        try:
+            eventually(settled, f"version {version}, {shares or 'complete'}", within_s=within_s)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.history()}") from None
+
+    def overlaps(self) -> list[str]:
+        """Return where two processes owned a partition at once; frozen ones do not count."""
+        intervals = sorted(
+            (i for w in (*self.workers.values(), *self.gone) for i in w.intervals()),
+            key=lambda interval: interval.begin,
+        )
+        found = []
+        for number, one in enumerate(intervals):
+            for other in intervals[number + 1 :]:
+                both = one.partitions & other.partitions
+                if both and one.name != other.name and other.begin < one.end:
+                    found.append(f"{one} and {other}: {both}")
+        return found
+
+    def history(self) -> str:
+        """Return every journal's last lines and log, for the message of a failed test."""
+        lines = []
+        for worker in (*self.gone, *self.workers.values()):
+            events = [e for e in worker.events() if e["event"] != "message"][-12:]
+            lines += [f"--- {worker.name}", *map(str, events), worker.log]
+        return "\n".join(lines)
+
+    def close(self) -> None:
+        """End whatever still runs."""
+        for worker in (*self.workers.values(), *self.gone):
+            if worker.process.poll() is None:
+                worker.process.kill()
+            worker.process.wait(timeout=120)
+
+
+@contextmanager
+def running(group: ConfluentGroup) -> Iterator[ConfluentGroup]:
+    """End the group's processes, whatever happens; none may have owned what another did."""
+    try:
+        yield group
+        assert group.overlaps() == [], group.history()
+    finally:
+        group.close()

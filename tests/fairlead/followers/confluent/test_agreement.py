@@ -1,0 +1,208 @@
+"""Members stall, die and lose their log in the middle of a roll call, on a real broker.
+
+Each test ends with every partition owned exactly once, and no two processes ever having owned the
+same partition at the same time.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fairlead.sandbox import Services
+from fairlead.sandbox.cluster import KafkaCluster
+from fairlead.sandbox.kafka import KafkaBroker
+from tests.fairlead.followers.confluent.group import ConfluentGroup, running
+from tests.fairlead.followers.helpers import eventually
+
+pytestmark = pytest.mark.kafka
+
+OURS = "what the members share"
+
+POINTS = ("before announce", "after announce", "before pin", "after pin", "assign")
+
+
+@pytest.fixture
+def group(services: Services, unique_name: str, tmp_path: Path) -> Iterator[ConfluentGroup]:
+    """Return a group without members that reads one topic of six partitions."""
+    with running(ConfluentGroup(services.bootstrap_servers, unique_name, tmp_path)) as group:
+        yield group
+
+
+@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("number", ["SIGKILL", "SIGSTOP"])
+def test_member_that_halts_within_a_roll_call_holds_nobody_up(
+    group: ConfluentGroup, point: str, number: str
+) -> None:
+    """Dead or frozen at any point of a call, the others settle; a frozen one comes back in."""
+    group.publish(1, a=[0], b=[1, 2], c=[3, 4, 5])
+    halt, arm = group.armed(point, number)
+    for name in "bc":
+        group.start(name, halt=halt)
+    group.settles(version=1)
+    arm.touch()
+    group.start("a", halt=halt)
+    halted = group.wait_for_halt(point)
+    group.settles(version=1)
+    if number == "SIGSTOP":
+        group.resume(halted)
+        group.settles(version=1, a=[0], b=[1, 2], c=[3, 4, 5])
+
+
+def test_members_that_pin_at_once_with_different_plans_agree(group: ConfluentGroup) -> None:
+    """Two pins of one generation stand in the log, of different plans; the first one decides."""
+    other = f"{group.name}-other"
+    group.create_topic(other, 3)
+    group.publish(1, a=[0], b=[1, 2, 3, 4, 5])
+    group.publish(2, plan_topic=other, a=[1, 2, 3, 4, 5], b=[0])
+    group.start("a", turn_s=0.0, rejoin_jitter_s=None)
+    group.start("b", turn_s=0.0, rejoin_jitter_s=None, plan_topic=other)
+    for _ in range(20):
+        versions = group.versions_pinned(members=2)
+        if len(versions) == 2:
+            break
+        # One has read the other's pin before it wrote its own: they call once more.
+        group.leave("b")
+        group.start("b", turn_s=0.0, rejoin_jitter_s=None, plan_topic=other)
+    assert {*versions} == {1, 2}
+    a, b = ([0], [1, 2, 3, 4, 5]) if versions[0] == 1 else ([1, 2, 3, 4, 5], [0])
+    group.settles(version=versions[0], a=a, b=b)
+
+
+def test_members_with_a_secret_do_not_deal_with_one_that_has_another(
+    group: ConfluentGroup,
+) -> None:
+    """They follow the plan with what they ceded; the stranger keeps its share of range."""
+    group.secret = OURS
+    group.publish(1, a=[3, 4, 5], b=[0, 1, 2])
+    group.start("a")
+    group.start("b")
+    group.settles(version=1, a=[3, 4, 5], b=[0, 1, 2])
+    group.secret = "-".join(reversed(OURS))
+    stranger = group.start("stranger")
+    eventually(lambda: bool(stranger.owned), "the stranger has a share")
+    group.settles()
+    assert stranger.version is None
+    group.leave("stranger")
+    group.settles(version=1, a=[3, 4, 5], b=[0, 1, 2])
+
+
+def test_pin_that_decided_is_written_again_and_again(group: ConfluentGroup) -> None:
+    """So that retention does not take it from those who read the log later; nothing changes."""
+    group.publish(1, a=[0], b=[1, 2, 3, 4, 5])
+    for name in "ab":
+        group.start(name, repeat_pin_s=0.5)
+    group.settles(version=1, a=[0], b=[1, 2, 3, 4, 5])
+    generation = group.pins()[-1].generation
+    before = len(group.pins())
+    eventually(lambda: len(group.pins()) >= before + 2, "the pin is written again")
+    repeated = group.pins()[before:]
+    assert {pin.generation for pin in repeated} == {generation}
+    assert all(pin == repeated[0] for pin in repeated)
+    group.settles(version=1, a=[0], b=[1, 2, 3, 4, 5], within_s=0.1)
+
+
+def test_group_outlives_its_log(group: ConfluentGroup) -> None:
+    """The pin topic is deleted and made anew, by a member, under a settled group and a joiner."""
+    group.publish(1, a=[0], b=[1, 2], c=[3, 4, 5])
+    for name in "ab":
+        group.start(name)
+    group.settles(version=1)
+    group.admin.delete_topics([group.pin_topic])[group.pin_topic].result(timeout=30)
+    group.start("c")
+    group.settles(version=1, a=[0], b=[1, 2], c=[3, 4, 5], within_s=180)
+
+
+def test_pins_of_an_earlier_life_of_the_group_decide_nothing(group: ConfluentGroup) -> None:
+    """A group is deleted and begins anew: its generations repeat, its old pins are not heard."""
+    group.publish(1, a=[0], b=[1, 2, 3, 4, 5])
+    for name in "ab":
+        group.start(name)
+    group.settles(version=1, a=[0], b=[1, 2, 3, 4, 5])
+    for name in "ab":
+        group.leave(name)
+    group.admin.delete_consumer_groups([group.name])[group.name].result(timeout=30)
+    group.publish(2, a=[0, 1, 2, 3, 4], b=[5])
+    for name in "ab":
+        group.start(name)
+    group.settles(version=2, a=[0, 1, 2, 3, 4], b=[5], within_s=15)
+
+
+def test_group_migrates_member_by_member_in_both_directions(group: ConfluentGroup) -> None:
+    """Beside consumers that know no plans each partition still has one owner, all the way."""
+    group.publish(1, a=[0], b=[1, 2], c=[3, 4, 5])
+    for name in "abc":
+        group.start(f"plain-{name}", plain=True)
+    group.settles()
+    for name in "abc":
+        group.leave(f"plain-{name}")
+        group.start(name)
+        group.settles()
+    group.settles(version=1, a=[0], b=[1, 2], c=[3, 4, 5])
+    for name in "abc":
+        group.leave(name)
+        group.start(f"plain-{name}", plain=True)
+        group.settles()
+
+
+def test_member_with_another_subscription_is_refused(group: ConfluentGroup) -> None:
+    """It is told so and leaves; the others go on with the plan."""
+    other = f"{group.name}-other"
+    group.create_topic(other, 2)
+    group.publish(1, a=[0], b=[1, 2, 3, 4, 5])
+    for name in "ab":
+        group.start(name)
+    group.settles(version=1)
+    odd = group.start("odd", topics=[group.topic, other])
+    eventually(lambda: bool(odd.events("closed")), "it leaves")
+    assert "equal subscriptions" in odd.events("refused")[0]["text"]
+    group.gone.append(group.workers.pop("odd"))
+    group.settles(version=1, a=[0], b=[1, 2, 3, 4, 5])
+
+
+def test_group_settles_after_its_broker_was_killed(unique_name: str, tmp_path: Path) -> None:
+    """Members outlive the broker, also one killed in the middle of a roll call."""
+    broker = KafkaBroker(tmp_path / "kafka")
+    broker.start()
+    try:
+        with running(ConfluentGroup(broker.bootstrap_servers, unique_name, tmp_path)) as group:
+            group.publish(1, a=[0], b=[1, 2], c=[3, 4, 5])
+            halt, arm = group.armed("before pin", "SIGSTOP")
+            for name in "abc":
+                group.start(name, halt=halt)
+            group.settles(version=1)
+            arm.touch()
+            group.leave("b")
+            halted = group.wait_for_halt("before pin")
+            broker.kill()
+            broker.start()
+            group.resume(halted)
+            group.start("b")
+            group.settles(version=1, a=[0], b=[1, 2], c=[3, 4, 5], within_s=180)
+            never_frozen = [w for w in group.workers.values() if w is not halted]
+            assert [event for w in never_frozen for event in w.events("slow")] == []
+            for name in "abc":
+                group.leave(name)
+    finally:
+        broker.kill()
+
+
+def test_group_settles_while_its_coordinator_moves(unique_name: str, tmp_path: Path) -> None:
+    """Of three brokers the coordinator dies: a plan that comes meanwhile is followed."""
+    with (
+        KafkaCluster(tmp_path / "kafka") as cluster,
+        running(
+            ConfluentGroup(cluster.bootstrap_servers, unique_name, tmp_path, replicas=3)
+        ) as group,
+    ):
+        group.publish(1, a=[0], b=[1, 2], c=[3, 4, 5])
+        for name in "abc":
+            group.start(name)
+        group.settles(version=1, a=[0], b=[1, 2], c=[3, 4, 5])
+        coordinator = group.coordinator()
+        cluster.brokers[coordinator].kill()
+        group.publish(2, a=[0, 1], b=[2, 3], c=[4, 5])
+        group.settles(version=2, a=[0, 1], b=[2, 3], c=[4, 5], within_s=180)
+        assert group.coordinator() != coordinator
+        for name in "abc":
+            group.leave(name)

@@ -1,0 +1,435 @@
+"""A PlanConsumer used as any Consumer, on a real broker."""
+
+import gc
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from fairlead.errors import ConfigurationError
+from fairlead.followers.confluent import PlanConsumer
+from fairlead.followers.confluent.pin_listener import KafkaPinTopic
+from fairlead.followers.core.follower import FollowOptions
+from fairlead.sandbox import Services
+from fairlead.wire.document import PlanDocument
+from fairlead.wire.record import Headers, bare_headers
+from tests.fairlead.followers.helpers import eventually, make_big_plan, make_plan, spoilt
+from tests.records import PUBLIC, origin_of, signed_plan
+
+NewConsumer = Callable[..., PlanConsumer]
+
+
+@pytest.fixture
+def topic(kafka_topic: Callable[..., str]) -> str:
+    """Return a topic of four partitions."""
+    return kafka_topic(partitions=4)
+
+
+@pytest.fixture
+def new_consumer(
+    services: Services, unique_name: str, kafka_topic: Callable[..., str]
+) -> Iterator[NewConsumer]:
+    """Return a function that makes a consumer of the group; all are closed at the end."""
+    plan_topic = kafka_topic(config={"max.message.bytes": "10000000"})
+    pin_topic = kafka_topic()
+    made: list[PlanConsumer] = []
+
+    def new(
+        name: str = "a",
+        *,
+        rejoin_jitter_s: float | None = 0.0,
+        public_keys: str | None = None,
+        **config: Any,
+    ) -> PlanConsumer:
+        settings = {
+            "bootstrap.servers": services.bootstrap_servers,
+            "group.id": unique_name,
+            "client.id": name,
+            "auto.offset.reset": "earliest",
+            "heartbeat.interval.ms": 300,
+            "session.timeout.ms": 3000,
+            **config,
+        }
+        options = FollowOptions(
+            plan_topic, rejoin_jitter_s=rejoin_jitter_s, public_keys=public_keys
+        )
+        made.append(PlanConsumer(settings, options=options, pin_topic=pin_topic))
+        return made[-1]
+
+    yield new
+    for consumer in made:
+        consumer.close()
+
+
+def plan(consumer: PlanConsumer, topic: str, version: int, **shares: list[int]) -> PlanDocument:
+    return make_plan(
+        {name: {topic: share} for name, share in shares.items()},
+        partition_counts={topic: 4},
+        group=consumer.status().group,
+        version=version,
+    )
+
+
+def send(services: Services, consumer: PlanConsumer, value: bytes | None, headers: Headers) -> None:
+    """Put any record under the group's key."""
+    status = consumer.status()
+    producer = Producer(
+        {"bootstrap.servers": services.bootstrap_servers, "message.max.bytes": 10_000_000}
+    )
+    producer.produce(status.plan_topic, value, key=status.group, headers=[*headers])
+    assert producer.flush(30) == 0
+
+
+def publish(
+    services: Services, consumer: PlanConsumer, topic: str, version: int = 1, **shares: list[int]
+) -> None:
+    value = plan(consumer, topic, version, **shares).to_bytes()
+    send(services, consumer, value, bare_headers(value))
+
+
+def poll_until(condition: Callable[[], bool], *consumers: PlanConsumer) -> list[Any]:
+    """Poll until a condition holds; return the messages."""
+    deadline = time.monotonic() + 30
+    messages = []
+    while not condition():
+        assert time.monotonic() < deadline, [consumer.status() for consumer in consumers]
+        messages += [message for one in consumers if (message := one.poll(0.02)) is not None]
+    return messages
+
+
+def owned(consumer: Consumer) -> list[int]:
+    return sorted(one.partition for one in consumer.assignment())
+
+
+def settle(members: Mapping[str, PlanConsumer], **shares: list[int]) -> None:
+    """Poll until each member owns its share."""
+    poll_until(lambda: {n: owned(m) for n, m in members.items()} == shares, *members.values())
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("group.id", ""),
+        ("group.instance.id", "one"),
+        ("partition.assignment.strategy", "cooperative-sticky"),
+        ("partition.assignment.strategy", "roundrobin"),
+        ("group.protocol", "consumer"),
+    ],
+)
+def test_setting_that_plans_cannot_work_with_is_refused(setting: str, value: str) -> None:
+    """At construction, before anything connects, by its name."""
+    with pytest.raises(ConfigurationError, match=setting.replace(".", r"\.")):
+        PlanConsumer({"bootstrap.servers": "localhost:1", "group.id": "g", setting: value})
+
+
+@pytest.mark.kafka
+def test_pattern_is_refused(new_consumer: NewConsumer) -> None:
+    """Members' subscriptions must be equal, which patterns cannot promise."""
+    with pytest.raises(ConfigurationError, match="pattern"):
+        new_consumer().subscribe(["^test-.*"])
+
+
+@pytest.mark.kafka
+def test_compacted_pin_topic_is_refused(
+    services: Services, unique_name: str, kafka_topic: Callable[..., str]
+) -> None:
+    """Compaction would remove the record that decides."""
+    pin_topic = kafka_topic(config={"cleanup.policy": "compact"})
+    config = {"bootstrap.servers": services.bootstrap_servers, "group.id": unique_name}
+    with (
+        PlanConsumer(config, pin_topic=pin_topic) as consumer,
+        pytest.raises(ConfigurationError, match="compaction"),
+    ):
+        consumer.subscribe(["t"])
+
+
+@pytest.mark.kafka
+def test_callbacks_name_what_is_really_owned(
+    services: Services, new_consumer: NewConsumer, topic: str
+) -> None:
+    """Two members follow a plan that range would never make; both are told so, in pairs."""
+    members = {name: new_consumer(name) for name in "ab"}
+    publish(services, members["a"], topic, a=[3], b=[0, 1, 2])
+    told: dict[str, list[tuple[str, list[int]]]] = {"a": [], "b": []}
+
+    def telling(name: str, what: str) -> Callable[[Consumer, list[TopicPartition]], None]:
+        return lambda _, share: told[name].append((what, sorted(p.partition for p in share)))
+
+    for name, member in members.items():
+        member.subscribe([topic], telling(name, "own"), telling(name, "revoke"))
+    settle(members, a=[3], b=[0, 1, 2])
+    for member in members.values():
+        member.close()
+    assert told["a"][-2:] == [("own", [3]), ("revoke", [3])]
+    assert ("own", [0, 1, 2]) in told["b"]
+    for events in told.values():
+        whats = [what for what, _ in events]
+        assert whats == ["own", "revoke"] * (len(whats) // 2)
+
+
+@pytest.mark.kafka
+def test_member_that_range_gave_nothing_owns_what_the_plan_says_and_gives_it_up(
+    services: Services, new_consumer: NewConsumer, topic: str
+) -> None:
+    """Five members for four partitions; the one without a share in range has one in the plan."""
+    members = {name: new_consumer(name) for name in "abcde"}
+    publish(services, members["a"], topic, e=[0], d=[1, 2, 3])
+    for member in members.values():
+        member.subscribe([topic])
+    settle(members, a=[], b=[], c=[], d=[1, 2, 3], e=[0])
+    members.pop("d").close()
+    everything = [0, 1, 2, 3]
+    poll_until(
+        lambda: (
+            sorted(p for m in members.values() for p in owned(m)) == everything
+            and owned(members["e"]) == [0]
+        ),
+        *members.values(),
+    )
+
+
+@pytest.mark.kafka
+def test_failing_callback_reaches_the_application_and_changes_no_share(
+    services: Services, new_consumer: NewConsumer, topic: str
+) -> None:
+    """The binding would assign range's share; here the plan's is assigned, and the error raised."""
+    members = {name: new_consumer(name) for name in "ab"}
+    publish(services, members["a"], topic, a=[3], b=[0, 1, 2])
+
+    def fail(_: Consumer, __: list[TopicPartition]) -> None:
+        raise RuntimeError("the application's own")
+
+    failures = []
+    members["a"].subscribe([topic], on_assign=fail)
+    members["b"].subscribe([topic])
+    deadline = time.monotonic() + 30
+    while {n: owned(m) for n, m in members.items()} != {"a": [3], "b": [0, 1, 2]}:
+        assert time.monotonic() < deadline
+        members["b"].poll(0.02)
+        try:
+            members["a"].poll(0.02)
+        except RuntimeError as error:
+            failures.append(str(error))
+    assert set(failures) == {"the application's own"}
+
+
+@pytest.mark.kafka
+def test_on_assign_may_choose_where_to_start(
+    services: Services, new_consumer: NewConsumer, topic: str
+) -> None:
+    """As with Consumer, assigning in the callback goes before the default."""
+    producer = Producer({"bootstrap.servers": services.bootstrap_servers})
+    for number in range(3):
+        producer.produce(topic, str(number), partition=0)
+    assert producer.flush(30) == 0
+
+    def from_two(one: Consumer, share: list[TopicPartition]) -> None:
+        one.assign([TopicPartition(p.topic, p.partition, 2) for p in share if p.partition == 0])
+
+    consumer = new_consumer()
+    consumer.subscribe([topic], on_assign=from_two)
+    messages: list[Any] = []
+    deadline = time.monotonic() + 30
+    while not messages:
+        assert time.monotonic() < deadline
+        messages = consumer.consume(10, timeout=1.0)
+    assert [message.value() for message in messages] == [b"2"]
+
+
+@pytest.mark.kafka
+def test_handover_commits_what_was_read(
+    services: Services, new_consumer: NewConsumer, topic: str
+) -> None:
+    """With the client's own commits, each message is read once across a rebalance."""
+    producer = Producer({"bootstrap.servers": services.bootstrap_servers})
+    for number in range(40):
+        producer.produce(topic, str(number), partition=number % 4)
+    assert producer.flush(30) == 0
+    one, other = new_consumer("one"), new_consumer("other")
+    one.subscribe([topic])
+    numbers: list[bytes | None] = []
+    while len(numbers) < 40:
+        numbers += [message.value() for message in one.consume(100, timeout=1.0)]
+    other.subscribe([topic])
+    late = poll_until(lambda: len(owned(one)) == len(owned(other)) == 2, one, other)
+    late += [m for member in (one, other) if (m := member.poll(0.5)) is not None]
+    assert late == []
+    assert sorted(map(int, filter(None, numbers))) == list(range(40))
+
+
+@pytest.mark.kafka
+def test_subscribing_again_keeps_the_verdict(
+    services: Services, new_consumer: NewConsumer, topic: str
+) -> None:
+    """The member gets its old place back, in the same generation: what was pinned still holds."""
+    members = {name: new_consumer(name) for name in "ab"}
+    publish(services, members["a"], topic, a=[3], b=[0, 1, 2])
+    for member in members.values():
+        member.subscribe([topic])
+    settle(members, a=[3], b=[0, 1, 2])
+    for name in "ab":
+        before = members[name].status().rebalances
+        members[name].subscribe([topic])
+        poll_until(
+            lambda: members[name].status().rebalances > before,  # noqa: B023 - called at once
+            *members.values(),
+        )
+        settle(members, a=[3], b=[0, 1, 2])
+
+
+@pytest.mark.kafka
+def test_without_rejoin_a_new_version_waits_for_the_next_rebalance(
+    services: Services, new_consumer: NewConsumer, topic: str
+) -> None:
+    """With the setting off a plan changes nothing until a member joins or leaves."""
+    members = {name: new_consumer(name, rejoin_jitter_s=None) for name in "ab"}
+    publish(services, members["a"], topic, a=[3], b=[0, 1, 2])
+    for member in members.values():
+        member.subscribe([topic])
+    settle(members, a=[3], b=[0, 1, 2])
+    publish(services, members["a"], topic, version=2, a=[0], b=[1], c=[2, 3])
+    poll_until(
+        lambda: all(member.status().latest_version == 2 for member in members.values()),
+        *members.values(),
+    )
+    settle(members, a=[3], b=[0, 1, 2])
+    members["c"] = new_consumer("c", rejoin_jitter_s=None)
+    members["c"].subscribe([topic])
+    settle(members, a=[0], b=[1], c=[2, 3])
+
+
+@pytest.mark.kafka
+def test_withdrawn_plan_sends_the_group_back_to_range(
+    services: Services, new_consumer: NewConsumer, topic: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Without anybody joining or leaving; one member of them warns, and all know why."""
+    members = {name: new_consumer(name) for name in "ab"}
+    publish(services, members["a"], topic, a=[3], b=[0, 1, 2])
+    for member in members.values():
+        member.subscribe([topic])
+    settle(members, a=[3], b=[0, 1, 2])
+    send(services, members["a"], None, [])
+    poll_until(
+        lambda: (
+            {member.status().fallback_reason for member in members.values()}
+            == {"the plan was withdrawn"}
+        ),
+        *members.values(),
+    )
+    assert sorted(map(owned, members.values())) == [[0, 1], [2, 3]]
+    warnings = [text for text in caplog.messages if "follows range: the plan was withdrawn" in text]
+    assert len(warnings) == 1
+
+
+@pytest.mark.kafka
+def test_bad_records_change_nothing_and_a_large_plan_behind_them_is_adopted(
+    services: Services, new_consumer: NewConsumer, topic: str
+) -> None:
+    """Each is skipped and starts no rebalance; a plan of 5 MB is one like any other."""
+    one = new_consumer("a", public_keys=PUBLIC)
+    origin = origin_of(services, one.status().plan_topic)
+    good = plan(one, topic, 1, a=[0], b=[1, 2, 3])
+    send(services, one, *signed_plan(good, origin))
+    one.subscribe([topic])
+    poll_until(lambda: one.plan_version == 1, one)
+    bad = spoilt(plan(one, topic, 2, a=[3], b=[0, 1, 2]), origin)
+    for value, headers in bad.values():
+        send(services, one, value, headers)
+    poll_until(lambda: one.status().records_skipped == len(bad), one)
+    assert (one.plan_version, one.status().rejoins_asked) == (1, 0)
+    shares = {"a": {topic: [0]}, "b": {topic: [1, 2, 3]}}
+    big = make_big_plan(shares, group=one.status().group, version=2)
+    send(services, one, *signed_plan(big, origin))
+    poll_until(lambda: one.plan_version == 2, one)
+
+
+@pytest.mark.kafka
+def test_closing_right_after_asking_to_rejoin_ends_well(services: Services) -> None:
+    """unsubscribe, subscribe and close at once make librdkafka abort the process; here not."""
+    probe = f"""
+from fairlead.followers.confluent import PlanConsumer
+config = {{"bootstrap.servers": {services.bootstrap_servers!r}, "group.id": "probe"}}
+for _ in range(3):
+    with PlanConsumer(config) as one:
+        one.subscribe(["absent"])
+        one.poll(0.3)
+        one.unsubscribe()
+        one.subscribe(["absent"])
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", probe], capture_output=True, check=False, timeout=60
+    )
+    assert result.returncode == 0, (signal.Signals(-result.returncode), result.stderr)
+
+
+@pytest.mark.kafka
+def test_poll_keeps_its_time_without_a_broker() -> None:
+    """Nobody answers: subscribe and poll return, and try again later."""
+    consumer = PlanConsumer({"bootstrap.servers": "127.0.0.1:1", "group.id": "g", "log_level": 0})
+    began = time.monotonic()
+    consumer.subscribe(["t"])
+    for _ in range(3):
+        consumer.poll(0.1)
+    took = time.monotonic() - began
+    consumer.close()
+    assert took < 3.0
+
+
+@pytest.fixture
+def alone() -> Iterator[PlanConsumer]:
+    """Return a consumer that nobody answers."""
+    consumer = PlanConsumer({"bootstrap.servers": "127.0.0.1:1", "group.id": "g", "log_level": 0})
+    yield consumer
+    consumer.close()
+
+
+def test_text_is_not_taken_for_its_letters(alone: PlanConsumer) -> None:
+    """As Consumer itself refuses it."""
+    with pytest.raises(TypeError, match="orders"):
+        alone.subscribe("orders")
+
+
+def test_closed_consumer_says_so_and_opens_nothing(alone: PlanConsumer) -> None:
+    """Polling it would connect again, and nobody would close that."""
+    alone.subscribe(["t"])
+    alone.close()
+    for call in (lambda: alone.poll(0.1), lambda: alone.consume(1, 0.1)):
+        with pytest.raises(RuntimeError):
+            call()
+    assert alone._caller._listener.log is None  # noqa: SLF001 - what a leak would be
+
+
+def test_assigning_alone_needs_no_pin_topic(
+    alone: PlanConsumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A consumer outside any group has nobody to agree with."""
+    asked: list[str] = []
+    monkeypatch.setattr(KafkaPinTopic, "open", lambda one: asked.append(one.name))
+    alone.assign([TopicPartition("t", 0)])
+    alone.poll(0.1)
+    assert asked == []
+
+
+def test_consumer_that_is_dropped_leaves_no_thread() -> None:
+    """Also without close."""
+    name = f"fairlead-plans-{uuid4().hex}"
+    consumer = PlanConsumer(
+        {
+            "bootstrap.servers": "127.0.0.1:1",
+            "group.id": name.removeprefix("fairlead-plans-"),
+            "log_level": 0,
+        }
+    )
+    assert name in {thread.name for thread in threading.enumerate()}
+    del consumer
+    gc.collect()
+    eventually(
+        lambda: name not in {thread.name for thread in threading.enumerate()}, "its thread ends"
+    )

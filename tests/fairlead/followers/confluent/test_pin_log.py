@@ -1,0 +1,85 @@
+"""The log through which members agree, on a real broker."""
+
+import random
+from collections.abc import Callable
+from contextlib import closing
+
+import pytest
+
+from fairlead.followers.confluent.pin_log import PinLog
+from fairlead.sandbox import Services
+from fairlead.wire.pin_seals import read_secrets
+from fairlead.wire.pins import Pin, Record, encode
+from tests.fairlead.followers.helpers import eventually
+
+pytestmark = pytest.mark.kafka
+
+
+def large_pin() -> Pin:
+    """Return a pin of 1,000 members and 50,000 partitions, dealt out without any order."""
+    partitions = [
+        (f"orders-of-region-{topic}", number) for topic in range(1000) for number in range(50)
+    ]
+    random.Random(1).shuffle(partitions)
+    shares: dict[str, dict[str, tuple[int, ...]]] = {}
+    for number, (topic, partition) in enumerate(partitions):
+        share = shares.setdefault(f"consumer-{number % 1000:032}", {})
+        share[topic] = tuple(sorted((*share.get(topic, ()), partition)))
+    topics = tuple(sorted({topic for topic, _ in partitions}))
+    return Pin(1, "consumer-1", topics, shares, plan_version=1)
+
+
+def test_pin_of_a_large_group_comes_through(
+    services: Services, unique_name: str, kafka_topic: Callable[..., str]
+) -> None:
+    """It is larger than the megabyte that brokers take; compressed it is not."""
+    pin, read = large_pin(), list[Record]()
+    assert len(encode(pin)) > 1_048_588
+    connection = {"bootstrap.servers": services.bootstrap_servers}
+    with closing(PinLog.open(unique_name, connection, kafka_topic(), timeout_s=10.0)) as log:
+        log.append(pin)
+
+        def arrived() -> bool:
+            assert log.broken is None
+            read.extend(entry.record for entry in log.read(0.1))
+            return bool(read)
+
+        eventually(arrived, "the pin is read")
+    assert read == [pin]
+
+
+def generations(records: list[Record]) -> list[int]:
+    """Return those of the pins among some records."""
+    return [record.generation for record in records if isinstance(record, Pin)]
+
+
+def test_only_what_a_member_has_sealed_is_heeded(
+    services: Services, unique_name: str, kafka_topic: Callable[..., str]
+) -> None:
+    """Whoever may write to the topic, with another secret or none, cannot speak as a member."""
+    topic, connection = kafka_topic(), {"bootstrap.servers": services.bootstrap_servers}
+    ours = read_secrets("what the members share")
+
+    def opened(secrets: tuple[bytes, ...]) -> closing[PinLog]:
+        return closing(PinLog.open(unique_name, connection, topic, timeout_s=10.0, secrets=secrets))
+
+    def arrives(log: PinLog, generation: int) -> list[Record]:
+        read = list[Record]()
+
+        def arrived() -> bool:
+            read.extend(entry.record for entry in log.read(0.1))
+            return generation in generations(read)
+
+        eventually(arrived, "it is read")
+        return read
+
+    with (
+        opened(ours) as member,
+        opened(()) as heeds_all,
+        opened(read_secrets("what somebody made up")) as somebody,
+        opened(ours) as other,
+    ):
+        for generation, log in enumerate((heeds_all, somebody, other), start=1):
+            log.append(Pin(generation, "consumer-1", ("orders",), {}, plan_version=1))
+            arrives(heeds_all, generation)
+        assert generations(arrives(member, 3)) == [3]

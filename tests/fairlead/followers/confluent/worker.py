@@ -1,0 +1,163 @@
+"""One PlanConsumer in a process of its own, for tests that stop or kill it.
+
+    python confluent_worker.py '{"journal": "...", "config": {...}, "topics": [...], ...}'
+
+Writes a line of JSON for whatever happens to the journal, at once, so that a kill loses nothing.
+Can halt itself (SIGSTOP or SIGKILL) at a named point of a roll call, once a file arms it.
+"""
+
+import contextlib
+import json
+import logging
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, TopicPartition
+
+from fairlead.errors import ConfigurationError
+from fairlead.followers.confluent import PlanConsumer, roll_call
+from fairlead.followers.confluent import participant as caller
+from fairlead.followers.confluent.membership import Membership
+from fairlead.followers.confluent.pin_log import PinLog, Sent
+from fairlead.followers.confluent.roll_call import Verdict
+from fairlead.followers.core.follower import FollowOptions
+from fairlead.wire.pins import Here, Pin, Record
+
+EXPECTED = {KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT}  # noqa: SLF001 - librdkafka's name
+
+
+class Journal:
+    """What happened, a line each."""
+
+    def __init__(self, path: str) -> None:
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+    def note(self, event: str, **values: Any) -> None:
+        """Write one event; the monotonic clock is the machine's, the same in every process."""
+        line = json.dumps({"at": time.monotonic(), "event": event, **values})
+        os.write(self._file, f"{line}\n".encode())
+
+
+class Halt:
+    """Stops or kills this process at a point of a roll call, once."""
+
+    def __init__(self, journal: Journal, spec: dict[str, str] | None) -> None:
+        self._journal = journal
+        self._spec = spec
+
+    def reach(self, point: str) -> None:
+        """Halt if this is the point and the file that arms it is there; that file goes."""
+        spec = self._spec
+        if not spec or spec["point"] != point:
+            return
+        with contextlib.suppress(FileNotFoundError):
+            Path(spec["armed_by"]).unlink()  # of several processes one halts
+            self._journal.note("halt", point=point)
+            os.kill(os.getpid(), signal.Signals[spec["signal"]])
+
+
+def halt_when_owning(halt: Halt) -> None:
+    """Put a point between the verdict and the assignment."""
+    own = Membership._own  # noqa: SLF001 - there is no public place between the two
+
+    def halting(self: Membership, verdict: Verdict) -> None:
+        halt.reach("assign")
+        own(self, verdict)
+
+    Membership._own = halting  # type: ignore[method-assign] # noqa: SLF001
+
+
+def halt_when_appending(halt: Halt) -> None:
+    """Put points around what is written to the log."""
+    append = PinLog.append
+
+    def halting(self: PinLog, record: Record) -> Sent:
+        kinds = {Here: "announce", Pin: "pin"}
+        name = kinds.get(type(record), "mark")
+        halt.reach(f"before {name}")
+        sent = append(self, record)
+        halt.reach(f"after {name}")
+        return sent
+
+    PinLog.append = halting  # type: ignore[method-assign]
+
+
+def build(spec: dict[str, Any]) -> Consumer:
+    if spec.get("plain"):
+        return Consumer(spec["config"])
+    roll_call.TURN_S = spec.get("turn_s", roll_call.TURN_S)  # type: ignore[misc] # no final here
+    caller.REPEAT_PIN_S = spec.get("repeat_pin_s", caller.REPEAT_PIN_S)  # type: ignore[misc]
+    options = FollowOptions(
+        plan_topic=spec["plan_topic"], rejoin_jitter_s=spec.get("rejoin_jitter_s", 0.2)
+    )
+    return PlanConsumer(
+        spec["config"],
+        options=options,
+        pin_topic=spec["pin_topic"],
+        group_secret=spec["group_secret"],
+    )
+
+
+@contextlib.contextmanager
+def until_terminated() -> Iterator[list[bool]]:
+    """Yield a list that gets an entry on SIGTERM."""
+    ended: list[bool] = []
+    signal.signal(signal.SIGTERM, lambda *_: ended.append(True))
+    yield ended
+
+
+def consume(consumer: Consumer, journal: Journal, slow_s: float) -> None:
+    """Poll once; store a message's offset once it is in the journal."""
+    began = time.monotonic()
+    message = consumer.poll(0.1)
+    if (took := time.monotonic() - began) > slow_s:
+        journal.note("slow", seconds=took)
+    if message is None:
+        return
+    if (error := message.error()) is not None:
+        if error.code() not in EXPECTED:
+            journal.note("error", text=error.str())
+        return
+    journal.note("message", topic=message.topic(), value=(message.value() or b"").decode())
+    consumer.store_offsets(message)
+
+
+def main(spec: dict[str, Any]) -> None:
+    """Consume until SIGTERM."""
+    logging.basicConfig(level=logging.INFO, format="%(created).3f %(message)s")
+    journal = Journal(spec["journal"])
+    halt = Halt(journal, spec.get("halt"))
+    halt_when_appending(halt)
+    halt_when_owning(halt)
+    consumer = build(spec)
+
+    def owns(one: Consumer, partitions: list[TopicPartition]) -> None:
+        if spec.get("plain"):
+            one.assign(partitions)
+        share = [[p.topic, p.partition] for p in partitions]
+        journal.note("own", partitions=share, member=one.memberid())
+
+    def gives_up(_: Consumer, __: list[TopicPartition]) -> None:
+        journal.note("release")
+
+    version = None
+    with until_terminated() as ended:
+        try:
+            consumer.subscribe(spec["topics"], on_assign=owns, on_revoke=gives_up)
+            while not ended:
+                consume(consumer, journal, spec.get("slow_s", 2.0))
+                if version != (version := getattr(consumer, "plan_version", None)):
+                    journal.note("version", version=version)
+        except ConfigurationError as error:
+            journal.note("refused", text=str(error))
+        consumer.close()
+        journal.note("closed")
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))

@@ -1,0 +1,57 @@
+"""Cooperative rounds: nobody gets what another holds, and two rounds are enough."""
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairlead.followers.core.cooperation import first_round
+from fairlead.wire.fit import Shares
+from fairlead.wire.members import GroupMember
+
+MEMBERS = ("a", "b", "c")
+owners = st.lists(st.sampled_from(MEMBERS), min_size=6, max_size=6)
+claims = st.lists(st.sets(st.sampled_from(MEMBERS)), min_size=6, max_size=6)
+
+
+def shares(by_partition: list[str]) -> Shares:
+    return {
+        member: {"t": [p for p, owner in enumerate(by_partition) if owner == member]}
+        for member in MEMBERS
+    }
+
+
+def group(claimed: list[set[str]]) -> list[GroupMember]:
+    return [
+        GroupMember(
+            member, ("t",), owned={"t": [p for p, who in enumerate(claimed) if member in who]}
+        )
+        for member in MEMBERS
+    ]
+
+
+@given(owners, claims)
+def test_nobody_gets_what_another_holds(goal: list[str], claimed: list[set[str]]) -> None:
+    """Whatever members claim, contradictions included, no partition is read twice at a time."""
+    for member, share in first_round(shares(goal), group(claimed)).items():
+        for partition in share.get("t", []):
+            assert claimed[partition] <= {member}
+
+
+@given(owners, claims)
+def test_what_stays_is_not_revoked(goal: list[str], claimed: list[set[str]]) -> None:
+    """A member that alone holds what it is to keep has it in its share throughout."""
+    first = first_round(shares(goal), group(claimed))
+    for partition, owner in enumerate(goal):
+        if claimed[partition] == {owner}:
+            assert partition in first[owner]["t"]
+
+
+@given(owners, claims)
+def test_second_round_completes_the_goal(goal: list[str], claimed: list[set[str]]) -> None:
+    """When members hold what the first round gave them, the second one gives out the rest."""
+    first = first_round(shares(goal), group(claimed))
+    settled = [replace(m, owned=first[m.member_id]) for m in group(claimed)]
+    second = first_round(shares(goal), settled)
+    wanted = shares(goal)
+    assert {m: s.get("t", []) for m, s in second.items()} == {m: s["t"] for m, s in wanted.items()}

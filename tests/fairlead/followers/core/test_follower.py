@@ -1,0 +1,215 @@
+"""A follower through rebalances, without a client: who asks for which plan, and how often."""
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import pytest
+
+from fairlead.followers.core.follower import Follower, FollowOptions
+from fairlead.followers.core.plan_cache import PlanRecord
+from fairlead.followers.core.status import FollowerStatus
+from fairlead.wire.members import (
+    AssignmentNote,
+    GroupMember,
+    decode_assignment,
+    encode_assignment,
+)
+from fairlead.wire.record import NOTHING, Identity
+from tests.fairlead.followers.helpers import ScriptedSource, eventually, record, seen
+
+OPTIONS = FollowOptions(read_timeout_s=0.01, rejoin_jitter_s=0.0)
+
+
+@dataclass
+class Stage:
+    """A running follower, the topic it reads, and what it asked for."""
+
+    follower: Follower
+    source: ScriptedSource
+    rejoins: list[int | None] = field(default_factory=list)
+
+    def tombstone(self, offset: int) -> None:
+        """Withdraw the plan and wait until the follower knows it."""
+        self.source.feed.put(record(offset, None))
+        eventually(lambda: self.follower.status().latest_version is None, "the tombstone is read")
+
+    def lead(self, heard: Identity = NOTHING) -> AssignmentNote:
+        """Rebalance with this member as leader; another member has read `heard`."""
+        self.follower.subscription("a")
+        members = [GroupMember("a-1", ("t",)), GroupMember("b-1", ("t",), seen=heard)]
+        _, user_data = self.follower.assign(members, {"t": 1})
+        self.follower.assigned(user_data, generation=1)
+        return decode_assignment(user_data)
+
+    def be_led(self, note: AssignmentNote) -> None:
+        """Rebalance with another member as leader."""
+        self.follower.subscription("a")
+        self.follower.assigned(encode_assignment(note), generation=1)
+
+    def reads(self, offset: int, version: int) -> None:
+        """Publish a plan and wait until the follower knows it, and has thought about it."""
+        self.source.feed.put(record(offset, version))
+        eventually(
+            lambda: self.follower.status().latest_version == version, f"version {version} is read"
+        )
+        ticks = self.source.reads
+        eventually(lambda: self.source.reads > ticks + 1, "the follower has had its turn")
+
+
+@contextmanager
+def following(
+    source: ScriptedSource | None = None, options: FollowOptions = OPTIONS
+) -> Iterator[Stage]:
+    """Run a follower that has read plan version 1 at offset 0."""
+    source = source or ScriptedSource()
+    source.feed.put(record(0, 1))
+    source.ended.set()
+    stage = Stage(Follower("group", options, lambda: source), source)
+    stage.follower.rejoin_by(lambda: stage.rejoins.append(stage.follower.status().latest_version))
+    try:
+        eventually(lambda: stage.follower.status().caught_up, "version 1 is read")
+        yield stage
+    finally:
+        stage.follower.close()
+
+
+def test_leader_follows_the_plan_and_tells_its_version() -> None:
+    """What the leader decides is what everybody, itself included, reports."""
+    with following() as stage:
+        assert stage.lead() == AssignmentNote(plan_version=1, seen=seen(1), decided=seen(1))
+        assert stage.follower.plan_version == 1
+
+
+def test_each_newer_plan_is_asked_for_once() -> None:
+    """Asking did not help? Then asking again would not either."""
+    with following() as stage:
+        stage.be_led(AssignmentNote(plan_version=1, seen=seen(1)))
+        stage.reads(4, version=2)
+        stage.be_led(AssignmentNote(plan_version=1, seen=seen(1)))
+        stage.reads(5, version=3)
+        assert stage.rejoins == [2, 3]
+
+
+def test_plan_that_the_group_has_heard_of_is_not_asked_for() -> None:
+    """The leader knows that there is a newer plan: no member needs to tell it again."""
+    with following() as stage:
+        stage.be_led(AssignmentNote(plan_version=1, seen=seen(2)))
+        stage.reads(4, version=2)
+        assert stage.rejoins == []
+
+
+def test_leader_that_was_behind_asks_when_it_has_caught_up() -> None:
+    """It decides in time with what it knows, and makes good for it once it has read more."""
+    with following() as stage:
+        note = stage.lead(heard=seen(2))
+        assert note == AssignmentNote(plan_version=1, seen=seen(2), decided=seen(1))
+        stage.reads(4, version=2)
+        assert stage.rejoins == [2]
+
+
+@pytest.mark.parametrize(("instance_id", "rejoins"), [("a", [2]), (None, [])])
+def test_static_member_in_the_place_of_a_leader_that_was_behind_asks(
+    instance_id: str | None, rejoins: list[int]
+) -> None:
+    """It gets the old assignment back, and nobody else would: the leader was to ask."""
+    with following() as stage:
+        note = AssignmentNote(plan_version=1, seen=seen(2), decided=seen(1))
+        stage.follower.subscription("a", instance_id)
+        stage.follower.assigned(encode_assignment(note), generation=1)
+        stage.reads(4, version=2)
+        assert stage.rejoins == rejoins
+
+
+def test_nothing_is_followed_while_another_assignor_is_in_use() -> None:
+    """A member that joins and is not assigned by this assignor follows no plan, and says why."""
+    with following() as stage:
+        stage.lead()
+        stage.follower.subscription("a")
+        status = stage.follower.status()
+        assert status.plan_version is None
+        assert "does not follow plans" in str(status.fallback_reason)
+
+
+class HangingSource(ScriptedSource):
+    """A broker that stops answering when it is told to; notes which threads ask it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.askers: set[int] = set()
+        self.hanging, self.hangs, self.released = (threading.Event() for _ in range(3))
+
+    def read(self, timeout_s: float) -> list[PlanRecord]:
+        """Hang, or return the next record."""
+        self.askers.add(threading.get_ident())
+        if self.hanging.is_set():
+            self.hangs.set()
+            self.released.wait(30)
+        return super().read(timeout_s)
+
+    def at_end(self) -> bool:
+        """Whether all is read."""
+        self.askers.add(threading.get_ident())
+        return super().at_end()
+
+
+def test_leader_with_a_fresh_cache_asks_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    """A rebalance does no input and output, and waits for none: the broker may even hang."""
+    source = HangingSource()
+    with following(source, FollowOptions(read_timeout_s=30.0)) as stage:
+        source.hanging.set()
+        try:
+            assert source.hangs.wait(30)
+            assert stage.lead().plan_version == 1
+        finally:
+            source.released.set()
+    assert threading.get_ident() not in source.askers
+    assert "was not read to its end" not in caplog.text
+
+
+def test_log_says_what_is_followed_and_warns_once_of_a_fallback(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Each assignment has a line; that plans are followed no longer is a warning, with its why."""
+    with caplog.at_level(logging.INFO), following() as stage:
+        stage.lead()
+        stage.tombstone(4)
+        for _ in range(2):
+            stage.lead()
+    followed = [text for text in caplog.messages if "generation" in text]
+    withdrawn = "the assignment follows range: the plan was withdrawn"
+    assert followed == [
+        "Group group, generation 1: the assignment follows plan version 1",
+        *[f"Group group, generation 1: {withdrawn}"] * 2,
+    ]
+    warnings = [each.getMessage() for each in caplog.records if each.levelno == logging.WARNING]
+    assert warnings == ["Group group: as leader, falling back to range: the plan was withdrawn"]
+
+
+def test_status_tells_what_a_person_on_call_asks() -> None:
+    """What is followed and what is known, which differ while a bad record or no rebalance comes."""
+    with following(options=FollowOptions(rejoin_jitter_s=None)) as stage:
+        stage.lead()
+        stage.reads(4, version=2)
+        stage.source.feed.put(PlanRecord(5, b"group", b"garbage"))
+        eventually(lambda: stage.follower.status().records_skipped == 1, "garbage is skipped")
+        status = stage.follower.status([("t", 1), ("t", 0)])
+    assert str(status.latest_problem).startswith("The plan is not UTF-8 JSON")
+    assert status == FollowerStatus(
+        group="group",
+        plan_topic="fairlead.plans",
+        owned={"t": (0, 1)},
+        rule="plan",
+        since=status.since,
+        plan_version=1,
+        fallback_reason=None,
+        latest_version=2,
+        latest_problem=status.latest_problem,
+        records_skipped=1,
+        caught_up=True,
+        rebalances=1,
+        rejoins_asked=0,
+    )
+    assert stage.rejoins == []

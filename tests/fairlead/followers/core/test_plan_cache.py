@@ -1,0 +1,185 @@
+"""What each kind of record does to the plan that is followed."""
+
+import json
+import logging
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairlead.followers.core.plan_cache import PlanCache, PlanRecord, PlanState
+from fairlead.wire.document import PlanDocument
+from fairlead.wire.record import Identity, Kind, bare_headers, retired_value
+from fairlead.wire.record_reading import Trust
+from fairlead.wire.signing import Verifier
+from tests.fairlead.followers.helpers import make_plan
+from tests.records import ORIGIN, PUBLIC, signed
+
+KEY = b"group"
+SIGNED = Trust(Verifier.from_text(PUBLIC))
+
+
+def plan(version: int, group: str = "group", assignor: str = "lag-aware") -> PlanDocument:
+    made = make_plan({"a": {"t": [0, 1]}}, partition_counts={"t": 2}, group=group, version=version)
+    return replace(made, assignor=assignor)
+
+
+def record(offset: int, value: bytes | None, key: bytes = KEY) -> PlanRecord:
+    """Return a record as the planner publishes it without a signing key."""
+    return PlanRecord(offset, key, value, tuple(bare_headers(value or b"")))
+
+
+def told(offset: int, version: int, *, retired: bool = False, **changes: Any) -> PlanRecord:
+    """Return a record as the planner signs it."""
+    value = retired_value("group", version) if retired else plan(version).to_bytes()
+    kind: Kind = "retired" if retired else "plan"
+    return PlanRecord(
+        offset, KEY, value, tuple(signed(value, version=version, kind=kind, **changes))
+    )
+
+
+def after(*records: PlanRecord, trust: Trust = Trust()) -> PlanState:  # noqa: B008 - frozen
+    """Return what a follower knows after these records."""
+    cache = PlanCache("group", ORIGIN, trust)
+    for each in records:
+        cache.apply(each)
+    return cache.state
+
+
+def version(state: PlanState) -> int | None:
+    return state.plan.version if state.plan else None
+
+
+def edited(**changes: object) -> bytes:
+    """Return the bytes of a plan of version 2 with some of its JSON replaced."""
+    return json.dumps({**json.loads(plan(2).to_bytes()), **changes}).encode()
+
+
+def test_newer_version_replaces_and_older_ones_are_ignored() -> None:
+    """Versions only go up, whatever the order of records."""
+    records = [record(n, plan(v).to_bytes()) for n, v in enumerate((2, 1, 3, 3))]
+    state = after(*records)
+    assert (version(state), state.seen.version) == (3, 3)
+
+
+def test_records_of_other_groups_are_none_of_ours() -> None:
+    """Keys share partitions; another group's plan is not even a problem."""
+    state = after(record(0, plan(1, group="other").to_bytes(), key=b"other"))
+    assert state == PlanState()
+
+
+def test_tombstone_clears_and_a_later_plan_counts_again() -> None:
+    """After a tombstone there is no plan; a later version or epoch may follow."""
+    first, gone = record(0, plan(5).to_bytes()), record(1, None)
+    assert after(first, gone) == PlanState(None, Identity(0, 5, retired=True))
+    assert version(after(first, gone, record(2, plan(5).to_bytes()))) is None
+    assert version(after(first, gone, record(2, plan(6).to_bytes()))) == 6
+    assert version(after(first, gone, told(2, 1))) == 1
+
+
+def test_epoch_goes_before_version() -> None:
+    """A planner that has to begin anew counts from 1 and is followed; the old epoch is over."""
+    state = after(told(0, 7, epoch=1), told(1, 1, epoch=2), told(2, 8, epoch=1))
+    assert state.seen[:2] == (2, 1)
+
+
+def test_retirement_takes_back_its_version_and_those_before() -> None:
+    """What was signed before it comes too late; the next version counts."""
+    state = after(told(0, 1), told(1, 2), told(2, 2, retired=True), told(3, 2), told(4, 1))
+    assert (state.plan, state.seen.rank) == (None, (1, 2, True))
+    assert version(after(told(0, 2, retired=True), told(1, 3, epoch=2))) == 3
+
+
+def test_same_plan_told_again_extends_its_lease_and_no_more() -> None:
+    """A later date counts, an earlier one does not; the plan is the very same object."""
+    now = datetime.now(UTC).replace(microsecond=0)
+    cache = PlanCache("group", ORIGIN, SIGNED)
+    cache.apply(told(0, 1, lease_until=now))
+    first = cache.state
+    for offset, (minutes, holds) in enumerate([(5, 5), (3, 5), (9, 9)], start=1):
+        cache.apply(told(offset, 1, lease_until=now + timedelta(minutes=minutes)))
+        assert cache.state == replace(first, lease_until=now + timedelta(minutes=holds))
+    assert cache.state.plan is first.plan
+
+
+def test_known_version_with_other_bytes_is_refused() -> None:
+    """A version never changes: whoever signed the second, the first one stays."""
+    other = plan(1, assignor="another").to_bytes()
+    second = PlanRecord(1, KEY, other, tuple(signed(other)))
+    state = after(told(0, 1), second, trust=SIGNED)
+    assert state.plan is not None
+    assert state.plan.assignor == "lag-aware"
+    assert state.problem == "Version 1 is known with other bytes"
+
+
+def test_tombstone_is_not_heeded_where_plans_are_signed() -> None:
+    """Nobody can sign it: the plan stays, and after it nothing older counts."""
+    state = after(told(0, 2), record(1, None), told(2, 1), trust=SIGNED)
+    assert (version(state), state.problem) == (2, "A tombstone is not signed")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param(b"", id="empty"),
+        pytest.param(b"\x00\xff\xfe", id="random bytes"),
+        pytest.param(plan(2).to_bytes()[:-20], id="truncated JSON"),
+        pytest.param(b"[" * 100_000, id="nested too deep"),
+        pytest.param(edited(format=99), id="wrong format number"),
+        pytest.param(edited(group="other"), id="another group's name"),
+        pytest.param(edited(version=-1), id="negative version"),
+        pytest.param(
+            edited(
+                members={name: {"topics": ["t"], "partitions": {"t": "0"}} for name in ("a", "b")}
+            ),
+            id="a partition owned twice",
+        ),
+        pytest.param(
+            edited(members={"a": {"topics": ["t"], "partitions": {"t": "0-2000000000"}}}),
+            id="partitions the topic does not have",
+        ),
+    ],
+)
+def test_unreadable_record_leaves_the_last_good_plan(
+    value: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is skipped with one warning that says where it stands, why, and what stays."""
+    with caplog.at_level(logging.WARNING):
+        state = after(record(0, plan(1).to_bytes()), record(7, value))
+    assert (version(state), state.seen.version, state.skipped) == (1, 1, 1)
+    (warning,) = caplog.messages
+    assert "offset 7" in warning
+    assert str(state.problem) in warning
+    assert "Version 1 stays" in warning
+
+
+@given(st.binary())
+def test_no_bytes_break_the_follower(value: bytes) -> None:
+    """Whatever stands in the topic, the last good plan stays."""
+    assert version(after(record(0, plan(1).to_bytes()), record(1, value))) == 1
+
+
+def test_value_that_disagrees_with_its_hash_is_skipped() -> None:
+    """Bytes changed on the way are no plan, even where they still parse."""
+    headers = tuple(bare_headers(plan(1).to_bytes()))
+    assert after(PlanRecord(0, KEY, plan(2).to_bytes(), headers)).plan is None
+
+
+def test_good_plan_clears_the_problem() -> None:
+    """A problem is the newest record's; how many were skipped stays known."""
+    state = after(record(0, b"garbage"), record(1, plan(1).to_bytes()))
+    assert (state.problem, state.skipped) == (None, 1)
+
+
+def test_plan_of_five_megabytes_is_read() -> None:
+    """Size alone is no reason to refuse a plan."""
+    count = 500_000
+    weights = {"t": np.random.default_rng(1).integers(10**9, 10**10, count).tolist()}
+    big = make_plan({"a": {"t": [0]}}, partition_counts={"t": count}, weights=weights)
+    value = big.to_bytes()
+    assert len(value) > 5_000_000
+    assert version(after(record(0, value))) == 1

@@ -1,0 +1,174 @@
+"""The reader's thread: what counts as current, through failures and reconnections."""
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from fairlead.followers.core import plan_reader
+from fairlead.followers.core.plan_cache import PlanCache, PlanRecord, PlanState
+from fairlead.followers.core.plan_reader import PlanReader
+from fairlead.wire.record import NOTHING, Origin
+from fairlead.wire.record_reading import Trust
+from tests.fairlead.followers.helpers import (
+    ScriptedSource,
+    eventually,
+    make_plan,
+    record,
+    seen,
+)
+from tests.records import signed
+
+UNREAD = PlanState(problem="the plan topic has not been read to its end yet")
+
+
+def version(state: PlanState) -> int | None:
+    return state.plan.version if state.plan else None
+
+
+def new_cache(origin: Origin, known: PlanState) -> PlanCache:
+    return PlanCache("group", origin, Trust(), known=known)
+
+
+@contextmanager
+def reading(open_source: Callable[[], ScriptedSource | None]) -> Iterator[PlanReader]:
+    """Run a reader, and close it."""
+    reader = PlanReader("group", open_source, new_cache, lambda: None)
+    reader.start()
+    try:
+        yield reader
+    finally:
+        reader.close()
+
+
+def test_plan_counts_once_the_topic_is_read_to_its_end() -> None:
+    """Half-read history is no plan: the newest version decides from the start."""
+    source = ScriptedSource(record(0, 1), record(1, None), record(2, 2))
+    with reading(lambda: source) as reader:
+        eventually(source.feed.empty, "all is read")
+        assert reader.state == UNREAD
+        source.ended.set()
+        assert version(reader.current(at_least=NOTHING, timeout_s=30)) == 2
+    assert source.closed
+
+
+def test_fresh_cache_answers_without_waiting() -> None:
+    """A rebalance with a current plan at hand costs no time, whatever the timeout."""
+    source = ScriptedSource(record(0, 1))
+    source.ended.set()
+    with reading(lambda: source) as reader:
+        eventually(lambda: reader.caught_up, "the end is reached")
+        source.feed.put(RuntimeError("the broker is gone"))
+        assert version(reader.current(at_least=seen(1), timeout_s=600)) == 1
+
+
+def test_waits_for_a_plan_that_another_member_has_seen() -> None:
+    """The cache is behind where somebody has read further."""
+    source = ScriptedSource(record(0, 1))
+    source.ended.set()
+    with reading(lambda: source) as reader:
+        eventually(lambda: version(reader.state) == 1, "version 1 is read")
+        threading.Timer(0.05, source.feed.put, [record(9, 2)]).start()
+        assert version(reader.current(at_least=seen(2), timeout_s=30)) == 2
+
+
+def test_wait_is_bounded_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    """A topic that cannot be read to its end holds no rebalance up for long."""
+    with reading(ScriptedSource) as reader, caplog.at_level(logging.WARNING):
+        assert reader.current(at_least=NOTHING, timeout_s=0.01) == UNREAD
+    assert "not read to its end within 0.0 s" in caplog.text
+
+
+def test_last_good_plan_stays_while_the_topic_is_read_anew() -> None:
+    """A new connection starts from the beginning; old tombstones on the way take nothing back."""
+    first, second = ScriptedSource(record(0, 2)), ScriptedSource(record(0, 1), record(1, None))
+    first.ended.set()
+    sources = iter([first, second])
+    with reading(lambda: next(sources)) as reader:
+        eventually(lambda: version(reader.state) == 2, "version 2 is read")
+        first.feed.put(ConnectionError("reset"))
+        eventually(second.feed.empty, "the second connection has read the tombstone")
+        assert version(reader.state) == 2
+        second.feed.put(record(2, 3))
+        second.ended.set()
+        eventually(lambda: version(reader.state) == 3, "version 3 is read")
+    assert first.closed
+
+
+def test_outage_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    """Retries do not fill the log of whoever is on call."""
+    attempts: list[None] = []
+
+    def refuse() -> ScriptedSource:
+        attempts.append(None)
+        raise ConnectionError("no broker")
+
+    with caplog.at_level(logging.WARNING), reading(refuse):
+        eventually(lambda: len(attempts) == 3, "three attempts")
+    assert len(caplog.messages) == 1
+    assert "ConnectionError: no broker" in caplog.text
+
+
+def test_missing_topic_is_no_plan_at_once() -> None:
+    """A group whose topic does not exist yet waits for nothing; that it may not read it is said."""
+    with reading(lambda: None) as reader:
+        state = reader.current(at_least=NOTHING, timeout_s=600)
+    assert state == PlanState(problem="the plan topic does not exist, or may not be read")
+
+
+def leased(version: int) -> PlanRecord:
+    """Return a record as the planner sends it, with a lease."""
+    value = make_plan({"a": {"t": [0]}}, partition_counts={"t": 1}, version=version).to_bytes()
+    return PlanRecord(0, b"group", value, tuple(signed(value, version=version)))
+
+
+def test_plan_with_a_lease_outlives_its_record() -> None:
+    """The record is covered and compacted away, then the topic is gone: the lease decides."""
+    first, emptied = ScriptedSource(leased(2)), ScriptedSource(PlanRecord(7, b"group", b"garbage"))
+    first.ended.set()
+    emptied.ended.set()
+    sources = iter([first, emptied, None])
+    with reading(lambda: next(sources)) as reader:
+        eventually(lambda: version(reader.state) == 2, "version 2 is read")
+        first.feed.put(ConnectionError("reset"))
+        eventually(lambda: reader.state.skipped == 1, "what covers it is read")
+        assert version(reader.state) == 2
+        emptied.feed.put(ConnectionError("reset"))
+        eventually(lambda: "does not exist" in str(reader.state.problem), "the topic is gone")
+        assert version(reader.state) == 2
+
+
+def test_older_record_that_comes_again_is_refused_across_connections() -> None:
+    """Whoever has read version 2 knows better than a log that has nothing but version 1."""
+    first, replayed = ScriptedSource(leased(2)), ScriptedSource(leased(1))
+    first.ended.set()
+    replayed.ended.set()
+    sources = iter([first, replayed])
+    with reading(lambda: next(sources)) as reader:
+        eventually(lambda: version(reader.state) == 2, "version 2 is read")
+        first.feed.put(ConnectionError("reset"))
+        eventually(lambda: replayed.reads > 1, "the replayed record is read")
+        assert version(reader.state) == 2
+
+
+def test_topic_that_grows_is_read_where_the_key_lands_now(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The reader opens the other partition, and goes on from what it knew."""
+    monkeypatch.setattr(plan_reader, "_LOOK_S", 0.0)
+
+    class Grown(ScriptedSource):
+        def moved(self) -> bool:
+            return self.ended.is_set()
+
+    first, second = Grown(leased(1)), ScriptedSource()
+    sources = iter([first, second])
+    with reading(lambda: next(sources)) as reader:
+        eventually(first.feed.empty, "version 1 is read")
+        first.ended.set()
+        eventually(lambda: first.closed, "the old partition is left")
+        second.feed.put(leased(2))
+        second.ended.set()
+        eventually(lambda: version(reader.state) == 2, "version 2 is read")

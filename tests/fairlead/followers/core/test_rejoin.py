@@ -1,0 +1,82 @@
+"""When a member asks for a rebalance because of a newer plan."""
+
+import random
+from datetime import UTC, datetime, timedelta
+
+from fairlead.followers.core.rejoin import RejoinSchedule
+from fairlead.wire.record import Identity
+
+
+def test_nothing_is_asked_before_the_group_has_settled() -> None:
+    """A rebalance under way adopts the newest plan by itself."""
+    schedule = RejoinSchedule(jitter_s=0.0)
+    assert not schedule.due(seen=Identity(1, 1), now=0.0)
+    schedule.settle(Identity(1, 0))
+    schedule.unsettle()
+    assert not schedule.due(seen=Identity(1, 1), now=0.0)
+
+
+def test_asks_once_for_a_plan_within_the_jitter() -> None:
+    """The moment is drawn once and kept; then the plan has had its chance."""
+    schedule = RejoinSchedule(jitter_s=10.0, rng=random.Random(1))
+    schedule.settle(Identity(1, 0))
+    asked = [now for now in range(30) if schedule.due(seen=Identity(1, 1), now=now)]
+    assert len(asked) == 1
+    assert asked[0] <= 10
+
+
+def test_plan_the_group_has_heard_of_is_not_asked_for() -> None:
+    """Somebody else asked first: the others' turns are over."""
+    schedule = RejoinSchedule(jitter_s=0.0)
+    schedule.settle(Identity(1, 0))
+    schedule.settle(Identity(1, 5))
+    assert not schedule.due(seen=Identity(1, 5), now=0.0)
+
+
+def test_stream_of_plans_does_not_put_the_rejoin_off() -> None:
+    """Plans that keep coming are adopted with the first one's delay."""
+    schedule = RejoinSchedule(jitter_s=10.0, rng=random.Random(1))
+    schedule.settle(Identity(1, 0))
+    assert any(schedule.due(seen=Identity(1, 1 + now), now=now) for now in range(12))
+
+
+def test_member_leaves_its_turn_to_those_before_it() -> None:
+    """Where members take turns, a later one asks only if the earlier ones have not."""
+    schedule = RejoinSchedule(jitter_s=0.0)
+    schedule.settle(Identity(1, 0), turn_s=4.0)
+    assert [schedule.due(seen=Identity(1, 1), now=now) for now in (0.0, 3.0, 4.0)] == [
+        False,
+        False,
+        True,
+    ]
+
+
+def test_plan_that_is_told_again_is_not_asked_for() -> None:
+    """Its place in the log is new, and nothing else."""
+    schedule = RejoinSchedule(jitter_s=0.0)
+    schedule.settle(Identity(1, 5, sha256="9f2c"))
+    assert not schedule.due(seen=Identity(1, 5, sha256="9f2c"), now=0.0)
+    assert schedule.due(seen=Identity(1, 5, retired=True), now=0.0)
+
+
+def test_plan_that_was_not_followed_since_it_had_lapsed_is_asked_for_once_a_lease() -> None:
+    """It may be in force by the clock of the one and not by the other's: no end of rebalances."""
+    first = datetime(2026, 1, 1, tzinfo=UTC)
+    second = first + timedelta(hours=6)
+    plan = Identity(1, 5)
+    schedule = RejoinSchedule(jitter_s=0.0)
+    schedule.settle(plan, lapsed=True)
+    assert not schedule.due(seen=plan, now=0.0, lapsed=True, lease_until=first)
+    asked = []
+    for until in (first, first, second):
+        asked.append(schedule.due(seen=plan, now=0.0, lease_until=until))
+        schedule.settle(plan, lapsed=True)
+    assert asked == [True, False, True]
+
+
+def test_longer_lease_of_a_plan_that_is_followed_is_not_asked_for() -> None:
+    """It changes nobody's share."""
+    schedule = RejoinSchedule(jitter_s=0.0)
+    schedule.settle(Identity(1, 5))
+    until = datetime(2026, 1, 1, tzinfo=UTC)
+    assert not schedule.due(seen=Identity(1, 5), now=0.0, lease_until=until)

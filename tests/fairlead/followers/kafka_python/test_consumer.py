@@ -1,0 +1,234 @@
+"""Real kafka-python consumers: cooperative rebalances (KIP-429), and joins that polls interrupt."""
+
+import itertools
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+from kafka import (
+    ConsumerRebalanceListener,
+    KafkaAdminClient,
+    KafkaConsumer,
+    KafkaProducer,
+    TopicPartition,
+)
+from kafka.admin import NewPartitions
+from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
+
+from fairlead.errors import ConfigurationError
+from fairlead.followers.kafka_python import PlanAssignor, PlanConsumer
+from fairlead.followers.planless.kafka_python import StickyAssignor
+from fairlead.sandbox import Services
+from tests.fairlead.followers.helpers import Fleet, KafkaPythonMember, eventually, make_plan
+
+pytestmark = [
+    pytest.mark.kafka,
+    pytest.mark.parametrize("fleet", ["kafka-python"], indirect=True),
+]
+
+COOPERATIVE: dict[str, Any] = {"cooperative": True}
+
+
+class Journal(ConsumerRebalanceListener):  # type: ignore[misc] # kafka-python is untyped
+    """Notes what is revoked and assigned, in order."""
+
+    def __init__(self) -> None:
+        self.notes: list[tuple[str, list[int]]] = []
+
+    def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
+        """Note it."""
+        self.notes.append(("revoked", sorted(number for _, number in revoked)))
+
+    def on_partitions_lost(self, lost: set[TopicPartition]) -> None:
+        """Note it."""
+        self.notes.append(("lost", sorted(number for _, number in lost)))
+
+    def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
+        """Note it."""
+        self.notes.append(("assigned", sorted(number for _, number in assigned)))
+
+
+def publish(fleet: Fleet, version: int, **shares: list[int]) -> None:
+    topic = fleet.topics[0]
+    members = {name: {topic: share} for name, share in shares.items()}
+    counts = {topic: 4}
+    fleet.publish(make_plan(members, partition_counts=counts, group=fleet.group, version=version))
+
+
+def join(fleet: Fleet, name: str, journal: Journal, **options: Any) -> KafkaPythonMember:
+    """Start a follower that notes what happens to it."""
+    member = fleet.join(name, listener=journal, **options)
+    assert isinstance(member, KafkaPythonMember)
+    return member
+
+
+def settles(fleet: Fleet, members: dict[str, KafkaPythonMember], **shares: list[int]) -> None:
+    """Wait until each member owns its share."""
+    topic = fleet.topics[0]
+    eventually(
+        lambda: {name: member.owned.get(topic, []) for name, member in members.items()} == shares,
+        f"{shares}",
+    )
+
+
+def test_only_what_moves_is_revoked(fleet: Fleet) -> None:
+    """A new plan moves one partition: one is revoked, one is assigned, the others stay."""
+    publish(fleet, 1, a=[0, 1], b=[2, 3])
+    journals = {"a": Journal(), "b": Journal()}
+    members = {"a": join(fleet, "a", journals["a"], **COOPERATIVE)}
+    settles(fleet, members, a=[0, 1, 2, 3])
+    members["b"] = join(fleet, "b", journals["b"], **COOPERATIVE)
+    settles(fleet, members, a=[0, 1], b=[2, 3])
+    publish(fleet, 2, a=[0], b=[1, 2, 3])
+    settles(fleet, members, a=[0], b=[1, 2, 3])
+    eventually(lambda: ("assigned", [1]) in journals["b"].notes, "b is told of partition 1")
+    assert journals["a"].notes == [
+        ("assigned", [0, 1, 2, 3]),
+        ("revoked", [2, 3]),
+        ("revoked", [1]),
+    ]
+    assert [note for note in journals["b"].notes if note[1]] == [
+        ("assigned", [2, 3]),
+        ("assigned", [1]),
+    ]
+    assert {member.status().plan_version for member in members.values()} == {2}
+
+
+def test_what_stays_is_read_on_without_a_gap(fleet: Fleet, services: Services) -> None:
+    """A member keeps its positions in a partition it keeps: nothing is read twice or left out."""
+    publish(fleet, 1, a=[0, 1, 2, 3])
+    member = join(fleet, "a", Journal(), **COOPERATIVE, auto_offset_reset="earliest")
+    settles(fleet, {"a": member}, a=[0, 1, 2, 3])
+    producer = KafkaProducer(bootstrap_servers=services.bootstrap_servers)
+    for number in range(300):
+        producer.send(fleet.topics[0], partition=0, value=str(number).encode())
+        if number == 100:
+            publish(fleet, 2, a=[0], b=[1, 2, 3])
+            other = join(fleet, "b", Journal(), **COOPERATIVE)
+        if number % 10 == 0:
+            producer.flush()
+    producer.close()
+    settles(fleet, {"a": member, "b": other}, a=[0], b=[1, 2, 3])
+    eventually(lambda: len(member.values) >= 300, "all is read")
+    assert member.values == [str(number).encode() for number in range(300)]
+
+
+def test_eager_followers_become_cooperative_one_by_one(fleet: Fleet) -> None:
+    """In the mixed group every partition has one owner, the plan's, and again on the way back."""
+    publish(fleet, 1, a=[0], b=[1, 2, 3])
+    members = {name: join(fleet, name, Journal()) for name in ("a", "b")}
+    settles(fleet, members, a=[0], b=[1, 2, 3])
+    for name, options in [("a", COOPERATIVE), ("b", COOPERATIVE), ("a", {})]:
+        members.pop(name).stop()
+        members[name] = join(fleet, name, Journal(), **options)
+        settles(fleet, members, a=[0], b=[1, 2, 3])
+
+
+def test_group_moves_between_cooperative_sticky_and_the_plan(fleet: Fleet) -> None:
+    """A rolling migration of a cooperative group, both directions, from round to round."""
+    sticky: dict[str, Any] = {"partition_assignment_strategy": (CooperativeStickyAssignor,)}
+    publish(fleet, 1, a=[0], b=[1, 2, 3])
+    plain = fleet.join_plain("b", **sticky)
+    follower = join(fleet, "a", Journal(), **COOPERATIVE, **sticky)
+    topic = fleet.topics[0]
+    eventually(
+        lambda: len(follower.owned.get(topic, [])) == len(plain.owned.get(topic, [])) == 2,
+        "two partitions each",
+    )
+    plain.stop()
+    members = {"a": follower, "b": join(fleet, "b", Journal(), **COOPERATIVE, **sticky)}
+    settles(fleet, members, a=[0], b=[1, 2, 3])
+    members["a"].stop()
+    plain = fleet.join_plain("a", **sticky)
+    eventually(
+        lambda: len(members["b"].owned.get(topic, [])) == len(plain.owned.get(topic, [])) == 2,
+        "two partitions each again",
+    )
+
+
+def follower(fleet: Fleet, **configs: Any) -> KafkaConsumer:
+    """Return a consumer that follows plans."""
+    return PlanConsumer(**configs, plan_topic=fleet.plan_topic)
+
+
+def sticky(_: Fleet, **configs: Any) -> KafkaConsumer:
+    """Return a consumer with an assignor that decides by itself."""
+    assignor = StickyAssignor()
+    consumer = KafkaConsumer(**configs, partition_assignment_strategy=[assignor])
+    assignor.follow(consumer)
+    return consumer
+
+
+@pytest.mark.parametrize("new_consumer", [follower, sticky])
+def test_rebalance_ends_well_however_short_polls_are(
+    fleet: Fleet,
+    services: Services,
+    kafka_topic: Callable[..., str],
+    new_consumer: Callable[..., KafkaConsumer],
+) -> None:
+    """A member whose poll ends amid a rebalance stays one: topics that grow, topics that change."""
+    connection = {"bootstrap_servers": services.bootstrap_servers}
+    consumer = new_consumer(fleet, **connection, group_id=fleet.group, metadata_max_age_ms=200)
+    admin = KafkaAdminClient(**connection)
+
+    timeouts_ms = itertools.cycle((1, 2, 5, 20))  # short ones interrupt, long ones get somewhere
+
+    def owns(count: int) -> bool:
+        consumer.poll(timeout_ms=next(timeouts_ms))
+        return len(consumer.assignment()) == count
+
+    try:
+        consumer.subscribe(fleet.topics)
+        eventually(lambda: owns(4), "four partitions")
+        for count in (5, 6, 7):
+            admin.create_partitions({fleet.topics[0]: NewPartitions(count)})
+            eventually(partial(owns, count), f"{count} partitions")
+        consumer.subscribe([*fleet.topics, kafka_topic(partitions=2)])
+        eventually(lambda: owns(9), "the other topic's partitions too")
+    finally:
+        admin.close()
+        consumer.close()
+
+
+@pytest.mark.parametrize("options", [{}, COOPERATIVE])
+def test_member_that_is_thrown_out_while_it_joins_lets_go(
+    fleet: Fleet, services: Services, options: dict[str, Any]
+) -> None:
+    """It claims nothing, its listener hears of it, and what it gets it reads from the commit."""
+    journal = Journal()
+    consumer = PlanConsumer(
+        bootstrap_servers=services.bootstrap_servers,
+        group_id=fleet.group,
+        plan_topic=fleet.plan_topic,
+        **options,
+    )
+
+    def owns() -> bool:
+        consumer.poll(timeout_ms=100)
+        return bool(consumer.assignment()) and not coordinator.rejoining
+
+    try:
+        coordinator = consumer._coordinator  # noqa: SLF001 - there is no other way
+        consumer.subscribe(fleet.topics, listener=journal)
+        eventually(owns, "all partitions")
+        for partition in consumer.assignment():
+            consumer.seek(partition, 100)  # a position of its own
+        coordinator.maybe_leave_group()
+        coordinator.rejoining = True  # as if it had begun to join before
+        eventually(owns, "all partitions again")
+        assert journal.notes[-2:] == [("lost", [0, 1, 2, 3]), ("assigned", [0, 1, 2, 3])]
+        assert {consumer.position(partition) for partition in consumer.assignment()} == {0}
+    finally:
+        consumer.close()
+
+
+def test_cooperative_assignor_needs_to_know_its_consumer(fleet: Fleet, services: Services) -> None:
+    """Claims from memory may be out of date: rather none at all than wrong ones."""
+    connection = {"bootstrap_servers": services.bootstrap_servers}
+    assignor = PlanAssignor(fleet.group, connection, cooperative=True)
+    try:
+        with pytest.raises(ConfigurationError, match="follow"):
+            assignor.metadata({"t"})
+    finally:
+        assignor.close()

@@ -1,0 +1,28 @@
+"""Connecting to the plan topic with kafka-python."""
+
+import subprocess
+import sys
+
+# In a process of its own, since the client leaves refused sockets to the garbage collector.
+PROBE = """
+import threading
+from fairlead.followers.planless.kafka_python import fetch_lags
+from fairlead.followers.kafka_python.source import KafkaPythonSource
+nowhere = {"bootstrap_servers": "localhost:1", "bootstrap_timeout_ms": 200}
+for ask in (
+    lambda: KafkaPythonSource.open("group", nowhere, "plans"),
+    lambda: fetch_lags("group", nowhere, ["t"]),
+):
+    try:
+        ask()
+    except Exception as error:
+        print(type(error).__name__, threading.active_count())
+"""
+
+
+def test_failed_connection_leaves_no_thread_behind() -> None:
+    """Retrying through a long outage does not fill the process with network threads."""
+    result = subprocess.run(
+        [sys.executable, "-c", PROBE], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.splitlines() == ["KafkaTimeoutError 1"] * 2

@@ -1,0 +1,103 @@
+"""Lags for a leader: fetched while members join, and never waited for too long."""
+
+import logging
+import threading
+from collections.abc import Collection
+
+import pytest
+
+from fairlead.followers.core.clock import Clock
+from fairlead.followers.planless.lags import LagReader, Lags
+from tests.fairlead.followers.helpers import eventually
+
+KNOWN = {("t", 0): 7, ("t", 1): 3, ("u", 0): 5}
+
+
+class Broker:
+    """Answers when it is told to."""
+
+    def __init__(self) -> None:
+        self.asked: list[set[str]] = []
+        self.answering = threading.Event()
+        self.answering.set()
+
+    def fetch(self, topics: Collection[str]) -> Lags:
+        """Return what is known of the topics."""
+        self.asked.append(set(topics))
+        self.answering.wait(30)
+        return {where: lag for where, lag in KNOWN.items() if where[0] in topics}
+
+
+def test_lags_are_fetched_while_the_members_join() -> None:
+    """The rebalance itself asks nothing, also where the client has to begin twice."""
+    broker = Broker()
+    reader = LagReader(broker.fetch)
+    reader.joining(["t"])
+    reader.joining(["t"])
+    assert reader.current({"t": 3}) == {"t": [7, 3, 0]}
+    assert broker.asked == [{"t"}]
+
+
+def test_topics_that_only_others_read_are_asked_for_once() -> None:
+    """A leader learns of them as it leads, and asks ahead the next time."""
+    broker = Broker()
+    reader = LagReader(broker.fetch)
+    for _ in range(2):
+        reader.joining(["t"])
+        assert reader.current({"t": 2, "u": 1}) == {"t": [7, 3], "u": [5]}
+        reader.settled()
+    assert broker.asked == [{"t"}, {"t", "u"}, {"t", "u"}]
+
+
+def test_member_that_does_not_lead_asks_nothing_more() -> None:
+    """In a large group one member asks at a rebalance, not all."""
+    broker = Broker()
+    reader = LagReader(broker.fetch)
+    for _ in range(3):
+        reader.joining(["t"])
+        reader.settled()
+    eventually(lambda: broker.asked == [{"t"}], "it asked as it joined for the first time")
+
+
+def test_silent_broker_holds_no_rebalance_up(caplog: pytest.LogCaptureFixture) -> None:
+    """After the timeout the group is assigned as if there were no lag, and the log says why."""
+    broker = Broker()
+    broker.answering.clear()
+    reader = LagReader(broker.fetch, timeout_s=0.05)
+    reader.joining(["t"])
+    with caplog.at_level(logging.WARNING):
+        assert reader.current({"t": 2}) == {"t": [0, 0]}
+    broker.answering.set()
+    assert "Lags are unknown (not within" in caplog.text
+
+
+def test_failing_broker_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    """What broke stands in the log; the group is assigned."""
+
+    def refuse(topics: Collection[str]) -> Lags:
+        raise ConnectionError(f"no broker for {len(topics)} topic")
+
+    reader = LagReader(refuse)
+    with caplog.at_level(logging.WARNING):
+        assert reader.current({"t": 1}) == {"t": [0]}
+    assert "no broker for 1 topic" in caplog.text
+
+
+def test_what_failed_or_is_old_is_asked_again() -> None:
+    """A member that waits for others to join begins anew; what it asked at first is of no use."""
+    time, answers = [0.0], iter([None, 7, 9])
+
+    def fetch(_: Collection[str]) -> Lags:
+        answer = next(answers)
+        if answer is None:
+            raise ConnectionError("no broker")
+        return {("t", 0): answer}
+
+    reader = LagReader(fetch, clock=Clock(lambda: time[0]))
+    reader.joining(["t"])
+    eventually(lambda: not reader._is_fresh(), "it has failed")  # noqa: SLF001 - on a thread
+    reader.joining(["t"])
+    assert reader.current({"t": 1}) == {"t": [7]}
+    time[0] = 11.0
+    reader.joining(["t"])
+    assert reader.current({"t": 1}) == {"t": [9]}

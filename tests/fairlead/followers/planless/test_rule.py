@@ -1,0 +1,89 @@
+"""What a leader decides without a plan, from what members claim."""
+
+import logging
+import sys
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assignors.user_data import UserData, encode
+from fairlead.followers.planless.rule import DirectRule, JoinedMember
+
+
+def sticky() -> DirectRule:
+    return DirectRule("sticky", None, {})
+
+
+def test_claims_of_the_newer_generation_win() -> None:
+    """A member that comes back with an old claim does not take a partition back."""
+    members = [
+        JoinedMember("back", ["t"], encode(UserData({"t": [0]}, generation=3))),
+        JoinedMember("here", ["t"], encode(UserData({"t": [0]}, generation=4))),
+    ]
+    shares = sticky().assign(members, {"t": 2})
+    assert shares == {"back": {"t": [1]}, "here": {"t": [0]}}
+
+
+def test_member_tells_what_it_was_assigned() -> None:
+    """Nothing before the first assignment; then its partitions and their generation."""
+    rule = sticky()
+    assert rule.subscription(["t"]) == b""
+    rule.assigned({"t": [1]}, 7)
+    assert rule.subscription(["t"]) == encode(UserData({"t": [1]}, generation=7))
+
+
+def test_unreadable_claims_are_ignored(caplog: pytest.LogCaptureFixture) -> None:
+    """Foreign user data breaks no rebalance; the log names the member."""
+    with caplog.at_level(logging.WARNING):
+        shares = sticky().assign([JoinedMember("a", ["t"], b"\x00\xff")], {"t": 1})
+    assert shares == {"a": {"t": [0]}}
+    assert "Member a: its claims are ignored" in caplog.text
+
+
+NUMBERS = st.integers(0, 4) | st.integers(0, 2**31 - 1)
+CLAIMS = st.builds(
+    UserData,
+    st.dictionaries(st.sampled_from(["t", "u", "gone", ""]), st.lists(NUMBERS, max_size=4)),
+    st.none() | st.integers(-(2**31), 2**31 - 1),
+)
+SUBSCRIPTIONS = st.lists(st.sampled_from(["t", "u", "absent"]), max_size=4)
+
+
+@given(
+    st.lists(
+        st.tuples(SUBSCRIPTIONS, st.binary(max_size=40) | CLAIMS.map(encode)),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_group_is_assigned_whatever_members_claim(joined: list[tuple[list[str], bytes]]) -> None:
+    """A leader that failed would keep its whole group from ever being assigned."""
+    members = [
+        JoinedMember(f"m{number}", topics, claim) for number, (topics, claim) in enumerate(joined)
+    ]
+    counts = {"t": 3, "u": 2}
+    owned = Counter(
+        (topic, partition)
+        for share in sticky().assign(members, counts).values()
+        for topic, partitions in share.items()
+        for partition in partitions
+    )
+    read = {topic for topics, _ in joined for topic in topics}
+    assert owned == Counter(
+        (topic, p) for topic in counts.keys() & read for p in range(counts[topic])
+    )
+
+
+def test_missing_solver_falls_back_to_fair(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Different subscriptions without the extra: every partition still has an owner."""
+    monkeypatch.setitem(sys.modules, "ortools.graph.python", None)
+    members = [JoinedMember("a", ["t", "u"]), JoinedMember("b", ["t"])]
+    with caplog.at_level(logging.ERROR):
+        shares = sticky().assign(members, {"t": 1, "u": 3})
+    owned = sorted((t, p) for share in shares.values() for t, ps in share.items() for p in ps)
+    assert owned == [("t", 0), ("u", 0), ("u", 1), ("u", 2)]
+    assert "fairlead[flow]" in caplog.text

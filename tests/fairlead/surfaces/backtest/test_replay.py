@@ -1,0 +1,106 @@
+"""Replays: who is in charge decides who is late, and what moves."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from functools import cache
+
+import numpy as np
+import pytest
+
+from fairlead.domain.policy import Approval, Policy
+from fairlead.simulation.catalogue import scenario
+from fairlead.simulation.controllers import START
+from fairlead.surfaces.backtest.recording import Recording, Snapshot
+from fairlead.surfaces.backtest.replay import OBSERVED, RECORDED, Stretch, replay
+from tests.fairlead.surfaces.backtest.recordings import recorded
+
+
+@cache
+def skewed() -> Recording:
+    """Six hours under `range`, of which two members of ten are overloaded."""
+    return Recording.of(recorded(scenario("skew"), hours=6)[0])
+
+
+def late(stretches: Sequence[Stretch]) -> float:
+    """Partition-minutes."""
+    return sum(stretch.late_s for stretch in stretches) / 60
+
+
+def moves(stretches: Sequence[Stretch]) -> list[int]:
+    return [stretch.moved for stretch in stretches]
+
+
+def test_replaying_what_was_gives_what_was() -> None:
+    """The model is right where it can be checked: lateness as recorded, within 3 %."""
+    measured = late([*replay(skewed(), RECORDED, Policy())])
+    assert late([*replay(skewed(), OBSERVED, Policy())]) == pytest.approx(measured, rel=0.03)
+    assert late([*replay(skewed(), "range", Policy())]) == pytest.approx(measured, rel=0.03)
+
+
+def test_a_policy_in_charge_would_have_prevented_it() -> None:
+    """With a few plans nearly nobody would have been late: lag is not taken as recorded."""
+    planned = [*replay(skewed(), "sticky-lag-aware", Policy())]
+    assert late(planned) < 0.2 * late([*replay(skewed(), RECORDED, Policy())])
+    assert planned[-1].worst_s < 60
+    assert 1 <= sum(stretch.published for stretch in planned) <= 4
+    assert sum(moves(planned)) > 0
+
+
+def test_plans_are_published_as_the_policy_would() -> None:
+    """Rules that forbid every move hold every plan back; a wide objective asks for none."""
+
+    def published(policy: Policy) -> tuple[int, int]:
+        ran = [*replay(skewed(), "sticky-lag-aware", policy)]
+        return sum(one.published for one in ran), sum(one.held_back for one in ran)
+
+    strict = Policy(approval=Approval(automatic=True, max_moves=0))
+    assert published(strict)[0] == 0
+    assert published(strict)[1] >= 1
+    assert published(Policy(objective=timedelta(days=1))) == (0, 0)
+    assert published(Policy(four_eyes=True))[0] >= 1
+
+
+def test_equal_recordings_give_equal_replays() -> None:
+    """Nothing is drawn anew."""
+    one, other = ([*replay(skewed(), "range", Policy())] for _ in range(2))
+    assert one == other
+
+
+def snapshots(*owners: dict[str, list[int]]) -> Recording:
+    """Return hourly snapshots of one topic of four partitions, at rest."""
+    return Recording.of(
+        [
+            Snapshot(
+                at=START + timedelta(hours=hour),
+                members=dict.fromkeys(owned, ("t",)),
+                owned={name: {"t": numbers} for name, numbers in owned.items()},
+                begin={"t": np.zeros(4, np.int64)},
+                end={"t": np.full(4, 1000 * hour, np.int64)},
+                committed={"t": np.full(4, 1000 * hour, np.int64)},
+            )
+            for hour, owned in enumerate(owners)
+        ]
+    )
+
+
+def test_sticky_sticks_to_its_own_assignment_not_to_the_real_one() -> None:
+    """The real group swaps everything; sticky in charge gives up one partition to who joins."""
+    day = snapshots(
+        {"a": [0, 1], "b": [2, 3]},
+        {"a": [2, 3], "b": [0, 1]},
+        {"a": [2, 3], "b": [0], "c": [1]},
+        {"a": [2, 3], "b": [0], "c": [1]},
+    )
+    assert moves([*replay(day, RECORDED, Policy())]) == [4, 1, 0]
+    assert moves([*replay(day, OBSERVED, Policy())]) == [0, 4, 1]
+    assert moves([*replay(day, "sticky", Policy())]) == [0, 0, 1]
+
+
+def test_a_newcomer_takes_over_the_share_of_who_left() -> None:
+    """Followers fit the plan: a restart under a new name neither moves nor plans anything."""
+    day = snapshots(
+        {"a": [0, 3], "b": [1, 2]}, {"a": [0, 3], "c": [1, 2]}, {"a": [0, 3], "c": [1, 2]}
+    )
+    planned = [*replay(day, "sticky-lag-aware", Policy())]
+    assert (moves(planned), sum(one.published for one in planned)) == ([0, 0], 0)
+    assert moves([*replay(day, "range", Policy())]) == [0, 0]

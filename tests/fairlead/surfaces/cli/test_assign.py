@@ -1,0 +1,354 @@
+"""`fairlead assign` and `fairlead partition`: an answer a line, whatever the line says."""
+
+import base64
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from assignors.registry import ASSIGNORS, LAG_BLIND
+from fairlead.common.json_lines import answer_lines
+from fairlead.surfaces.cli import app
+from fairlead.surfaces.cli.assign import answer_problem, answer_record
+
+PROBLEM: dict[str, Any] = {
+    "assignor": "sticky",
+    "topics": {"t0": 3},
+    "members": {
+        "C0": {
+            "topics": ["t0"],
+            "owned": {"t0": [0, 1]},
+            "generation": 5,
+            "instance_id": None,
+            "rack": None,
+            "capacity": 1.0,
+        },
+        "C1": {"topics": ["t0"]},
+    },
+    "lags": {"t0": [100_000, 60_000, 50_000]},
+}
+FAIRLEAD = str(Path(sys.executable).with_name("fairlead"))
+
+
+def run(command: str, *lines: object) -> tuple[list[Any], int]:
+    """Return the answers to some lines, objects written as JSON, and the exit code."""
+    text = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
+    result = CliRunner().invoke(app, [command], input=text)
+    return [json.loads(line) for line in result.stdout.splitlines()], result.exit_code
+
+
+def test_answers_a_problem_with_assignment_and_metrics() -> None:
+    """The example of the interface, to the letter."""
+    answers, code = run("assign", PROBLEM)
+    assert answers == [
+        {
+            "assignment": {"C0": {"t0": [0, 1]}, "C1": {"t0": [2]}},
+            "metrics": {
+                "count_min": 1,
+                "count_max": 2,
+                "balance_score": 1,
+                "lag_max": 160_000,
+                "lag_mean": 105_000.0,
+                "lag_lower_bound": 105_000,
+                "gap": pytest.approx(55 / 105),
+                "kept": 2,
+                "moved": 0,
+                "placed": 1,
+                "topic_spread": 1.0,
+            },
+        }
+    ]
+    assert code == 0
+
+
+def test_takes_an_assignors_options() -> None:
+    """Options reach the assignor."""
+    problem = {**PROBLEM, "assignor": "sticky-lag-aware"}
+    free, bound = (
+        run("assign", {**problem, "options": options})[0][0]["metrics"]["moved"]
+        for options in ({}, {"max_moves": 0})
+    )
+    assert (free, bound) == (1, 0)
+
+
+def test_a_bad_line_does_not_disturb_its_neighbours() -> None:
+    """One answer a line, errors in their place, exit code 1."""
+    answers, code = run("assign", PROBLEM, "{]", "", PROBLEM, [1], "")
+    assert ["error" in answer for answer in answers] == [False, True, True, False, True, True]
+    assert answers[0] == answers[3]
+    assert code == 1
+
+
+def test_a_group_without_members_is_no_error() -> None:
+    """Its assignment is empty."""
+    for name in ASSIGNORS:
+        answers, code = run("assign", {"assignor": name, "topics": {"t": 2}, "members": {}})
+        assert answers[0]["assignment"] == {}
+        assert set(answers[0]["metrics"].values()) == {0}
+        assert code == 0
+
+
+@pytest.mark.parametrize("name", sorted(set(ASSIGNORS) - LAG_BLIND))
+def test_assigning_by_lag_takes_lags(name: str) -> None:
+    """Lags that were forgotten are not lags of 0; that there are none is for the line to say."""
+    problem = {**PROBLEM, "assignor": name}
+    forgotten = {key: value for key, value in problem.items() if key != "lags"}
+    answers, code = run("assign", forgotten, {**forgotten, "lags": None}, problem)
+    message = f"lags: is missing; {name} assigns by it"
+    assert answers[:2] == [{"error": message}, {"error": message}]
+    assert ("assignment" in answers[2], code) == (True, 1)
+    said, code = run("assign", {**forgotten, "lags": {}}, {**forgotten, "topics": {"t0": 0}})
+    assert (["assignment" in answer for answer in said], code) == ([True, True], 0)
+
+
+@pytest.mark.parametrize("name", sorted(LAG_BLIND))
+def test_assigning_by_count_takes_no_lags(name: str) -> None:
+    """They are for the metrics alone there."""
+    answers, code = run("assign", {**PROBLEM, "assignor": name, "lags": None})
+    assert (answers[0]["metrics"]["lag_max"], code) == (0, 0)
+
+
+def test_no_lines_are_no_answers() -> None:
+    """Nothing in, nothing out."""
+    assert run("assign") == ([], 0)
+
+
+@pytest.mark.parametrize("name", ["problem", "name"])
+def test_no_option_is_mistaken_for_an_argument(name: str) -> None:
+    """Options named like the registry's own arguments are unknown; the next line is answered."""
+    bad = {"assignor": "range", "topics": {}, "members": {}, "options": {name: 1}}
+    answers, code = run("assign", bad, PROBLEM)
+    assert f"options.{name}: range has no such option" in answers[0]["error"]
+    assert ("assignment" in answers[1], code) == (True, 1)
+
+
+def test_lags_beyond_int64_are_summed_exactly() -> None:
+    """JSON integers, not floats."""
+    largest = 2**63 - 1
+    problem = {**PROBLEM, "assignor": "range", "lags": {"t0": [largest] * 3}}
+    (answer,), _ = run("assign", problem)
+    assert answer["metrics"]["lag_max"] == 2 * largest
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"lags": {"t0": [1, 2]}}, "lags.t0: 2 values for 3 partitions"),
+        ({"assignor": "best"}, "assignor: 'best' is none of"),
+        ({"assignor": None}, "assignor: null is not a name"),
+        ({"options": {"speed": 1}}, "options.speed: sticky has no such option"),
+        ({"options": {"stickiness_first": 1}}, "options.stickiness_first: 1 is neither"),
+        ({"options": []}, "options: [] is not an object"),
+        ({"option": {}}, "option: unknown; there are arrival_rates, assignor,"),
+        ({"members": []}, "members: [] is not an object"),
+        ({"members": {"C0": ["t0"]}}, 'members.C0: ["t0"] is not an object'),
+        ({"members": {"C0": {}}}, "members.C0.topics: is missing"),
+        ({"members": {"C0": {"topics": None}}}, "members.C0.topics: None is not a list"),
+        ({"members": {"C0": {"topics": [], "lag": 1}}}, "members.C0.lag: unknown; there are"),
+        ({"members": {"C0": {"topics": [], "capacity": "1"}}}, "members.C0.capacity: '1' is"),
+        ({"topics": {"t0": "3"}}, "topics.t0: '3' is not an integer"),
+        ({"topics": None}, "topics: None is not an object"),
+    ],
+)
+def test_an_error_names_the_place(change: dict[str, Any], message: str) -> None:
+    """What is wrong, and where."""
+    (answer,), code = run("assign", {**PROBLEM, **change})
+    assert answer["error"].startswith(message)
+    assert code == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"assignor": "range"}', "topics: is missing"),
+        ('{"topics": {"t": 1}, "topics": {}}', 'the name "topics" stands twice in one object'),
+        ('{"topics": NaN}', "not JSON: NaN is no JSON number"),
+        ('{"topics": -Infinity}', "not JSON: -Infinity is no JSON number"),
+        ("[" * 100_000, "not JSON: "),
+        ("1" * 5000, "not JSON: "),
+        ('"\\ud800"', '"\\ud800" is not an object'),
+        ("\x00", "not JSON: "),
+    ],
+)
+def test_what_is_not_json_is_an_error_line(line: str, message: str) -> None:
+    """Python's own leniency with NaN and repeated names is not ours."""
+    (answer,), code = run("assign", line)
+    assert answer["error"].startswith(message)
+    assert code == 1
+
+
+def test_bytes_that_are_not_utf_8_are_an_error_line() -> None:
+    """A broken line is answered like any other."""
+    (answer,) = answer_lines([b'{"assignor": "\xff"}\n'], answer_problem)
+    assert answer["error"].startswith("not JSON: ")
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    field=st.sampled_from([*PROBLEM, "options", "replica_racks", "arrival_rates"]),
+    value=JSON | st.dictionaries(st.just("t0"), JSON),
+    member=st.sampled_from([None, *PROBLEM["members"]["C0"]]),
+)
+def test_any_value_anywhere_is_answered(field: str, value: Any, member: str | None) -> None:
+    """Whatever stands where, the answer is an assignment or an error, never a crash."""
+    problem = json.loads(json.dumps({**PROBLEM, "assignor": "sticky-lag-aware"}))
+    if member:
+        problem["members"]["C0"][member] = value
+    else:
+        problem[field] = value
+    (answer,) = answer_lines([json.dumps(problem).encode()], answer_problem)
+    assert ("error" in answer) != ("assignment" in answer)
+    json.dumps(answer, allow_nan=False)
+
+
+ENDLESS = [2**31, 2**62, 2**63 - 1, 2**63, 2**64 - 1, 10**20, 10**400]
+
+
+@pytest.mark.parametrize("option", ["max_moves", "max_count_skew", "max_topic_count_skew"])
+@pytest.mark.parametrize("other", [["t0"], []], ids=["equal", "different"])
+def test_a_limit_beyond_every_count_is_no_limit(option: str, other: list[str]) -> None:
+    """It neither wraps around nor overflows, and the lines behind it are answered."""
+    problem = {**PROBLEM, "assignor": "sticky-lag-aware"}
+    problem["members"] = {**PROBLEM["members"], "C1": {"topics": other}}
+    lines = [{**problem, "options": {option: limit}} for limit in [None, *ENDLESS]]
+    answers, code = run("assign", *lines)
+    assert answers == [answers[0]] * len(lines)
+    assert ("assignment" in answers[0], code) == (True, 0)
+
+
+@pytest.mark.parametrize("option", ["band", "band_floor", "enough", "horizon"])
+def test_a_number_beyond_every_float_is_refused(option: str) -> None:
+    """JSON's integers have no end; the line behind is answered."""
+    lagging = {**PROBLEM, "assignor": "sticky-lag-aware", "options": {option: 10**400}}
+    answers, _ = run("assign", lagging, PROBLEM)
+    assert answers[0]["error"].startswith(f"options.{option}: 1000")
+    assert "assignment" in answers[1]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"arrival_rates": {"t0": [10**400, 0, 0]}}, "arrival_rates.t0: a rate is beyond"),
+        ({"topics": {"t0": 10**400}}, "topics.t0: 1000"),
+        ({"lags": {"t0": [10**400, 0, 0]}}, "lags.t0: 1000"),
+        ({"members": {"C0": {"topics": [], "capacity": 10**400}}}, "members.C0.capacity: 1000"),
+        ({"members": {"C0": {"topics": [], "generation": 10**400}}}, "members.C0.generation: 1000"),
+        ({"assignor": "x" * 10**6}, "assignor: 'xxx"),
+        ({"topics": {"\ud800" * 10**6: -1}}, "topics.\ud800"),
+    ],
+)
+def test_an_absurd_value_is_an_error_of_readable_length(
+    change: dict[str, Any], message: str
+) -> None:
+    """None of them is a fault of Fairlead's, nor an answer of its own length."""
+    (answer,), code = run("assign", {**PROBLEM, **change})
+    assert answer["error"].startswith(message)
+    assert (len(answer["error"]) < 1100, code) == (True, 1)
+
+
+def test_a_value_nested_at_any_depth_is_an_error_line() -> None:
+    """Wherever Python's recursion ends: in reading a value, or in showing it."""
+    for depth in range(500, 1050):
+        line = '{"assignor": "range", "members": {}, "topics": ' + "[" * depth + "]" * depth + "}"
+        (answer,) = answer_lines([line.encode()], answer_problem)
+        assert "fault of Fairlead" not in answer["error"]
+
+
+def test_a_name_repeated_among_very_many_is_found_at_once() -> None:
+    """A line of some megabytes with a name twice at its end takes no hour."""
+    names = [f"t{number}" for number in range(200_000)]
+    members = ",".join(f'"{name}": {{}}' for name in [*names, names[-1]])
+    problem = {**PROBLEM, "members": {"C0": {"topics": [*names, names[-1]]}}}
+    answers, _ = run("assign", f'{{"members": {{{members}}}}}', problem)
+    assert answers == [
+        {"error": 'the name "t199999" stands twice in one object'},
+        {"error": "members.C0.topics: names 't199999' twice"},
+    ]
+
+
+def test_answers_each_line_as_it_comes() -> None:
+    """A program can hold a conversation: the answer is there before the next line is sent."""
+    with subprocess.Popen(
+        [FAIRLEAD, "assign"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for _ in range(3):
+            process.stdin.write(json.dumps(PROBLEM) + "\n")
+            process.stdin.flush()
+            assert "assignment" in json.loads(process.stdout.readline())
+        process.stdin.close()
+        assert process.wait(timeout=120) == 0
+
+
+def test_starts_without_what_it_does_not_need() -> None:
+    """Spark, Dagster, SQLAlchemy, pydantic and OR-Tools are not imported to deal a few topics."""
+    program = (
+        "import sys; from fairlead.surfaces.cli import app, assign; assign.answer_problem("
+        "{'assignor': 'sticky', 'topics': {'t': 1}, 'members': {'a': {'topics': ['t']}}});"
+        "print(*sorted({name.split('.')[0] for name in sys.modules}))"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120
+    )
+    heavy = {"pyspark", "dagster", "sqlalchemy", "pydantic", "ortools", "pandas"}
+    assert not heavy & set(result.stdout.split())
+
+
+def test_partition_answers_with_the_producers_choice() -> None:
+    """UTF-8 and base64 keys; the values are Kafka's (murmur2 of the bytes, made positive)."""
+    keys = ["orders", "", "ключ"]
+    lines = [{"key": key, "key_encoding": "utf8", "partitions": 12} for key in keys]
+    encoded = [
+        {
+            "key": base64.b64encode(key.encode()).decode(),
+            "key_encoding": "base64",
+            "partitions": 12,
+        }
+        for key in keys
+    ]
+    plain, code = run("partition", *lines)
+    assert (plain, code) == run("partition", *encoded)
+    assert plain[0] == {"partition": 0}
+    assert code == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"partitions": 0}, "partitions: 0 is not a number of partitions"),
+        ({"partitions": True}, "partitions: true is not a number of partitions"),
+        ({"partitions": 1.0}, "partitions: 1.0 is not a number of partitions"),
+        ({"partitions": 2**31}, "partitions: 2147483648 is not a number of partitions"),
+        ({"key": None}, "key: null is not a text"),
+        ({"key": "\ud800"}, "key: is not utf8"),
+        ({"key": "?", "key_encoding": "base64"}, "key: is not base64"),
+        ({"key_encoding": "hex"}, 'key_encoding: "hex" is neither utf8 nor base64'),
+        ({"topic": "t"}, "topic: unknown"),
+    ],
+)
+def test_partition_errors_name_the_place(change: dict[str, Any], message: str) -> None:
+    """What is wrong, and where; the exit code says that something was."""
+    (answer,), code = run("partition", {"key": "k", "partitions": 3, **change})
+    assert answer["error"].startswith(message)
+    assert code == 1
+
+
+def test_partition_needs_key_and_partitions() -> None:
+    """The encoding is utf8 unless said otherwise."""
+    assert answer_record({"key": "k", "partitions": 1}) == {"partition": 0}
+    answers, _ = run("partition", {"partitions": 3}, {"key": "k"})
+    assert [answer["error"] for answer in answers] == ["key: is missing", "partitions: is missing"]

@@ -1,0 +1,125 @@
+"""The entry point `fairlead`: help, and how errors reach a person."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from fairlead.surfaces.cli import app, plan_steps
+
+FAIRLEAD = Path(sys.executable).with_name("fairlead")
+COMMANDS = [
+    *("assign", "partition", "backtest", "simulate", "groups", "lag", "history", "serve"),
+    *("plans", "policy", "sandbox", "db", "demo", "dev"),
+]
+
+
+def fairlead(
+    *arguments: str, directory: Path, settings: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run the installed command in a directory, with these settings in its environment."""
+    environment = {**os.environ, **(settings or {})}
+    return subprocess.run(
+        [FAIRLEAD, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=directory,
+        env=environment,
+        timeout=120,
+    )
+
+
+def test_help_names_every_command(tmp_path: Path) -> None:
+    """`fairlead --help` exits with 0 and lists what there is."""
+    shown = fairlead("--help", directory=tmp_path)
+    assert shown.returncode == 0
+    assert [name for name in COMMANDS if name not in shown.stdout] == []
+
+
+def test_without_arguments_help_is_shown(tmp_path: Path) -> None:
+    """A newcomer who types the name alone learns what to type next."""
+    assert "Usage: fairlead" in fairlead(directory=tmp_path).stdout
+
+
+def test_every_command_explains_itself() -> None:
+    """No command and no group of commands is without help."""
+    groups = {group.name: group.typer_instance for group in app.registered_groups}
+    silent = [
+        command.name or str(command.callback)
+        for typer_app in (app, *groups.values())
+        if typer_app is not None
+        for command in typer_app.registered_commands
+        if not (command.help or (command.callback and command.callback.__doc__))
+    ]
+    assert silent == []
+
+
+def test_every_command_shows_examples() -> None:
+    """Help ends with what to type, and what the exit codes mean."""
+    groups = {group.name: group.typer_instance for group in app.registered_groups}
+    without = [
+        command.name or str(command.callback)
+        for typer_app in (app, plan_steps.app, *groups.values())
+        if typer_app is not None
+        for command in typer_app.registered_commands
+        if not (command.epilog or "").startswith("Examples:")
+    ]
+    assert without == []
+
+
+def test_unknown_command_is_a_usage_error(tmp_path: Path) -> None:
+    """Exit code 2, as Click has it."""
+    result = fairlead("nonsense", directory=tmp_path)
+    assert result.returncode == 2
+    assert "nonsense" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings", "message"),
+    [
+        (["demo"], {"FAIRLEAD_NONSENSE": "1"}, "FAIRLEAD_NONSENSE: no such setting"),
+        (["demo"], {"FAIRLEAD_KAFAK__PLAN_TOPIC": "x"}, "did you mean FAIRLEAD_KAFKA__PLAN_TOPIC?"),
+        (["demo"], {"FAIRLEAD_CONFIG": "absent.toml"}, "absent.toml, which does not exist"),
+        (
+            ["db", "upgrade"],
+            {"FAIRLEAD_POSTGRES__URL": "mysql://root:secret@localhost/x"},
+            "postgres.url is a mysql URL",
+        ),
+        (
+            ["plans", "list"],
+            {"FAIRLEAD_POSTGRES__URL": "postgresql://kim:secret@localhost:1/x"},
+            "Is it running, and is postgres.url",
+        ),
+    ],
+    ids=["unknown setting", "misspelt setting", "missing file", "wrong database", "no database"],
+)
+def test_error_of_ours_is_one_line_and_exit_code_1(
+    tmp_path: Path, arguments: list[str], settings: dict[str, str], message: str
+) -> None:
+    """What went wrong is said in a sentence, without a traceback or a secret."""
+    result = fairlead(*arguments, directory=tmp_path, settings=settings)
+    assert result.returncode == 1
+    (line,) = result.stderr.strip().splitlines()
+    assert line.startswith("fairlead: ")
+    assert message in line
+    assert "secret" not in result.stderr + result.stdout
+
+
+def test_version_is_that_of_the_package(tmp_path: Path) -> None:
+    """What a bug report needs first."""
+    shown = fairlead("--version", directory=tmp_path)
+    assert (shown.returncode, shown.stdout) == (0, f"fairlead {version('fairlead')}\n")
+
+
+def test_commands_start_without_loading_the_planner() -> None:
+    """`fairlead assign` is a filter in scripts: it must not wait for Spark or Dagster."""
+    code = "import sys, fairlead.surfaces.cli; print(*{m.partition('.')[0] for m in sys.modules})"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    ).stdout.split()
+    assert {"pyspark", "dagster", "pandas", "sqlalchemy", "kafka"} & set(loaded) == set()

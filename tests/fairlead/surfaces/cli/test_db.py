@@ -1,0 +1,71 @@
+"""`fairlead db` migrates the database that the settings name."""
+
+from datetime import UTC, datetime, timedelta
+
+import psycopg
+import pytest
+from typer.testing import CliRunner
+
+from fairlead.errors import ConfigurationError
+from fairlead.store import migrate
+from fairlead.surfaces.cli.db import app
+
+pytestmark = pytest.mark.postgres
+
+HEAD = migrate.head()
+
+
+def run(database: str, *arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(app, arguments, env={"FAIRLEAD_POSTGRES__URL": database})
+    return result.exit_code, result.output.strip()
+
+
+def test_upgrade_says_from_where_to_where(database: str) -> None:
+    """A second upgrade finds the database as it should be."""
+    assert run(database, "upgrade") == (0, f"empty -> {HEAD}")
+    assert run(database, "upgrade") == (0, f"{HEAD}, as before")
+
+
+def test_a_revision_that_does_not_exist_is_told(database: str) -> None:
+    """In a sentence, as every error of ours."""
+    result = CliRunner().invoke(
+        app, ["upgrade", "nonsense"], env={"FAIRLEAD_POSTGRES__URL": database}
+    )
+    assert isinstance(result.exception, ConfigurationError)
+    assert "nonsense" in str(result.exception)
+
+
+def test_current_fails_on_a_database_that_is_behind(database: str) -> None:
+    """Scripts can ask whether an upgrade is due."""
+    behind = f"empty; the newest is {HEAD}: run `fairlead db upgrade`"
+    assert run(database, "current") == (1, behind)
+    run(database, "upgrade")
+    assert run(database, "current") == (0, HEAD)
+
+
+def test_check_finds_the_database_in_order(database: str) -> None:
+    """Models, migrations and database agree after an upgrade."""
+    run(database, "upgrade")
+    assert run(database, "check") == (0, "the database is what this version expects")
+
+
+def test_prune_says_what_would_go_and_drops_it(database: str) -> None:
+    """By default what is older than history_retention; a dry run drops nothing."""
+    run(database, "upgrade")
+    today = datetime.now(UTC).date()
+    with psycopg.connect(database, autocommit=True) as connection:
+        for age in (1, 40, 50):
+            connection.execute("SELECT fairlead_raw.ensure_day(%s)", (today - timedelta(days=age),))
+    for arguments, said, days in (
+        (("--dry-run",), "would be dropped", (50, 40)),
+        (("--older-than", f"{today - timedelta(days=45)}"), "dropped", (50,)),
+        ((), "dropped", (40,)),
+        ((), "dropped", ()),
+    ):
+        code, output = run(database, "prune", *arguments)
+        *listed, summary = output.splitlines()
+        assert code == 0
+        assert [line.split()[0] for line in listed] == [
+            f"{today - timedelta(days=age)}" for age in days
+        ]
+        assert f" {said}: {len(days)}, " in summary

@@ -1,0 +1,119 @@
+"""`fairlead plan` on real groups: what it proposes, what it stores, and what it refuses."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from fairlead.sandbox import Services
+from fairlead.surfaces.cli import app
+from tests.conftest import KafkaTopic
+from tests.fairlead.kafka.conftest import commit, join_raw  # noqa: F401 - fixtures
+from tests.orchestration.conftest import (  # noqa: F401 - fixtures
+    StartConsumers,
+    pipeline,
+    start_consumers,
+)
+from tests.pipeline import APPROVED_BY_POLICY, Pipeline
+from tests.ui.conftest import leave_behind
+
+pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
+
+#: Nothing arrives any more: by the default there is time enough for what waits.
+SOON = '[[policies]]\nobjective = "PT10S"\nhorizon = "PT30S"\n'
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["plan", *arguments])
+
+
+def test_group_is_planned_in_this_process(
+    pipeline: Pipeline,  # noqa: F811
+    start_consumers: StartConsumers,  # noqa: F811
+    unique_name: str,
+) -> None:
+    """A dry run stores nothing; without it, version 1 waits as a run's would; again nothing new."""
+    pipeline.configure(SOON)
+    start_consumers(unique_name)
+    tried = run(unique_name, "--dry-run", "--json")
+    assert tried.exit_code == 0, tried.output
+    said = json.loads(tried.stdout)
+    assert (said["group"], said["diagnosis"], said["outcome"]) == (
+        unique_name,
+        "badly spread",
+        "plan",
+    )
+    assert said["looks"] > 6
+    assert [one["previous_member"] for one in said["moves"]]
+    assert said["version"] is None
+    assert pipeline.decisions(unique_name) == []
+
+    stored = run(unique_name)
+    assert stored.exit_code == 0, stored.output
+    assert "badly spread" in stored.stdout
+    assert "Stored as version 1: proposed" in stored.stdout
+    plan = pipeline.store.get(unique_name, 1)
+    assert plan.verify().assignor == said["assignor"]
+    assert len(pipeline.decisions(unique_name)) == 1
+
+    again = json.loads(run(unique_name, "--json").stdout)
+    assert (again["version"], again["outcome"]) == (None, "no change")
+    assert again["reason"].startswith("version 1")
+
+
+def test_policy_approves_as_in_a_run(
+    pipeline: Pipeline,  # noqa: F811
+    start_consumers: StartConsumers,  # noqa: F811
+    unique_name: str,
+) -> None:
+    """Where it does, the version waits for publication."""
+    pipeline.configure(APPROVED_BY_POLICY + 'objective = "PT10S"\nhorizon = "PT30S"\n')
+    start_consumers(unique_name)
+    said = json.loads(run(unique_name, "--json").stdout)
+    assert (said["version"], said["state"]) == (1, "approved")
+
+
+def test_dry_run_needs_no_database(
+    pipeline: Pipeline,  # noqa: F811
+    start_consumers: StartConsumers,  # noqa: F811
+    unique_name: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It says that nothing is remembered; without it, the database's absence is an error."""
+    pipeline.configure(SOON)
+    start_consumers(unique_name)
+    monkeypatch.setenv("FAIRLEAD_POSTGRES__URL", "postgresql://nobody@127.0.0.1:1/nothing")
+    tried = run(unique_name, "--dry-run", "--json")
+    assert tried.exit_code == 0
+    assert "nothing is remembered" in tried.stderr
+    assert json.loads(tried.stdout)["outcome"] == "plan"
+    assert run(unique_name).exit_code == 1
+
+
+def test_group_that_is_not_there_is_refused(
+    pipeline: Pipeline,  # noqa: F811
+    start_consumers: StartConsumers,  # noqa: F811
+    unique_name: str,
+) -> None:
+    """Exit code 2, with the name that may have been meant; nothing is stored."""
+    start_consumers(unique_name)
+    for given in ((f"{unique_name}x", "--dry-run"), (f"{unique_name}x",)):
+        refused = run(*given)
+        assert refused.exit_code == 2
+        assert f"did you mean {unique_name}?" in " ".join(refused.stderr.split()).replace("│ ", "")
+    assert pipeline.decisions(f"{unique_name}x") == []
+
+
+def test_group_without_members_gets_no_plan(
+    pipeline: Pipeline,  # noqa: F811
+    services: Services,
+    kafka_topic: KafkaTopic,
+    unique_name: str,
+) -> None:
+    """It says so, and exits with 0."""
+    topic = kafka_topic(partitions=1)
+    pipeline.produce(topic, [5])
+    leave_behind(services, unique_name, topic)
+    said = run(unique_name)
+    assert said.exit_code == 0, said.output
+    assert "no members" in said.stdout

@@ -1,0 +1,177 @@
+"""`fairlead plans`, `groups`, `lag`, `history`, `policy`: answers for programs, and exit codes."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from fairlead.errors import ConfigurationError, GroupError, PlanStateError, TamperedPlanError
+from fairlead.store.migrate import upgrade
+from fairlead.surfaces.cli import app
+from fairlead.surfaces.cli.arguments import complete_group
+from tests.docs.scenario import store_week
+
+FAIRLEAD = Path(sys.executable).with_name("fairlead")
+
+pytestmark = pytest.mark.postgres
+
+
+@pytest.fixture
+def week(database: str) -> str:
+    """Return the URL of a database with a week of history."""
+    store_week(database)
+    return database
+
+
+def run(url: str, *arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments, env={"FAIRLEAD_POSTGRES__URL": url})
+
+
+def document(url: str, *arguments: str) -> Any:
+    result = run(url, *arguments, "--json")
+    assert result.exit_code == 0
+    return json.loads(result.stdout)
+
+
+def test_every_answer_is_one_json_document(week: str) -> None:
+    """Keys are those of the views; times carry their zone."""
+    assert [row["group"] for row in document(week, "groups")] == ["billing", "orders"]
+    assert len(document(week, "lag", "orders")) == 6
+    assert document(week, "history", "orders")[0]["at"] == "2026-01-07T11:30:00+00:00"
+    assert [row["version"] for row in document(week, "plans", "list", "orders")] == [3, 2, 1]
+    assert document(week, "plans", "show", "orders", "2")["moves"][0]["partition"] == 1
+    assert len(document(week, "plans", "diff", "orders", "1", "3")["partitions"]) == 2
+    assert document(week, "policy", "explain", "orders")["planned"]
+
+
+def test_people_read_utc_whatever_the_zone_of_the_session(week: str) -> None:
+    """A URL may set another one; what is asked of a time before anything was measured, is told."""
+    tokyo = f"{week}&options=-c%20timezone%3DAsia/Tokyo"
+    for command in (["plans", "list"], ["lag", "orders"], ["history", "orders", "--json"]):
+        assert run(tokyo, *command).stdout == run(week, *command).stdout
+    early = run(week, "lag", "orders", "--at", "2020-01-01")
+    assert (early.exit_code, type(early.exception)) == (1, GroupError)
+    assert str(early.exception) == "group orders: no lag was measured until then"
+
+
+def test_empty_answers_say_what_to_do(week: str) -> None:
+    """A list without a row is a sentence; a program still gets a list."""
+    assert "`fairlead groups`" in run(week, "plans", "list", "--state", "retired").stdout
+    assert document(week, "plans", "list", "--state", "retired") == []
+    late = run(week, "history", "orders", "--since", "2030-01-01")
+    assert late.stdout == "orders: nothing happened since then\n"
+
+
+def test_nothing_stored_yet_says_how_to_begin(database: str) -> None:
+    """The first command of a newcomer names the next one."""
+    upgrade(database)
+    assert "`python -m orchestration planning GROUP`" in run(database, "groups").stdout
+    assert document(database, "groups") == []
+
+
+def test_policy_explanation_leaves_nothing_blank(week: str) -> None:
+    """Where nothing is asked for it says none; defaults are those that the page has."""
+    found = document(week, "policy", "explain", "payments")
+    values = {one["key"]: one["value"] for one in found["values"]}
+    assert (values["objective"], values["horizon"]) == ("PT1M", "PT30M")
+    rows = run(week, "policy", "explain", "orders").stdout.splitlines()
+    cells = [row.split("│") for row in rows if row.startswith("│ ")]
+    assert [row for row in cells if not row[2].strip()] == []
+
+
+def test_approval_names_the_hash_that_was_looked_at(week: str) -> None:
+    """Another hash is refused; without a terminal nobody is asked; then it is approved."""
+    approve = ("plans", "approve", "billing", "1", "--reason", "agreed")
+    assert run(week, *approve).exit_code == 2
+    refused = run(week, *approve, "--yes", "--sha256", "0" * 64)
+    assert isinstance(refused.exception, TamperedPlanError)
+    assert document(week, *approve, "--yes")["state"] == "approved"
+
+
+def test_rollback_to_the_published_version_is_refused_before_anybody_is_asked(week: str) -> None:
+    """Nothing is shown that would not come about; without `--yes` and without Kafka."""
+    result = run(week, "plans", "rollback", "orders", "2", "--reason", "x")
+    assert (result.exit_code, result.output) == (1, "")
+    assert str(result.exception) == "group orders: version 2 is the one that is published"
+
+
+def test_what_cannot_be_done_says_why(week: str, services: Any) -> None:
+    """Unknown groups and versions, wrong states, and a database without the schema."""
+    for arguments, error in (
+        (("plans", "show", "nonsense"), GroupError),
+        (("plans", "diff", "orders", "1", "9"), PlanStateError),
+        (("plans", "publish", "orders"), PlanStateError),
+        (("plans", "retire", "billing", "--reason", "x", "--yes"), PlanStateError),
+    ):
+        result = run(week, *arguments)
+        assert (result.exit_code, type(result.exception)) == (1, error)
+    empty = run(services.postgres_url, "groups")
+    assert isinstance(empty.exception, ConfigurationError)
+    assert run(week, "plans", "list", "--state", "nonsense").exit_code == 2
+    assert run(week, "plans", "show", "orders", f"{2**31}").exit_code == 2
+    assert run(week, "plans", "list", "\udcff").exit_code == 2
+
+
+def test_without_kafka_the_answer_is_one_line(week: str) -> None:
+    """The Kafka client's own log, a line an attempt to connect, does not bury it."""
+    surroundings = {
+        "FAIRLEAD_POSTGRES__URL": week,
+        "FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS": "localhost:1",
+        "FAIRLEAD_KAFKA__REQUEST_TIMEOUT_S": "1",
+    }
+    done = subprocess.run(
+        [FAIRLEAD, "plans", "rollback", "orders", "1", "--reason", "x", "--yes"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **surroundings},
+        timeout=120,
+    )
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("fairlead: Kafka does not answer")
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("fairlead lag o", ["orders"]),
+        ("fairlead plans diff orders 1 ", ["3", "2", "1"]),
+        ("fairlead plans list --state s", ["sending", "superseded", "stale"]),
+    ],
+)
+def test_a_shell_offers_groups_versions_and_states(
+    week: str, typed: str, offered: list[str]
+) -> None:
+    """As bash asks the installed command, whatever stands before."""
+    words = typed.split(" ")
+    asked = {
+        "FAIRLEAD_POSTGRES__URL": week,
+        "_FAIRLEAD_COMPLETE": "complete_bash",
+        "COMP_WORDS": typed,
+        "COMP_CWORD": str(len(words) - 1),
+    }
+    done = subprocess.run(
+        [FAIRLEAD],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, **asked},
+        timeout=120,
+    )
+    assert (done.stdout.split(), done.stderr) == (offered, "")
+
+
+def test_a_shell_completes_groups_and_is_silent_without_a_database(
+    week: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names that begin so; nothing, and no error, where nobody answers."""
+    monkeypatch.setenv("FAIRLEAD_POSTGRES__URL", week)
+    assert complete_group("or") == ["orders"]
+    monkeypatch.setenv("FAIRLEAD_POSTGRES__URL", "postgresql://localhost:1/nowhere")
+    assert complete_group("or") == []

@@ -1,0 +1,156 @@
+"""`fairlead demo`, as a newcomer runs it: once to its end, and once with Ctrl-C in the middle."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from fairlead.surfaces.demo.scenario import CURED, KEEPS_UP, ONE_IS_SLOW, DemoGroup
+from tests.interrupts import heeding_ctrl_c
+
+pytestmark = [pytest.mark.kafka, pytest.mark.postgres, pytest.mark.spark]
+
+ROOT = Path(__file__).parents[3]
+FAIRLEAD = Path(sys.executable).with_name("fairlead")
+
+
+def started_for(state_dir: Path) -> list[psutil.Process]:
+    """Return the processes that belong to a demo: what it starts inherits its state directory."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            command = " ".join(process.cmdline())
+            mine = process.environ().get("FAIRLEAD_STATE_DIR") == str(state_dir)
+        except psutil.Error:
+            continue
+        if process.pid != os.getpid() and (mine or str(state_dir) in command):
+            found.append(process)
+    return found
+
+
+def start(state_dir: Path) -> subprocess.Popen[str]:
+    """Start the demo as a shell does: with a process group of its own."""
+    with heeding_ctrl_c():
+        return subprocess.Popen(
+            [FAIRLEAD, "demo"],
+            cwd=ROOT,
+            env={**os.environ, "FAIRLEAD_STATE_DIR": str(state_dir)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+
+@pytest.fixture(scope="module")
+def state_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a state directory."""
+    return tmp_path_factory.mktemp("demo")
+
+
+@pytest.fixture(scope="module")
+def shown(state_dir: Path) -> str:
+    """Return what a whole demo showed; it has ended well."""
+    with start(state_dir) as process:
+        shown, _ = process.communicate(timeout=900)
+    assert process.returncode == 0, shown
+    return shown
+
+
+@pytest.fixture(scope="module")
+def report(shown: str, state_dir: Path) -> dict[str, Any]:
+    """Return what that demo reported."""
+    assert "report.json" in shown
+    read: dict[str, Any] = json.loads((state_dir / "demo" / "report.json").read_text())
+    return read
+
+
+def groups(report: dict[str, Any]) -> Iterator[tuple[DemoGroup, dict[str, Any]]]:
+    """Yield every group of the scenario that has a plan, with its report."""
+    return zip(CURED, [report, *report["other_groups"][:-1]], strict=True)
+
+
+def test_report_has_a_row_a_consumer(report: dict[str, Any]) -> None:
+    """Group, assignor, version; per consumer lag and partitions before, predicted and after."""
+    for scenario, group in groups(report):
+        assert group["group"] == scenario.name
+        assert group["assignor"]
+        assert group["plan_version"] == 1
+        assert list(group["consumers"]) == scenario.members
+        totals = set()
+        for stage in ("before", "predicted", "after"):
+            consumers = [consumer[stage] for consumer in group["consumers"].values()]
+            totals.add(sum(consumer["lag"] for consumer in consumers))
+            assert sorted(
+                (topic, number)
+                for consumer in consumers
+                for topic, numbers in consumer["partitions"].items()
+                for number in numbers
+            ) == sorted(
+                (topic, number)
+                for topic, counts in scenario.backlog.items()
+                for number in range(len(counts))
+            )
+        assert len(totals) == 1
+
+
+def test_every_consumer_owns_what_the_plan_says(report: dict[str, Any]) -> None:
+    """After adoption, predicted and after are one and the same."""
+    for _, group in groups(report):
+        assert group["adopted"] is True
+        for consumer in group["consumers"].values():
+            assert consumer["after"] == consumer["predicted"]
+
+
+def test_drain_is_faster_with_the_plan(report: dict[str, Any]) -> None:
+    """Beside the same group under the same load without one, from when nothing arrives any more."""
+    for _, group in groups(report):
+        seconds = group["drain_seconds"]
+        assert seconds["with_plan"] < seconds["without_plan"]
+
+
+def test_diagnosis_names_what_is_the_matter(report: dict[str, Any]) -> None:
+    """One group is badly spread, of another one machine is slow and named, one is left alone."""
+    spread, (slow, healthy) = report, report["other_groups"]
+    assert spread["diagnosis"] == "badly spread"
+    assert set(spread["names"]) <= set(spread["consumers"])
+    assert (slow["diagnosis"], slow["names"]) == ("slow member", [ONE_IS_SLOW.members[1]])
+    assert (healthy["group"], healthy["diagnosis"]) == (KEEPS_UP.name, "healthy")
+    assert healthy["plan_version"] is None
+
+
+def test_table_and_next_steps_are_shown(shown: str) -> None:
+    """It ends with a table for people and where to go next."""
+    for text in ("heaviest", "Drained in", "left alone", "make dev", "make psql"):
+        assert text in shown
+
+
+def test_demo_leaves_no_process_behind(shown: str, state_dir: Path) -> None:
+    """Everything that it started has ended."""
+    assert shown
+    assert started_for(state_dir) == []
+
+
+def test_interrupt_ends_everything_at_once(tmp_path: Path) -> None:
+    """Ctrl-C while the planning job runs: within a minute nothing is left, and it says so."""
+    log = tmp_path / "demo" / "planning.log"
+    with start(tmp_path) as process:
+        deadline = time.monotonic() + 240
+        while not (log.exists() and "STEP_START" in log.read_text()):
+            assert process.poll() is None, process.communicate()[0]
+            assert time.monotonic() < deadline, "planning did not begin"
+            time.sleep(0.05)
+        assert started_for(tmp_path)
+        os.killpg(process.pid, signal.SIGINT)
+        shown, _ = process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert "Traceback" not in shown
+    assert started_for(tmp_path) == []

@@ -1,0 +1,272 @@
+"""The review of a plan says what is stored, loads nothing, and can be acted on as it stands."""
+
+import html
+import re
+import shlex
+from collections.abc import Iterator
+from datetime import timedelta
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import psycopg
+import pyarrow as pa
+import pytest
+from sqlalchemy import Engine
+from typer.testing import CliRunner, Result
+
+from fairlead.domain.policy import Approval, Policy
+from fairlead.errors import GroupError, PlanStateError
+from fairlead.store import PlanStore, create_store_engine
+from fairlead.surfaces.cli import app
+from fairlead.surfaces.review import review_page
+from fairlead.wire.document import MemberShare
+from tests.docs.scenario import at, store_week
+from tests.fairlead.store.conftest import make_draft, make_metrics
+
+pytestmark = pytest.mark.postgres
+
+NOON = at(3, 12)
+HOSTILE = "a'\"\\$(x)<script>alert(1)</script>&-\N{RIGHT-TO-LEFT OVERRIDE}"
+
+
+class Page(HTMLParser):
+    """A page as a browser takes it apart."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self.addresses: list[str] = []
+        self.tags: list[str] = []
+        self.rows: list[list[str]] = []
+        self.text = ""
+        self._cell = False
+        self.feed(source)
+        self.text = " ".join(self.text.split())
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Keep its name and where it points; open a row, or a cell."""
+        self.tags.append(tag)
+        self.addresses += [value or "" for name, value in attrs if name in {"src", "href"}]
+        if tag == "tr":
+            self.rows.append([])
+        if tag in {"td", "th"}:
+            self.rows[-1].append("")
+            self._cell = True
+
+    def handle_endtag(self, tag: str) -> None:
+        """Close a cell."""
+        if tag in {"td", "th"}:
+            self._cell = False
+
+    def handle_data(self, data: str) -> None:
+        """Keep the text, and a cell's apart."""
+        self.text += f" {data}"
+        if self._cell:
+            self.rows[-1][-1] += data
+
+
+@pytest.fixture
+def week(database: str) -> str:
+    """Return the URL of a database with a week of history."""
+    store_week(database)
+    return database
+
+
+@pytest.fixture
+def engine(week: str) -> Iterator[Engine]:
+    """Return an engine on that database."""
+    engine = create_store_engine(week)
+    yield engine
+    engine.dispose()
+
+
+def behind_its_back(url: str, statement: str) -> None:
+    """Change what the database protects, as its owner with the triggers off."""
+    with psycopg.connect(url) as connection:
+        connection.execute("SET session_replication_role = replica")
+        connection.execute("ALTER TABLE fairlead_raw.plan DROP CONSTRAINT plan_sha256_check")
+        connection.execute(statement.encode())
+
+
+def run(url: str, *arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments, env={"FAIRLEAD_POSTGRES__URL": url})
+
+
+def codes(page: str) -> list[str]:
+    """Return what stands in the page to be copied."""
+    return [html.unescape(code) for code in re.findall("<pre><code>(.*?)</code>", page, re.DOTALL)]
+
+
+def test_a_plan_is_explained(engine: Engine) -> None:
+    """Who has what before and after, what moves and why, what else could be done, what it risks."""
+    page = Page(review_page(engine, "billing", 1, now=NOON))
+    assert "from 8,500 to 8,000 records, 5.9 % less" in page.text
+    assert ["billing-1", "8,500", "8,000", "2", "1"] in page.rows
+    assert ["billing-2", "0", "500", "0", "1"] in page.rows
+    assert ["billing-1", "500", "billing-1", "billing-2", "billing-1 is the heaviest"] in page.rows
+    assert {"lag-aware", "sticky", "sticky-lag-aware"} <= {row[0] for row in page.rows}
+    assert "1 partition is in DATA_LOSS (billing-0)" in page.text
+    assert "billing-0 alone has 8,000 records" in page.text
+    assert "read 3 h ago" in page.text
+
+
+def test_a_page_needs_no_network_and_runs_nothing(engine: Engine) -> None:
+    """Images are in the page; the one address outside is the Dagster UI, where that is known."""
+    source = review_page(engine, "billing", now=NOON, dagster_url="http://dagster:3000")
+    page = Page(source)
+    outside = [one for one in page.addresses if not one.startswith(("#", "data:image/svg+xml;"))]
+    assert [one.partition("/playground")[0] for one in outside] == [
+        "http://dagster:3000/assets/assignment_plan?view=partitions&partition=billing",
+        "http://dagster:3000/locations/fairlead/jobs/approve",
+        "http://dagster:3000/locations/fairlead/jobs/reject",
+    ]
+    assert not {"script", "link", "iframe", "object"} & set(page.tags)
+    assert "url(" not in source
+    assert "@import" not in source
+    assert "http" not in review_page(engine, "billing", now=NOON)
+
+
+def test_the_approval_on_the_page_works_as_it_stands(week: str, engine: Engine) -> None:
+    """The SQL is run as copied; afterwards the page offers nothing to approve."""
+    page = review_page(engine, "billing", now=NOON)
+    (statement,) = [code for code in codes(page) if "approve_plan" in code]
+    with psycopg.connect(week) as connection:
+        connection.execute(statement.encode())
+    assert PlanStore(engine).get("billing", 1).state == "approved"
+    after = review_page(engine, "billing", now=NOON)
+    assert "approve_plan" not in after
+    assert "<h2>Decide" not in after
+
+
+def test_names_of_any_kind_are_text(week: str, engine: Engine) -> None:
+    """Markup in a name is shown, not read; commands quote it, for shells as for the database."""
+    share = MemberShare(("t0",), {"t0": np.arange(3, dtype=np.int32)})
+    PlanStore(engine).record_decision(
+        make_draft(group=HOSTILE, reason="<b>why</b>", members={HOSTILE: share})
+    )
+    page = review_page(engine, HOSTILE, now=NOON)
+    assert "script" not in Page(page).tags
+    assert HOSTILE in [row[0] for row in Page(page).rows]
+    assert "<b>why" not in page
+    (statement,) = [code for code in codes(page) if "reject_plan" in code]
+    with psycopg.connect(week) as connection:
+        connection.execute(statement.encode())
+        connection.rollback()
+    (command,) = [code for code in codes(page) if code.startswith("fairlead plans approve")]
+    assert run(week, *shlex.split(command)[1:], "--yes").exit_code == 0
+    assert "say why" in review_page(engine, HOSTILE, now=NOON)
+
+
+def test_a_large_plan_is_cut_short_and_its_risks_are_told(engine: Engine) -> None:
+    """The page has the heaviest moves and how to get all; who loses everything; four eyes."""
+    every = np.arange(600, dtype=np.int32)
+    moves = {"topic": ["t0"] * 600, "partition": every, "weight": every.astype(float)}
+    members = {"new": MemberShare(("t0",), {"t0": every}), "old": MemberShare(("t0",), {})}
+    PlanStore(engine).record_decision(
+        make_draft(
+            group="wide",
+            members=members,
+            partition_counts={"t0": 600},
+            weights={"t0": every.astype(float)},
+            moves=pa.table(moves | {"previous_member": ["old"] * 600, "member": ["new"] * 600}),
+            predicted=make_metrics(moved=600, lag_max=179_700),
+            four_eyes=True,
+        )
+    )
+    source = review_page(engine, "wide", now=NOON, dagster_url="http://dagster:3000")
+    page = Page(source)
+    assert "600 partitions, the heaviest first; 500 are shown" in page.text
+    partitions = [row[0] for row in page.rows if row[0].startswith("t0-")]
+    assert (len(partitions), partitions[0]) == (500, "t0-599")
+    assert "fairlead plans show wide 1 --json" in codes(source)
+    assert "600 of 600 partitions (100.0 %) change their consumer" in page.text
+    assert "1 consumer would be left with nothing: old." in page.text
+    assert "a database user who neither proposed the plan nor is a planner" in page.text
+    assert "jobs/reject" in source
+    assert "jobs/approve" not in source
+
+
+def test_bytes_that_were_changed_are_announced(week: str, engine: Engine) -> None:
+    """Nothing is shown that would come from them, and nobody is led to approve them."""
+    assert "Verified for this page" in Page(review_page(engine, "billing", now=NOON)).text
+    behind_its_back(week, "UPDATE fairlead_raw.plan SET document = document || ' '")
+    page = review_page(engine, "billing", now=NOON)
+    assert "Do not approve this plan" in page
+    assert "Verified for this page" not in Page(page).text
+    assert "approve_plan" not in page
+    assert 'id="consumers"' not in page
+
+
+def test_policy_and_expiry_are_told_as_of_now(week: str, engine: Engine) -> None:
+    """What the policy makes of a plan that waits; one whose time is over cannot be approved."""
+    policies = [Policy(approval=Approval(automatic=True))]
+    assert "partitions are in DATA_LOSS" in review_page(
+        engine, "billing", policies=policies, now=NOON
+    )
+    behind_its_back(
+        week, f"UPDATE fairlead_raw.plan SET expires_at = '{NOON - timedelta(hours=2)}'"
+    )
+    page = review_page(engine, "billing", policies=policies, now=NOON)
+    assert "expired 2 h ago" in page
+    assert "approve_plan" not in page
+    assert "reject_plan" in page
+
+
+def test_every_state_has_a_page(engine: Engine) -> None:
+    """Of what was published, what came of it; of what never had an owner, that it gets one."""
+    texts = [Page(review_page(engine, "orders", version)).text for version in (1, 2, 3)]
+    assert "gives 6 partitions without an owner one" in texts[0]
+    assert "Achieved 9,000" in texts[1]
+    assert "fairlead.plans-0, offset 42" in texts[1]
+    assert "not before the release" in texts[2]
+    for group, version, error in (("nonsense", None, GroupError), ("orders", 9, PlanStateError)):
+        with pytest.raises(error):
+            review_page(engine, group, version)
+
+
+def test_the_command_writes_a_file(
+    week: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Named after group and version, or as told, or standard output; else it says why not."""
+    monkeypatch.chdir(tmp_path)
+    review = ("plans", "review")
+    assert run(week, *review, "orders").stdout == "review-orders-3.html\n"
+    assert "orders</bdi>, version 3" in (tmp_path / "review-orders-3.html").read_text()
+    assert run(week, *review, "orders", "2", "--output", "two.html").exit_code == 0
+    assert "version 2" in (tmp_path / "two.html").read_text()
+    page = run(week, *review, "orders", "1", "--output", "-").stdout
+    assert page.startswith("<!doctype html>")
+    refused = run(week, *review, "orders", "1", "--output", "no/such/folder.html")
+    assert (refused.exit_code, "No such file or directory" in refused.output) == (2, True)
+    unknown = run(week, *review, "nonsense")
+    assert (unknown.exit_code, type(unknown.exception)) == (1, GroupError)
+
+
+def test_traffic_of_each_consumer_is_shown(engine: Engine) -> None:
+    """What arrives before and after, what it can do, and what that makes, the most first."""
+    page = Page(review_page(engine, "orders", 3, now=NOON))
+    row = next(row for row in page.rows if row[:2] == ["orders-1", "60/s"])
+    assert row[2:] == ["100/s", "95/s", "63.2 %", "105.3 %"]
+    expected = "95/s expected; 60/s seen"  # as its peers, which were at their limits
+    assert ["orders-3", "80/s", "80/s", expected, "84.2 %", "84.2 %"] in page.rows
+
+
+def test_forecast_comes_before_lag(engine: Engine) -> None:
+    """How late the group gets without the plan and with it, in the sentence and at a glance."""
+    page = Page(review_page(engine, "orders", 3, now=NOON))
+    assert "brings the group from 7 min late, as forecast, to 15 s" in page.text
+    assert page.text.index("Late, forecast") < page.text.index("Heaviest consumer")
+
+
+def test_more_than_anybody_ever_consumed_is_the_first_risk(engine: Engine, week: str) -> None:
+    """Nobody knows whether it can: whoever approves reads that before anything else."""
+    with psycopg.connect(week) as connection:
+        connection.execute("UPDATE fairlead_raw.member_capacity SET records_per_s = 90.5")
+    risks = re.findall(r"<li[^>]*><b>([^<]*)\.</b>", review_page(engine, "orders", 3, now=NOON))
+    assert risks[0] == "More than ever"
+    text = Page(review_page(engine, "orders", 3, now=NOON)).text
+    assert "100/s would arrive at orders-1" in text
+    assert "ever seen to do is 90.5/s" in text
+    with psycopg.connect(week) as connection:
+        connection.execute("UPDATE fairlead_raw.member_capacity SET records_per_s = 100")
+    assert "More than ever" not in review_page(engine, "orders", 3, now=NOON)

@@ -1,0 +1,134 @@
+"""The pages and their errors, as a browser gets them."""
+
+import re
+from datetime import timedelta
+from html import unescape
+from urllib.error import HTTPError
+from urllib.parse import parse_qs, urlencode, urljoin, urlsplit
+from urllib.request import urlopen
+
+import psycopg
+import pytest
+
+from fairlead.errors import ConfigurationError
+from fairlead.settings import Settings
+from fairlead.store.engine import create_store_engine
+from fairlead.surfaces.web import build_app
+from fairlead.surfaces.web.pages import groups_page
+from fairlead.surfaces.web.server import serving
+
+pytestmark = pytest.mark.postgres
+
+#: A group may have any name; this one would break out of every context it is written to.
+ODD = """</td><script>alert(1)</script>"'&?#%20 {{ 7 * 7 }}\\\né"""
+REFUSED = [
+    ("/review?group=nobody", 404, "group nobody: nothing is stored of it"),
+    ("/review?group=orders&version=9", 404, "group orders has no version 9"),
+    ("/review", 400, "Ask for a group"),
+    ("/review?group=%00", 400, "Ask for a group"),
+    ("/review?group=orders&version=two", 400, "A version is a number"),
+    ("/review?group=orders&version=0", 400, "A version is a number"),
+    ("/review?group=orders&version=99999999999", 400, "A version is a number"),
+    ("/nowhere", 404, "Not Found"),
+]
+
+
+def get(url: str) -> tuple[int, str, str]:
+    """Return status, content type and text."""
+    try:
+        with urlopen(url, timeout=120) as answer:  # noqa: S310 - our own address
+            return answer.status, answer.headers["Content-Type"], answer.read().decode()
+    except HTTPError as error:
+        with error:
+            return error.code, error.headers["Content-Type"], error.read().decode()
+
+
+def test_names_may_hold_anything(week: str, served: str) -> None:
+    """A name is text wherever it stands, and a link to its review names it whole."""
+    with psycopg.connect(week) as connection:
+        connection.execute("SET session_replication_role = replica")
+        for table in ("consumer_group", "decision", "plan", "plan_event"):
+            connection.execute(
+                f"UPDATE fairlead_raw.{table} SET group_id = %s"
+                " WHERE group_id = 'billing'".encode(),
+                (ODD,),
+            )
+    _, _, page = get(served)
+    assert "<script>" not in page
+    assert ODD in unescape(page)
+    (link,) = [link for link in re.findall(r'href="(review[^"]*)"', page) if "alert" in link]
+    asked = parse_qs(urlsplit(urljoin(served, unescape(link))).query)
+    assert asked == {"group": [ODD], "version": ["1"]}
+    assert (
+        ODD.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+        in get(f"{served}/metrics")[2]
+    )
+
+
+def test_review_of_a_plan_is_a_page(served: str) -> None:
+    """The list links to it; it links to the UI where the plan is approved."""
+    status, content_type, page = get(f"{served}/review?group=billing&version=1")
+    assert (status, content_type) == (200, "text/html; charset=utf-8")
+    assert "http://dagster.example/locations/fairlead/jobs/approve/" in page
+    assert get(f"{served}/review?group=billing")[2].startswith("<!doctype html>")
+
+
+def test_list_and_review_lead_to_each_other_and_to_dagster(served: str) -> None:
+    """From the list to a review and back, and from both to what the UI shows of the group."""
+    asset = "http://dagster.example/assets/assignment_plan?view=partitions&partition=billing"
+    listed, review = unescape(get(served)[2]), unescape(get(f"{served}/review?group=billing")[2])
+    assert asset in listed
+    assert asset in review
+    assert 'href="review?group=billing&version=1"' in listed
+    assert 'href="."' in review
+
+
+def test_list_has_figures_with_their_age_what_waits_first(week: str) -> None:
+    """Observed and achieved stand apart, each as old as it is."""
+    with psycopg.connect(week) as connection:
+        row = connection.execute(
+            "SELECT lag_max, measured_at FROM fairlead.balance_history"
+            " WHERE group_id = 'orders' AND kind = 'achieved' AND version = 2"
+            " ORDER BY measured_at DESC LIMIT 1"
+        ).fetchone()
+    assert row is not None
+    heaviest, measured_at = row
+    engine = create_store_engine(week)
+    page = groups_page(engine, now=measured_at + timedelta(hours=2))
+    engine.dispose()
+    assert re.search(rf">{heaviest:,.0f}<small>[^<]*<br>2 h ago</small>", page)
+    assert page.index("<bdi>billing") < page.index("<bdi>orders")
+    assert "1 plan for a person to decide on" in page
+    assert ">stuck partition<small>" in page
+
+
+def test_errors_are_plain_text_with_their_status(served: str) -> None:
+    """Whose doing it is, a program reads from the status; a person from one line."""
+    for path, status, said in REFUSED:
+        answered, content_type, text = get(f"{served}{path}")
+        assert (answered, content_type) == (status, "text/plain; charset=utf-8"), path
+        assert text.startswith(said)
+
+
+def test_groups_are_found_by_a_part_of_their_names(served: str) -> None:
+    """Many groups are a long list; what is looked for is said when nothing has it."""
+    assert "billing" not in get(f"{served}/?{urlencode({'find': 'rder'})}")[2]
+    assert "No group has that" in get(f"{served}/?find=%00")[2]
+
+
+def test_pages_run_nothing(served: str) -> None:
+    """A browser is told to load nothing and to run nothing."""
+    with urlopen(served, timeout=120) as answer:  # noqa: S310 - our own address
+        assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'")
+
+
+def test_address_that_is_taken_is_said(served: str) -> None:
+    """Somebody else listens there: the message names it."""
+    app = build_app(create_store_engine("postgresql://nobody@127.0.0.1:1/nothing"), Settings())
+    port = urlsplit(served).port
+    assert port is not None
+    taken = pytest.raises(
+        ConfigurationError, match=f"cannot serve at 127.0.0.1:{port}: Address already in use"
+    )
+    with taken, serving(app, port=port):
+        pass

@@ -1,0 +1,156 @@
+"""The exposition: what Prometheus reads of every group."""
+
+from datetime import UTC, datetime, timedelta
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+import psycopg
+import pytest
+from prometheus_client import Metric
+from prometheus_client.openmetrics import parser as openmetrics
+from prometheus_client.parser import text_string_to_metric_families
+
+from fairlead.settings import Settings
+from fairlead.store.engine import create_store_engine, transaction
+from fairlead.store.monitoring import DecisionCounts
+from fairlead.surfaces.web import build_app
+from fairlead.surfaces.web.server import serving
+
+pytestmark = pytest.mark.postgres
+
+OPENMETRICS = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5"
+Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
+
+
+def scrape(address: str, accept: str = OPENMETRICS) -> tuple[str, str]:
+    """Return the content type and the text of a scrape."""
+    with urlopen(Request(f"{address}/metrics", headers={"Accept": accept}), timeout=120) as answer:  # noqa: S310 - our own address
+        return answer.headers["Content-Type"], answer.read().decode()
+
+
+def families(text: str) -> list[Metric]:
+    """Parse OpenMetrics, which is strict."""
+    return list(openmetrics.text_string_to_metric_families(text))  # type: ignore[no-untyped-call]
+
+
+def samples(text: str) -> Samples:
+    """Return (name, labels) to value."""
+    return {
+        (sample.name, frozenset(sample.labels.items())): sample.value
+        for family in families(text)
+        for sample in family.samples
+    }
+
+
+def of(name: str, **labels: str) -> tuple[str, frozenset[tuple[str, str]]]:
+    return name, frozenset(labels.items())
+
+
+def test_figures_are_those_of_the_history(served: str) -> None:
+    """A reader of the database gets lag, imbalance, plans by state, adherence and times."""
+    found = samples(scrape(served)[1])
+    expected = {
+        of("fairlead_database_up"): 1,
+        of("fairlead_group_lag_records", group="orders"): 9500,
+        of("fairlead_group_late_seconds", group="orders"): 420,
+        of("fairlead_group_utilisation_ratio", group="orders"): 1.15,
+        of("fairlead_group_diagnosis", group="orders", diagnosis="overloaded"): 1,
+        of("fairlead_group_heaviest_member_records", group="orders"): 4500,
+        of("fairlead_group_imbalance_ratio", group="orders"): 1.421,
+        of("fairlead_group_adherence_ratio", group="orders"): 1,
+        of("fairlead_group_plan_version", group="orders", state="published"): 2,
+        of("fairlead_group_plan_version", group="billing", state="proposed"): 1,
+        of("fairlead_group_partitions", group="billing", status="DATA_LOSS"): 1,
+        of("fairlead_decisions_total", group="billing", outcome="failed"): 0,
+    }
+    assert expected.items() <= found.items()
+    oldest = found[of("fairlead_history_oldest_day_timestamp_seconds", history="decision")]
+    midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    assert oldest < midnight.timestamp()
+    assert found[of("fairlead_history_bytes", history="partition_lag")] > 0
+    today = datetime.now(UTC).replace(hour=9, minute=1, second=0, microsecond=0)
+    last = found[of("fairlead_group_last_decision_timestamp_seconds", group="billing")]
+    assert abs(last - today.timestamp()) <= timedelta(days=1).total_seconds()
+    assert last == found[of("fairlead_last_decision_timestamp_seconds")]
+
+
+def test_formats_are_what_the_scraper_asks_for(served: str) -> None:
+    """OpenMetrics where it is accepted, else the older text; both say what each metric is."""
+    content_type, text = scrape(served)
+    assert content_type.startswith("application/openmetrics-text; version=1.0.0")
+    assert all(family.documentation for family in families(text))
+    content_type, text = scrape(served, "*/*")
+    assert content_type.startswith("text/plain; version=0.0.4")
+    assert {family.name for family in text_string_to_metric_families(text)} > {
+        "fairlead_group_lag_records",
+        "fairlead_decisions",
+    }
+
+
+def test_decisions_are_counted_once(week: str, served: str) -> None:
+    """Each new one adds to the count, however often it is read; a failure counts from 0."""
+    failed = of("fairlead_decisions_total", group="orders", outcome="failed")
+    assert samples(scrape(served)[1])[failed] == 0
+    decide(week, "late", timedelta())
+    assert [samples(scrape(served)[1])[failed] for _ in range(2)] == [1, 1]
+
+
+def test_decisions_stay_counted_when_they_are_settled(week: str) -> None:
+    """What was counted for good and what may still come into sight make one count."""
+    engine = create_store_engine(week)
+    counts = DecisionCounts(datetime.now(UTC) - timedelta(hours=1))
+    decide(week, "settled", timedelta(minutes=40))
+    decide(week, "recent", timedelta(minutes=5))
+    read = []
+    for snapshot in ("later", "last"):
+        with transaction(engine) as connection:
+            read.append(counts.read(connection)["orders", "failed"])
+        decide(week, snapshot, timedelta())
+    with transaction(engine) as connection:
+        read.append(counts.read(connection)["orders", "failed"])
+    engine.dispose()
+    assert read == [2, 3, 4]
+
+
+def test_groups_that_are_gone_are_not_measured(week: str, served: str) -> None:
+    """A group that was last seen long ago is no series any more."""
+    with psycopg.connect(week) as connection:
+        connection.execute("SET session_replication_role = replica")
+        connection.execute("SELECT fairlead_raw.ensure_day(day - 9) FROM fairlead.history_days()")
+        for table, column in (
+            ("decision", "decided_at"),
+            ("lag_snapshot", "snapshot_at"),
+            ("balance", "measured_at"),
+            ("group_diagnosis", "since"),
+            ("group_diagnosis", "last_seen"),
+        ):
+            connection.execute(
+                f"UPDATE fairlead_raw.{table} SET {column} = {column} - interval '9 days'"
+                " WHERE group_id = 'orders'".encode()
+            )
+    groups = {dict(labels).get("group") for _, labels in samples(scrape(served)[1])}
+    assert groups == {None, "billing"}
+
+
+def test_database_that_is_away_is_a_metric() -> None:
+    """The scrape succeeds and says so; nothing old is shown, and pages say it with 503."""
+    engine = create_store_engine("postgresql://nobody@127.0.0.1:1/nothing", connect_timeout_s=2)
+    with serving(build_app(engine, Settings())) as address:
+        found = samples(scrape(address)[1])
+        with pytest.raises(HTTPError, match="503") as refused:
+            urlopen(address, timeout=120)  # noqa: S310 - our own address
+    assert found[of("fairlead_database_up")] == 0
+    assert not [name for name, _ in found if name.startswith("fairlead_group")]
+    with refused.value as answer:
+        assert answer.read() == b"The database does not answer; `fairlead serve` logs why.\n"
+
+
+def decide(url: str, snapshot: str, ago: timedelta) -> None:
+    """Store a failed decision on `orders`."""
+    with psycopg.connect(url) as connection:
+        connection.execute(
+            "INSERT INTO fairlead_raw.decision"
+            " (group_id, snapshot_id, snapshot_at, decided_at, outcome, reason)"
+            " VALUES ('orders', %s, now(), now() - %s, 'failed', 'no broker')",
+            (snapshot, ago),
+        )

@@ -1,0 +1,258 @@
+"""The plan document: bytes that are read back, and bytes that must not be believed."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairlead.errors import InvalidPlanError
+from fairlead.wire.document import (
+    MAX_PARTITIONS,
+    MemberShare,
+    PlanDocument,
+)
+
+NOW = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
+names = st.text(
+    st.characters(exclude_categories=["Cs"]),  # what UTF-8 can carry
+    min_size=1,
+    max_size=8,
+)
+times = st.datetimes(timezones=st.just(UTC))
+
+
+@st.composite
+def documents(draw: st.DrawFn) -> PlanDocument:
+    """Draw a plan: each partition with one owner or none."""
+    counts = draw(st.dictionaries(names, st.integers(0, 12), max_size=4))
+    members = draw(st.lists(names, min_size=1, max_size=4, unique=True))
+    shares: dict[str, dict[str, Any]] = {member: {} for member in members}
+    for topic, count in counts.items():
+        owner = np.array(
+            draw(st.lists(st.integers(-1, len(members) - 1), min_size=count, max_size=count)),
+            dtype=np.int32,
+        )
+        for index, member in enumerate(members):
+            if (owner == index).any():
+                shares[member][topic] = np.flatnonzero(owner == index).astype(np.int32)
+    weight = st.floats(0, 1e15) | st.integers(0, 2**53)
+    return PlanDocument(
+        group=draw(names),
+        version=draw(st.integers(1, 2**31 - 1)),
+        plan_id=draw(names),
+        assignor=draw(names),
+        created_at=draw(times),
+        snapshot_at=draw(times),
+        topic_ids={topic: draw(names) for topic in counts if draw(st.booleans())},
+        partition_counts=counts,
+        members={
+            member: MemberShare(tuple(sorted(counts)), share) for member, share in shares.items()
+        },
+        weights={
+            topic: np.array(
+                draw(st.lists(weight, min_size=count, max_size=count)), dtype=np.float64
+            )
+            for topic, count in counts.items()
+            if draw(st.booleans())
+        },
+    )
+
+
+def _plan() -> dict[str, Any]:
+    """Return a valid document, as JSON, to be spoilt."""
+    return {
+        "format": 2,
+        "group": "orders",
+        "version": 7,
+        "plan_id": "e0c4",
+        "assignor": "lag-aware",
+        "created_at": NOW.isoformat(),
+        "snapshot_at": NOW.isoformat(),
+        "partition_counts": {"t0": 3},
+        "topic_ids": {"t0": "Q0wK"},
+        "members": {
+            "a": {"topics": ["t0"], "partitions": {"t0": "0-1"}},
+            "b": {"topics": ["t0"], "partitions": {"t0": "2"}},
+        },
+        "weights": {"t0": [100000, 60000, 50000.5]},
+    }
+
+
+def _read(raw: Any, **options: Any) -> PlanDocument:
+    return PlanDocument.from_bytes(json.dumps(raw).encode(), **options)
+
+
+@given(documents())
+def test_what_is_written_is_read_back(plan: PlanDocument) -> None:
+    """Any plan survives the trip: the bytes of what was read are the bytes that were written."""
+    value = plan.to_bytes()
+    read = PlanDocument.from_bytes(value, group=plan.group)
+    assert read.to_bytes() == value
+    assert (read.version, read.created_at, read.topic_ids) == (
+        plan.version,
+        plan.created_at,
+        plan.topic_ids,
+    )
+    assert {name: dict(share.partitions) for name, share in read.members.items()} == {
+        name: {topic: pytest.approx(owned) for topic, owned in share.partitions.items()}
+        for name, share in plan.members.items()
+    }
+
+
+def test_bytes_do_not_depend_on_the_order_of_insertion() -> None:
+    """Equal plans have equal bytes, whatever order their topics and members were put in."""
+    forward, backward = _plan(), _plan()
+    backward["members"] = dict(reversed(backward["members"].items()))
+    assert _read(forward).to_bytes() == _read(backward).to_bytes()
+
+
+def test_weights_that_are_no_numbers_cannot_be_written() -> None:
+    """An infinite weight would make bytes that no reader accepts."""
+    plan = _read(_plan())
+    spoilt = PlanDocument(**{**vars(plan), "weights": {"t0": np.array([np.inf, 0, 0])}})
+    with pytest.raises(ValueError, match="Out of range"):
+        spoilt.to_bytes()
+
+
+@given(st.binary(max_size=200) | st.text(max_size=200).map(str.encode))
+def test_any_bytes_are_refused_in_our_own_words(value: bytes) -> None:
+    """Bytes that are no plan raise InvalidPlanError and nothing else."""
+    with pytest.raises(InvalidPlanError):
+        PlanDocument.from_bytes(value)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
+    max_leaves=5,
+)
+
+
+@given(st.sampled_from(sorted(_plan())), json_values)
+def test_any_value_of_a_field_is_read_or_refused(name: str, value: Any) -> None:
+    """A field of any JSON type at all is accepted or refused by InvalidPlanError."""
+    try:
+        plan = _read(_plan() | {name: value})
+    except InvalidPlanError:
+        return
+    plan.to_bytes()
+
+
+def _with(*path: str, value: Any) -> Callable[[dict[str, Any]], None]:
+    def spoil(raw: dict[str, Any]) -> None:
+        for key in path[:-1]:
+            raw = raw[key]
+        raw[path[-1]] = value
+
+    return spoil
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (_with("format", value=3), "has format 3; this version reads formats 1 and 2"),
+        (_with("format", value=True), "has format True"),
+        (_with("topic_ids", value={"t1": "Q0wK"}), "topic_ids.t1: the topic has no partition"),
+        (_with("topic_ids", value={"t0": 7}), "t0 is 7, not a text"),
+        (_with("version", value=0), "versions count from 1"),
+        (_with("version", value=True), "version is True, not a count"),
+        (_with("group", value=""), "group is '', not a text"),
+        (_with("created_at", value="2026-03-01T12:00:00"), "time zone is missing"),
+        (_with("partition_counts", "t0", value=-1), "t0 is -1, not a count"),
+        (_with("partition_counts", value={}), "'t0' has no partition count"),
+        (_with("partition_counts", "t1", value=MAX_PARTITIONS), "more than 10,000,000 partitions"),
+        (_with("members", "b", "partitions", "t0", value="1-2"), "t0-1 has more than one owner"),
+        (_with("members", "b", "partitions", "t0", value="3"), "the topic has 3 partitions"),
+        (_with("members", "b", "partitions", "t0", value=None), "is None, not a text"),
+        (_with("members", "b", "topics", value="t0"), "not a list of topics"),
+        (_with("weights", "t0", value=[1, 2]), "2 values for 3 partitions"),
+        (_with("weights", "t0", value=[1, 2, -3]), "negative or no number"),
+        (_with("weights", "t0", value=["1", "2", "3"]), "no list of numbers"),
+        (_with("weights", "t1", value=[]), "weights.t1: the topic has no partition count"),
+        (_with("members", "b", "topics", value=["t1"]), "of 't0', which it does not read"),
+    ],
+)
+def test_broken_invariants_are_named(spoil: Callable[[dict[str, Any]], None], message: str) -> None:
+    """Each broken invariant is refused, and the message says which and where."""
+    raw = _plan()
+    spoil(raw)
+    with pytest.raises(InvalidPlanError, match=message):
+        _read(raw)
+
+
+@pytest.mark.parametrize("name", sorted(set(_plan()) - {"format", "topic_ids", "weights"}))
+def test_missing_fields_are_named(name: str) -> None:
+    """A document without a field it must have is refused by that field's name."""
+    raw = _plan()
+    del raw[name]
+    with pytest.raises(InvalidPlanError, match=f"lacks '{name}'"):
+        _read(raw)
+
+
+def test_fields_of_later_versions_are_ignored() -> None:
+    """A field that format 2 does not know is no reason to refuse a plan."""
+    assert _read(_plan() | {"comment": "hello"}).version == 7
+
+
+def test_another_groups_plan_is_refused() -> None:
+    """A plan under the wrong key is not followed."""
+    with pytest.raises(InvalidPlanError, match=r"for group 'orders'.* under the key 'billing'"):
+        _read(_plan(), group="billing")
+
+
+def test_only_utf_8_is_read() -> None:
+    """UTF-16, which JSON readers guess, is not what the plan topic carries."""
+    with pytest.raises(InvalidPlanError, match="not UTF-8 JSON"):
+        PlanDocument.from_bytes(json.dumps(_plan()).encode("utf-16"))
+
+
+def test_deep_nesting_is_refused() -> None:
+    """A document nested to exhaust the reader's stack is refused like any other."""
+    with pytest.raises(InvalidPlanError, match="not UTF-8 JSON"):
+        PlanDocument.from_bytes(b"[" * 200_000)
+
+
+def test_claims_do_not_multiply_memory() -> None:
+    """Many members that all claim a whole large topic are refused at the second."""
+    raw = _plan() | {
+        "partition_counts": {"t0": 9_000_000},
+        "members": {
+            f"m{index}": {"topics": ["t0"], "partitions": {"t0": "0-8999999"}}
+            for index in range(1000)
+        },
+        "weights": {},
+    }
+    with pytest.raises(InvalidPlanError, match="t0-0 has more than one owner"):
+        _read(raw)
+
+
+def test_format_1_is_still_read() -> None:
+    """It says itself when it expires, and is written again as format 2, which does not."""
+    old = _plan() | {"format": 1, "expires_at": NOW.isoformat()}
+    del old["topic_ids"]
+    plan = _read(old)
+    assert (plan.version, plan.expires_at) == (7, NOW)
+    assert _read(json.loads(plan.to_bytes())).expires_at is None
+
+
+@pytest.mark.parametrize(
+    ("value", "message"), [("", "cannot be read"), (0, "expires_at is 0, not an ISO 8601 time")]
+)
+def test_expiry_of_format_1_that_makes_no_sense_is_refused(value: object, message: str) -> None:
+    """A plan that would never expire because its date is broken is no plan."""
+    with pytest.raises(InvalidPlanError, match=message):
+        _read(_plan() | {"format": 1, "expires_at": value})
+
+
+def test_a_name_that_stands_twice_is_refused() -> None:
+    """JSON readers keep the last of two: the first could hide a second owner."""
+    twice = json.dumps(_plan()).replace('"b":', '"a":', 1).encode()
+    with pytest.raises(InvalidPlanError, match="stands twice"):
+        PlanDocument.from_bytes(twice)

@@ -1,0 +1,66 @@
+"""Member names and user data."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairlead.wire.members import (
+    AssignmentNote,
+    GroupMember,
+    SubscriptionNote,
+    decode_assignment,
+    decode_subscription,
+    encode_assignment,
+    member_names,
+)
+from fairlead.wire.record import Identity
+
+# Few letters, so that names, client ids and member ids collide all the time.
+letters = st.sampled_from("abcd")
+groups = st.lists(
+    st.builds(
+        GroupMember,
+        member_id=letters,
+        topics=st.just(()),
+        instance_id=st.none() | letters,
+        client_id=st.none() | letters,
+    ),
+    unique_by=lambda member: member.member_id,
+)
+
+
+@given(groups)
+def test_every_member_has_a_name_of_its_own(members: list[GroupMember]) -> None:
+    """However names collide, no two members share one: a share has one owner."""
+    names = member_names(members)
+    assert names.keys() == {member.member_id for member in members}
+    assert len(set(names.values())) == len(names)
+
+
+def test_instance_id_goes_before_client_id() -> None:
+    """A dynamic member whose client id is another's instance id falls to its member id."""
+    members = [
+        GroupMember("m0", (), instance_id="one", client_id="app"),
+        GroupMember("m1", (), client_id="one"),
+        GroupMember("m2", (), client_id="app"),
+    ]
+    assert member_names(iter(members)) == {"m0": "one", "m1": "m1", "m2": "app"}
+
+
+def test_assignment_note_survives_the_wire() -> None:
+    """What the leader writes is what members read."""
+    note = AssignmentNote(
+        plan_version=7,
+        seen=Identity(3, 7, retired=True, sha256="9f2c"),
+        fallback_reason="because",
+        lapsed=True,
+        decided=Identity(3, 6),
+        incomplete=True,
+    )
+    assert decode_assignment(encode_assignment(note)) == note
+
+
+@given(st.none() | st.binary() | st.sampled_from([b"[]", b'{"fairlead":1,"client_id":3}']))
+def test_foreign_user_data_is_no_note(user_data: bytes | None) -> None:
+    """Other assignors' user data, or none at all, reads as nothing said."""
+    assert decode_subscription(user_data) == SubscriptionNote()
+    assert decode_assignment(user_data) == AssignmentNote()

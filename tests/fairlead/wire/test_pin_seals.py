@@ -1,0 +1,64 @@
+"""Seals of the pin topic's records, from the side of somebody who may write to it."""
+
+import pytest
+
+from fairlead.errors import ConfigurationError
+from fairlead.wire.pin_seals import Seal, read_secrets
+
+OLD, NEW = b"the old secret of all", b"the new secret of all"
+OURS = Seal("orders", "log-1", (NEW,))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Seal("orders", "log-1", (OLD,)),
+        Seal("bills", "log-1", (NEW,)),
+        Seal("orders", "log-2", (NEW,)),
+        Seal("orders", "log-1"),
+        Seal("order", "slog-1", (NEW,)),
+    ],
+)
+def test_seal_of_another_secret_group_or_log_does_not_hold(other: Seal) -> None:
+    """Nor does a record without one."""
+    assert not OURS.holds(b"here", other.headers(b"here"))
+
+
+def test_changed_record_does_not_hold() -> None:
+    """A seal is of one value."""
+    assert OURS.holds(b"here", OURS.headers(b"here"))
+    assert not OURS.holds(b"there", OURS.headers(b"here"))
+    assert not OURS.holds(None, OURS.headers(b"here"))
+
+
+@pytest.mark.parametrize("headers", [None, [], [("fairlead-seal", None)], [("fairlead-seal", "")]])
+def test_headers_of_any_shape_are_taken(headers: list[tuple[str, str | bytes | None]]) -> None:
+    """They are refused without an error."""
+    assert not OURS.holds(b"here", headers)
+
+
+def test_secret_changes_without_a_gap() -> None:
+    """Members with both accept what is sealed by either, and seal by the first."""
+    between = Seal("orders", "log-1", (OLD, NEW))
+    assert between.holds(b"here", OURS.headers(b"here"))
+    assert Seal("orders", "log-1", (OLD,)).holds(b"here", between.headers(b"here"))
+
+
+def test_without_a_secret_every_record_holds() -> None:
+    """Nothing is sealed."""
+    nobody = Seal("orders", "log-1")
+    assert nobody.headers(b"here") == []
+    assert nobody.holds(b"here", None)
+
+
+@pytest.mark.parametrize("text", ["", " ", "short", "long enough to be one,", ","])
+def test_secret_that_protects_nothing_is_refused(text: str) -> None:
+    """An unset variable does not switch sealing off without a word, and no message repeats it."""
+    with pytest.raises(ConfigurationError, match="group_secret") as error:
+        read_secrets(text)
+    assert text.strip(", ") not in str(error.value) or not text.strip(", ")
+
+
+def test_no_secret_is_printed() -> None:
+    """Logs show none."""
+    assert "secret of all" not in repr(OURS)

@@ -1,0 +1,99 @@
+"""What of the pin topic is let in, whoever wrote it."""
+
+import json
+import random
+import time
+
+import pytest
+
+from fairlead.followers.confluent.roll_call import RollCall
+from fairlead.wire.pins import (
+    LARGEST_RECORD,
+    Here,
+    Mark,
+    Pin,
+    Record,
+    decode,
+    encode,
+)
+from fairlead.wire.record import Identity
+from tests.fairlead.followers.simulator.hostile import spoilt
+
+SEEN = Identity(1, 7, sha256="9f2c")
+RECORDS: tuple[Record, ...] = (
+    Here(3, "m1", "a", ("t", "u"), {"t": (0, 1, 7)}, SEEN, "log"),
+    Pin(3, "m1", ("t",), {"m1": {"t": (0, 1)}, "m2": {}}, 7, SEEN, None, "log"),
+    Pin(3, "m1", ("t",), {"m1": {"t": (0, 1)}}, None, SEEN, "the plan was withdrawn", "log"),
+    Mark("9f2c", "log"),
+)
+
+
+@pytest.mark.parametrize("record", RECORDS)
+def test_record_is_read_as_it_was_written(record: Record) -> None:
+    """Byte for byte nothing is lost."""
+    assert decode(encode(record)) == record
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("generation", "3"),
+        ("generation", True),
+        ("generation", 3.0),
+        ("generation", -1),
+        ("generation", 2**40),
+        ("member", ""),
+        ("member", 7),
+        ("member", "m" * 5000),
+        ("client_id", None),
+        ("topics", "t"),
+        ("topics", ["u", "t"]),
+        ("topics", ["t", "t"]),
+        ("topics", [7]),
+        ("given", []),
+        ("given", {"t": [0]}),
+        ("given", {"t": "1-0"}),
+        ("given", {"x": "0"}),
+        ("given", {"t": "0-999999"}),
+        ("given", {"t": "0-150000", "u": "0-150000"}),
+        ("seen", [1, 2**70, False, ""]),
+        ("log", None),
+        ("fairlead", 2),
+        ("type", ["here"]),
+        ("type", "there"),
+    ],
+)
+def test_value_of_another_type_or_size_makes_the_record_nothing(name: str, value: object) -> None:
+    """Checked at the edge, so that nothing behind it has to."""
+    values = json.loads(encode(RECORDS[0]))
+    assert decode(json.dumps({**values, name: value}).encode()) is None
+    del values[name]
+    assert decode(json.dumps(values).encode()) is None
+
+
+def test_record_that_names_a_million_partitions_costs_nothing() -> None:
+    """It is refused by its length, before a single one is named."""
+    values = json.loads(encode(RECORDS[0])) | {"given": {"t": "0-999999"}}
+    value = json.dumps(values).encode()
+    began = time.perf_counter()
+    assert all(decode(value) is None for _ in range(1000))
+    assert time.perf_counter() - began < 1.0
+    assert decode(b" " * (LARGEST_RECORD + 1)) is None
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_no_record_breaks_a_roll_call(seed: int) -> None:
+    """10,000 records each, of every kind, spoilt at any depth, or cut off, or of random bytes."""
+    rng = random.Random(seed)
+    call = RollCall(Here(3, "m1", "a", ("t", "u"), {"t": (0, 1, 7)}, SEEN, "log"), {"t": 8})
+    for _ in range(10_000):
+        value = spoilt(rng, rng.choice(RECORDS))
+        if rng.random() < 0.2:
+            value = value[: rng.randrange(len(value))]
+        if rng.random() < 0.1:
+            value = rng.randbytes(rng.randrange(50))
+        record = decode(value)
+        if record is not None and not isinstance(record, Mark):
+            call.hear(record, now=0.0, epoch=rng.choice([0, 1]))
+            call.pin_due_at()
+            call.verdict()

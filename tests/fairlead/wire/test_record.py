@@ -1,0 +1,204 @@
+"""A record by itself: what is signed, byte for byte, and what must not be believed."""
+
+import base64
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairlead.errors import InvalidPlanError
+from fairlead.wire.record import (
+    Headers,
+    Identity,
+    Origin,
+    bare_headers,
+    message_of,
+    plan_headers,
+    retired_value,
+)
+from fairlead.wire.record_reading import Told, Trust, read_record
+from fairlead.wire.signing import Signer, Verifier
+from tests.fairlead.workflows.plans import make_plan
+from tests.records import ORIGIN, PUBLIC, signed
+
+#: Shared with implementations in other languages.
+VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "plan_records.json").read_text())
+TRUST = Trust(Verifier.from_text(PUBLIC))
+PLAN = make_plan({"a": {"t": [0]}}, {"t": [1.0]}, group="group")
+VALUE = PLAN.to_bytes()
+HEADERS = signed(VALUE)
+
+
+def read(
+    value: bytes = VALUE,
+    headers: Headers = HEADERS,
+    *,
+    group: str = "group",
+    origin: Origin = ORIGIN,
+    trust: Trust = TRUST,
+) -> Told:
+    return read_record(value, headers, group=group, origin=origin, trust=trust)
+
+
+def without(name: str) -> Headers:
+    return [one for one in HEADERS if one[0] != name]
+
+
+def with_(name: str, text: bytes) -> Headers:
+    return [*without(name), (name, text)]
+
+
+@pytest.mark.parametrize("vector", VECTORS["records"], ids=lambda vector: str(vector["name"]))
+def test_records_are_those_of_the_shared_vectors(vector: dict[str, Any]) -> None:
+    """Value, headers, the bytes that are signed and the signature: to the byte, in any language."""
+    value = vector["value"].encode()
+    headers = [(name, text.encode()) for name, text in vector["headers"].items()]
+    origin = Origin(vector["topic"], vector["headers"]["cluster"], vector["headers"]["log"])
+    until = vector["headers"].get("lease_until")
+    made = plan_headers(
+        value,
+        group=vector["group"],
+        version=vector["version"],
+        origin=origin,
+        epoch=int(vector["headers"]["epoch"]),
+        lease_until=datetime.fromisoformat(until) if until else None,
+        kind=vector["headers"]["kind"],
+        signer=Signer.from_text(VECTORS["private_key"]),
+    )
+    assert made == headers
+    message = message_of(
+        dict(headers), group=vector["group"], version=vector["version"], topic=origin.topic
+    )
+    assert base64.b64encode(message).decode() == vector["signed"]
+    trust = Trust(Verifier.from_text(VECTORS["public_key"]))
+    told = read(value, headers, group=vector["group"], origin=origin, trust=trust)
+    assert told.identity[:3] == (
+        int(vector["headers"]["epoch"]),
+        vector["version"],
+        vector["headers"]["kind"] == "retired",
+    )
+
+
+@pytest.mark.parametrize("vector", VECTORS["refused"], ids=lambda vector: str(vector["name"]))
+def test_records_that_the_shared_vectors_refuse(vector: dict[str, Any]) -> None:
+    """Every implementation must refuse these."""
+    headers = [(name, text.encode()) for name, text in vector["headers"].items()]
+    trust = Trust(Verifier.from_text(VECTORS["public_key"]))
+    origin = Origin(vector["topic"], vector["cluster"], vector["log"])
+    with pytest.raises(InvalidPlanError):
+        read(vector["value"].encode(), headers, group=vector["group"], origin=origin, trust=trust)
+
+
+def test_a_signed_record_says_what_it_is_known_by() -> None:
+    """Epoch, version and hash; and how long it holds, to the millisecond."""
+    until = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
+    told = read(headers=signed(VALUE, epoch=9, lease_until=until))
+    assert told.identity == Identity(9, 1, sha256=dict(HEADERS)["sha256"].decode())
+    assert told.lease_until == until.replace(microsecond=123000)
+    assert told.plan is not None
+
+
+def test_a_retirement_is_signed_like_a_plan() -> None:
+    """It names its version, and has no lease."""
+    value = retired_value("group", 7)
+    told = read(value, signed(value, version=7, kind="retired"))
+    assert (told.identity[:3], told.plan, told.lease_until) == ((1, 7, True), None, None)
+
+
+def test_identities_are_ordered_by_epoch_version_and_retirement() -> None:
+    """Of two records the greater one is the later."""
+    ordered = [Identity(0, 9), Identity(1, 1), Identity(1, 1, retired=True), Identity(2, 1)]
+    backward = ordered[::-1]
+    assert sorted(backward) == ordered
+
+
+@pytest.mark.parametrize(
+    ("headers", "message"),
+    [
+        (without("signature"), "is not signed"),
+        (without("key_id"), "is not signed"),
+        (without("kind"), "is not signed"),
+        (bare_headers(VALUE), "is not signed"),
+        (bare_headers(VALUE, signing_key=b"guessed"), "is not signed"),
+        (without("lease_until"), "does not hold"),
+        (with_("lease_until", b"2099-01-01T00:00:00.000Z"), "does not hold"),
+        (with_("epoch", b"2"), "does not hold"),
+        (with_("cluster", b"another"), "does not hold"),
+        (with_("log", b"another"), "does not hold"),
+        (without("log"), "does not say for which cluster and log"),
+        (with_("sha256", b"0" * 64), "sha256 header does not agree"),
+        (with_("kind", b"members"), "of kind 'members'"),
+        (with_("signature", b"#"), "no base64"),
+        (with_("key_id", b"\xff"), "no UTF-8"),
+        (signed(VALUE, version=2), "does not hold"),
+        (signed(VALUE, group="another"), "does not hold"),
+        (signed(VALUE, origin=replace(ORIGIN, topic="another")), "does not hold"),
+        (signed(VALUE, origin=replace(ORIGIN, cluster="another")), "of cluster 'another'"),
+        (signed(VALUE, origin=replace(ORIGIN, log="another")), "of log 'another'"),
+        (signed(VALUE, epoch=0), "epoch is '0'"),
+        (signed(VALUE, signer=Signer.new("tests")), "does not hold"),
+        (signed(VALUE, signer=Signer.new("mallory")), "signed with key 'mallory'"),
+    ],
+)
+def test_what_an_attacker_may_change_is_refused(headers: Headers, message: str) -> None:
+    """Stripped, moved from elsewhere, or altered: each is refused, and the message says why."""
+    with pytest.raises(InvalidPlanError, match=message):
+        read(headers=headers)
+
+
+def test_changed_bytes_are_refused_by_the_signature_alone() -> None:
+    """Whoever changes the value corrects the hash as well."""
+    other = replace(PLAN, assignor="mallory").to_bytes()
+    headers = [*with_("sha256", dict(bare_headers(other))["sha256"])]
+    with pytest.raises(InvalidPlanError, match="does not hold"):
+        read(other, headers)
+
+
+def test_where_the_client_knows_no_ids_the_signature_still_binds_them() -> None:
+    """A follower that cannot ask for the log takes the signed one as it is."""
+    assert read(origin=replace(ORIGIN, log="")).identity.version == 1
+
+
+def test_format_1_is_believed_with_its_own_key_alone() -> None:
+    """For as long as both are configured, the planner can change from the one to the other."""
+    headers = bare_headers(VALUE, signing_key=b"shared")
+    both = replace(TRUST, hmac_key=b"shared")
+    assert read(headers=headers, trust=both).identity.epoch == 0
+    assert read(headers=headers, trust=Trust(hmac_key=b"shared")).identity.epoch == 0
+    assert read(trust=both).identity.epoch == 1
+    for trust in (Trust(hmac_key=b"other"), TRUST):
+        with pytest.raises(InvalidPlanError):
+            read(headers=headers, trust=trust)
+    with pytest.raises(InvalidPlanError, match="configure public_keys"):
+        read(trust=Trust(hmac_key=b"shared"))
+
+
+def test_without_keys_everything_readable_is_believed() -> None:
+    """Who may write the topic is then all that protects it."""
+    for headers in (HEADERS, bare_headers(VALUE), []):
+        assert read(headers=headers, trust=Trust()).plan is not None
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([name for name, _ in HEADERS]), st.binary(max_size=20) | st.none()
+        ),
+        max_size=4,
+    )
+)
+def test_no_headers_break_the_reader(changes: list[tuple[str, bytes | None]]) -> None:
+    """Whatever stands there, nothing but the planner's own headers is believed."""
+    headers = [*HEADERS, *changes]
+    try:
+        told = read_record(VALUE, headers, group="group", origin=ORIGIN, trust=TRUST)
+    except InvalidPlanError:
+        return
+    found = {name: text or b"" for name, text in headers}
+    assert {**found, "format": b"2"} == dict(HEADERS)  # the document says its format itself
+    assert told.plan is not None

@@ -1,0 +1,76 @@
+"""Keys: what is refused at once, and that signatures are of one message and one key."""
+
+import builtins
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from fairlead.errors import ConfigurationError, InvalidPlanError
+from fairlead.followers.core.follower import FollowOptions
+from fairlead.wire.signing import Signer, Verifier, signed_bytes
+from tests.records import PUBLIC, SIGNER
+
+#: Drawn for agreement on keys (X25519): it cannot sign.
+OTHER_KIND = "x:MC4CAQAwBQYDK2VuBCIEIMATPAZp43ijziiVGt+rLXY4ENxBHzPdOS4eIodBfbV6"
+
+
+def test_a_signature_holds_for_its_bytes_and_its_key() -> None:
+    """Other bytes, another key under the same id, and an unknown id are refused."""
+    verifier, message = Verifier.from_text(PUBLIC), signed_bytes(b"a", b"b")
+    verifier.verify("tests", SIGNER.sign(message), message)
+    for key_id, signature, of in (
+        ("tests", SIGNER.sign(message), signed_bytes(b"ab", b"")),
+        ("tests", Signer.new("tests").sign(message), message),
+        ("unknown", SIGNER.sign(message), message),
+        ("tests", b"", message),
+    ):
+        with pytest.raises(InvalidPlanError):
+            verifier.verify(key_id, signature, of)
+
+
+def test_keys_are_changed_without_a_gap() -> None:
+    """While both public keys are known, what either private key signs is believed."""
+    newer = Signer.new("newer")
+    verifier = Verifier.from_text(f"{PUBLIC}, {newer.public_text()}")
+    for signer in (SIGNER, newer):
+        verifier.verify(signer.key_id, signer.sign(b"message"), b"message")
+
+
+def test_a_key_that_is_drawn_can_be_read_back() -> None:
+    """What `fairlead keys new` prints is what the settings take."""
+    drawn = Signer.new("2026-03")
+    again = Signer.from_text(drawn.private_text())
+    assert again.public_text() == drawn.public_text()
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", "tests", "tests:", ":MC4", "tests:#", "tests:MC4=", OTHER_KIND]
+)
+@pytest.mark.parametrize("read", [Signer.from_text, Verifier.from_text])
+def test_no_key_is_mistaken_for_one(read: Callable[[str], object], text: str) -> None:
+    """An unset variable, half a key and a key of another kind are errors, never ignored."""
+    with pytest.raises(ConfigurationError) as refused:
+        read(text)
+    assert len(text) < 5 or text not in str(refused.value)
+
+
+@pytest.mark.parametrize("options", [{"signing_key": b""}, {"public_keys": ""}])
+def test_a_follower_with_an_empty_key_does_not_start(options: dict[str, Any]) -> None:
+    """It would follow whatever anybody writes, without a word."""
+    with pytest.raises(ConfigurationError, match="is empty"):
+        FollowOptions(**options)
+
+
+def test_a_key_that_cannot_be_used_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the extra a follower that is given keys does not start."""
+    real = builtins.__import__
+
+    def without(name: str, *args: Any, **kwargs: Any) -> Any:
+        if name.startswith("cryptography"):
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(ConfigurationError, match=r"pip install 'fairlead\[signed\]'"):
+        FollowOptions(public_keys=PUBLIC)

@@ -1,0 +1,100 @@
+"""What the tests of plans share: a small plan, groups it fits and does not, a sender that dies.
+
+Belongs here: making documents and surroundings. Does not: any expectation.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+
+from fairlead.domain.groups import LiveGroup, Member
+from fairlead.errors import GroupError, KafkaUnavailableError
+from fairlead.kafka.plan_channel import Outgoing, PlanChannel
+from fairlead.kafka.plan_topic import PlanTopic
+from fairlead.wire.document import MemberShare, PlanDocument
+from fairlead.workflows.delivery import Terms
+from tests.fairlead.store.conftest import SNAPSHOT_AT
+
+TERMS = Terms(timedelta(hours=6))
+DAY = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def make_plan(
+    shares: Mapping[str, Mapping[str, list[int]]],
+    weights: Mapping[str, list[float]],
+    **changes: Any,
+) -> PlanDocument:
+    """Return a plan; each member subscribes to every topic that has weights."""
+    values: dict[str, Any] = {
+        "group": "orders",
+        "version": 1,
+        "plan_id": "00000000-0000-0000-0000-000000000001",
+        "assignor": "lag-aware",
+        "created_at": DAY,
+        "snapshot_at": DAY,
+        "partition_counts": {topic: len(values) for topic, values in weights.items()},
+        "members": {
+            name: MemberShare(
+                tuple(sorted(weights)),
+                {topic: np.array(numbers, np.int32) for topic, numbers in share.items()},
+            )
+            for name, share in shares.items()
+        },
+        "weights": {topic: np.array(values) for topic, values in weights.items()},
+    }
+    return PlanDocument(**(values | changes))
+
+
+def as_planned(group: str, owned: Mapping[str, list[int]] | None = None) -> LiveGroup:
+    """Describe a group that is what the store's drafts are made for; it owns so much of t0."""
+    return LiveGroup(
+        group,
+        "Stable",
+        "fairlead",
+        tuple(
+            Member(
+                member_id=f"{name}-id",
+                client_id=name,
+                host="here",
+                instance_id=None,
+                name=name,
+                topics=("t0",),
+                partitions={"t0": tuple((owned or {}).get(name, ()))},
+                generation=1,
+            )
+            for name in ("orders-1", "orders-2")
+        ),
+        {"t0": 3},
+        SNAPSHOT_AT,
+    )
+
+
+def emptied(group: str) -> LiveGroup:
+    """Describe a group that everybody has left."""
+    return LiveGroup(group, "Empty", "", (), {}, SNAPSHOT_AT)
+
+
+def live(groups: Iterable[str]) -> dict[str, LiveGroup | GroupError]:
+    """Describe groups that are what the store's drafts are made for."""
+    return {group: as_planned(group) for group in groups}
+
+
+def nobody(groups: Iterable[str]) -> dict[str, LiveGroup | GroupError]:
+    """Describe groups that everybody has left."""
+    return {group: emptied(group) for group in groups}
+
+
+class Dying(PlanTopic):
+    """A plan topic whose sender dies after its records are committed."""
+
+    def open(self, partition: int) -> PlanChannel:
+        """Become the one sender to a partition."""
+
+        class Channel(PlanChannel):
+            def send(self, records: Sequence[Outgoing]) -> dict[str, int | str]:
+                super().send(records)
+                raise KafkaUnavailableError("the connection was lost")
+
+        return Channel(self._settings, partition)

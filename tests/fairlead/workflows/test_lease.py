@@ -1,0 +1,112 @@
+"""Leases, on a real store and a real topic: the same plan told again, and nothing besides."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+import pytest
+
+from fairlead.kafka.plan_topic import PlanTopic
+from fairlead.store import PlanStore, StoredPlan
+from fairlead.wire.record_reading import Told, Trust, read_record
+from fairlead.workflows.lease import due, refresh
+from fairlead.workflows.publication import publish_all
+from fairlead.workflows.retirement import retire
+from tests.fairlead.store.conftest import SNAPSHOT_AT
+from tests.fairlead.workflows.plans import TERMS, live
+
+pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
+
+Step = Callable[..., StoredPlan]
+#: A third of the lease is used up.
+LATER = SNAPSHOT_AT + TERMS.lease / 3
+
+
+@pytest.fixture
+def published(store: PlanStore, topic: PlanTopic, approve: Step) -> StoredPlan:
+    """Return a plan that was sent at `SNAPSHOT_AT`."""
+    approve()
+    send(store, topic, SNAPSHOT_AT)
+    return store.get("orders", 1)
+
+
+def send(store: PlanStore, topic: PlanTopic, now: datetime) -> None:
+    waiting = store.approved_unpublished()
+    list(publish_all(store, waiting, live=live, topic=topic, terms=TERMS, now=now))
+
+
+def tell_again(store: PlanStore, topic: PlanTopic, now: datetime) -> list[tuple[str, str]]:
+    plans = store.in_state("published")
+    return list(refresh(store, plans, topic=topic, terms=TERMS, now=now))
+
+
+def newest(topic: PlanTopic) -> Told:
+    record = topic.read("orders")
+    assert record is not None
+    assert record.value is not None
+    return read_record(
+        record.value, record.headers, group="orders", origin=topic.origin, trust=Trust()
+    )
+
+
+def test_plan_is_told_again_when_a_third_of_its_lease_is_used_up(
+    store: PlanStore, topic: PlanTopic, published: StoredPlan
+) -> None:
+    """Not before; and once told, it is not due again."""
+    first = newest(topic)
+    assert due(store, TERMS, LATER - timedelta(seconds=1)) == []
+    assert due(store, TERMS, LATER) == ["orders"]
+    assert tell_again(store, topic, LATER) == []
+    assert due(store, TERMS, LATER) == []
+    again = newest(topic)
+    assert (again.identity, again.lease_until) == (first.identity, LATER + TERMS.lease)
+    assert store.get("orders", 1).lease_until == LATER + TERMS.lease
+    assert again.identity.sha256 == published.sha256
+
+
+def test_telling_again_is_no_step_of_the_plan(
+    store: PlanStore, topic: PlanTopic, published: StoredPlan
+) -> None:
+    """No version, no approval, no event, and so no cooldown that would begin anew."""
+    before = store.history("orders"), store.last_changes(["orders"])
+    tell_again(store, topic, LATER)
+    assert (store.history("orders"), store.last_changes(["orders"])) == before
+    assert published.version == 1
+
+
+def test_a_proposal_that_waits_holds_no_lease_up(
+    store: PlanStore, topic: PlanTopic, published: StoredPlan, propose: Step
+) -> None:
+    """Nobody decides overnight: what is followed goes on being followed."""
+    propose("s2")
+    assert due(store, TERMS, LATER) == [published.group]
+    tell_again(store, topic, LATER)
+    assert newest(topic).lease_until == LATER + TERMS.lease
+    assert [row["state"] for row in store.history("orders")] == ["published", "proposed"]
+
+
+def test_a_plan_that_was_published_without_a_lease_gets_one(
+    store: PlanStore, topic: PlanTopic, publish: Step
+) -> None:
+    """Plans of before the migration have no row of what was told: they are due at once."""
+    publish()
+    with store.engine.begin() as connection:  # behind the store's back
+        connection.exec_driver_sql("DELETE FROM fairlead_raw.plan_record")
+    assert due(store, TERMS, SNAPSHOT_AT) == ["orders"]
+    tell_again(store, topic, SNAPSHOT_AT)
+    assert newest(topic).lease_until == SNAPSHOT_AT + TERMS.lease
+
+
+def test_a_retired_plan_is_not_told_again(
+    store: PlanStore, topic: PlanTopic, published: StoredPlan, approve: Step
+) -> None:
+    """Its retirement keeps the version; the next plan is of a new epoch."""
+    retire(store, "orders", topic=topic, terms=TERMS, reason="enough")
+    retired = newest(topic)
+    assert retired.identity.rank[1:] == (1, True)
+    assert due(store, TERMS, LATER + TERMS.lease) == []
+    assert tell_again(store, topic, LATER) == []
+    assert newest(topic) == retired
+    approve("s2")
+    send(store, topic, LATER)
+    assert newest(topic).identity.epoch > retired.identity.epoch
+    assert published.state == "published"

@@ -1,0 +1,115 @@
+"""Looks at groups of the run's broker."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine, text
+
+from fairlead.archive import LookArchive
+from fairlead.domain.policy import Discovery
+from fairlead.kafka.gateway import KafkaGateway
+from fairlead.settings import Settings
+from fairlead.store import PlanStore
+from fairlead.workflows import looking as taking
+from fairlead.workflows.looking import covered_groups, keep, take
+from tests.conftest import KafkaTopic
+from tests.fairlead.kafka.conftest import (  # noqa: F401 - fixtures
+    Commit,
+    Join,
+    Produce,
+    commit,
+    gateway,
+    join,
+    produce,
+)
+from tests.fairlead.store.conftest import engine, store, store_url  # noqa: F401 - fixtures
+from tests.recalled import CONSUMED, recall
+
+pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
+
+
+def test_look_is_what_the_broker_says(
+    *,
+    gateway: KafkaGateway,  # noqa: F811
+    join: Join,  # noqa: F811
+    produce: Produce,  # noqa: F811
+    commit: Commit,  # noqa: F811
+    kafka_topic: KafkaTopic,
+    settings: Settings,
+    tmp_path: Path,
+    unique_name: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of the groups that discovery covers, in portions, with what it cost."""
+    monkeypatch.setattr(taking, "GROUPS_AT_ONCE", 1)
+    topic = kafka_topic(partitions=2)
+    mine, second = f"{unique_name}-a", f"{unique_name}-b"
+    produce(topic, [5, 3])
+    commit(mine, {(topic, 0): 4})
+    join(mine, [topic], 2, [{"client.id": "only"}])
+    for group in (second, f"{unique_name}-test"):
+        join(group, [topic], 2, [{"client.id": "a"}, {"client.id": "b"}])
+    current = settings.model_copy(
+        update={"discovery": Discovery(include=(f"{unique_name}-*",), exclude=("*-test",))}
+    )
+    archive = LookArchive(str(tmp_path))
+
+    taken = take(gateway, archive, current, covered_groups(gateway, current))
+
+    now = datetime.now(UTC)
+    one, other = archive.read(now - timedelta(minutes=5), now).to_pylist()
+    assert (one["group"], other["group"]) == (mine, second)
+    assert (one["topics"], one["end"], one["committed"]) == ([topic], [5, 3], [4, -1])
+    assert (one["members"], one["owner"]) == (["only"], [0, 0])
+    assert (other["members"], sorted(other["owner"])) == (["a", "b"], [0, 1])
+    assert (taken.groups, taken.partitions) == (2, 4)
+    assert archive.taken() == taken
+
+
+def test_groups_are_diagnosed_as_they_are_looked_at(
+    *,
+    gateway: KafkaGateway,  # noqa: F811
+    join: Join,  # noqa: F811
+    produce: Produce,  # noqa: F811
+    commit: Commit,  # noqa: F811
+    kafka_topic: KafkaTopic,
+    settings: Settings,
+    tmp_path: Path,
+    unique_name: str,
+    store: PlanStore,  # noqa: F811
+    engine: Engine,  # noqa: F811
+) -> None:
+    """By the looks before it: unknown at first, then what is the matter, as rows in Postgres."""
+    topic = kafka_topic(partitions=4)
+    produce(topic, [CONSUMED + lag for lag in (100, 80, 5, 5)])
+    commit(unique_name, {(topic, number): CONSUMED for number in range(4)})
+    join(unique_name, [topic], 4, [{"client.id": "one"}, {"client.id": "two"}])
+    archive = LookArchive(str(tmp_path))
+    take(gateway, archive, settings, [unique_name], store)
+    recall(settings.kafka, str(tmp_path), unique_name)
+    take(gateway, archive, settings, [unique_name], store)
+    with engine.connect() as connection:
+        found = connection.execute(
+            text("SELECT diagnosis, names FROM fairlead.diagnosis_history ORDER BY since")
+        ).all()
+    assert [(row.diagnosis, row.names) for row in found] == [
+        ("unknown", []),
+        ("badly spread", ["one"]),
+    ]
+
+
+def test_snapshot_of_a_planning_run_is_a_look(
+    gateway: KafkaGateway,  # noqa: F811
+    commit: Commit,  # noqa: F811
+    kafka_topic: KafkaTopic,
+    tmp_path: Path,
+    unique_name: str,
+) -> None:
+    """The newest one, though it says nothing of what looking at all groups costs."""
+    commit(unique_name, {(kafka_topic(), 0): 0})
+    archive, snapshot = LookArchive(str(tmp_path)), gateway.snapshot([unique_name])
+    keep(snapshot, archive)
+    (row,) = archive.read(snapshot.snapshot_at, snapshot.snapshot_at).to_pylist()
+    assert row["group"] == unique_name
+    assert archive.taken() is None

@@ -1,0 +1,38 @@
+"""How often looks are taken."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from fairlead.archive import Taken
+from fairlead.settings import LooksSettings
+from fairlead.workflows.pace import due, interval, told, wait_s
+
+NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
+SETTINGS = LooksSettings()
+
+
+def taken(took_s: float = 0.5) -> Taken:
+    return Taken(NOON, took_s, 10_000, 1_000_000)
+
+
+def test_a_fleet_is_looked_at_less_often() -> None:
+    """Looking takes the share of the time that it may, and no more."""
+    assert interval(taken(), SETTINGS) == timedelta(minutes=1)
+    apart = interval(taken(45.0), SETTINGS)
+    assert 45.0 / apart.total_seconds() == pytest.approx(SETTINGS.share)
+    assert "not 60 s" in told(taken(45.0), SETTINGS)
+    assert "not" not in told(taken(), SETTINGS)
+
+
+@pytest.mark.parametrize(("seconds", "expected"), [(0, False), (53, False), (55, True), (90, True)])
+def test_a_look_is_due_after_the_interval(seconds: int, expected: bool) -> None:  # noqa: FBT001
+    """A tenth early is early enough: a clock that ticks each minute must not skip every other."""
+    assert due(taken(), SETTINGS, NOON + timedelta(seconds=seconds)) is expected
+
+
+def test_first_look_is_due_at_once() -> None:
+    """And so is one after a clock that went wrong dated the newest ahead."""
+    assert due(None, SETTINGS, NOON)
+    assert due(taken(), SETTINGS, NOON - timedelta(days=1))
+    assert wait_s(taken(), SETTINGS, NOON - timedelta(days=1)) == 0

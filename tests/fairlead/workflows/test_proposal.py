@@ -1,0 +1,194 @@
+"""What of a look at a group is stored and approved, beside a version that waits."""
+
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fairlead.domain.judgement.forecast import Outlook
+from fairlead.domain.policy import Approval, Policy
+from fairlead.domain.prospect import Prospect
+from fairlead.errors import PlanStateError
+from fairlead.store import NoPlan, PlanStore, StoredPlan
+from fairlead.wire.document import MemberShare
+from fairlead.workflows.proposal import AT_ONCE, Look, Outcome, carry_out
+from tests.fairlead.store.conftest import SNAPSHOT_AT, MakeDraft
+
+pytestmark = pytest.mark.postgres
+
+Step = Callable[..., StoredPlan]
+AT_NIGHT = Policy(approval=Approval(automatic=True, hours=("03:00-04:00",)))
+LATER = SNAPSHOT_AT + timedelta(hours=1)
+#: Another assignment of the same group than the store's usual draft.
+ANOTHER = {
+    "orders-1": MemberShare(("t0",), {"t0": np.array([0, 1], np.int32)}),
+    "orders-2": MemberShare(("t0",), {"t0": np.array([2], np.int32)}),
+}
+NEW = {
+    "orders-1": MemberShare(("t0",), {"t0": np.array([0], np.int32)}),
+    "orders-2": MemberShare(("t0",), {"t0": np.array([1, 2], np.int32)}),
+}
+GROWN = {"orders-3": MemberShare(("t0",), {}), **ANOTHER}
+
+
+def look(store: PlanStore, decision: NoPlan, **changes: Any) -> Outcome:
+    now = changes.pop("now", SNAPSHOT_AT)
+    values: dict[str, Any] = {"policy": Policy(), "statuses": {"OK"}} | changes
+    (outcome,) = carry_out(store, [Look(decision, **values)], now)
+    return outcome
+
+
+def states(store: PlanStore) -> list[str]:
+    return [row["state"] for row in store.history("orders")]
+
+
+def test_plan_is_approved_where_the_policy_allows(store: PlanStore, draft: MakeDraft) -> None:
+    """In the policy's name, with its reasons; at another hour it waits."""
+    assert look(store, draft("s1"), policy=AT_NIGHT, now=LATER).approval.approved is False
+    assert states(store) == ["proposed"]
+    look(store, draft("s2"), policy=AT_NIGHT)
+    assert states(store) == ["expired", "approved"]
+    assert store.history("orders")[1]["decision"].startswith("approved by policy: ")
+
+
+def test_same_plan_is_not_proposed_while_it_waits(store: PlanStore, draft: MakeDraft) -> None:
+    """Who reads version 1 can approve it, though the group was looked at again meanwhile."""
+    look(store, draft("s1"))
+    again = look(store, draft("s2", weights={"t0": np.array([9.0, 8.0, 7.0])}))
+    assert again.stored.outcome == "no change"
+    assert re.fullmatch(
+        r"version 1, which gives the same, waits for approval since \d{4}-\d\d-\d\d \d\d:\d\d UTC;"
+        r" looked at again; the heaviest member gets lighter",
+        again.stored.reason,
+    )
+    assert states(store) == ["proposed"]
+
+
+def test_another_plan_replaces_the_one_that_waits(store: PlanStore, draft: MakeDraft) -> None:
+    """The newer look knows better, as long as nobody has decided."""
+    look(store, draft("s1"))
+    look(store, draft("s2", members=ANOTHER))
+    assert states(store) == ["expired", "proposed"]
+
+
+#: Arrivals of t0's partitions, records a second, of which each member can do 100.
+ARRIVALS = {
+    "a bit better": ([90.0, 40.0, 85.0], "than which a new one would be less late by "),
+    "much better": ([90.0, 90.0, 10.0], ""),
+    "good as it is": ([90.0, 10.0, 10.0], "which still brings the group within its objective"),
+}
+
+
+@pytest.mark.parametrize("arrivals", ARRIVALS)
+def test_a_proposal_stays_until_a_new_one_is_better_by_what_the_policy_asks(
+    store: PlanStore, draft: MakeDraft, arrivals: str
+) -> None:
+    """Whoever reads it has more than one tick, and is told that it was looked at again."""
+    rates, merit = ARRIVALS[arrivals]
+    none = np.zeros(3)
+    outlook = Outlook(np.array(rates), none, none, none, np.array([100.0, 100.0]))
+    prospect = Prospect({"t0": 3}, ["orders-1", "orders-2"], outlook, 1800.0)
+    look(store, draft("s1", members=ANOTHER))
+    policy = Policy(approval=Approval(min_improvement=0.5))
+    again = look(store, draft("s2", members=NEW, prospect=prospect), policy=policy)
+    if merit:
+        assert again.stored.reason.startswith(f"version 1, {merit}")
+        assert "waits for approval since" in again.stored.reason
+        assert "looked at again" in again.stored.reason
+        assert states(store) == ["proposed"]
+    else:
+        assert states(store) == ["expired", "proposed"]
+
+
+def test_approved_plan_is_left_for_publication(
+    store: PlanStore, draft: MakeDraft, approve: Step
+) -> None:
+    """What a person approved is not overtaken between the approval and its publication."""
+    approve("s1")
+    later = look(store, draft("s2", members=ANOTHER))
+    assert later.stored.reason.startswith("version 1 is approved and waits for publication since ")
+    assert states(store) == ["approved"]
+
+
+def test_rollback_is_left_waiting(store: PlanStore, draft: MakeDraft, publish: Step) -> None:
+    """What the planner would do instead is just what somebody goes back from."""
+    publish("s1")
+    look(store, draft("s2", rolled_back_from=1))
+    later = look(store, draft("s3", members=ANOTHER), policy=AT_NIGHT)
+    assert later.stored.reason.startswith("version 2, a rollback, waits for approval since ")
+    assert states(store) == ["published", "proposed"]
+
+
+def test_plan_under_four_eyes_is_not_approved_by_who_proposed_it(
+    store: PlanStore, draft: MakeDraft
+) -> None:
+    """The policy leaves it to a person, and the database refuses the proposer by name."""
+    plan = look(store, draft("s1", four_eyes=True), policy=Policy(four_eyes=True)).stored.plan
+    assert plan is not None
+    assert (plan.state, plan.four_eyes) == ("proposed", True)
+    with pytest.raises(PlanStateError, match=r"version 1 needs four eyes: .* proposed it"):
+        store.approve("orders", 1, sha256=plan.sha256, reason="mine", actor="somebody else")
+
+
+def test_plan_for_a_group_that_has_changed_is_replaced(
+    store: PlanStore, draft: MakeDraft, approve: Step
+) -> None:
+    """It could not be published any more, approved or not."""
+    approve("s1")
+    look(store, draft("s2", members=GROWN))
+    assert states(store) == ["stale", "proposed"]
+
+
+def test_repeated_step_finishes_what_it_began(store: PlanStore, draft: MakeDraft) -> None:
+    """A crash between proposal and approval: the same snapshot approves the same version."""
+    store.record_decision(draft("s1"))
+    look(store, draft("s1"), policy=AT_NIGHT)
+    look(store, draft("s1"), policy=AT_NIGHT)
+    assert states(store) == ["approved"]
+
+
+def test_a_rejection_at_the_same_moment_is_of_one_group(
+    store: PlanStore, draft: MakeDraft, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between proposal and approval somebody rejects one of many: the others are approved."""
+    approve_all = PlanStore.approve_all
+
+    def rejected_meanwhile(self: PlanStore, *args: Any) -> dict[str, str]:
+        self.reject("g3", 1, reason="not now")
+        return approve_all(self, *args)
+
+    monkeypatch.setattr(PlanStore, "approve_all", rejected_meanwhile)
+    groups = [f"g{number}" for number in range(7)]
+    looks = [Look(draft("s1", group=group), AT_NIGHT, {"OK"}) for group in groups]
+    outcomes = carry_out(store, looks, SNAPSHOT_AT)
+    states = {group: store.get(group, 1).state for group in groups}
+    assert states == {**dict.fromkeys(groups, "approved"), "g3": "rejected"}
+    answers = {one.stored.group: one.approval for one in outcomes}
+    assert not answers["g3"].approved
+    assert "version 1 is rejected" in answers["g3"].reason
+
+
+def test_fleet_is_carried_out_in_several_transactions(store: PlanStore, draft: MakeDraft) -> None:
+    """Every group has its decision, in the order of the looks, and drafts that may are approved."""
+    groups = [f"group-{number:04}" for number in range(AT_ONCE + 4)]
+    looks = [
+        Look(
+            draft("s1", group=group)
+            if number % 2
+            else NoPlan(group=group, snapshot_id="s1", snapshot_at=SNAPSHOT_AT, reason="good"),
+            AT_NIGHT,
+            {"OK"},
+        )
+        for number, group in enumerate(groups)
+    ]
+    outcomes = carry_out(store, looks, SNAPSHOT_AT)
+    assert [outcome.stored.group for outcome in outcomes] == groups
+    assert [outcome.stored.outcome for outcome in outcomes[-3:]] == ["plan", "no change", "plan"]
+    approved = store.in_state("approved")
+    assert [plan.group for plan in approved] == groups[1::2]
+    assert [plan.version for plan in approved] == [1] * len(approved)
+    again = carry_out(store, looks, SNAPSHOT_AT)
+    assert not any(outcome.stored.created for outcome in again)

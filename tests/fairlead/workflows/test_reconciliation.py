@@ -1,0 +1,140 @@
+"""What others do to the plan topic is found, and what the database says is said again."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewPartitions
+
+from fairlead.followers.core.plan_cache import PlanCache, PlanRecord, PlanState
+from fairlead.kafka.plan_topic import PlanTopic, partition_of
+from fairlead.settings import Settings
+from fairlead.store import PlanStore, StoredPlan
+from fairlead.wire.record import Headers, bare_headers
+from fairlead.workflows.delivery import Terms
+from fairlead.workflows.publication import publish_all
+from fairlead.workflows.reconciliation import differences, mend
+from fairlead.workflows.retirement import retire
+from tests.fairlead.followers.helpers import eventually
+from tests.fairlead.workflows.plans import live
+from tests.records import SIGNER, signed
+
+pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
+
+Approve = Callable[..., StoredPlan]
+Put = Callable[[bytes | None, Headers], None]
+TERMS = Terms(timedelta(hours=6), SIGNER)
+
+
+@pytest.fixture
+def published(store: PlanStore, topic: PlanTopic, approve: Approve) -> StoredPlan:
+    """Return a plan that was published, signed."""
+    waiting = [approve()]
+    list(publish_all(store, waiting, live=live, topic=topic, terms=TERMS))
+    assert differences(store, None, topic=topic, trust=TERMS.trust()) == []
+    return store.get("orders", 1)
+
+
+@pytest.fixture
+def put(settings: Settings, topic: PlanTopic) -> Put:
+    """Return a function that puts a record under the group's key, as who may write to the topic."""
+    producer = Producer({"bootstrap.servers": settings.kafka.bootstrap_servers})
+
+    def put(value: bytes | None, headers: Headers) -> None:
+        producer.produce(topic.name, value, key=b"orders", headers=list(headers), partition=0)
+        assert producer.flush(30) == 0
+
+    return put
+
+
+def found_and_mended(store: PlanStore, topic: PlanTopic) -> list[str]:
+    """Return what differs; afterwards nothing does."""
+    found = differences(store, None, topic=topic, trust=TERMS.trust())
+    assert all(
+        done.position
+        for done in mend(store, found, topic=topic, terms=TERMS, now=datetime.now(UTC))
+    )
+    assert differences(store, None, topic=topic, trust=TERMS.trust()) == []
+    return [one.what for one in found]
+
+
+def newcomer(topic: PlanTopic) -> PlanState:
+    """Return what a follower knows that reads what compaction leaves."""
+    cache = PlanCache("orders", topic.origin, TERMS.trust())
+    record = topic.read("orders")
+    assert record is not None
+    cache.apply(PlanRecord(0, b"orders", record.value, tuple(record.headers)))
+    return cache.state
+
+
+def test_what_covers_a_plan_is_covered_again(
+    store: PlanStore, topic: PlanTopic, published: StoredPlan, put: Put
+) -> None:
+    """Garbage, an unsigned copy and a tombstone; the same version in the same epoch comes back."""
+    before = newcomer(topic).seen
+    for value, headers in (
+        (b"garbage", []),
+        (published.document, bare_headers(published.document)),
+        (None, []),
+    ):
+        put(value, headers)
+        assert found_and_mended(store, topic) == ["followers refuse its record"]
+        assert newcomer(topic).seen == before
+
+
+def test_an_older_record_that_is_sent_again_lasts_until_the_next_pass(
+    store: PlanStore, topic: PlanTopic, published: StoredPlan, approve: Approve, put: Put
+) -> None:
+    """It is signed, and a newcomer follows it: until the planner tells its plan again."""
+    record = topic.read("orders")
+    assert record is not None
+    list(publish_all(store, [approve("s2")], live=live, topic=topic, terms=TERMS))
+    put(published.document, record.headers)
+    assert newcomer(topic).seen.version == 1
+    (what,) = found_and_mended(store, topic)
+    assert "an older one" in what
+    assert newcomer(topic).seen.version == 2
+
+
+def test_what_the_database_has_forgotten_is_outdone_by_a_new_epoch(
+    store: PlanStore, topic: PlanTopic, published: StoredPlan, put: Put
+) -> None:
+    """After a restore the topic is ahead: followers of version 7 come back to version 1."""
+    record = topic.read("orders")
+    assert record is not None
+    epoch = int(dict(record.headers)["epoch"])
+    ahead = published.document.replace(b'"version":1', b'"version":7')
+    put(ahead, signed(ahead, group="orders", version=7, origin=topic.origin, epoch=epoch))
+    (what,) = found_and_mended(store, topic)
+    assert "version 7" in what
+    seen = newcomer(topic).seen
+    assert (seen.version, seen.epoch > epoch) == (1, True)
+
+
+def test_a_topic_that_grew_has_every_plan_where_followers_look(
+    settings: Settings, store: PlanStore, topic: PlanTopic, published: StoredPlan
+) -> None:
+    """The key lands in another partition now, which has no record of the group."""
+    admin = AdminClient({"bootstrap.servers": settings.kafka.bootstrap_servers})
+    count = next(n for n in range(2, 99) if partition_of(b"orders", n))
+    admin.create_partitions([NewPartitions(topic.name, count)])[topic.name].result(30)
+    kafka = settings.kafka.model_copy(update={"plan_topic": topic.name})
+    eventually(lambda: PlanTopic(kafka).home_of("orders") != 0, "brokers know the new partitions")
+    with PlanTopic(kafka) as grown:
+        assert found_and_mended(store, grown) == ["the topic has no record of it"]
+        assert newcomer(grown).plan is not None
+    assert published.partition == 0
+
+
+def test_a_retirement_that_was_covered_is_said_again(
+    store: PlanStore, topic: PlanTopic, published: StoredPlan, put: Put
+) -> None:
+    """A replay of the retired plan does not bring it back for longer than a pass."""
+    record = topic.read("orders")
+    assert record is not None
+    retire(store, "orders", topic=topic, terms=TERMS, reason="enough")
+    put(published.document, record.headers)
+    assert newcomer(topic).plan is not None
+    found_and_mended(store, topic)
+    assert newcomer(topic).plan is None

@@ -1,0 +1,134 @@
+"""Rollback, on a real store: an old assignment as a new version, or every reason why not."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from fairlead.domain.as_problem import planned
+from fairlead.domain.groups import LiveGroup
+from fairlead.domain.policy import Approval, Policy
+from fairlead.errors import PlanStateError, StalePlanError
+from fairlead.store import PlanStore, StoredPlan
+from fairlead.wire.document import MemberShare, PlanDocument
+from fairlead.workflows.rollback import RolledBack, rollback
+from tests.fairlead.store.conftest import SNAPSHOT_AT
+from tests.fairlead.workflows.plans import as_planned, emptied
+
+pytestmark = pytest.mark.postgres
+
+Step = Callable[..., StoredPlan]
+NOW = SNAPSHOT_AT + timedelta(days=1)
+
+#: What version 2 gives; version 1, the store's usual draft, gives orders-1 partition 0 alone.
+SECOND = {
+    "orders-1": MemberShare(("t0",), {"t0": np.array([0, 1], np.int32)}),
+    "orders-2": MemberShare(("t0",), {"t0": np.array([2], np.int32)}),
+}
+
+
+def following_second(group: str) -> LiveGroup:
+    """Describe the group as it follows version 2."""
+    return as_planned(group, {"orders-1": [0, 1], "orders-2": [2]})
+
+
+def shares_of(plan: PlanDocument) -> dict[str, dict[str, list[int]]]:
+    return {
+        name: {topic: list(numbers) for topic, numbers in share.items()}
+        for name, share in planned(plan).items()
+    }
+
+
+def back_to(store: PlanStore, version: int, **changes: Any) -> RolledBack:
+    values: dict[str, Any] = {
+        "policy": Policy(expires_after=timedelta(hours=1)),
+        "live": following_second,
+        "reason": "it was calmer",
+        "now": NOW,
+    }
+    return rollback(store, "orders", version, **(values | changes))
+
+
+@pytest.fixture
+def second(store: PlanStore, publish: Step) -> PlanStore:
+    """Return a store in which version 2 has superseded version 1."""
+    publish("s1")
+    publish("s2", members=SECOND)
+    return store
+
+
+def lag(at: datetime, values: list[int]) -> pa.Table:
+    """Return the measured lag of t0, one partition of which has stopped."""
+    count = len(values)
+    return pa.table(
+        {
+            "snapshot_id": ["s3"] * count,
+            "snapshot_at": pa.array([at] * count, pa.timestamp("us", "UTC")),
+            "group": ["orders"] * count,
+            "topic": ["t0"] * count,
+            "partition": pa.array(range(count), pa.int32()),
+            "begin_offset": [0] * count,
+            "end_offset": values,
+            "committed_offset": [0] * count,
+            "lag": values,
+            "arrival_rate": pa.nulls(count, pa.float64()),
+            "consumption_rate": pa.nulls(count, pa.float64()),
+            "time_lag_s": pa.nulls(count, pa.float64()),
+            "status": ["STOP"] + ["OK"] * (count - 1),
+        }
+    )
+
+
+def test_old_assignment_becomes_the_next_version(second: PlanStore) -> None:
+    """It gives what the old one gave, says where it came from, and waits for a person."""
+    done = back_to(second, 1, actor="kim")
+    assert (done.plan.version, done.plan.state) == (3, "proposed")
+    assert (done.plan.rolled_back_from, done.plan.four_eyes) == (1, False)
+    assert done.plan.reason == "rollback to version 1: it was calmer (asked for by kim)"
+    old, new = (second.get("orders", version).verify() for version in (1, 3))
+    assert shares_of(new) == shares_of(old)
+    assert done.plan.expires_at == NOW + timedelta(hours=1)
+    assert done.approval.reason == "waits for a person: the policy approves nothing by itself"
+
+
+def test_moves_and_balance_are_those_from_what_the_group_has_now(second: PlanStore) -> None:
+    """One partition goes back; the loads are those of the newest lag, not the old plan's."""
+    second.record_lag(lag(NOW, [10, 500, 20]))
+    back_to(second, 1)
+    third = second.history("orders")[-1]
+    assert (third["moved"], third["lag_max_before"], third["lag_max_predicted"]) == (1, 510, 520)
+    assert second.get("orders", 3).verify().weights["t0"].tolist() == [10, 500, 20]
+
+
+def test_policy_approves_a_rollback_by_the_same_rules(second: PlanStore) -> None:
+    """Without risk it is approved at once; with a partition that has stopped it waits."""
+    automatic = Policy(approval=Approval(automatic=True))
+    assert back_to(second, 1, policy=automatic).plan.state == "approved"
+    second.record_lag(lag(NOW, [10, 500, 20]))
+    waiting = back_to(second, 1, policy=automatic, now=NOW + timedelta(seconds=1))
+    assert (waiting.plan.version, waiting.plan.state) == (4, "proposed")
+    assert "partitions are in STOP" in waiting.approval.reason
+    assert second.get("orders", 3).state == "stale"
+
+
+def test_version_that_no_longer_fits_is_refused_with_every_reason(second: PlanStore) -> None:
+    """Who left and which topic changed; nothing is stored."""
+    with pytest.raises(StalePlanError) as caught:
+        back_to(second, 1, live=emptied)
+    assert str(caught.value) == (
+        "group orders: version 1 no longer fits: members that left: orders-1, orders-2; "
+        "topic t0 has 0 partitions, planned were 3"
+    )
+    assert len(second.history("orders")) == 2
+
+
+@pytest.mark.parametrize(
+    ("version", "why"), [(2, "version 2 is the one that is published"), (9, "has no version 9")]
+)
+def test_version_must_be_an_old_one(second: PlanStore, version: int, why: str) -> None:
+    """Neither the one that is followed nor one that never was."""
+    with pytest.raises(PlanStateError, match=why):
+        back_to(second, version)
