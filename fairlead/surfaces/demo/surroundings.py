@@ -23,7 +23,7 @@ from fairlead.store.migrate import upgrade
 POLICIES = Path(__file__).with_name("fairlead.toml")
 
 #: The folder that has the pipeline; there is none beside an installed wheel.
-CHECKOUT = Path(__file__).parents[2]
+CHECKOUT = Path(__file__).parents[3]
 _STORAGE = """
 storage:
   postgres:

@@ -131,7 +131,7 @@ def test_judgement_is_told_the_rules_in_seconds() -> None:
 
 def test_documentation_names_every_key_and_its_example_is_valid() -> None:
     """The page and the model agree: in keys, and in an example that loads."""
-    page = (Path(__file__).parents[2] / "docs" / "policies.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "policies.md").read_text()
     keys = [*Policy.model_fields, *(f"approval.{key}" for key in Approval.model_fields)]
     assert [key for key in keys if f"| `{key}` |" not in page and key != "approval"] == []
     example = page.partition("```toml\n")[2].partition("```")[0]

@@ -20,7 +20,7 @@ from fairlead.wire.pins import Pin, decode
 from fairlead.wire.record import bare_headers
 from tests.fairlead.followers.helpers import eventually, make_plan
 
-WORKER = Path(__file__).with_name("confluent_worker.py")
+WORKER = Path(__file__).with_name("worker.py")
 SESSION_S = 3.0
 #: A process that was frozen hears of its generation's end with librdkafka's next heartbeat.
 THAW_S = 1.0

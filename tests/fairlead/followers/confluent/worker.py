@@ -1,6 +1,6 @@
 """One PlanConsumer in a process of its own, for tests that stop or kill it.
 
-    python confluent_worker.py '{"journal": "...", "config": {...}, "topics": [...], ...}'
+    python worker.py '{"journal": "...", "config": {...}, "topics": [...], ...}'
 
 Writes a line of JSON for whatever happens to the journal, at once, so that a kill loses nothing.
 Can halt itself (SIGSTOP or SIGKILL) at a named point of a roll call, once a file arms it.

@@ -18,7 +18,7 @@ from tests.interrupts import heeding_ctrl_c
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres, pytest.mark.spark]
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 FAIRLEAD = Path(sys.executable).with_name("fairlead")
 
 
