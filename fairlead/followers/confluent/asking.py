@@ -10,6 +10,7 @@ enough each draws its own moment, so that the first one moves all.
 import random
 from typing import Final
 
+from fairlead.followers.core.plan_cache import PlanState
 from fairlead.followers.core.rejoin import RejoinSchedule
 from fairlead.wire.record import Identity
 
@@ -53,11 +54,11 @@ class Asking:
         if self._schedule is not None:
             self._schedule.unsettle()
 
-    def settle(self, seen: Identity, *, turn_s: float) -> None:
+    def settle(self, seen: Identity, *, lapsed: bool, turn_s: float) -> None:
         """Note that a rebalance has ended well, in which this record was the newest known."""
         self._left_out, self._at = 0, None
         if self._schedule is not None:
-            self._schedule.settle(seen, turn_s=turn_s)
+            self._schedule.settle(seen, lapsed=lapsed, turn_s=turn_s)
 
     def given_up(self, now: float) -> None:
         """Note that this member gave up what it had ceded, and owns nothing."""
@@ -83,9 +84,11 @@ class Asking:
         """Whether to ask now, to be part of what is decided; true until `unsettle`."""
         return self._at is not None and now >= self._at and not self._for_plan
 
-    def to_adopt(self, seen: Identity, now: float) -> bool:
-        """Whether to ask now, to adopt a newer plan; true until `unsettle`."""
+    def to_adopt(self, state: PlanState, now: float, *, lapsed: bool) -> bool:
+        """Whether to ask now, to adopt a newer plan, or one in force again; until `unsettle`."""
         if not self._for_plan and self._schedule is not None:
-            self._for_plan = self._schedule.due(seen=seen, now=now)
+            self._for_plan = self._schedule.due(
+                seen=state.seen, now=now, lapsed=lapsed, lease_until=state.lease_until
+            )
             self.asked_for_plans += self._for_plan
         return self._for_plan

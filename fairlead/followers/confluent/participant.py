@@ -23,6 +23,7 @@ from fairlead.followers.confluent.pin_listener import REQUEST_S, Log, PinListene
 from fairlead.followers.confluent.pin_log import Sent
 from fairlead.followers.confluent.roll_call import RollCall, Verdict, draw_up
 from fairlead.followers.core.clock import Clock
+from fairlead.followers.core.decision import lapsed
 from fairlead.followers.core.follower import FollowOptions
 from fairlead.followers.core.plan_reader import PlanReader
 from fairlead.followers.core.status import FollowerStatus, Standing
@@ -252,7 +253,7 @@ class Caller:
         call, where = part.call, f"Group {self._group}, generation {part.call.me.generation}"
         pin = call.pin
         if verdict.listed and pin is not None:
-            note = AssignmentNote(pin.plan_version, pin.seen, pin.fallback_reason)
+            note = AssignmentNote(pin.plan_version, pin.seen, pin.fallback_reason, decided=pin.seen)
             new_fallback = note.fallback_reason not in (None, self._logged_reason)
             # Of all members the one that drew the pin up warns, as a leader would.
             log.log(
@@ -264,7 +265,8 @@ class Caller:
             )
             turn = sorted(pin.shares).index(call.me.member)
             self._repeat_pin_at = self._now() + REPEAT_PIN_S if turn == 0 else None
-            self._asking.settle(pin.seen, turn_s=turn * _TURN_S)
+            seen, over = note.known(by_leader=True)
+            self._asking.settle(seen, lapsed=over, turn_s=turn * _TURN_S)
             self._standing.settle(note)
             self._logged_reason = note.fallback_reason
         else:
@@ -285,7 +287,9 @@ class Caller:
         if (part.given_up or shown) and self._asking.to_take_part(now):
             log.info("Group %s: asking for a rebalance, to take part in it", self._group)
             return True
-        if shown and self._asking.to_adopt(self._reader.state.seen, now):
+        state = self._reader.state
+        over = lapsed(state, self._clock.utc())
+        if shown and self._asking.to_adopt(state, now, lapsed=over):
             log.info("Group %s: asking for a rebalance, to adopt a newer plan", self._group)
             return True
         return False

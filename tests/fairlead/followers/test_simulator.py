@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from fairlead.wire.record_reading import SKEW
 from tests.fairlead.followers.simulator.history import Action, happen, quiet, run
 from tests.fairlead.followers.simulator.interruption import Interruption, Line
 from tests.fairlead.followers.simulator.logs import SimulatedPinLog
@@ -102,6 +103,19 @@ def test_plans_of_a_topic_that_was_made_anew_or_has_grown_are_adopted(fault: str
     happen(world, Action(world.time, "plans_create"))
     happen(world, Action(world.time, "publish"))
     world.run(world.time + 60.0)
+    assert world.healed() is None
+
+
+def test_plan_that_had_lapsed_is_followed_again_when_it_is_told_again() -> None:
+    """A group that rebalanced meanwhile is on range, and need not wait for another version."""
+    world = settled("a", "b")
+    world.lease_until = world.clock.utc() - SKEW
+    happen(world, Action(world.time, "publish"))
+    world.run(world.time + 10.0)
+    assert world.healed() is not None
+    world.lease_until = None
+    world.tell(world.version)
+    world.run(world.time + 10.0)
     assert world.healed() is None
 
 

@@ -65,6 +65,8 @@ class World:
         self.coordinator = Coordinator(lambda: self.time, self.rng, PARTITIONS)
         self.members: dict[str, SimulatedMember] = {}
         self.version = 0
+        #: Until when the plans that are told hold; None: for ever.
+        self.lease_until: datetime | None = None
         self.safe = True
         self._shares: list[frozenset[Pair]] = []
         self._owned = frozenset[Pair]()
@@ -123,7 +125,7 @@ class World:
             version=version,
             origin=Origin("plans", "cluster", topic.identity),
             epoch=1,
-            lease_until=None,
+            lease_until=self.lease_until,
         )
         home = topic.partitions[topic.home()]
         home.records.append((home.epoch, (value, tuple(headers))))
