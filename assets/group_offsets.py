@@ -4,11 +4,12 @@ from itertools import islice
 
 import dagster as dg
 
-from assets.presentation import ROWS, listed
+from assets.presentation import ROWS
 from assets.resources import KafkaResource, SettingsResource, SparkResource
 from assets.shown.cohorts import materialized
 from assets.shown.offsets import describe
 from assets.steps import step
+from fairlead.common.words import listed
 from fairlead.domain.cohorts import groups_in
 from fairlead.workflows.looking import keep
 
@@ -34,7 +35,7 @@ def group_offsets(
         )
         if not groups:
             raise dg.Failure(
-                f"The cluster has no consumer group in {listed(context.partition_keys)}",
+                f"The cluster has no consumer group in {listed(sorted(context.partition_keys))}",
                 allow_retries=False,
             )
         snapshot = gateway.snapshot(sorted(groups), cohorts=groups, progress=context.log.info)

@@ -3,7 +3,7 @@
 Belongs here: library results to Dagster metadata. Does not: computing them.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
@@ -57,17 +57,6 @@ def columns_for(groups: Sequence[str], columns: Mapping[str, str]) -> dict[str, 
     return {name: what for name, what in columns.items() if name != "group" or len(groups) > 1}
 
 
-def percent(share: float | None) -> str:
-    """Write a share as a percentage.
-
-    Examples
-    --------
-    >>> percent(0.4321), percent(None)
-    ('43.2 %', 'unknown')
-    """
-    return "unknown" if share is None else f"{100 * share:.1f} %"
-
-
 def others(count: int) -> dict[str, str]:
     """Say what a table of so many rows leaves out, as metadata; nothing if it shows all.
 
@@ -85,19 +74,6 @@ def others(count: int) -> dict[str, str]:
 def picture(svg: str, alt: str) -> dg.MarkdownMetadataValue:
     """Show a plot."""
     return dg.MetadataValue.md(as_markdown(svg, alt))
-
-
-def listed(names: Iterable[str], limit: int = 10) -> str:
-    """Write names, at most `limit` of them.
-
-    Examples
-    --------
-    >>> listed(["b", "a"]), listed("abc", 2)
-    ('a, b', 'a, b and 1 more')
-    """
-    ordered = sorted(names)
-    more = f" and {len(ordered) - limit} more" if len(ordered) > limit else ""
-    return ", ".join(ordered[:limit]) + more
 
 
 def launchpad(text: str, job: str, op: str, **config: str | int) -> dg.MarkdownMetadataValue:

@@ -10,9 +10,9 @@ import dagster as dg
 
 from assets.about import OWNERS, Changed, changes, written_at
 from assets.partitions import cohort
-from assets.presentation import listed
 from assets.resources import SettingsResource
 from assets.retries import RETRIES, failing_at_once
+from fairlead.common.words import listed
 from fairlead.domain.cohorts import cohort_of
 from fairlead.errors import GroupError, InvalidPlanError, TamperedPlanError
 from fairlead.spark.newest import Recent, newest
@@ -63,7 +63,7 @@ def snapshots_of(cohorts: Sequence[str], warehouse: Warehouse, table: str) -> li
     found = newest(warehouse, cohorts, table)
     if not found:
         raise dg.Failure(
-            f"No snapshot of {listed(cohorts)} has the table {table} yet: "
+            f"No snapshot of {listed(sorted(cohorts))} has the table {table} yet: "
             "materialize the asset before this one first.",
             allow_retries=False,
         )

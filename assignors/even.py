@@ -11,8 +11,6 @@ from assignors.problem import Int32, Int64, Problem
 
 Mask = npt.NDArray[np.bool_]
 
-# A table of all pairs is worked in where it has at most this many cells a partition, and these.
-_CELLS, _FEW = 8, 100_000
 # Members with too few that are asked, the emptiest first.
 _TAKERS = 8
 
@@ -35,8 +33,8 @@ def deal(problem: Problem) -> Int32 | None:
     What is left of a topic after its even share goes to the members with the least so far, fewest
     readers first; then those with too many hand on to those with too few. O(P + T M log M).
     """
-    readers, size = problem.readers, len(problem.topics) * len(problem.members)
-    if not readers.size or size > _CELLS * problem.partition_total + _FEW:
+    readers = problem.readers
+    if not readers.size or not problem.dense:
         return None
     subscribed = problem.subscriber_counts
     share, rest = np.divmod(problem.partition_counts, np.maximum(subscribed, 1))
@@ -88,10 +86,7 @@ def _hand_on(problem: Problem, more: Mask, loads: Int64) -> bool:
     -------
     Whether all loads of readers differ by one at most now.
     """
-    reads = np.zeros(more.shape, dtype=bool)
-    member = np.repeat(np.arange(more.shape[1]), np.diff(problem.subscription_offsets))
-    reads[problem.subscription_topics, member] = True
-    readers = problem.readers
+    reads, readers = problem.reads, problem.readers
     while True:
         order = readers[np.argsort(loads[readers], kind="stable")]
         giver = order[-1]

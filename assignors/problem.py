@@ -24,6 +24,10 @@ class InvalidProblemError(ValueError):
     """A problem, or an assignor's option, that contradicts itself; the message says where."""
 
 
+# A table of all pairs is worked in where it has at most this many cells a partition, and these.
+_CELLS_A_PARTITION, _FEW_CELLS = 8, 100_000
+
+
 @dataclass(frozen=True)
 class Member:
     """What is known of one group member.
@@ -188,6 +192,20 @@ class Problem:
         """
         counts = self.subscriber_counts[self.partition_counts > 0]
         return bool(np.isin(counts, (0, self.readers.size)).all())
+
+    @cached_property
+    def reads(self) -> npt.NDArray[np.bool_]:
+        """Whether members read topics, bool of shape (T, M): for problems that are `dense`."""
+        table = np.zeros((len(self.topics), len(self.members)), dtype=bool)
+        members = np.repeat(np.arange(len(self.members)), np.diff(self.subscription_offsets))
+        table[self.subscription_topics, members] = True
+        return table
+
+    @property
+    def dense(self) -> bool:
+        """Whether tables of all topics and members are worth their size: T x M beside P."""
+        size = len(self.topics) * len(self.members)
+        return size <= _CELLS_A_PARTITION * self.partition_total + _FEW_CELLS
 
     @cached_property
     def readers(self) -> Int32:

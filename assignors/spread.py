@@ -10,9 +10,6 @@ import numpy as np
 
 from assignors.problem import Int32, Int64, Problem
 
-# A table of all pairs is counted in where it has at most this many cells a partition, and these.
-_DENSE, _FEW = 8, 100_000
-
 
 class Pairs(NamedTuple):
     """How many partitions of a topic a member has, for every pair that has some: int64 arrays."""
@@ -44,8 +41,7 @@ def _sizes(problem: Problem, owner: Int32) -> tuple[Int64, Int64]:
 
 def _table(problem: Problem, owner: Int32) -> Int64 | None:
     """Partitions of every pair, by its number; None where the table would be mostly empty."""
-    size = len(problem.topics) * len(problem.members)
-    if size > _DENSE * owner.size + _FEW:
+    if not problem.dense:
         return None
     return np.bincount(_numbers(problem, owner)).astype(np.int64, copy=False)
 

@@ -63,9 +63,7 @@ class _Search:
         self.held = _matrix(problem, owner)
         self.owned = _matrix(problem, problem.owner)
         self.keep_all = keep_all
-        self.reads = np.zeros(self.held.shape, dtype=bool)
-        member = np.repeat(np.arange(len(problem.members)), np.diff(problem.subscription_offsets))
-        self.reads[problem.subscription_topics, member] = True
+        self.reads = problem.reads
         self.counts = self.held.sum(axis=0)
         self.even = even_shares(problem)
         self.stuck = np.zeros(self.held.shape, dtype=bool)

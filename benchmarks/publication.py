@@ -19,7 +19,7 @@ import pyarrow as pa
 from rich.console import Console
 
 from benchmarks.store import METRICS
-from fairlead.domain.groups import LiveGroup, Member
+from fairlead.domain.groups import LiveGroup, LiveMember
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.sandbox.kafka import KafkaBroker
 from fairlead.sandbox.postgres import Postgres
@@ -117,7 +117,7 @@ def described(groups: Iterable[str]) -> dict[str, LiveGroup]:
             "Stable",
             "fairlead",
             tuple(
-                Member(
+                LiveMember(
                     member_id=f"member-{number}-id",
                     client_id=f"member-{number}",
                     host="here",

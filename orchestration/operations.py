@@ -11,9 +11,10 @@ import dagster as dg
 from pydantic import Field
 
 from assets.about import OWNERS, changes, written_here
-from assets.presentation import launchpad, listed
+from assets.presentation import launchpad
 from assets.resources import KafkaResource, SettingsResource, StoreResource
 from assets.retries import RETRIES, failing_at_once
+from fairlead.common.words import listed
 from fairlead.domain.policy import policy_for
 from fairlead.domain.records import StoredPlan
 from fairlead.store.prune import prune as prune_store
@@ -174,7 +175,7 @@ def prune_history(
         gone = prune_store(engine, now - kept, now - summaries)
     context.add_output_metadata(
         {
-            "days": listed(f"{one.day}" for one in gone.days),
+            "days": listed(sorted(f"{one.day}" for one in gone.days)),
             "bytes": sum(one.bytes for one in gone.days),
             **gone.rows,
         }

@@ -10,9 +10,9 @@ import dagster as dg
 
 from assets.about import OWNERS, changes, written_here
 from assets.partitions import COHORT, cohort
-from assets.presentation import listed
 from assets.resources import KafkaResource, SettingsResource, StoreResource
 from assets.shown.plans import describe_step
+from fairlead.common.words import listed
 from fairlead.domain.cohorts import cohort_of, discover
 from fairlead.domain.records import StoredPlan
 from fairlead.store.outbox import Outbox
@@ -29,7 +29,7 @@ FIRST_LOOK: Final = timedelta(minutes=10)
 #: How old a step is when it is said: by then the transaction that took it has ended.
 SETTLED: Final = timedelta(seconds=2)
 #: Plans of a tick of which it is said: each costs Dagster some 20 ms. Postgres has all.
-OBSERVED: Final = 50
+_MOST_EVENTS: Final = 50
 #: A plan that is approved but refused, because its group cannot be described say, is tried again
 #: after so many seconds, not at every tick.
 TRY_AGAIN_S: Final = 600
@@ -124,15 +124,15 @@ def plan_life(
     ]
     if not seen:
         return dg.SensorResult(skip_reason="No plan took a step.", cursor=until.isoformat())
-    if len(seen) > OBSERVED:
-        context.log.info("%d plans took a step; the last %d are said", len(seen), OBSERVED)
-    return dg.SensorResult(asset_events=seen[-OBSERVED:], cursor=until.isoformat())
+    if len(seen) > _MOST_EVENTS:
+        context.log.info("%d plans took a step; the last %d are said", len(seen), _MOST_EVENTS)
+    return dg.SensorResult(asset_events=seen[-_MOST_EVENTS:], cursor=until.isoformat())
 
 
 def _why_nothing(elsewhere: Iterable[str]) -> str:
     """Say that nothing waits, and whose plans wait where this sensor never looks."""
     nothing = f"No approved plan waits in the partitions of {COHORT!r}."
-    names = listed(elsewhere)
+    names = listed(sorted(elsewhere))
     if not names:
         return nothing
     return (

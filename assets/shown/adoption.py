@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from assets.presentation import DECIMALS, others, percent, table
+from assets.presentation import DECIMALS, others, table
+from fairlead.common.words import percent
 from fairlead.workflows.adoption import Observed
 
 Metrics = Mapping[str, Any]

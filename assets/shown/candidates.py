@@ -7,9 +7,10 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assets.presentation import columns_for, listed, others, picture, table
+from assets.presentation import columns_for, others, picture, table
 from assets.shown.words import share, span
-from fairlead.domain.drafting import OBSERVED, candidate_of
+from fairlead.common.words import listed
+from fairlead.domain.choice import OBSERVED, candidate_of
 from fairlead.spark.planning import SUMMARY
 from fairlead.surfaces.plots import frontier, staircase
 
@@ -88,8 +89,10 @@ def describe(
     )
     counts = Counter(row["diagnosis"] for row in observed if row["diagnosis"])
     return shown | {
-        "diagnosis of groups": listed(f"{count:,} {name}" for name, count in counts.items()),
-        "assignors": listed({row["assignor"] for row in rows} - {OBSERVED}),
+        "diagnosis of groups": listed(
+            sorted(f"{count:,} {name}" for name, count in counts.items())
+        ),
+        "assignors": listed(sorted({row["assignor"] for row in rows} - {OBSERVED})),
         "groups": len(groups),
         "failed": sum(row["error"] is not None for row in rows),
         **others(len(groups)),
@@ -119,7 +122,7 @@ def _found(row: Row) -> dict[str, Any]:
     """Show what one group was found to be."""
     return {
         "diagnosis": row["diagnosis"],
-        "about": listed(row["names"]),
+        "about": listed(sorted(row["names"])),
         "evidence": row["evidence"],
         "decision": f"{row['decision']}: {row['decision_reason']}",
         "late as it is (s)": round(row["late_s"], 1),
@@ -131,7 +134,7 @@ def _diagnosed(row: Row) -> dict[str, Any]:
     return {
         "group": row["group"],
         "diagnosis": row["diagnosis"],
-        "about": listed(row["names"] or ()),
+        "about": listed(sorted(row["names"] or ())),
         "late in": span(row["late_s"]),
         "fullest member": share(row["utilisation"]),
         "evidence": row["evidence"] or row["error"] or row["outcome"],

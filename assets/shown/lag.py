@@ -6,7 +6,8 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assets.presentation import ROWS, columns_for, listed, picture, table
+from assets.presentation import ROWS, columns_for, picture, table
+from fairlead.common.words import listed
 from fairlead.store.trend import LagTrend
 from fairlead.surfaces.plots import lag_history, sparkline
 
@@ -56,7 +57,7 @@ def describe(lag: pa.Table, groups: Sequence[str], trend: LagTrend | None) -> di
     if not rates_known:
         shown["rates"] = "not known yet: they are the difference between two looks"
     return shown | {
-        "status": listed(f"{count:,} {status}" for status, count in statuses.items()),
+        "status": listed(sorted(f"{count:,} {status}" for status, count in statuses.items())),
         "total lag (records)": int(total),
         "heaviest partition (records)": pc.max(lag["lag"]).as_py() or 0,
         "heaviest partitions": table(

@@ -8,8 +8,9 @@ from typing import Any, Final
 
 import dagster as dg
 
-from assets.presentation import DECIMALS, launchpad, others, percent, picture, table
+from assets.presentation import DECIMALS, launchpad, others, picture, table
 from assets.shown.words import span
+from fairlead.common.words import percent
 from fairlead.domain.as_problem import Ownership, planned
 from fairlead.domain.choice import lightening
 from fairlead.domain.consumers import changes

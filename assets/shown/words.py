@@ -1,6 +1,6 @@
 """Lengths of time and shares as the UI shows them; empty where they are not known."""
 
-from fairlead.domain.judgement.diagnosis import seconds
+from fairlead.common.words import length
 
 
 def span(length_s: float | None) -> str | None:
@@ -11,7 +11,7 @@ def span(length_s: float | None) -> str | None:
     >>> span(61.0), span(None)
     ('61 s', None)
     """
-    return None if length_s is None else seconds(length_s)
+    return None if length_s is None else length(length_s)
 
 
 def share(value: float | None) -> str | None:

@@ -7,9 +7,26 @@ whether the plan may be published unasked (`approval`). Pure.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 Outcome = Literal["plan", "no change", "failed"]
+#: Among candidates, the assignment as it is.
+OBSERVED: Final = "observed"
+METRICS: Final = (
+    "count_min",
+    "count_max",
+    "balance_score",
+    "lag_max",
+    "lag_mean",
+    "lag_lower_bound",
+    "gap",
+    "kept",
+    "moved",
+    "placed",
+)
+"""What is kept of an assignment's metrics."""
+FORECAST: Final = ("late_s", "utilisation")
+"""And of its forecast, which not every assignment has."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +54,17 @@ class Candidate:
     outcome: str | None = None
     error: str | None = None
     frontier: tuple[tuple[int, float], ...] = ()
+
+
+def candidate_of(row: Mapping[str, Any]) -> Candidate:
+    """Return the candidate that a row of the table of candidates describes."""
+    return Candidate(
+        assignor=row["assignor"],
+        metrics=None if row["error"] else {name: row[name] for name in (*METRICS, *FORECAST)},
+        outcome=row["outcome"],
+        error=row["error"],
+        frontier=tuple((one["moves"], one["late_s"]) for one in row["frontier"] or ()),
+    )
 
 
 def improvement(observed: Mapping[str, Any], predicted: Mapping[str, Any]) -> float | None:

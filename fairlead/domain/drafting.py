@@ -15,16 +15,15 @@ import pyarrow as pa
 
 from assignors.moves import MOVED, PLACED
 from fairlead.common.tables import named, slices
-from fairlead.domain.choice import Candidate
+from fairlead.domain.choice import FORECAST, METRICS, OBSERVED, candidate_of
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.judgement.forecast import Outlook
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.domain.prospect import Prospect
-from fairlead.domain.records import FORECAST, METRICS, Findings, NoPlan, PlanDraft
+from fairlead.domain.records import Findings, NoPlan, PlanDraft
 from fairlead.wire.document import MemberShare
 
 #: The candidates' row that measures what the group has now.
-OBSERVED: Final = "observed"
 
 #: Of the table of candidates: what is said of each, without the arrays of its assignment.
 _SUMMARY: Final = [
@@ -143,17 +142,6 @@ def _decide(
         weights=dict(zip(layout.topics, layout.cut(layout.weights), strict=True)),
         four_eyes=policy.four_eyes,
         prospect=layout.prospect(rows, places[OBSERVED], policy.horizon.total_seconds()),
-    )
-
-
-def candidate_of(row: Mapping[str, Any]) -> Candidate:
-    """Return the candidate that a row of the table of candidates describes."""
-    return Candidate(
-        assignor=row["assignor"],
-        metrics=None if row["error"] else {name: row[name] for name in (*METRICS, *FORECAST)},
-        outcome=row["outcome"],
-        error=row["error"],
-        frontier=tuple((one["moves"], one["late_s"]) for one in row["frontier"] or ()),
     )
 
 

@@ -17,7 +17,7 @@ CommittedOffsets = Mapping[str, tuple[npt.NDArray[np.int32], npt.NDArray[np.int6
 
 
 @dataclass(frozen=True)
-class Member:
+class LiveMember:
     """One member of a consumer group.
 
     Parameters
@@ -63,7 +63,7 @@ class GroupDescription:
     state: str
     protocol_type: str
     protocol: str
-    members: tuple[Member, ...] = ()
+    members: tuple[LiveMember, ...] = ()
     error: str | None = None
 
 
@@ -86,7 +86,7 @@ class LiveGroup:
     group: str
     state: str
     protocol: str
-    members: tuple[Member, ...]
+    members: tuple[LiveMember, ...]
     partition_counts: Mapping[str, int]
     observed_at: datetime
 

@@ -5,16 +5,16 @@ Belongs here: asking the question about a group, and laying the answer out. Does
 """
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 from assignors.assignment import Assignment
 from assignors.metrics import measure
 from assignors.problem import Problem
+from fairlead.domain.choice import OBSERVED
 from fairlead.domain.judgement.candidates import Candidate
 from fairlead.domain.judgement.decision import Judgement, judge
-from fairlead.domain.looks.questions import Group, Ways, lasting, question_about
+from fairlead.domain.looks.questions import Group, Ways, capacity_rows, lasting, question_about
 
-OBSERVED: Final = "observed"
 """The name under which a group's current assignment stands among the candidates."""
 
 Row = dict[str, Any]
@@ -91,10 +91,7 @@ def _judged(judgement: Judgement, problem: Problem) -> Row:
         "decision": judgement.outcome,
         "decision_reason": judgement.reason,
         "chosen": None if chosen is None else chosen.assignor,
-        "capacities": [
-            {"member": name, **vars(one)}
-            for name, one in lasting(judgement.capacities, problem.members).items()
-        ],
+        "capacities": capacity_rows(lasting(judgement.capacities, problem.members)),
         "arrival_rates": judgement.outlook.arrivals,
         "capacity_used": judgement.outlook.capacities,
         "reasons": [],

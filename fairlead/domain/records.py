@@ -7,7 +7,7 @@ not: any SQL (`plans`), nor the document's format (`fairlead.wire.document`).
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Any, Literal
 from uuid import UUID
 
 import numpy as np
@@ -19,22 +19,6 @@ from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.prospect import Prospect
 from fairlead.errors import TamperedPlanError
 from fairlead.wire.document import MemberShare, PlanDocument, content_hash
-
-METRICS: Final = (
-    "count_min",
-    "count_max",
-    "balance_score",
-    "lag_max",
-    "lag_mean",
-    "lag_lower_bound",
-    "gap",
-    "kept",
-    "moved",
-    "placed",
-)
-"""What is kept of an assignment's metrics."""
-FORECAST: Final = ("late_s", "utilisation")
-"""And of its forecast, which not every assignment has."""
 
 
 @dataclass(frozen=True, kw_only=True)

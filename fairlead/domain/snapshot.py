@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fairlead.common.tables import named
-from fairlead.domain.groups import CommittedOffsets, GroupDescription, LogOffsets, Member
+from fairlead.domain.groups import CommittedOffsets, GroupDescription, LiveMember, LogOffsets
 
 _TIME: Final = pa.timestamp("us", tz="UTC")
 
@@ -245,7 +245,7 @@ def _problem(group: str, description: GroupDescription, log: LogOffsets) -> str 
     return None
 
 
-def _member_row(snapshot_id: str, group: str, member: Member) -> dict[str, Any]:
+def _member_row(snapshot_id: str, group: str, member: LiveMember) -> dict[str, Any]:
     return {
         "snapshot_id": snapshot_id,
         "group": group,

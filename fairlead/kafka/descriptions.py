@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final
 
-from fairlead.domain.groups import GroupDescription, Member
+from fairlead.domain.groups import GroupDescription, LiveMember
 from fairlead.errors import GroupError
 from fairlead.wire.members import GroupMember, member_names
 
@@ -25,7 +25,7 @@ def read_description(group: str, raw: Mapping[str, Any]) -> GroupDescription:
     Whatever is wrong with the group ends up in `error`.
     """
     state, protocol_type = raw["group_state"], raw["protocol_type"]
-    members: tuple[Member, ...] = ()
+    members: tuple[LiveMember, ...] = ()
     error = _refusal(raw)
     if error is None:
         try:
@@ -57,7 +57,7 @@ def _refusal(raw: Mapping[str, Any]) -> str | None:
     return next((reason for holds, reason in reasons if holds), None)
 
 
-def _read_members(raw_members: list[dict[str, Any]]) -> tuple[Member, ...]:
+def _read_members(raw_members: list[dict[str, Any]]) -> tuple[LiveMember, ...]:
     topics = {raw["member_id"]: _subscription(raw) for raw in raw_members}
     names = member_names(
         GroupMember(
@@ -79,7 +79,7 @@ def _read_members(raw_members: list[dict[str, Any]]) -> tuple[Member, ...]:
             "give it another client.id or group.instance.id"
         )
     members = [
-        Member(
+        LiveMember(
             member_id=raw["member_id"],
             client_id=raw["client_id"],
             host=raw["client_host"].removeprefix("/"),

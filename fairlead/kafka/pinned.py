@@ -19,7 +19,7 @@ from typing import Final
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
 from assignors.partitioner import partitions_of
-from fairlead.domain.groups import GroupDescription, Member
+from fairlead.domain.groups import GroupDescription, LiveMember
 from fairlead.errors import KafkaUnavailableError
 from fairlead.kafka.descriptions import STABLE
 from fairlead.kafka.requests import ABOUT_A_GROUP, MISSING, kafka_error
@@ -78,7 +78,7 @@ def with_pinned_shares(
     return {**descriptions, **pinned}
 
 
-def present_shares(members: Sequence[Member], pins: Iterable[Pin]) -> tuple[Member, ...]:
+def present_shares(members: Sequence[LiveMember], pins: Iterable[Pin]) -> tuple[LiveMember, ...]:
     """Return the members of a stable group with what they really own.
 
     Parameters

@@ -29,14 +29,13 @@ from confluent_kafka.admin import (
     ResourceType,
     TopicDescription,
 )
-from kafka.partitioner.default import murmur2
 
 from fairlead.errors import ConfigurationError, KafkaUnavailableError
 from fairlead.kafka.copies import copies_wanted, in_sync_wanted, too_few
 from fairlead.kafka.plan_channel import LARGEST_PLAN_BYTES, Outgoing, PlanChannel
 from fairlead.kafka.requests import ABOUT_A_GROUP, GRACE_S, TRANSIENT, kafka_error
 from fairlead.settings import KafkaSettings
-from fairlead.wire.partitions import kafka_uuid
+from fairlead.wire.partitions import home_of, kafka_uuid
 from fairlead.wire.record import EPOCH_HEADER, Headers, Origin
 
 if TYPE_CHECKING:
@@ -212,7 +211,7 @@ class PlanTopic:
         """
         if self._count is None:
             self._count = len(self._describe().partitions)
-        return partition_of(group.encode(), self._count)
+        return home_of(group, self._count)
 
     def open(self, partition: int) -> PlanChannel:
         """Become the one sender to a partition; raises as `PlanChannel`."""
@@ -375,17 +374,6 @@ class Graves:
         epoch = dict(record.headers).get(EPOCH_HEADER, b"")
         began = self._began.setdefault((record.group, epoch), offset)
         return replace(record, began=began, tombstone=self._tombstones.get(record.group, -1))
-
-
-def partition_of(key: bytes, partitions: int) -> int:
-    """Return where Kafka's default partitioner puts a key.
-
-    Examples
-    --------
-    >>> partition_of(b"orders", 6)
-    0
-    """
-    return int(murmur2(key) & 0x7FFFFFFF) % partitions
 
 
 def _record(group: str, message: Message) -> Record:

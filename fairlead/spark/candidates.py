@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from fairlead.domain.judgement.capacities import Capacity
-from fairlead.domain.looks.questions import Ways
+from fairlead.domain.looks.questions import Ways, capacity_rows
 from fairlead.domain.policy import Policy
 from fairlead.spark.dealing import Place, deal_snapshot, in_tasks, no_rows
 from fairlead.spark.planning import CANDIDATES, QUESTIONS, plan_task
@@ -102,9 +102,7 @@ def _questions(
             "task": task,
             "way": way_of[group],
             "changed_at": changed_at[group].timestamp() if group in changed_at else None,
-            "capacities": [
-                {"member": name, **vars(one)} for name, one in capacities.get(group, {}).items()
-            ],
+            "capacities": capacity_rows(capacities.get(group, {})),
         }
         for group, task in tasks.items()
     ]

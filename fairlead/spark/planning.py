@@ -16,7 +16,8 @@ import pyarrow.compute as pc
 from assignors.metrics import Metrics
 from fairlead.archive import LookArchive
 from fairlead.common.tables import slices
-from fairlead.domain.judging import OBSERVED, Row, judge_group
+from fairlead.domain.choice import OBSERVED
+from fairlead.domain.judging import Row, judge_group
 from fairlead.domain.looks.look import EVERY_LOOK, HISTORY
 from fairlead.domain.looks.questions import Group, Ways
 from fairlead.spark.dealing import Place

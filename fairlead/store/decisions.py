@@ -14,7 +14,8 @@ import pyarrow as pa
 from sqlalchemy import Connection, func, select, tuple_
 from sqlalchemy.dialects.postgresql import insert
 
-from fairlead.domain.records import FORECAST, METRICS, NoPlan, PlanDraft, StoredDecision
+from fairlead.domain.choice import FORECAST, METRICS
+from fairlead.domain.records import NoPlan, PlanDraft, StoredDecision
 from fairlead.store.bulk import copy_rows, with_constants
 from fairlead.store.judgement import record_findings
 from fairlead.store.models import (

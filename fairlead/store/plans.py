@@ -28,10 +28,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import insert
 
+from fairlead.domain.choice import FORECAST, METRICS
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.records import (
-    FORECAST,
-    METRICS,
     Findings,
     MeasuredLag,
     NoPlan,

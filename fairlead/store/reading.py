@@ -9,8 +9,7 @@ from typing import Any, Final
 
 from sqlalchemy import Engine, text
 
-from fairlead.domain.choice import Candidate
-from fairlead.domain.records import FORECAST, METRICS
+from fairlead.domain.choice import Candidate, candidate_of
 from fairlead.errors import GroupError, PlanStateError
 from fairlead.store.decisions import plain_number
 from fairlead.store.engine import transaction
@@ -190,18 +189,15 @@ def read_candidates(engine: Engine, group: str, snapshot: str) -> list[Candidate
 
     Of a plan that no assignor made, a rollback or a renewal, there are none.
     """
-    return [
-        Candidate(
-            row["assignor"],
-            None
-            if row["error"]
-            else {name: plain_number(row[name]) for name in (*METRICS, *FORECAST)},
-            row["outcome"],
-            row["error"],
-            tuple((moves, late_s) for moves, late_s in row["frontier"] or ()),
-        )
+    rows = [
+        {name: plain_number(value) for name, value in row.items()}
         for row in _rows(engine, _CANDIDATES, group=group, snapshot=snapshot)
     ]
+    for row in rows:
+        row["frontier"] = [
+            {"moves": moves, "late_s": late_s} for moves, late_s in row["frontier"] or ()
+        ]
+    return [candidate_of(row) for row in rows]
 
 
 def read_diff(engine: Engine, group: str, before: int, after: int) -> list[Row]:

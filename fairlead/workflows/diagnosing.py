@@ -17,7 +17,7 @@ from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.judgement.decision import judge
 from fairlead.domain.judgement.forecast import Forecast
 from fairlead.domain.looks.look import EVERY_LOOK, look_of
-from fairlead.domain.looks.questions import Group, Ways, question_about
+from fairlead.domain.looks.questions import Group, Ways, capacity_rows, question_about
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.domain.records import Findings
 from fairlead.domain.snapshot import GroupSnapshot
@@ -86,10 +86,7 @@ def _groups(
                 described=row,
                 members=members[row["group"]].to_pylist(),
                 looks=looks[row["group"]],
-                capacities=[
-                    {"member": name, **vars(one)}
-                    for name, one in known.get(row["group"], {}).items()
-                ],
+                capacities=capacity_rows(known.get(row["group"], {})),
             )
 
 

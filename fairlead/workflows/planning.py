@@ -18,7 +18,7 @@ from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.judging import judge_group
 from fairlead.domain.looks.lag import STATUSES, partition_lag
 from fairlead.domain.looks.look import HISTORY, look_of
-from fairlead.domain.looks.questions import Group, Ways
+from fairlead.domain.looks.questions import Group, Ways, capacity_rows
 from fairlead.domain.looks.stacks import stacks
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.domain.snapshot import GroupSnapshot
@@ -109,7 +109,7 @@ def plan_group(
             described=described,
             members=snapshot.members.to_pylist(),
             looks=looks,
-            capacities=[{"member": name, **vars(one)} for name, one in memory.capacities.items()],
+            capacities=capacity_rows(memory.capacities),
             changed_at=None if memory.changed_at is None else memory.changed_at.timestamp(),
         ),
         Ways.of(policy, compare=True),

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from assignors.problem import Problem
+from fairlead.common.words import length
 from fairlead.domain.judgement.candidates import (
     FLAGSHIP,
     Candidate,
@@ -22,7 +23,7 @@ from fairlead.domain.judgement.candidates import (
 )
 from fairlead.domain.judgement.capacities import STEPS, Capacity, Speeds, remembered, shown, speeds
 from fairlead.domain.judgement.commits import Commits, read_commits
-from fairlead.domain.judgement.diagnosis import Diagnosis, Findings, diagnose, listed, seconds
+from fairlead.domain.judgement.diagnosis import Diagnosis, Findings, diagnose, some
 from fairlead.domain.judgement.forecast import Forecast, Outlook
 from fairlead.domain.judgement.looks import Float64, Int32, Looks
 from fairlead.domain.judgement.rates import Rates, arrival_rates
@@ -322,15 +323,13 @@ def _waits(state: State) -> str | None:
         return None
     now = state.question.looks.now
     if rules.cooldown_s is not None and now < changed_at + rules.cooldown_s:
-        left = seconds(changed_at + rules.cooldown_s - now)
-        return (
-            f"the last plan took effect {seconds(now - changed_at)} ago: cooldown for {left} more"
-        )
+        left = length(changed_at + rules.cooldown_s - now)
+        return f"the last plan took effect {length(now - changed_at)} ago: cooldown for {left} more"
     since = int((state.recent.at > changed_at + rules.pause_s).sum())
     if since > STEPS or _changed_since(state, changed_at):
         return None
     return (
-        f"the last plan took effect {seconds(max(now - changed_at, 0.0))} ago: {since} of the "
+        f"the last plan took effect {length(max(now - changed_at, 0.0))} ago: {since} of the "
         f"{STEPS + 1} looks are there that it takes to see what it did"
     )
 
@@ -366,9 +365,9 @@ def _settles(state: State) -> str | None:
             changed = {member for member in changed if member >= members}
         if changed:
             names = [looks.members[member] for member in sorted(changed)]
-            ago = seconds(looks.now - looks.at[-back])
+            ago = length(looks.now - looks.at[-back])
             return (
-                f"{listed(names)} came or went within {ago}: it takes {STEPS + 1} looks to see "
+                f"{some(names)} came or went within {ago}: it takes {STEPS + 1} looks to see "
                 "what that did"
             )
     return None
@@ -409,8 +408,8 @@ def _worth(state: State, candidate: Candidate) -> tuple[bool, str]:
         return False, candidate.error or "failed"
     owner = candidate.assignment.owner
     what = (
-        f"late in {seconds(rules.horizon_s)}: {seconds(kept.late_s)} as it is, "
-        f"{seconds(planned.late_s)} as planned; fullest member {kept.utilisation:.0%}, then "
+        f"late in {length(rules.horizon_s)}: {length(kept.late_s)} as it is, "
+        f"{length(planned.late_s)} as planned; fullest member {kept.utilisation:.0%}, then "
         f"{planned.utilisation:.0%}"
     )
     if state.orphans:
@@ -427,7 +426,7 @@ def _worth(state: State, candidate: Candidate) -> tuple[bool, str]:
     price = still * rules.pause_s
     if avoided <= price:
         return False, (
-            f"not worth it: {seconds(avoided)} of lateness avoided, {seconds(price)} of standing "
+            f"not worth it: {length(avoided)} of lateness avoided, {length(price)} of standing "
             f"still, summed over partitions; {what}"
         )
     return True, what

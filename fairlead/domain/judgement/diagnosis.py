@@ -17,12 +17,14 @@ All but the first two name a cause of lateness that is there or forecast beyond 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import ceil
 from typing import Final, Literal
 
 import numpy as np
 
 from assignors.problem import Problem
+from fairlead.common.words import length, listed, rate
 from fairlead.domain.judgement.capacities import INTERVALS, STEPS, Speeds
 from fairlead.domain.judgement.commits import Commits
 from fairlead.domain.judgement.forecast import Outlook
@@ -45,7 +47,7 @@ SLOW: Final = 0.7
 #: A backlog is spread well where it is read within so many times the least time that it takes.
 EVENLY: Final = 1.35
 #: At most so many names stand in a sentence.
-_NAMED: Final = 3
+some = partial(listed, at_most=3)
 
 
 @dataclass(frozen=True)
@@ -108,8 +110,8 @@ def diagnose(found: Findings) -> Diagnosis:
         return Diagnosis(
             "recovering",
             (found.partition(place),),
-            f"{found.partition(place)} is {seconds(late_s)} behind, and every partition is "
-            f"forecast within {seconds(worst)} in {seconds(rules.horizon_s)}.",
+            f"{found.partition(place)} is {length(late_s)} behind, and every partition is "
+            f"forecast within {length(worst)} in {length(rules.horizon_s)}.",
         )
     return _healthy(found)
 
@@ -169,8 +171,8 @@ def _uncommitted(found: Findings) -> Diagnosis | None:
         return Diagnosis(
             "unknown",
             silent,
-            f"{listed(silent)} {_verb(silent, 'has', 'have')} committed nothing for "
-            f"{seconds(longest)}, though there is something to commit: whether anything is read "
+            f"{some(silent)} {_verb(silent, 'has', 'have')} committed nothing for "
+            f"{length(longest)}, though there is something to commit: whether anything is read "
             "nobody can tell.",
         )
     owns = np.bincount(found.owner[found.owner >= 0], minlength=len(problem.members)) > 0
@@ -182,7 +184,7 @@ def _uncommitted(found: Findings) -> Diagnosis | None:
         return Diagnosis(
             "unknown",
             early,
-            f"{listed(early)} {_verb(early, 'commits', 'commit')} every {seconds(usual)} or so: it "
+            f"{some(early)} {_verb(early, 'commits', 'commit')} every {length(usual)} or so: it "
             f"takes {INTERVALS} of these intervals to tell a backlog from a commit that has not "
             "come yet.",
         )
@@ -198,7 +200,7 @@ def _stuck(found: Findings) -> Diagnosis:
         "stuck partition",
         names,
         f"{found.partition(first)} has not been committed for "
-        f"{seconds(found.commits.waiting_s[first])} while its owner {owner} commits others; "
+        f"{length(found.commits.waiting_s[first])} while its owner {owner} commits others; "
         f"{int(found.looks.lag[-1, first]):,} records wait"
         + (f" (and {len(names) - 1} more partitions)." if len(names) > 1 else "."),
     )
@@ -277,8 +279,8 @@ def _catching_up(found: Findings, late: Mask) -> Diagnosis | None:
     return Diagnosis(
         "recovering",
         (found.partition(place),),
-        f"{found.partition(place)} is {seconds(float(outlook.late_s[place]))} behind, and every "
-        f"member catches up: the last one in {seconds(longest)}.",
+        f"{found.partition(place)} is {length(float(outlook.late_s[place]))} behind, and every "
+        f"member catches up: the last one in {length(longest)}.",
     )
 
 
@@ -292,7 +294,7 @@ def _spread(found: Findings, late: Mask) -> Diagnosis:
         "badly spread",
         _names(found.problem.members, late),
         f"{found.problem.members[worst]} gets {used[worst]:.0%} of what it can do and is forecast "
-        f"{seconds(lateness[worst])} late in {seconds(found.rules.horizon_s)}, while "
+        f"{length(lateness[worst])} late in {length(found.rules.horizon_s)}, while "
         f"{found.problem.members[lightest]} gets {used[lightest]:.0%}.",
     )
 
@@ -307,13 +309,13 @@ def _healthy(found: Findings) -> Diagnosis:
     ]
     worst = float(lateness.max(initial=0.0))
     chance = ", which may be chance" if worst > found.rules.objective_s else ""
-    aside = f" {listed(slow)} {_verb(slow, 'is', 'are')} slow, which does no harm." if slow else ""
+    aside = f" {some(slow)} {_verb(slow, 'is', 'are')} slow, which does no harm." if slow else ""
     return Diagnosis(
         "healthy",
         (),
         f"The fullest member gets {used.max(initial=0.0):.0%} of what it can do; the worst "
-        f"partition is forecast {seconds(worst)} late in "
-        f"{seconds(found.rules.horizon_s)}{chance}.{aside}",
+        f"partition is forecast {length(worst)} late in "
+        f"{length(found.rules.horizon_s)}{chance}.{aside}",
     )
 
 
@@ -323,44 +325,3 @@ def _names(members: Sequence[str], chosen: Mask) -> tuple[str, ...]:
 
 def _verb(names: Sequence[str], one: str, many: str) -> str:
     return one if len(names) == 1 else many
-
-
-def listed(names: Sequence[str]) -> str:
-    """Write some names.
-
-    Examples
-    --------
-    >>> listed(["a"]), listed(["a", "b", "c", "d", "e"])
-    ('a', 'a, b, c and 2 more')
-    """
-    shown = ", ".join(names[:_NAMED])
-    return shown if len(names) <= _NAMED else f"{shown} and {len(names) - _NAMED} more"
-
-
-def seconds(value: float) -> str:
-    """Write a length of time.
-
-    Examples
-    --------
-    >>> seconds(3.2), seconds(61), seconds(1800), seconds(7300), seconds(200_000)
-    ('3 s', '61 s', '30 min', '2 h', '2.3 days')
-    """
-    minute, hour, day = 60.0, 3600.0, 86_400.0
-    if value < 2 * minute:
-        return f"{value:.0f} s"
-    if value < 2 * hour:
-        return f"{value / minute:.0f} min"
-    return f"{value / hour:.0f} h" if value < 2 * day else f"{value / day:.1f} days"
-
-
-def rate(per_s: float) -> str:
-    """Write records a second.
-
-    Examples
-    --------
-    >>> rate(0.25), rate(7.3), rate(1234.0)
-    ('0.25/s', '7.3/s', '1,234/s')
-    """
-    if per_s >= 100:  # noqa: PLR2004 - three digits are enough of any rate
-        return f"{per_s:,.0f}/s"
-    return f"{per_s:.3g}/s"

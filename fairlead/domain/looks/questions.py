@@ -86,6 +86,11 @@ class Group:
     changed_at: float | None = None
 
 
+def capacity_rows(capacities: Mapping[str, Capacity]) -> list[dict[str, Any]]:
+    """Return what is known of members' speeds as rows, a member each, as a `Group` has them."""
+    return [{"member": name, **vars(one)} for name, one in capacities.items()]
+
+
 def question_about(group: Group, ways: Ways) -> Question:
     """Return what is asked about a group that could be read.
 

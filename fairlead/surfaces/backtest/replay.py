@@ -14,7 +14,7 @@ import numpy as np
 
 from assignors.registry import LAG_BLIND, assign
 from fairlead.domain.approval import PlanFacts, decide
-from fairlead.domain.choice import improvement
+from fairlead.domain.choice import OBSERVED, improvement
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.judgement.decision import Judgement, Question, judge
 from fairlead.domain.policy import Policy
@@ -26,7 +26,6 @@ from fairlead.surfaces.backtest.recording import Recording
 
 RECORDED: Final = "recorded"
 """The name under which the lateness that was really measured stands, snapshot by snapshot."""
-OBSERVED: Final = "observed"
 """The name under which the group's recorded assignments are replayed, as they were."""
 
 _LOOK_S: Final = 60.0

@@ -18,8 +18,9 @@ from rich.table import Table
 
 from assignors.registry import LAG_BLIND
 from fairlead.common.tables import slices
+from fairlead.domain.choice import OBSERVED
 from fairlead.errors import GroupError
-from fairlead.surfaces.backtest.replay import OBSERVED, RECORDED
+from fairlead.surfaces.backtest.replay import RECORDED
 
 #: Those who were not in charge of anything: what was measured, and what it looks like replayed.
 HISTORY: Final = (RECORDED, OBSERVED)

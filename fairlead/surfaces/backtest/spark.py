@@ -21,13 +21,14 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from assignors.problem import InvalidProblemError
 from assignors.registry import option_defaults
 from fairlead.common.tables import slices
+from fairlead.domain.choice import OBSERVED
 from fairlead.domain.judgement.looks import NONE
 from fairlead.domain.policy import Policy
 from fairlead.errors import ConfigurationError, GroupError
 from fairlead.simulation.fluid import Int64
 from fairlead.spark.warehouse import Warehouse
 from fairlead.surfaces.backtest.recording import Recording, Snapshot
-from fairlead.surfaces.backtest.replay import OBSERVED, RECORDED, replay
+from fairlead.surfaces.backtest.replay import RECORDED, replay
 
 STRETCHES: Final = pa.schema(
     {

@@ -53,11 +53,11 @@ def groups(*, as_json: Json = False) -> None:
 
 def _forecast(row: dict[str, Any]) -> dict[str, str | None]:
     """Return a group's forecast as people read it; none where too little is known for one."""
-    from fairlead.domain.judgement.diagnosis import seconds
+    from fairlead.common.words import length
 
     if row["diagnosis"] in {None, "unknown"}:
         return {"late": None, "fullest": None}
-    return {"late": seconds(row["late_s"]), "fullest": f"{row['utilisation']:.0%}"}
+    return {"late": length(row["late_s"]), "fullest": f"{row['utilisation']:.0%}"}
 
 
 def lag(

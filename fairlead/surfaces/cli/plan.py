@@ -173,10 +173,10 @@ def _document(planned: "Planned", outcome: "Outcome | None") -> dict[str, Any]:
 
 
 def _print(document: dict[str, Any]) -> None:
-    from fairlead.domain.judgement.diagnosis import seconds
+    from fairlead.common.words import length
 
     def late(value: float | None) -> str | None:
-        return None if value is None else seconds(value)
+        return None if value is None else length(value)
 
     def share(value: float | None) -> str | None:
         return None if value is None else f"{value:.0%}"

@@ -3,7 +3,7 @@
 Belongs here: figures and their table. Does not: how they were measured (`run`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +11,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from fairlead.domain.as_problem import Ownership, planned
 from fairlead.wire.document import PlanDocument
 
 #: Member to topic to partition numbers.
-Ownership = Mapping[str, Mapping[str, list[int]]]
 
 
 @dataclass(frozen=True)
@@ -111,14 +111,12 @@ class GroupReport:
     @property
     def predicted(self) -> Ownership:
         """What the plan gives each consumer."""
-        return {
-            member: {topic: numbers.tolist() for topic, numbers in share.partitions.items()}
-            for member, share in self.plan.members.items()
-        }
+        return planned(self.plan)
 
-    def lag(self, owned: Mapping[str, list[int]]) -> int:
+    def lag(self, owned: Mapping[str, Collection[int]]) -> int:
         """Return the measured lag of a set of partitions, in records."""
-        return int(sum(self.plan.weights[topic][numbers].sum() for topic, numbers in owned.items()))
+        weights = self.plan.weights
+        return int(sum(weights[topic][[*numbers]].sum() for topic, numbers in owned.items()))
 
     def heaviest(self, ownership: Ownership) -> int:
         """Return the lag of the consumer with the most of it, in records."""

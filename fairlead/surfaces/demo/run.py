@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 from rich.status import Status
 
+from fairlead.domain.as_problem import Ownership
 from fairlead.errors import SandboxError
 from fairlead.store.engine import create_store_engine
 from fairlead.store.plans import PlanStore
@@ -23,7 +24,7 @@ from fairlead.store.reading import read_groups
 from fairlead.surfaces.demo.cluster import Consumers, create_backlog
 from fairlead.surfaces.demo.load import Load
 from fairlead.surfaces.demo.looking import Looking
-from fairlead.surfaces.demo.report import Found, GroupReport, LeftAlone, Ownership
+from fairlead.surfaces.demo.report import Found, GroupReport, LeftAlone
 from fairlead.surfaces.demo.scenario import CURED, DEMO_GROUPS, DemoGroup
 from fairlead.surfaces.demo.surroundings import Surroundings, reset, surroundings
 from fairlead.wire.document import PlanDocument

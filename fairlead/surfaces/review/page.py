@@ -12,17 +12,16 @@ from typing import Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from sqlalchemy import Engine
 
+from fairlead.common.words import length, moment, number, percent, plural, rate, span
 from fairlead.domain.approval import PlanFacts, decide
 from fairlead.domain.choice import improvement, lightening
 from fairlead.domain.cohorts import cohort_of
-from fairlead.domain.judgement.diagnosis import rate
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.surfaces import plots
 from fairlead.surfaces.links import asset_url
 from fairlead.surfaces.review import ways
 from fairlead.surfaces.review.facts import Facts, gather
 from fairlead.surfaces.review.risks import risks
-from fairlead.surfaces.review.words import length, moment, number, percent, plural, span
 
 ROWS: Final = 500
 """A page is for reading; commands give the rest."""

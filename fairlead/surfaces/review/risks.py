@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from fairlead.domain.judgement.diagnosis import rate
+from fairlead.common.words import listed, number, percent, plural, rate, span
 from fairlead.surfaces.review.facts import Facts
-from fairlead.surfaces.review.words import listed, number, percent, plural, span
 
 #: What the status of partitions means for whoever moves them.
 _STATUSES: Final = {

@@ -19,6 +19,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from fairlead.common.limits import LAST_VERSION
 from fairlead.errors import FairleadError, GroupError, PlanStateError
 from fairlead.settings import Settings
 from fairlead.surfaces.review import review_page
@@ -33,7 +34,6 @@ _HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
 }
 #: Postgres's largest integer.
-_LAST_VERSION: Final = 2**31 - 1
 
 
 def build_app(engine: Engine, settings: Settings) -> Starlette:
@@ -97,7 +97,7 @@ def _asked_plan(request: Request) -> tuple[str, int | None]:
         raise HTTPException(400, "Ask for a group: /review?group=NAME&version=NUMBER")
     if version is None:
         return group, None
-    if not re.fullmatch("[0-9]{1,10}", version) or not 1 <= int(version) <= _LAST_VERSION:
+    if not re.fullmatch("[0-9]{1,10}", version) or not 1 <= int(version) <= LAST_VERSION:
         raise HTTPException(400, "A version is a number from 1 on")
     return group, int(version)
 

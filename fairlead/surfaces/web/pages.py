@@ -12,12 +12,12 @@ from urllib.parse import quote, urlencode
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from sqlalchemy import Engine
 
+from fairlead.common.words import length, moment, number, percent, plural, span
 from fairlead.domain.cohorts import cohort_of
-from fairlead.domain.judgement.diagnosis import listed
+from fairlead.domain.judgement.diagnosis import some
 from fairlead.domain.policy import Policy
 from fairlead.store.reading import Row, read_groups
 from fairlead.surfaces.links import asset_url
-from fairlead.surfaces.review.words import length, moment, number, percent, plural, span
 
 #: A page is for reading; whoever has more groups looks for a part of a name.
 SHOWN: Final = 500
@@ -33,7 +33,7 @@ _TEMPLATES: Final = Environment(
 )
 _TEMPLATES.filters |= {
     "moment": moment,
-    "named": listed,
+    "named": some,
     "number": number,
     "percent": percent,
     "plural": plural,

@@ -8,8 +8,9 @@ import pyarrow.compute as pc
 import pytest
 
 from assignors.moves import MOVED, PLACED
+from fairlead.domain.choice import OBSERVED
 from fairlead.domain.drafting import SnapshotTables, decisions, ownership
-from fairlead.domain.judging import OBSERVED, judge_group
+from fairlead.domain.judging import judge_group
 from fairlead.domain.looks.questions import Group, Ways
 from fairlead.domain.policy import Policy
 from fairlead.domain.records import NoPlan, PlanDraft

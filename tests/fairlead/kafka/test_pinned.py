@@ -8,7 +8,7 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 from kafka import KafkaProducer
 
-from fairlead.domain.groups import GroupDescription, Member
+from fairlead.domain.groups import GroupDescription, LiveMember
 from fairlead.kafka.descriptions import STABLE
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.pinned import PinLog, present_shares, with_pinned_shares
@@ -20,10 +20,10 @@ from tests.fairlead.followers.confluent.group import ConfluentGroup, running
 from tests.fairlead.followers.helpers import eventually, make_plan
 
 
-def members(**given: tuple[int, ...]) -> list[Member]:
+def members(**given: tuple[int, ...]) -> list[LiveMember]:
     """Return members of a topic `t` with what range gave each."""
     return [
-        Member(name, name, "host", None, name, ("t",), {"t": numbers} if numbers else {}, None)
+        LiveMember(name, name, "host", None, name, ("t",), {"t": numbers} if numbers else {}, None)
         for name, numbers in given.items()
     ]
 
@@ -38,7 +38,7 @@ def pin(generation: int, **shares: tuple[int, ...]) -> Pin:
     )
 
 
-def owned(found: tuple[Member, ...]) -> Mapping[str, tuple[int, ...]]:
+def owned(found: tuple[LiveMember, ...]) -> Mapping[str, tuple[int, ...]]:
     return {member.name: member.partitions.get("t", ()) for member in found}
 
 

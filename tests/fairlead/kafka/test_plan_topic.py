@@ -10,8 +10,9 @@ from kafka import KafkaProducer
 from fairlead.errors import ConfigurationError, KafkaUnavailableError
 from fairlead.kafka.copies import copies_wanted, too_few
 from fairlead.kafka.plan_channel import LARGEST_PLAN_BYTES
-from fairlead.kafka.plan_topic import PlanTopic, partition_of
+from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import KafkaSettings, Settings
+from fairlead.wire.partitions import home_of
 
 pytestmark = pytest.mark.kafka
 
@@ -124,7 +125,7 @@ def test_keys_land_where_kafkas_default_partitioner_puts_them(
     ]
     producer.close()
     assert [topic.publish(group, b"", []).partition for group in groups] == theirs
-    assert [partition_of(group.encode(), 6) for group in groups] == theirs
+    assert [home_of(group, 6) for group in groups] == theirs
 
 
 def test_large_plans_are_taken_and_too_large_ones_refused(topic: PlanTopic) -> None:

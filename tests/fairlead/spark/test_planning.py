@@ -10,7 +10,8 @@ import pytest
 
 from assignors import registry
 from assignors.assignment import Assignment
-from fairlead.domain.judging import OBSERVED, judge_group
+from fairlead.domain.choice import OBSERVED
+from fairlead.domain.judging import judge_group
 from fairlead.domain.looks.look import LOOKS
 from fairlead.domain.looks.questions import Group, Ways
 from fairlead.spark.planning import CANDIDATES, as_batch

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fairlead.domain.groups import LiveGroup, Member
+from fairlead.domain.groups import LiveGroup, LiveMember
 from fairlead.errors import GroupError, KafkaUnavailableError
 from fairlead.kafka.plan_channel import Outgoing, PlanChannel
 from fairlead.kafka.plan_topic import PlanTopic
@@ -54,7 +54,7 @@ def as_planned(group: str, owned: Mapping[str, list[int]] | None = None) -> Live
         "Stable",
         "fairlead",
         tuple(
-            Member(
+            LiveMember(
                 member_id=f"{name}-id",
                 client_id=name,
                 host="here",

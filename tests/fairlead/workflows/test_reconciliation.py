@@ -8,9 +8,10 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions
 
 from fairlead.followers.core.plan_cache import PlanCache, PlanRecord, PlanState
-from fairlead.kafka.plan_topic import PlanTopic, partition_of
+from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import Settings
 from fairlead.store import PlanStore, StoredPlan
+from fairlead.wire.partitions import home_of
 from fairlead.wire.record import Headers, bare_headers
 from fairlead.workflows.delivery import Terms
 from fairlead.workflows.publication import publish_all
@@ -117,7 +118,7 @@ def test_a_topic_that_grew_has_every_plan_where_followers_look(
 ) -> None:
     """The key lands in another partition now, which has no record of the group."""
     admin = AdminClient({"bootstrap.servers": settings.kafka.bootstrap_servers})
-    count = next(n for n in range(2, 99) if partition_of(b"orders", n))
+    count = next(n for n in range(2, 99) if home_of("orders", n))
     admin.create_partitions([NewPartitions(topic.name, count)])[topic.name].result(30)
     kafka = settings.kafka.model_copy(update={"plan_topic": topic.name})
     eventually(lambda: PlanTopic(kafka).home_of("orders") != 0, "brokers know the new partitions")

@@ -7,11 +7,12 @@ from functools import cache
 import numpy as np
 import pytest
 
+from fairlead.domain.choice import OBSERVED
 from fairlead.domain.policy import Approval, Policy
 from fairlead.simulation.catalogue import scenario
 from fairlead.simulation.controllers import START
 from fairlead.surfaces.backtest.recording import Recording, Snapshot
-from fairlead.surfaces.backtest.replay import OBSERVED, RECORDED, Stretch, replay
+from fairlead.surfaces.backtest.replay import RECORDED, Stretch, replay
 from tests.fairlead.surfaces.backtest.recordings import recorded
 
 

@@ -20,7 +20,7 @@ from typing import Final, cast
 import numpy as np
 from greenlet import getcurrent, greenlet
 
-from fairlead.domain.groups import LiveGroup, Member
+from fairlead.domain.groups import LiveGroup, LiveMember
 from fairlead.errors import FairleadError
 from fairlead.followers.core.plan_cache import PlanCache, PlanRecord
 from fairlead.kafka.plan_channel import Outgoing
@@ -337,7 +337,7 @@ class Life:
 
     def _live(self, group: str) -> LiveGroup:
         members = tuple(
-            Member(name, name, "", None, name, ("t",), {}, 1)
+            LiveMember(name, name, "", None, name, ("t",), {}, 1)
             for name in ("m", f"m{self.basis[group]}")
         )
         return LiveGroup(group, "Stable", "", members, {"t": 2}, self.now)

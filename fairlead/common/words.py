@@ -1,14 +1,12 @@
 """Figures and times as people read them.
 
-Belongs here: text of a value, in one way on the whole page. Does not: sentences.
+Belongs here: text of a value, the same everywhere. Does not: sentences.
 """
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Final
-
-from fairlead.domain.judgement.diagnosis import seconds as written
 
 _NAMES: Final = 10
 _UNITS: Final = (("d", 86_400), ("h", 3_600), ("min", 60))
@@ -48,14 +46,34 @@ def moment(at: datetime | None) -> str:
 
 
 def length(seconds: float | None) -> str:
-    """Write a forecast length of time.
+    """Write a length of time.
 
     Examples
     --------
-    >>> length(61.0), length(None)
-    ('61 s', 'unknown')
+    >>> length(3.2), length(61), length(1800), length(7300), length(200_000), length(None)
+    ('3 s', '61 s', '30 min', '2 h', '2.3 days', 'unknown')
     """
-    return "unknown" if seconds is None else written(seconds)
+    minute, hour, day = 60.0, 3600.0, 86_400.0
+    if seconds is None:
+        return "unknown"
+    if seconds < 2 * minute:
+        return f"{seconds:.0f} s"
+    if seconds < 2 * hour:
+        return f"{seconds / minute:.0f} min"
+    return f"{seconds / hour:.0f} h" if seconds < 2 * day else f"{seconds / day:.1f} days"
+
+
+def rate(per_s: float) -> str:
+    """Write records a second.
+
+    Examples
+    --------
+    >>> rate(0.25), rate(7.3), rate(1234.0)
+    ('0.25/s', '7.3/s', '1,234/s')
+    """
+    if per_s >= 100:  # noqa: PLR2004 - three digits are enough of any rate
+        return f"{per_s:,.0f}/s"
+    return f"{per_s:.3g}/s"
 
 
 def span(length: timedelta) -> str:
@@ -85,19 +103,21 @@ def plural(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
-def listed(names: Sequence[str], count: int | None = None) -> str:
-    """Write names, at most ten of them.
+def listed(names: Sequence[str], count: int | None = None, *, at_most: int = _NAMES) -> str:
+    """Write names, the first of them.
 
     Parameters
     ----------
     count
         How many there are, where `names` are the first of them.
+    at_most
+        How many are written.
 
     Examples
     --------
-    >>> listed(["a", "b"]), listed(["a"], 3)
-    ('a, b', 'a and 2 more')
+    >>> listed(["a", "b"]), listed(["a"], 3), listed("abcde", at_most=3)
+    ('a, b', 'a and 2 more', 'a, b, c and 2 more')
     """
-    shown = names[:_NAMES]
+    shown = names[:at_most]
     more = (len(names) if count is None else count) - len(shown)
     return ", ".join(shown) + (f" and {more:,} more" if more else "")
