@@ -11,7 +11,7 @@ from tests.fairlead.followers.simulator.logs import SimulatedPinLog
 from tests.fairlead.followers.simulator.world import World
 
 #: 100 of these take some six seconds on one core.
-SEEDS = int(os.environ.get("FAIRLEAD_HISTORIES", "600"))
+SEEDS = int(os.environ.get("FAIRLEAD_HISTORIES", "3000"))
 BATCH = 100
 
 

@@ -67,6 +67,11 @@ class Coordinator:
         """Whether a commit would be taken."""
         return member in self.members and generation == self.generation
 
+    def disturb(self) -> None:
+        """Have everybody join anew, as when somebody comes and goes."""
+        if self.members:
+            self._prepare()
+
     def delete(self) -> None:
         """Forget the group, if nobody is in it: its next life counts from 1."""
         if not self.members:

@@ -192,7 +192,7 @@ def quiet(world: World) -> None:
         member.frozen = False
         member.subscribe(wanted=True)
     if not world.safe:  # what was forged holds until the next rebalance
-        world.stop(next(iter(world.members), ""))
+        world.coordinator.disturb()
     if not world.members:
         world.start("a")
     ended_at = world.time
