@@ -15,7 +15,7 @@ from tests.fairlead.followers.simulator.led_history import (
 from tests.fairlead.followers.simulator.led_world import EVERYTHING, LedWorld
 
 #: 100 of these take some one and a half seconds on one core.
-SEEDS = int(os.environ.get("FAIRLEAD_HISTORIES", "600"))
+SEEDS = int(os.environ.get("FAIRLEAD_HISTORIES", "7000"))
 BATCH = 100
 
 
