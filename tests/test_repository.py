@@ -51,3 +51,10 @@ def test_no_file_names_the_machine_it_was_written_on() -> None:
         if any(own in path.read_text() for own in paths)
     ]
     assert found == []
+
+
+def test_git_ignores_what_holds_passwords() -> None:
+    """The files that the documents put them into are not offered to anybody who commits."""
+    ignored = (ROOT / ".gitignore").read_text().split()
+    held = {"/fairlead.toml", "deploy/.env", ".fairlead/"}
+    assert held <= set(ignored)
