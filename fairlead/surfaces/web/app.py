@@ -25,6 +25,7 @@ from fairlead.settings import Settings
 from fairlead.surfaces.review import review_page
 from fairlead.surfaces.web.metrics import build_registry
 from fairlead.surfaces.web.pages import groups_page
+from fairlead.surfaces.web.pool import PagePool
 
 _log = logging.getLogger(__name__)
 
@@ -49,28 +50,35 @@ def build_app(engine: Engine, settings: Settings) -> Starlette:
     """
     dagster_url = settings.web.dagster_url
     registry = build_registry(engine)
+    pages = PagePool()
 
-    # None of these is async: they wait for the database, on threads that Starlette keeps.
+    # On a thread of those that Starlette keeps: pages, which take longer, have their own.
     def metrics(request: Request) -> Response:
         encode, content_type = choose_encoder(request.headers.get("accept", ""))
         return Response(encode(registry), headers={"Content-Type": content_type})
 
-    def groups(request: Request) -> Response:
+    async def groups(request: Request) -> Response:
         find = request.query_params.get("find", "")
-        page = groups_page(engine, find, dagster_url=dagster_url, policies=settings.policies)
-        return HTMLResponse(page, headers=_HEADERS)
 
-    def review(request: Request) -> Response:
+        def make() -> str:
+            return groups_page(engine, find, dagster_url=dagster_url, policies=settings.policies)
+
+        return HTMLResponse(await pages.page(find, make), headers=_HEADERS)
+
+    async def review(request: Request) -> Response:
         group, version = _asked_plan(request)
-        page = review_page(
-            engine,
-            group,
-            version,
-            dagster_url=dagster_url,
-            home=".",  # relative: a proxy may have put it anywhere
-            policies=settings.policies,
-        )
-        return HTMLResponse(page, headers=_HEADERS)
+
+        def make() -> str:
+            return review_page(
+                engine,
+                group,
+                version,
+                dagster_url=dagster_url,
+                home=".",  # relative: a proxy may have put it anywhere
+                policies=settings.policies,
+            )
+
+        return HTMLResponse(await pages.page((group, version), make), headers=_HEADERS)
 
     return Starlette(
         routes=[
@@ -102,7 +110,7 @@ def _asked_plan(request: Request) -> tuple[str, int | None]:
     return group, int(version)
 
 
-def _health(_: Request) -> Response:
+async def _health(_: Request) -> Response:
     """Say that the process answers; whether the database does is a metric."""
     return PlainTextResponse("ok\n")
 

@@ -15,6 +15,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from fairlead.errors import ConfigurationError
+from fairlead.web.patience import PatientProtocol, in_time
 
 #: Where `fairlead serve` listens by default: this machine's own programs, on a port of the range
 #: where Prometheus exporters are.
@@ -62,7 +63,9 @@ def serving(app: ASGIApp, host: str = HOST, port: int = 0) -> Iterator[str]:
 def _server(app: ASGIApp) -> uvicorn.Server:
     return uvicorn.Server(
         uvicorn.Config(
-            app,
+            in_time(app),
+            http=PatientProtocol,
+            ws="none",
             log_config=None,  # logging is the process's own affair
             access_log=False,
             lifespan="off",
