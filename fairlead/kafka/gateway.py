@@ -18,6 +18,7 @@ from kafka.admin import KafkaAdminClient
 from kafka.errors import BrokerResponseError, KafkaError
 from tenacity import Retrying, retry_if_exception, retry_if_result, stop_after_delay, wait_fixed
 
+from fairlead.common.kafka_python_log import keep_secrets
 from fairlead.domain.groups import GroupDescription, LiveGroup
 from fairlead.domain.snapshot import GroupSnapshot, build_snapshot, new_snapshot_id
 from fairlead.errors import ConfigurationError, GroupError, KafkaUnavailableError
@@ -25,6 +26,7 @@ from fairlead.kafka.descriptions import CONSUMER_PROTOCOL, NUL, REBALANCING, rea
 from fairlead.kafka.offsets import committed_offsets, log_offsets, partition_counts, read_committed
 from fairlead.kafka.pinned import PinLog, with_pinned_shares
 from fairlead.kafka.progress import Tell, phase
+from fairlead.kafka.refusals import raise_if_refused
 from fairlead.kafka.requests import GRACE_S, backoff, kafka_error
 from fairlead.kafka.security import kafka_python_settings
 from fairlead.settings import KafkaSettings
@@ -106,6 +108,7 @@ class KafkaGateway:
             self._reader = None
         self._pins.close()
         self._close_member_admin()
+        raise_if_refused(exc, self._settings)
 
     def list_groups(self) -> list[str]:
         """List the consumer groups of the cluster, empty ones included, ascending.
@@ -307,6 +310,7 @@ class KafkaGateway:
     def _open_member_admin(self) -> KafkaAdminClient:
         if self._member_admin is None:
             self._require_broker()
+            keep_secrets()
             timeout_ms = int(self._timeout_s * 1000)
             settings: dict[str, Any] = {"client_id": "fairlead", **self._member_settings}
             self._member_admin = KafkaAdminClient(

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from types import TracebackType
 from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeVar
 
 from confluent_kafka import (
@@ -33,6 +34,7 @@ from confluent_kafka.admin import (
 from fairlead.errors import ConfigurationError, KafkaUnavailableError
 from fairlead.kafka.copies import copies_wanted, in_sync_wanted, too_few
 from fairlead.kafka.plan_channel import LARGEST_PLAN_BYTES, Outgoing, PlanChannel
+from fairlead.kafka.refusals import raise_if_refused
 from fairlead.kafka.requests import ABOUT_A_GROUP, GRACE_S, TRANSIENT, kafka_error
 from fairlead.settings import KafkaSettings
 from fairlead.wire.partitions import home_of, kafka_uuid
@@ -141,8 +143,14 @@ class PlanTopic:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *exc_info: object) -> None:
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
         """Hold nothing: every sender and reader is closed where it is opened."""
+        raise_if_refused(exc, self._settings)
 
     def ensure(self) -> None:
         """Create the topic unless it exists; check that it is compacted, and kept more than once.

@@ -40,6 +40,15 @@ _BY_SQLSTATE: Final[dict[str, type[FairleadError]]] = {
 # Too long for an index, or characters that Postgres has not; the driver itself refuses NUL.
 _UNSTORABLE: Final = frozenset({"54000", "22021", "22P05"})
 _NOT_ALLOWED: Final = "42501"
+# What libpq says before there is a session, which has no SQLSTATE then.
+_REFUSALS: Final = {
+    "password authentication failed": "Are the user and the password in postgres.url right?",
+    "no password supplied": "Name the password in postgres.url",
+    "certificate verify failed": "Is sslrootcert in postgres.url the authority that signed the"
+    " server's certificate?",
+    "does not match host name": "Name the host in postgres.url as the server's certificate does",
+    "root certificate file": "Is sslrootcert in postgres.url right?",
+}
 _NOT_MIGRATED: Final = frozenset({"3F000", "42P01", "42703", "42883"})
 
 
@@ -156,5 +165,16 @@ def _in_our_words(error: Exception, cause: BaseException | None, url: URL) -> Ex
     if sqlstate in _UNSTORABLE or (isinstance(cause, psycopg.DataError) and sqlstate is None):
         return UnstorableError(f"Postgres does not take it: {message}")
     if isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError):
-        return StoreUnavailableError(f"Postgres at {where}: {message}")
+        return _refusal(where, str(cause)) or StoreUnavailableError(
+            f"Postgres at {where}: {message}"
+        )
     return error
+
+
+def _refusal(where: str, message: str) -> ConfigurationError | None:
+    """Return what to do where nobody is let in, at one of the addresses that were tried."""
+    for line in message.splitlines():
+        for said, advice in _REFUSALS.items():
+            if said in line:
+                return ConfigurationError(f"Postgres at {where}: {line.strip()}. {advice}")
+    return None

@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 
 from kafka.net.compat import KafkaNetClient
 
+from fairlead.common.kafka_python_log import keep_secrets
+
 Connected = TypeVar("Connected")
 
 
@@ -22,6 +24,7 @@ def connect(kind: Callable[..., Connected], configuration: Mapping[str, Any]) ->
     configuration
         Its own.
     """
+    keep_secrets()
     clients: list[KafkaNetClient] = []
 
     def new_client(**settings: Any) -> KafkaNetClient:

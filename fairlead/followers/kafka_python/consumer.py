@@ -23,6 +23,7 @@ from kafka.protocol.consumer.metadata import (
     ConsumerProtocolSubscription,
 )
 
+from fairlead.common.kafka_python_log import keep_secrets
 from fairlead.errors import ConfigurationError
 from fairlead.followers.core.follower import Follower, FollowOptions
 from fairlead.followers.core.status import FollowerStatus
@@ -177,6 +178,7 @@ class PlanConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python is untyp
     def __init__(self, *topics: str, **configs: Any) -> None:
         if not configs.get("group_id"):
             raise ConfigurationError("PlanConsumer: group_id is missing; plans are for groups")
+        keep_secrets()
         cooperative = configs.pop("cooperative", False)
         fallback = () if cooperative else (RangePartitionAssignor,)
         others = configs.pop("partition_assignment_strategy", fallback)

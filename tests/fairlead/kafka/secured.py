@@ -36,6 +36,8 @@ from fairlead.settings import KafkaSettings
 
 TRUST: Final = Path(__file__).parents[3] / "docs" / "trust.md"
 PASSWORD: Final = "correct horse battery staple"  # noqa: S105 - of a broker that lives for a test
+#: Who gets in by PLAIN, with the same password, and sends it as it is.
+PLAIN_USER: Final = "plain"
 _KINDS: Final = {
     "topic": ResourceType.TOPIC,
     "topics": ResourceType.TOPIC,
@@ -178,7 +180,9 @@ def secured_broker(folder: Path) -> Iterator[SecuredBroker]:
         "advertised.listeners": f"PLAINTEXT://{HOST}:{port},SASL_SSL://{HOST}:{guarded}",
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SASL_SSL:SASL_SSL,"
         "CONTROLLER:PLAINTEXT",
-        "sasl.enabled.mechanisms": "SCRAM-SHA-512",
+        "sasl.enabled.mechanisms": "SCRAM-SHA-512,PLAIN",
+        "listener.name.sasl_ssl.plain.sasl.jaas.config": "org.apache.kafka.common.security.plain."
+        f'PlainLoginModule required user_{PLAIN_USER}="{PASSWORD}";',
         "listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config": "org.apache.kafka.common."
         "security.scram.ScramLoginModule required;",
         "ssl.keystore.type": "PEM",
@@ -196,7 +200,7 @@ def secured_broker(folder: Path) -> Iterator[SecuredBroker]:
         broker.kill()
 
 
-def certify(folder: Path) -> tuple[Path, Path]:
+def certify(folder: Path, named: str = "authority") -> tuple[Path, Path]:
     """Make an authority, and the broker's key with what the authority says of it; PEM files."""
     ours, its = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     now = datetime.now(UTC)
@@ -205,7 +209,7 @@ def certify(folder: Path) -> tuple[Path, Path]:
         return (
             x509.CertificateBuilder()
             .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]))
-            .issuer_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "authority")]))
+            .issuer_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, named)]))
             .public_key(key)
             .serial_number(x509.random_serial_number())
             .not_valid_before(now - timedelta(minutes=5))
@@ -213,7 +217,7 @@ def certify(folder: Path) -> tuple[Path, Path]:
         )
 
     authority = (
-        certificate("authority", ours.public_key())
+        certificate(named, ours.public_key())
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .sign(ours, hashes.SHA256())
     )

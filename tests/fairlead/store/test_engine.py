@@ -1,16 +1,25 @@
 """The engine names its driver, keeps secrets, and says what went wrong in our words."""
 
 import socket
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg import sql
 from pydantic import SecretStr
 from sqlalchemy import Engine, text
 
-from fairlead.errors import ConfigurationError, StoreUnavailableError
+from fairlead.errors import ConfigurationError, FairleadError, StoreUnavailableError
+from fairlead.sandbox import Services
 from fairlead.settings import PostgresSettings
 from fairlead.store import PlanStore, create_store_engine
 from fairlead.store.engine import transaction
+from tests.fairlead.followers.helpers import eventually
+from tests.fairlead.kafka.secured import certify
 
 
 @pytest.mark.parametrize(
@@ -60,6 +69,107 @@ def test_an_absent_database_is_unavailable_and_its_password_unspoken() -> None:
         ):
             pass
     assert "hunter2" not in str(error.value) + repr(engine)
+
+
+@pytest.fixture
+def listed_user(services: Services, unique_name: str) -> Iterator[str]:
+    """Return a user whom the server asks for a password, as it asks nobody else."""
+    user = sql.Identifier(unique_name)
+    with psycopg.connect(services.postgres_url, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE ROLE {} LOGIN PASSWORD 'right'").format(user))
+        (path,) = connection.execute("SHOW hba_file").fetchone() or ("",)
+        hba = Path(path)
+        before = hba.read_text()
+        hba.write_text(f'local all "{unique_name}" scram-sha-256\n{before}')
+        try:
+            connection.execute("SELECT pg_reload_conf()")
+            yield unique_name
+        finally:
+            hba.write_text(before)
+            connection.execute("SELECT pg_reload_conf()")
+            connection.execute(sql.SQL("DROP ROLE {}").format(user))
+
+
+def refusal_of(url: str) -> FairleadError | None:
+    """Return what is said where a database does not let in."""
+    engine = create_store_engine(url)
+    try:
+        with transaction(engine):
+            return None
+    except FairleadError as error:
+        return error
+    finally:
+        engine.dispose()
+
+
+@pytest.mark.postgres
+def test_a_wrong_password_is_said_to_be_one(services: Services, listed_user: str) -> None:
+    """Trying again cannot help: which setting is wrong is said, not the password."""
+    wrong = services.postgres_url.replace("postgres@", f"{listed_user}:hunter2@")
+    absent = services.postgres_url.replace("postgres@", f"{listed_user}@")
+    eventually(lambda: refusal_of(absent) is not None, "the server has read its file again")
+    error = refusal_of(wrong)
+    assert isinstance(error, ConfigurationError)
+    assert f'password authentication failed for user "{listed_user}"' in str(error)
+    assert "the password in postgres.url" in str(error)
+    assert "hunter2" not in str(error)
+    error = refusal_of(absent)
+    assert isinstance(error, ConfigurationError)
+    assert "Name the password in postgres.url" in str(error)
+
+
+@contextmanager
+def encrypting(keys: Path) -> Iterator[int]:
+    """Do what a Postgres server does up to its certificate; the sandbox's has no TLS."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(keys)
+
+    def answer(connection: socket.socket) -> None:
+        # SSLRequest, which may come behind a GSSENCRequest: eight bytes each.
+        while (asked := connection.recv(8)) and asked[4:] != (80877103).to_bytes(4, "big"):
+            connection.sendall(b"N")
+        if asked:
+            connection.sendall(b"S")
+            context.wrap_socket(connection, server_side=True).close()
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = listener.accept()
+                with connection, suppress(OSError):
+                    answer(connection)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield listener.getsockname()[1]
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join()
+
+
+def test_a_certificate_that_is_refused_says_why(tmp_path: Path) -> None:
+    """An unknown authority is told from another host's certificate."""
+    (tmp_path / "other").mkdir()
+    authority, keys = certify(tmp_path)
+    other, _ = certify(tmp_path / "other", "another")
+
+    def said(host: str, trusted: Path) -> str:
+        query = f"sslmode=verify-full&sslrootcert={trusted}"
+        error = refusal_of(f"postgresql://user@{host}:{port}/plans?{query}")
+        assert isinstance(error, ConfigurationError)
+        return str(error)
+
+    with encrypting(keys) as port:
+        untrusted = said("127.0.0.1", other)
+        elsewhere = said("localhost", authority)
+        absent = said("127.0.0.1", tmp_path / "absent.pem")
+    assert "certificate verify failed" in untrusted
+    assert "Is sslrootcert in postgres.url the authority" in untrusted
+    assert 'does not match host name "localhost"' in elsewhere
+    assert "Name the host in postgres.url as" in elsewhere
+    assert "absent.pem" in absent
 
 
 @pytest.mark.postgres

@@ -155,7 +155,9 @@ def test_an_answer_that_does_not_come_says_so(served: str, monkeypatch: pytest.M
     """A review that hangs is not waited for by those who ask."""
     monkeypatch.setattr("fairlead.surfaces.web.patience.ANSWER_S", 0.5)
     hanging = threading.Event()
-    monkeypatch.setattr("fairlead.surfaces.web.app.review_page", lambda *_, **__: str(hanging.wait(60)))
+    monkeypatch.setattr(
+        "fairlead.surfaces.web.app.review_page", lambda *_, **__: str(hanging.wait(60))
+    )
     try:
         assert ask(served, 1)[::2] == (503, "The answer takes too long\n")
     finally:

@@ -1,0 +1,97 @@
+"""Why a cluster lets nobody in: a wrong password, an unknown authority, another host's certificate.
+
+librdkafka answers all of these like a broker that is down: it has waited in vain. What it knows
+better it tells a callback. Belongs here: asking once more, listening to that, and what to do about
+it. Does not: what is retried (`answers`).
+"""
+
+import re
+import socket
+import ssl
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
+
+from fairlead.errors import ConfigurationError, KafkaUnavailableError
+from fairlead.settings import KafkaSettings
+
+_PATIENCE_S: Final = 5.0
+#: "sasl_ssl://HOST:PORT/bootstrap: WHAT (after 12ms in state ...)"
+_SAID: Final = re.compile(r"(?:\w+://)?(?P<where>[^/\s]+)/\S+: (?P<what>.+?)(?: \(after .*)?")
+#: OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH.
+_OTHER_HOST: Final = frozenset({62, 64})
+
+
+def raise_if_refused(error: BaseException | None, settings: KafkaSettings) -> None:
+    """Put why the cluster refuses in the place of an error that says that it does not answer.
+
+    Raises
+    ------
+    ConfigurationError
+        It refuses; the message says where, why, and what to look at.
+    """
+    if isinstance(error, KafkaUnavailableError) and (why := refusal(settings)):
+        raise ConfigurationError(why) from error
+
+
+def refusal(settings: KafkaSettings) -> str | None:
+    """Connect once more, and say why brokers refuse; None: they do not, or do not answer at all."""
+    config = settings.librdkafka()
+    if config.get("security.protocol", "plaintext").lower() == "plaintext":
+        return None
+    said: dict[int, str] = {}
+
+    def listen(error: KafkaError) -> None:
+        said.setdefault(error.code(), error.str())
+
+    admin = AdminClient({**config, "log_level": "0", "error_cb": listen})
+    with suppress(KafkaException):
+        admin.list_topics(timeout=_PATIENCE_S)
+    admin.poll(0)
+    if denied := _SAID.fullmatch(said.get(KafkaError._AUTHENTICATION, "")):  # noqa: SLF001 - so librdkafka names its local errors
+        return (
+            f"Kafka at {denied['where']} refuses the user {config.get('sasl.username', '')}: "
+            f"{denied['what']}. Are sasl.mechanism, sasl.username and sasl.password of "
+            "kafka.properties right?"
+        )
+    if broken := _SAID.fullmatch(said.get(KafkaError._SSL, "")):  # noqa: SLF001 - the same
+        return _distrust(broken["where"], broken["what"], config)
+    return None
+
+
+def _distrust(where: str, what: str, config: dict[str, Any]) -> str:
+    """Tell the reasons apart that librdkafka says the same of."""
+    authorities = config.get("ssl.ca.location", "")
+    with suppress(OSError, ValueError):
+        try:
+            _shake_hands(where, authorities)
+        except ssl.SSLCertVerificationError as error:
+            if error.verify_code in _OTHER_HOST:
+                return (
+                    f"Kafka at {where} shows another host's certificate: {error.verify_message} "
+                    "Name brokers in kafka.bootstrap_servers, and in their advertised.listeners, "
+                    "as their certificates do"
+                )
+            return (
+                f"Kafka at {where} shows a certificate that is not trusted: {error.verify_message}."
+                f" Is ssl.ca.location of kafka.properties ({authorities or 'not set: the system'}) "
+                "the authority that signed it?"
+            )
+    return f"Kafka at {where}: {what}. Are the ssl.* settings of kafka.properties right?"
+
+
+def _shake_hands(where: str, authorities: str) -> None:
+    host, _, port = where.rpartition(":")
+    host = host.strip("[]")
+    folder = bool(authorities) and Path(authorities).is_dir()
+    context = ssl.create_default_context(
+        cafile=None if folder else authorities or None, capath=authorities if folder else None
+    )
+    with (
+        socket.create_connection((host, int(port)), timeout=_PATIENCE_S) as connection,
+        context.wrap_socket(connection, server_hostname=host),
+    ):
+        pass
