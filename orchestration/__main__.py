@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 import dagster as dg
-import typer
 from sqlalchemy import Engine
 
 from assets.partitions import COHORT
@@ -25,6 +24,7 @@ from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import load_settings
 from fairlead.store.plans import PlanStore
 from fairlead.store.reading import read_decisions
+from fairlead.surfaces.cli.output import say, say_error
 from orchestration.definitions import defs
 from orchestration.runs import known_cohorts, run_requests
 
@@ -120,12 +120,12 @@ def main(words: Sequence[str] | None = None) -> int:
             since = max(PlanStore(engine).last_decisions().values(), default=None)
             failures = 0
             for failure in run(job, cohorts, instance, log_level=log_level):
-                typer.echo(f"fairlead: {failure}", err=True)
+                say(f"fairlead: {failure}", err=True)
                 failures += 1
             for line in came_to(engine, cohorts, since):
-                typer.echo(line)
+                say(line)
     except FairleadError as error:
-        typer.echo(f"fairlead: {error}", err=True)
+        say_error(error)
         return 1
     return 1 if failures else 0
 

@@ -24,7 +24,7 @@ from fairlead.surfaces.cli import (
     serve,
     simulate,
 )
-from fairlead.surfaces.cli.output import epilog
+from fairlead.surfaces.cli.output import epilog, say_error
 from fairlead.surfaces.cli.surroundings import show_version, use_running_sandbox
 
 #: Commands that are about no cluster, or bring their own.
@@ -111,5 +111,5 @@ def main() -> None:
     try:
         app()
     except FairleadError as error:
-        typer.echo(f"fairlead: {error}", err=True)
+        say_error(error)
         sys.exit(1)

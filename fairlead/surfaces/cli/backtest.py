@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from fairlead.surfaces.cli.arguments import Group, parse_moment
-from fairlead.surfaces.cli.output import print_json, print_rich
+from fairlead.surfaces.cli.output import print_json, print_rich, say
 
 
 def _plot_file(path: Path | None) -> Path | None:
@@ -83,6 +83,6 @@ def backtest(
     else:
         print_rich(report.table())
         for reason, count in report.skipped.items():
-            typer.echo(f"skipped {count:,} snapshots: {reason}", err=True)
+            say(f"skipped {count:,} snapshots: {reason}", err=True)
     if output is not None:
         draw(report, output)

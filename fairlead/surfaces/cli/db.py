@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from fairlead.surfaces.cli.output import epilog
+from fairlead.surfaces.cli.output import epilog, say
 
 app = typer.Typer(
     help="The schema and the size of the database that postgres.url names (fairlead.toml, "
@@ -30,7 +30,7 @@ def upgrade(
     before = migrate.current(url)
     migrate.upgrade(url, revision)
     after = migrate.current(url)
-    typer.echo(f"{after}, as before" if after == before else f"{before or 'empty'} -> {after}")
+    say(f"{after}, as before" if after == before else f"{before or 'empty'} -> {after}")
 
 
 @app.command(epilog=epilog("db current"))
@@ -40,7 +40,7 @@ def current() -> None:
 
     revision, head = migrate.current(_url()), migrate.head()
     if revision != head:
-        typer.echo(f"{revision or 'empty'}; the newest is {head}: run `fairlead db upgrade`")
+        say(f"{revision or 'empty'}; the newest is {head}: run `fairlead db upgrade`")
         raise typer.Exit(1)
     typer.echo(revision)
 
@@ -51,7 +51,7 @@ def check() -> None:
     from fairlead.store import migrate
 
     migrate.check(_url())
-    typer.echo("the database is what this version expects")
+    say("the database is what this version expects")
 
 
 @app.command(epilog=epilog("db prune --dry-run", "db prune --older-than 2026-01-31"))
@@ -90,13 +90,13 @@ def prune(
     finally:
         engine.dispose()
     for day in days:
-        typer.echo(f"{day.day}  {day.bytes / 2**20:,.1f} MiB")
+        say(f"{day.day}  {day.bytes / 2**20:,.1f} MiB")
     size = sum(day.bytes for day in days) / 2**20
     what = "would be dropped" if dry_run else "dropped"
-    typer.echo(f"days before {older_than:%Y-%m-%d} {what}: {len(days)}, {size:,.1f} MiB")
+    say(f"days before {older_than:%Y-%m-%d} {what}: {len(days)}, {size:,.1f} MiB")
     for what, number in rows.items():
         if number:
-            typer.echo(f"{what}: {number:,}")
+            say(f"{what}: {number:,}")
 
 
 def _url() -> str:

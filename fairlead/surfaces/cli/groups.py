@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from fairlead.surfaces.cli.arguments import At, Group, Json, Limit, Since, opened_engine
-from fairlead.surfaces.cli.output import as_text, print_json, print_table
+from fairlead.surfaces.cli.output import as_text, print_json, print_table, say
 
 _GROUPS = {
     "group": "group",
@@ -45,7 +45,7 @@ def groups(*, as_json: Json = False) -> None:
     elif rows:
         print_table([row | _forecast(row) for row in rows], _GROUPS)
     else:
-        typer.echo(
+        say(
             "No group has been planned yet: `python -m orchestration planning GROUP` plans one, "
             "the schedule planning_schedule all of them"
         )
@@ -101,4 +101,4 @@ def history(group: Group, *, since: Since = None, limit: Limit = 50, as_json: Js
     elif rows:
         print_table(rows, _HISTORY)
     else:
-        typer.echo(f"{group}: nothing happened since then")
+        say(f"{group}: nothing happened since then")

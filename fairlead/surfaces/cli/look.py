@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fairlead.surfaces.cli.arguments import opened_engine
+from fairlead.surfaces.cli.output import say, say_error
 
 if TYPE_CHECKING:
     from fairlead.archive import LookArchive
@@ -30,7 +31,7 @@ def look(
     settings = load_settings()
     archive = LookArchive(settings.warehouse_path)
     if once:
-        typer.echo(_taken(archive, settings))
+        say(_taken(archive, settings))
         return
     while True:
         last = archive.taken()
@@ -38,9 +39,9 @@ def look(
             time.sleep(max(1.0, wait_s(last, settings.looks, now())))
             continue
         try:
-            typer.echo(_taken(archive, settings))
+            say(_taken(archive, settings))
         except (KafkaUnavailableError, StoreUnavailableError) as error:
-            typer.echo(f"fairlead: {error}", err=True)  # it may answer again: services go on
+            say_error(error)  # it may answer again: services go on
             time.sleep(settings.looks.every.total_seconds())
 
 

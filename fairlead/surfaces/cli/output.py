@@ -1,17 +1,20 @@
-"""How commands answer: tables for people, one JSON document for programs.
+"""How commands answer: lines and tables for people, one JSON document for programs.
 
-Belongs here: what every answer has in common. Does not: which columns a command shows.
+Belongs here: what every answer has in common; whatever a person reads goes through here, and so
+through `visible`. Does not: which columns a command shows.
 """
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any, Final
 from uuid import UUID
 
 import typer
+
+from fairlead.common.visible import visible
 
 #: How wide a table may get where nobody's window limits it: in a pipe or a file.
 _WIDTH_OF_A_FILE: Final = 200
@@ -22,6 +25,20 @@ def epilog(*examples: str) -> str:
     """Return the end of a command's help: examples, and what its exit codes mean."""
     shown = "\n\n".join(f"$ fairlead {example}" for example in examples)
     return f"Examples:\n\n{shown}\n\n{_EXIT_CODES}"
+
+
+def say(*lines: str, err: bool = False) -> None:
+    """Print lines for people: whatever a name or a reason holds, they stay lines."""
+    for line in lines:
+        typer.echo(visible(line), err=err)
+
+
+def say_error(error: Exception, what: str = "") -> None:
+    """Say on standard error what went wrong, in one line unless a log's end is part of it."""
+    from fairlead.errors import SandboxError
+
+    keep = "\n" if isinstance(error, SandboxError) else ""
+    typer.echo(visible(f"fairlead: {what}{error}", keep=keep), err=True)
 
 
 def print_json(document: Any) -> None:
@@ -52,7 +69,7 @@ def print_table(
     from rich.table import Table
 
     headings = dict(columns) if isinstance(columns, Mapping) else {key: key for key in columns}
-    table = Table(title=title, title_justify="left")
+    table = Table(title=title and visible(title), title_justify="left")
     for key, heading in headings.items():
         numbers = any(isinstance(row[key], int | float | Decimal) for row in rows)
         table.add_column(heading, justify="right" if numbers else "left", overflow="fold")
@@ -67,13 +84,27 @@ def print_rich(renderable: Any, *, stderr: bool = False) -> None:
 
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else _WIDTH_OF_A_FILE
-    Console(stderr=stderr, width=width, highlight=False).print(renderable, markup=False)
+    Console(stderr=stderr, width=width, highlight=False).print(_Visible(renderable), markup=False)
+
+
+class _Visible:
+    """Something that rich can show, with what it holds made visible, but not rich's own colours."""
+
+    def __init__(self, renderable: Any) -> None:
+        self._renderable = renderable
+
+    def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
+        from rich.segment import Segment
+
+        for segment in console.render(self._renderable, options):
+            text = visible(segment.text, keep="\n")
+            yield segment if segment.control else Segment(text, segment.style)
 
 
 def _cell(value: Any) -> Any:
     from rich.text import Text
 
-    return Text(as_text(value))
+    return Text(visible(as_text(value)))
 
 
 def as_text(value: Any) -> str:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from fairlead.common.visible import visible
 from fairlead.surfaces.cli.arguments import Group, Json, opened_engine
-from fairlead.surfaces.cli.output import print_json, print_table
+from fairlead.surfaces.cli.output import print_json, print_table, say, say_error
 
 if TYPE_CHECKING:
     from fairlead.kafka.gateway import KafkaGateway
@@ -118,7 +119,7 @@ def _remembered(group: str) -> "Memory":
         finally:
             engine.dispose()
     except (ConfigurationError, StoreUnavailableError) as error:
-        typer.echo(f"fairlead: nothing is remembered of the group's speeds: {error}", err=True)
+        say_error(error, "nothing is remembered of the group's speeds: ")
         return Memory({})
     return Memory(known.get(group, {}), changed.get(group))
 
@@ -131,7 +132,7 @@ def _require_known(gateway: "KafkaGateway", group: str) -> None:
     if group not in known:
         close = nearest(group, known)
         hint = f"; did you mean {close}?" if close else ""
-        raise typer.BadParameter(f"the cluster has no consumer group {group}{hint}")
+        raise typer.BadParameter(visible(f"the cluster has no consumer group {group}{hint}"))
 
 
 def _document(planned: "Planned", outcome: "Outcome | None") -> dict[str, Any]:
@@ -182,11 +183,11 @@ def _print(document: dict[str, Any]) -> None:
         return None if value is None else f"{value:.0%}"
 
     looks = document["looks"]
-    typer.echo(
+    say(
         f"{document['group']}, from {looks} look{'' if looks == 1 else 's'}: "
         + ": ".join(filter(None, (document["diagnosis"], document["evidence"])))
     )
-    typer.echo(f"{document['outcome']}: {document['reason']}")
+    say(f"{document['outcome']}: {document['reason']}")
     rows = [
         one | {"late": late(one["late_s"]), "fullest": share(one["utilisation"])}
         for one in document["candidates"]
@@ -200,4 +201,4 @@ def _print(document: dict[str, Any]) -> None:
         print_table(moves[:_SHOWN], _MOVES, title=f"{document['assignor']}: what moves{more}")
     if document["version"] is not None:
         approval = f" ({document['approval']})" if document["approval"] else ""
-        typer.echo(f"Stored as version {document['version']}: {document['state']}{approval}")
+        say(f"Stored as version {document['version']}: {document['state']}{approval}")

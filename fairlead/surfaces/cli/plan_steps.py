@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fairlead.common.visible import visible
 from fairlead.surfaces.cli.arguments import Group, Json, Reason, Version, Yes, opened_engine
-from fairlead.surfaces.cli.output import as_text, epilog, print_json, print_table
+from fairlead.surfaces.cli.output import as_text, epilog, print_json, print_table, say
 
 if TYPE_CHECKING:
     from fairlead.settings import KafkaSettings
@@ -281,7 +282,7 @@ def reconcile(
     elif rows:
         print_table(rows, ("group", "version", "what", "done"), title="Differences")
     else:
-        typer.echo("The plan topic says what the database does")
+        say("The plan topic says what the database does")
 
 
 def print_plan(plan: Mapping[str, Any], *, stderr: bool = False) -> None:
@@ -300,7 +301,7 @@ def print_plan(plan: Mapping[str, Any], *, stderr: bool = False) -> None:
         lines.append(f"  expires  {as_text(plan['expires_at'])} (UTC)")
     if plan["four_eyes"]:
         lines.append("  needs    four eyes: who approves did not propose it, and is no planner")
-    typer.echo("\n".join(lines), err=stderr)
+    say(*lines, err=stderr)
     if plan["moves"]:
         print_table(plan["moves"], _MOVES, title="Moves", stderr=stderr)
 
@@ -354,11 +355,11 @@ def _ask(question: str, *, yes: bool) -> None:
         return
     if not sys.stdin.isatty():
         raise typer.BadParameter("there is no terminal to ask at", param_hint="--yes")
-    typer.confirm(question, abort=True, err=True)
+    typer.confirm(visible(question), abort=True, err=True)
 
 
 def _say(document: Mapping[str, Any], sentence: str, *, as_json: bool) -> None:
     if as_json:
         print_json(document)
     else:
-        typer.echo(sentence)
+        say(sentence)

@@ -22,7 +22,7 @@ from fairlead.surfaces.cli.arguments import (
     known_text,
     opened_engine,
 )
-from fairlead.surfaces.cli.output import epilog, print_json, print_table
+from fairlead.surfaces.cli.output import epilog, print_json, print_table, say
 
 app = typer.Typer(
     help="Plans: what was proposed, who approved it, what is followed; and their next step.",
@@ -82,7 +82,7 @@ def list_plans(
     else:
         of = "".join((f" of {group}" if group else "", f" in state {state}" if state else ""))
         why = f"fairlead history {group}" if group else "fairlead groups"
-        typer.echo(f"There is no plan{of}; `{why}` says what the groups were decided to need")
+        say(f"There is no plan{of}; `{why}` says what the groups were decided to need")
 
 
 @app.command(epilog=epilog("plans show orders", "plans show orders 7 --json"))
@@ -117,7 +117,7 @@ def diff(group: Group, before: Version, after: Version, *, as_json: Json = False
     elif rows:
         print_table(rows, _DIFF, title=f"{group}: version {before} to {after}")
     else:
-        typer.echo(f"{group}: versions {before} and {after} give every partition the same owner")
+        say(f"{group}: versions {before} and {after} give every partition the same owner")
 
 
 @app.command(

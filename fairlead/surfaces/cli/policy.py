@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from fairlead.surfaces.cli.arguments import Group, Json
-from fairlead.surfaces.cli.output import as_text, epilog, print_json, print_table
+from fairlead.surfaces.cli.output import as_text, epilog, print_json, print_table, say
 
 app = typer.Typer(help="The policies of fairlead.toml.", no_args_is_help=True)
 
@@ -25,9 +25,9 @@ def explain(group: Group, *, as_json: Json = False) -> None:
     if as_json:
         print_json(asdict(found))
         return
-    typer.echo(f"{group}: {found.why}")
+    say(f"{group}: {found.why}")
     if not found.planned:
-        typer.echo("It is not planned: discovery excludes it.")
+        say("It is not planned: discovery excludes it.")
     if found.matches:
         print_table(
             [asdict(match) for match in found.matches],
@@ -37,9 +37,9 @@ def explain(group: Group, *, as_json: Json = False) -> None:
         [asdict(one) | {"value": _shown(one.value)} for one in found.values],
         ("key", "value", "source"),
     )
-    typer.echo("Until a plan is published:")
+    say("Until a plan is published:")
     for condition in found.approval:
-        typer.echo(f"  {condition}")
+        say(f"  {condition}")
 
 
 def _shown(value: Any) -> str:

@@ -22,11 +22,14 @@ def serve(
     """
     import logging
 
+    from fairlead.common.visible import VisibleFormatter
     from fairlead.settings import load_settings
     from fairlead.surfaces.cli.arguments import opened_engine
     from fairlead.surfaces.web import build_app
     from fairlead.surfaces.web.server import serve as run
 
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level="INFO")
+    handler = logging.StreamHandler()
+    handler.setFormatter(VisibleFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(handlers=[handler], level="INFO")
     with opened_engine() as engine:
         run(build_app(engine, load_settings()), host, port)

@@ -10,6 +10,8 @@ from typing import Final
 
 import typer
 
+from fairlead.surfaces.cli.output import say
+
 #: Variables that name no cluster.
 _OTHER: Final = frozenset({"FAIRLEAD_STATE_DIR", "FAIRLEAD_CACHE_DIR"})
 
@@ -19,7 +21,7 @@ def show_version(asked: bool) -> None:  # noqa: FBT001 - typer's signature
     if asked:
         from importlib.metadata import version
 
-        typer.echo(f"fairlead {version('fairlead')}")
+        say(f"fairlead {version('fairlead')}")
         raise typer.Exit
 
 
@@ -40,4 +42,4 @@ def use_running_sandbox() -> None:
     services = Sandbox(state_dir).running()
     if services is not None:
         os.environ.update(services.environment() | {"FAIRLEAD_CONFIG": str(POLICIES)})
-        typer.echo(f"On the sandbox in {state_dir}: no setting names another cluster.", err=True)
+        say(f"On the sandbox in {state_dir}: no setting names another cluster.", err=True)

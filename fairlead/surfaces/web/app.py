@@ -20,6 +20,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from fairlead.common.limits import LAST_VERSION
+from fairlead.common.visible import visible
 from fairlead.errors import FairleadError, GroupError, PlanStateError
 from fairlead.settings import Settings
 from fairlead.surfaces.review import review_page
@@ -117,11 +118,11 @@ async def _health(_: Request) -> Response:
 
 def _refused(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 - as registered
-    return PlainTextResponse(f"{error.detail}\n", error.status_code, error.headers)
+    return PlainTextResponse(f"{visible(error.detail)}\n", error.status_code, error.headers)
 
 
 def _not_found(_: Request, error: Exception) -> Response:
-    return PlainTextResponse(f"{error}\n", 404)
+    return PlainTextResponse(f"{visible(str(error))}\n", 404)
 
 
 def _unavailable(request: Request, error: Exception) -> Response:

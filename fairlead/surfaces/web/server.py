@@ -15,7 +15,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from fairlead.errors import ConfigurationError
-from fairlead.web.patience import PatientProtocol, in_time
+from fairlead.surfaces.web.patience import PatientProtocol, in_time
 
 #: Where `fairlead serve` listens by default: this machine's own programs, on a port of the range
 #: where Prometheus exporters are.

@@ -1,0 +1,53 @@
+"""Text of others made safe to show in a terminal or a log.
+
+Belongs here: which characters are written as escapes. Does not: where they are shown (the command
+line's `output`), nor JSON and HTML, which have escapes of their own.
+"""
+
+import logging
+import unicodedata
+from typing import Any, Final
+
+#: Controls (terminal escapes among them), formats (bidi overrides, zero width), lone surrogates,
+#: and what Unicode ends lines and paragraphs with.
+_HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+
+
+def visible(text: str, *, keep: str = "") -> str:
+    r"""Write as escapes what would not be seen, or would change how the rest is.
+
+    Names of groups, clients and topics, and reasons, hold whatever somebody gave them: colours, a
+    second line that looks like ours, letters in another order.
+
+    Parameters
+    ----------
+    text
+        Anything.
+    keep
+        Characters that stay, such as a line feed where there are several lines.
+
+    Examples
+    --------
+    >>> print(visible("\x1b[31morders\n\u202eevil"), visible("Bestellungen für 東京 🚀"))
+    \x1b[31morders\n\u202eevil Bestellungen für 東京 🚀
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(
+        one.encode("unicode_escape").decode()
+        if one not in keep and unicodedata.category(one) in _HIDDEN
+        else one
+        for one in text
+    )
+
+
+class VisibleFormatter(logging.Formatter):
+    """Formats records in a line each, whatever is in them; tracebacks keep theirs."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
+        """Return the record's own line."""
+        return visible(super().formatMessage(record))
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - the same
+        """Return the traceback."""
+        return visible(super().formatException(ei), keep="\n")

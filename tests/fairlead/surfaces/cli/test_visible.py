@@ -1,0 +1,110 @@
+"""What somebody called a group, a client or a reason changes nothing in a terminal or a log."""
+
+import io
+import json
+import logging
+import sys
+import unicodedata
+from contextlib import redirect_stderr, redirect_stdout
+
+import psycopg
+import pytest
+from rich.panel import Panel
+from typer.testing import CliRunner
+
+from fairlead.common.visible import VisibleFormatter, visible
+from fairlead.errors import GroupError, SandboxError
+from fairlead.surfaces.cli import app
+from fairlead.surfaces.cli.output import print_rich, print_table, say, say_error
+from tests.docs.scenario import store_week
+
+EVIL = "\x1b[2J\x1b]0;title\x07or\u202eders\r\nbilling: fine\x9b31m\u2028\u200b\u2066"
+
+
+def hidden(text: str) -> set[str]:
+    """Return what of a text would not be seen, line feeds apart."""
+    return {one for one in text if unicodedata.category(one) in {"Cc", "Cf", "Zl", "Zp"}} - {"\n"}
+
+
+@pytest.mark.parametrize("text", ["orders", "Bestellungen für 東京 🚀", "à la carte", "a\\b", ""])
+def test_what_is_seen_stays(text: str) -> None:
+    """Letters of all scripts, signs and blanks."""
+    assert visible(text) == text
+
+
+def test_what_is_not_seen_is_written() -> None:
+    """Escapes as Python writes them, in one line."""
+    assert visible("a\x1b\x9b\u202e\ud800\n\U000e0001") == r"a\x1b\x9b\u202e\ud800\n\U000e0001"
+    assert visible("a\nb\x00", keep="\n") == "a\nb\\x00"
+
+
+def test_whatever_is_printed_is_visible() -> None:
+    """Lines, errors, tables with their titles, and all else that rich shows."""
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        say(f"group {EVIL}", EVIL)
+        print_table([{"name": EVIL, "lag": 1}], {"name": "name", "lag": "lag"}, title=EVIL)
+        print_rich(Panel(EVIL, title=EVIL))
+        say_error(GroupError(EVIL))
+    assert hidden(out.getvalue()) | hidden(err.getvalue()) == set()
+    assert out.getvalue().startswith(f"group {visible(EVIL)}\n{visible(EVIL)}\n")
+    assert err.getvalue() == f"fairlead: {visible(EVIL)}\n"
+
+
+def test_the_end_of_a_log_keeps_its_lines() -> None:
+    """An error of the sandbox ends with it; its escapes are written."""
+    err = io.StringIO()
+    with redirect_stderr(err):
+        say_error(SandboxError("Kafka ended:\n\x1b[31mline"))
+    assert err.getvalue() == "fairlead: Kafka ended:\n\\x1b[31mline\n"
+
+
+def test_a_record_of_the_log_is_a_line() -> None:
+    """Whatever the path that somebody asked for; tracebacks keep their lines."""
+    try:
+        raise ValueError(EVIL)  # noqa: TRY301 - the traceback is what is wanted
+    except ValueError:
+        record = logging.LogRecord("web", 40, "", 0, "%s: no", (EVIL,), sys.exc_info())
+    first, *traceback = VisibleFormatter("%(name)s %(message)s").format(record).splitlines()
+    assert first == f"web {visible(EVIL)}: no"
+    assert traceback[0].startswith("Traceback")
+    assert hidden("\n".join(traceback)) == set()
+
+
+@pytest.mark.postgres
+def test_every_answer_of_the_command_line_is_visible(database: str) -> None:
+    """Of a group with that name and such reasons; programs get both as they are."""
+    store_week(database)
+    with psycopg.connect(database) as connection:
+        connection.execute("SET session_replication_role = replica")
+        tables = ("consumer_group", "decision", "plan", "plan_event")
+        for table in tables:
+            connection.execute(
+                f"UPDATE fairlead_raw.{table} SET group_id = %s WHERE group_id = 'orders'".encode(),
+                (EVIL,),
+            )
+        for table in ("decision", "plan_event"):
+            connection.execute(f"UPDATE fairlead_raw.{table} SET reason = %s".encode(), (EVIL,))
+
+    def answer(*words: str) -> str:
+        environment = {"FAIRLEAD_POSTGRES__URL": database}
+        result = CliRunner().invoke(app, words, env=environment)
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    for words in (
+        ("groups",),
+        ("history", EVIL),
+        ("history", EVIL, "--since", "2100-01-01"),
+        ("plans", "list", EVIL),
+        ("plans", "list", EVIL, "--state", "expired"),
+        ("plans", "show", EVIL, "2"),
+        ("plans", "diff", EVIL, "1", "3"),
+        ("plans", "diff", EVIL, "1", "1"),
+        ("policy", "explain", EVIL),
+    ):
+        shown = answer(*words)
+        assert hidden(shown) == set(), words
+        assert "\nbilling: fine" not in shown
+    assert EVIL in {row["group"] for row in json.loads(answer("groups", "--json"))}
+    assert {row["reason"] for row in json.loads(answer("history", EVIL, "--json"))} == {EVIL}
