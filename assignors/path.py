@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from assignors.assignment import Assignment, Spent
+from assignors.effort import Effort
 from assignors.ledger import NO_LIMIT, Ledger
 from assignors.lower_bound import load_lower_bound
 from assignors.problem import Float64, Int32, Problem
@@ -72,8 +73,16 @@ class Goal:
 class Path:
     """The path of steps from where planning starts, and how far along it the budget goes."""
 
-    def __init__(self, problem: Problem, ledger: Ledger, goal: Goal, max_moves: int | None) -> None:
-        self.problem, self.ledger, self.goal = problem, ledger, goal
+    def __init__(
+        self,
+        problem: Problem,
+        ledger: Ledger,
+        goal: Goal,
+        *,
+        max_moves: int | None,
+        effort: Effort,
+    ) -> None:
+        self.problem, self.ledger, self.goal, self.effort = problem, ledger, goal, effort
         self.budget = NO_LIMIT if max_moves is None else max_moves
         self.start: Int32 = ledger.owner.copy()
         self.last_owner = self.start.copy()
@@ -112,7 +121,7 @@ class Path:
     def _walk(self, target: float) -> None:
         everything = np.ones(self.problem.partition_total, dtype=bool)
         moved = self.points[-1].moves
-        for step in relieve(self.ledger, everything, target=target):
+        for step in relieve(self.ledger, everything, target=target, effort=self.effort):
             for partition, taker in step.takers():
                 origin = self.problem.owner[partition]
                 if origin >= 0:
@@ -149,6 +158,8 @@ class Path:
                 return f"{what}: {name} alone is the bound, no assignment can help: repartition it"
         if end.heaviest <= goal.edge:
             return f"{what}: within the band, {above}"
+        if self.effort.spent:
+            return f"{what}: the effort of {self.effort.pairs:,} pairs of members is spent; {above}"
         return f"{what}: no further move or swap relieves the heaviest member; {above}"
 
 

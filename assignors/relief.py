@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from assignors.effort import Effort
 from assignors.ledger import Ledger, Mask, in_replica_rack
 from assignors.problem import Float64, Int32, Int64
 
@@ -86,8 +87,8 @@ class _Shares:
         self._rows[taker] = np.insert(row, int(at), partition)
 
 
-def relieve(ledger: Ledger, movable: Mask, *, target: float) -> Iterator[Step]:
-    """Take steps until no member's load is above the target, or none helps the heaviest.
+def relieve(ledger: Ledger, movable: Mask, *, target: float, effort: Effort) -> Iterator[Step]:
+    """Take steps until no member's load is above the target, none helps, or the effort is spent.
 
     Parameters
     ----------
@@ -97,6 +98,9 @@ def relieve(ledger: Ledger, movable: Mask, *, target: float) -> Iterator[Step]:
         Which partitions may move, bool of shape (P,).
     target
         Load to reach, positive.
+    effort
+        How many pairs of members may be looked at; the steps until then are those of any larger
+        effort.
 
     Yields
     ------
@@ -106,14 +110,15 @@ def relieve(ledger: Ledger, movable: Mask, *, target: float) -> Iterator[Step]:
     Notes
     -----
     O(K + M) a step, K being partitions of the members concerned, where the lightest members can
-    take something; more where eligibility or limits keep them from it.
+    take something; more where eligibility or limits keep them from it. In all O(K) a pair of
+    members that is looked at.
     """
     shares = _Shares(ledger, movable)
     while ledger.loads.size:
         heaviest = int(np.argmax(ledger.loads))
         if ledger.loads[heaviest] <= target:
             return
-        step = _best_step(ledger, shares, heaviest, target)
+        step = _best_step(ledger, shares, heaviest, target, effort)
         if step is None:
             return
         for partition, taker in step.takers():
@@ -123,7 +128,9 @@ def relieve(ledger: Ledger, movable: Mask, *, target: float) -> Iterator[Step]:
         yield step
 
 
-def _best_step(ledger: Ledger, shares: _Shares, giver: int, target: float) -> Step | None:
+def _best_step(
+    ledger: Ledger, shares: _Shares, giver: int, target: float, effort: Effort
+) -> Step | None:
     """Find the best step with the lightest receivers; go on to heavier ones while there is none."""
     if not shares.of(giver).size:
         return None
@@ -132,9 +139,12 @@ def _best_step(ledger: Ledger, shares: _Shares, giver: int, target: float) -> St
     receivers = np.flatnonzero(ledger.neighbours(giver) & (ledger.loads < highest))
     receivers = receivers[np.argsort(ledger.loads[receivers], kind="stable")]
     for start in range(0, receivers.size, _AT_ONCE):
+        takers = receivers[start : start + _AT_ONCE].tolist()
+        if not effort.take(len(takers)):
+            return None
         offers = [
             offer
-            for taker in receivers[start : start + _AT_ONCE].tolist()
+            for taker in takers
             for offer in _offers(ledger, shares, giver, taker, target)
             if offer.peak <= highest
         ]

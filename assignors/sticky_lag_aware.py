@@ -8,6 +8,7 @@ import numpy as np
 
 from assignors import flow, options
 from assignors.assignment import Assignment
+from assignors.effort import Effort
 from assignors.filling import fill
 from assignors.ledger import NO_LIMIT, Ledger, Limits
 from assignors.path import Goal, Path
@@ -30,6 +31,7 @@ def sticky_lag_aware(
     max_moves: int | None = None,
     max_count_skew: int | None = None,
     max_topic_count_skew: int | None = None,
+    effort: int | None = 200_000,
 ) -> Assignment:
     """Keep the current assignment, place orphans, then relieve the heaviest member step by step.
 
@@ -58,6 +60,10 @@ def sticky_lag_aware(
         heavier.
     max_topic_count_skew
         How many partitions of one topic a member may get beyond its even share; None: any.
+    effort
+        Pairs of members that are looked at for a step, at most: seconds, where a group is so large,
+        or its limits so narrow, that steps would be looked for by the hour. What is best until then
+        is the plan, which says so. None: as many as it takes.
 
     Returns
     -------
@@ -92,6 +98,8 @@ def sticky_lag_aware(
     options.count_or_none("max_moves", max_moves)
     options.count_or_none("max_count_skew", max_count_skew)
     options.count_or_none("max_topic_count_skew", max_topic_count_skew)
+    options.count_or_none("effort", effort)
+    budget = Effort(effort)
     weights = _predicted_work(problem, horizon)
     goal = Goal.of(problem, weights, band, band_floor, enough)
     ledger = _start(
@@ -101,8 +109,9 @@ def sticky_lag_aware(
         max_moves=max_moves,
         count_skew=max_count_skew,
         topic_skew=max_topic_count_skew,
+        effort=budget,
     )
-    return Path(problem, ledger, goal, max_moves).finish()
+    return Path(problem, ledger, goal, max_moves=max_moves, effort=budget).finish()
 
 
 def _predicted_work(problem: Problem, horizon: float) -> Float64:
@@ -122,6 +131,7 @@ def _start(
     max_moves: int | None,
     count_skew: int | None,
     topic_skew: int | None,
+    effort: Effort,
 ) -> Ledger:
     """Lay out where relief starts from: complete, and within the limits if possible."""
     limits = _limits(problem, count_skew, topic_skew)
@@ -133,7 +143,7 @@ def _start(
             ledger = Ledger(problem, even, weights, limits)
     if goal.bound:
         # What had no owner costs nothing to place better.
-        for _ in relieve(ledger, problem.owner < 0, target=goal.renewed):
+        for _ in relieve(ledger, problem.owner < 0, target=goal.renewed, effort=effort):
             pass
     return ledger
 

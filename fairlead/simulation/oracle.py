@@ -14,6 +14,7 @@ from typing import Final
 
 import numpy as np
 
+from assignors.effort import Effort
 from assignors.ledger import Ledger, Limits
 from assignors.problem import Problem
 from assignors.registry import assign
@@ -84,7 +85,7 @@ def fewest_moves(problem: Problem, rates: Float64, speeds: Float64, full: float)
     ledger = Ledger(timed, problem.owner, rates, Limits.none(timed))
     if ledger.loads.max(initial=0.0) <= full:
         return None
-    for _ in relieve(ledger, np.ones(rates.size, dtype=bool), target=full):
+    for _ in relieve(ledger, np.ones(rates.size, dtype=bool), target=full, effort=Effort(None)):
         pass
     if ledger.loads.max() > full:
         return None

@@ -190,6 +190,47 @@ def test_frontier_shows_what_each_move_buys() -> None:
     assert spent[-1] > 3
 
 
+def uneven(seed: int) -> Problem:
+    """Return a group whose balance takes hundreds of steps."""
+    rng = random.Random(seed)
+    return spread_over("".join(rng.choice("abcdefgh") for _ in range(400)), [*range(9600, 10_000)])
+
+
+def test_an_effort_that_is_spent_leaves_what_is_best_until_then() -> None:
+    """A valid plan that says so; more effort makes it lighter, and goes on where less stopped."""
+    problem = uneven(seed=1)
+    spent = [plan(problem, band=0.0, effort=pairs) for pairs in (0, 4, 12, 40)]
+    for pairs, one in zip((0, 4, 12, 40), spent, strict=True):
+        assert one.outcome is not None
+        assert f"the effort of {pairs} pairs of members is spent" in one.outcome
+    everything = plan(problem, band=0.0, effort=None)
+    heaviest = [heaviest_lag(problem, one.owner) for one in (*spent, everything)]
+    assert heaviest == sorted(heaviest, reverse=True)
+    assert len(set(heaviest)) == len(heaviest)
+    for one in spent:
+        assert one.frontier == everything.frontier[: len(one.frontier)]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_within_its_effort_a_plan_is_as_without(seed: int) -> None:
+    """The budget decides when to stop, and nothing else."""
+    problem = uneven(seed)
+    free, bound = plan(problem, band=0.0, effort=None), plan(problem, band=0.0)
+    assert (free.owner == bound.owner).all()
+    assert (free.outcome, free.frontier) == (bound.outcome, bound.frontier)
+
+
+def test_an_impossible_effort_is_bound() -> None:
+    """Where nearly no step is allowed, each one would be looked for among all members."""
+    members = {f"m{number:04}": [f"t{number % 7}", "t"] for number in range(600)}
+    topics = {"t": 6000} | {f"t{number}": 600 for number in range(7)}
+    lags = {topic: [*range(1, count + 1)] for topic, count in topics.items()}
+    problem = Problem.of(topics, members, lags)
+    limits = {"band": 0.0, "max_count_skew": 0, "max_topic_count_skew": 0}
+    assignment = plan(problem, effort=1000, **limits)
+    assert "the effort of 1,000 pairs of members is spent" in (assignment.outcome or "")
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -200,6 +241,7 @@ def test_frontier_shows_what_each_move_buys() -> None:
         {"max_moves": True},
         {"max_count_skew": -1},
         {"max_topic_count_skew": "1"},
+        {"effort": -1},
     ],
 )
 def test_refuses_values_an_option_cannot_have(options: dict[str, Any]) -> None:

@@ -123,7 +123,7 @@ def test_errors_in_policies_name_line_and_key(config: Path) -> None:
         f"{config}:3: policies.0.max_moves: Input should be greater than or equal to 0; "
         f"{config}:8: policies.1.options.sticky-lag-aware.bnad: sticky-lag-aware has no such "
         "option (has: band, band_floor, enough, horizon, max_moves, max_count_skew, "
-        "max_topic_count_skew)"
+        "max_topic_count_skew, effort)"
     )
 
 
