@@ -1,6 +1,6 @@
 """What a person does from the UI: one job an operation, filled in at the launchpad.
 
-Belongs here: configurations and who asks. Does not: any rule (`fairlead.plans`, the database).
+Belongs here: configurations and who asks. Does not: any rule (`fairlead.workflows`, the database).
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,7 @@
 """What holds for the repository as a whole."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -58,3 +59,22 @@ def test_git_ignores_what_holds_passwords() -> None:
     ignored = (ROOT / ".gitignore").read_text().split()
     held = {"/fairlead.toml", "deploy/.env", ".fairlead/"}
     assert held <= set(ignored)
+
+
+def test_docstrings_name_modules_that_there_are() -> None:
+    """Whoever is sent elsewhere finds what is meant: a module, or a name in one."""
+    modules = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+        for folder in (*FOLDERS, "orchestration")
+        for path in (ROOT / folder).rglob("*.py")
+    }
+    named = re.compile(r"`((?:assets|assignors|fairlead|orchestration|migrations)\.[\w.]+)`")
+    lost = []
+    for module, path in sorted(modules.items()):
+        for name in named.findall(ast.get_docstring(ast.parse(path.read_text())) or ""):
+            within, _, last = name.rpartition(".")
+            defines = re.compile(rf"^(?:def |class |from .* import .*|){last}\b", re.MULTILINE)
+            inside = within in modules and defines.search(modules[within].read_text())
+            if name not in modules and name != "fairlead.toml" and not inside:
+                lost.append(f"{module}: {name}")
+    assert lost == []

@@ -1,7 +1,7 @@
 """Does a plan still fit its group? The members, subscriptions and partition counts it was made for.
 
 Belongs here: comparing a plan with the live group. Does not: asking Kafka (`fairlead.kafka`), nor
-what follows from the answer (`publication`, `adoption`).
+what follows from the answer (`fairlead.workflows`).
 """
 
 from collections.abc import Collection, Iterable, Mapping

@@ -1,7 +1,7 @@
 """Judging one group: its looks, members and memory in, rows of candidates out. Runs on executors.
 
 Belongs here: asking the question about a group, and laying the answer out. Does not: the question
-(`fairlead.domain.looks.questions`), where the tables come from (`planning`).
+(`fairlead.domain.looks.questions`), where the tables come from (`fairlead.spark`).
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,8 @@
 """Policies: which groups are planned, by which assignor, and what may be published unasked.
 
 Belongs here: what `fairlead.toml` says of groups, and which rule holds for one. Does not: carrying
-a decision out (`fairlead.plans`), nor saying which rule decides (`fairlead.domain.explanation`).
+a decision out (`fairlead.workflows`), nor saying which rule decides
+(`fairlead.domain.explanation`).
 """
 
 import re

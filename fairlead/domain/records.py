@@ -1,7 +1,7 @@
 """What goes into the store and what comes out of it, as frozen records.
 
 Belongs here: drafts of decisions, and plans as stored, which can check their own integrity. Does
-not: any SQL (`plans`), nor the document's format (`fairlead.wire.document`).
+not: any SQL (`fairlead.store`), nor the document's format (`fairlead.wire.document`).
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """Where groups have committed, and where partitions begin and end.
 
 Belongs here: asking librdkafka for offsets in batches, into arrays. Does not: who reads what
-(`descriptions`), nor laying offsets out as tables (`snapshot`).
+(`descriptions`), nor laying offsets out as tables (`fairlead.domain.snapshot`).
 """
 
 from collections.abc import Collection, Mapping, Sequence

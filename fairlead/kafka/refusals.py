@@ -2,7 +2,7 @@
 
 librdkafka answers all of these like a broker that is down: it has waited in vain. What it knows
 better it tells a callback. Belongs here: asking once more, listening to that, and what to do about
-it. Does not: what is retried (`answers`).
+it. Does not: what is retried (`requests`).
 """
 
 import re

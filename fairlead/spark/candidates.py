@@ -2,7 +2,7 @@
 
 Belongs here: what tasks have to know. Does not: dealing groups out to them (`dealing`), what a task
 does (`planning`), the judgement (`fairlead.domain.judgement`), storing what it came to
-(`fairlead.plans`).
+(`fairlead.workflows`).
 
 Executors need this package and numpy, no settings.
 """

@@ -2,7 +2,7 @@
 
 Belongs here: the columns of candidates, and what of the tables a task reads: groups stand in them
 in the order of their names, so that a task reads its stretch and nothing is shuffled. Does not:
-Spark (`candidates`), judging a group (`judging`).
+Spark (`candidates`), judging a group (`fairlead.domain.judging`).
 """
 
 from collections.abc import Iterator, Sequence

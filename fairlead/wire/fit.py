@@ -1,7 +1,7 @@
 """Fit a plan to the members that are really there.
 
 Belongs here: which share each present member gets. Does not: who is present and what the members
-are called (`members`), nor what happens without a plan (`decision`).
+are called (`members`), nor what happens without a plan (`fairlead.followers`).
 """
 
 import heapq

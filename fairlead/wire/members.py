@@ -1,7 +1,7 @@
 """The members of a group as its leader sees them, and what they tell each other.
 
 Belongs here: a member's name in plans, and the user data that followers put into their
-subscriptions and their leader into the assignments. Does not: who reads what (`decision`).
+subscriptions and their leader into the assignments. Does not: who reads what (`fit`).
 """
 
 import json

@@ -1,7 +1,8 @@
 """A secret that the members of a group share, and by which they know each other's records.
 
-Belongs here: which bytes are sealed, and whether a seal holds. Does not: what records say
-(`roll_call`), where they stand (`pins`). Plans are the planner's and have signatures of their own.
+Belongs here: which bytes are sealed, and whether a seal holds. Does not: what records say (`pins`),
+where they stand (`fairlead.followers.confluent`). Plans are the planner's and have signatures of
+their own.
 
 Whoever may write to the pin topic can otherwise speak as a member of any group. A record that was
 sealed for one group and one log holds in no other; one that is repeated is of a generation that is

@@ -1,6 +1,6 @@
 """How often looks are taken: as often as wanted, or as they may cost.
 
-Belongs here: arithmetic on what the newest look cost. Does not: taking looks (`taking`).
+Belongs here: arithmetic on what the newest look cost. Does not: taking looks (`looking`).
 """
 
 from datetime import UTC, datetime, timedelta

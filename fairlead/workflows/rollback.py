@@ -1,7 +1,7 @@
 """Rollback: an old version's assignment, as a new version.
 
-Belongs here: whether the old assignment may come back. Does not: measuring it (`again`), publishing
-it, which takes approval as any plan does (`publication`).
+Belongs here: whether the old assignment may come back. Does not: measuring it (`redraft`),
+publishing it, which takes approval as any plan does (`publication`).
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """Follow plans with aiokafka: `PlanConsumer`, or `PlanAssignor` in a consumer of your own.
 
 Belongs here: what touches aiokafka's consumer and its assignor interface. Does not: any decision
-(`follower` and below), nor reading the plan topic (`aiokafka_source`).
+(`follower` and below), nor reading the plan topic (`source`).
 
 ::
 

@@ -1,7 +1,7 @@
 """Which partitions a consumer keeps local state for: KIP-54's listener pattern without a client.
 
 Belongs here: what a rebalance truly takes and truly brings. Does not: a client's listener
-(`kafka_python_cleanup`, `aiokafka_cleanup`).
+(`kafka_python`, `aiokafka`).
 """
 
 from collections.abc import Callable, Collection

@@ -1,7 +1,7 @@
 """When a member that takes part in roll calls asks its group for another rebalance.
 
 Belongs here: for which reason, and how long to leave it to others. Does not: what a rebalance
-decides (`roll_call`), nor whether this member may ask at all (`caller`).
+decides (`roll_call`), nor whether this member may ask at all (`participant`).
 
 A rebalance costs the whole group: whoever was left out asks ever more seldom, and where one is
 enough each draws its own moment, so that the first one moves all.

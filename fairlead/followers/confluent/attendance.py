@@ -1,7 +1,7 @@
 """What one member does in one generation: its roll call, and what became of what it said.
 
 Belongs here: the announcement on its way, and how long it is waited for. Does not: the rules of a
-roll call (`roll_call`), nor the way on where waiting ends (`caller`).
+roll call (`roll_call`), nor the way on where waiting ends (`participant`).
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,8 @@
 """Follow plans with confluent-kafka: `PlanConsumer`.
 
 Belongs here: what touches confluent-kafka's consumer and its callbacks. Does not: what they lead to
-(`membership`), how members agree (`caller`, `roll_call`), nor the log they agree through (`pins`).
+(`membership`), how members agree (`participant`, `roll_call`), nor the log they agree through
+(`pin_log`).
 
 librdkafka has no pluggable assignor: the group runs Kafka's own `range`, and members redistribute
 what it gave them by a roll call. Beside members that know no plans each keeps its own.

@@ -1,7 +1,7 @@
 """Keep a group's part of the pin topic open, and know whether it works both ways.
 
 Belongs here: when to try, what is wrong, and the mark that shows a log to be written and read. Does
-not: what it means for a roll call that the log was opened anew (`caller`).
+not: what it means for a roll call that the log was opened anew (`participant`).
 """
 
 import logging

@@ -1,7 +1,7 @@
 """The pin topic: the log through which the members of a group agree, written and tailed.
 
 Belongs here: the producer and the tail consumer, and whether it is still the same log. Does not:
-the topic's settings (`confluent_topics`), the records (`pin_records`), nor what they mean
+the topic's settings (`topics`), the records (`fairlead.wire.pins`), nor what they mean
 (`roll_call`).
 
 A group's records stand in the one partition where its key lands.

@@ -1,7 +1,8 @@
 """One roll call: how the members of one generation agree on who reads what, through a log.
 
 Belongs here: the rules, as one member sees them, record by record. Does not: the records
-(`pin_records`), the log (`pins`), the clock, nor what a client does with a verdict (`membership`).
+(`fairlead.wire.pins`), the log (`pin_log`), the clock, nor what a client does with a verdict
+(`membership`).
 
 Every member announces itself, once, and so cedes what range gave it. One of them then pins an
 assignment of what was ceded, and the first good pin of a generation in the log decides for

@@ -1,7 +1,7 @@
 """Follow plans with kafka-python: `PlanConsumer`, or `PlanAssignor` in a consumer of your own.
 
 Belongs here: what touches kafka-python's consumer and its assignor interface. Does not: any
-decision (`follower` and below), nor reading the plan topic (`kafka_python_source`).
+decision (`follower` and below), nor reading the plan topic (`source`).
 
 ::
 

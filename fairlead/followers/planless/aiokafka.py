@@ -1,7 +1,7 @@
 """Fairlead's assignors in an aiokafka consumer, without plans.
 
 Belongs here: aiokafka's assignor interface, and its clients for lags. Does not: what the leader
-does (`direct`), nor following plans (`aiokafka`).
+does (`rule`), nor following plans (`aiokafka`).
 
 ::
 

@@ -1,7 +1,7 @@
 """Fairlead's assignors in a kafka-python consumer, without plans.
 
 Belongs here: kafka-python's assignor interface, and its admin client for lags. Does not: what the
-leader does (`direct`), nor following plans (`kafka_python`).
+leader does (`rule`), nor following plans (`kafka_python`).
 
 ::
 

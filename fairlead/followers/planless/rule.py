@@ -2,7 +2,7 @@
 
 Belongs here: the problem as its members describe it, and the sticky user data they describe it by.
 Does not: the rules (`assignors`), how lags are fetched (`lags`), a client's own types
-(`kafka_python_assignors`, `aiokafka_assignors`).
+(`kafka_python`, `aiokafka`).
 """
 
 import logging

@@ -1,7 +1,7 @@
 """`fairlead plans approve | reject | publish | rollback | retire`: a plan's next step, by a person.
 
 Belongs here: showing what is about to happen, asking, and saying what came of it. Does not: the
-steps themselves (`fairlead.store`, `fairlead.plans`).
+steps themselves (`fairlead.store`, `fairlead.workflows`).
 """
 
 import sys

@@ -1,7 +1,7 @@
 """The demo's cluster: real topics with real records, and groups of real consumer processes.
 
 Belongs here: making `scenario` real on a broker. Does not: starting that broker
-(`fairlead.sandbox`), nor measuring what the consumers do (`drain`).
+(`fairlead.sandbox`), nor measuring what the consumers do (`run`).
 """
 
 import json

@@ -6,7 +6,7 @@ before any record is processed; `rate 20` makes it work at another rate. It repo
 output, one JSON object a line: `assigned` after each rebalance, `processed` while it works. End of
 input ends it.
 
-Belongs here: consuming. Does not: what is measured from the reports (`drain`).
+Belongs here: consuming. Does not: what is measured from the reports (`run`).
 """
 
 import argparse

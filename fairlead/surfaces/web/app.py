@@ -35,7 +35,6 @@ _HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:",
     "X-Content-Type-Options": "nosniff",
 }
-#: Postgres's largest integer.
 
 
 def build_app(engine: Engine, settings: Settings) -> Starlette:
