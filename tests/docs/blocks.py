@@ -50,8 +50,8 @@ class Block:
 
 
 def pages() -> list[Path]:
-    """Return every page: the README and those of docs/."""
-    return [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+    """Return every page: the README and what stands beside it, and those of docs/."""
+    return [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))]
 
 
 def name_of(page: Path) -> str:
