@@ -11,8 +11,7 @@ from assets.resources import KafkaResource, SettingsResource, StoreResource
 from assets.shown.adoption import describe, least_adherent_first
 from assets.shown.cohorts import materialized
 from assets.steps import groups_of, step
-from fairlead.domain.records import SeenAdoption
-from fairlead.workflows.adoption import observe
+from fairlead.workflows.adoption import observe, to_record
 
 
 class AdoptionConfig(dg.Config):
@@ -51,21 +50,7 @@ def plan_adoption(
             patiently={group for group, _ in plans.unobserved(followed)},
             until=time.monotonic() + config.wait_s,
         )
-        plans.record_adoptions(
-            [
-                SeenAdoption(
-                    group=one.plan.group,
-                    version=one.plan.version,
-                    observed_at=one.at,
-                    snapshot_id=one.plan.snapshot_id,
-                    planned=one.adoption.planned,
-                    as_planned=one.adoption.as_planned,
-                    achieved=one.adoption.achieved.as_dict(),
-                )
-                for one in seen
-                if one.adoption is not None and one.at is not None
-            ]
-        )
+        plans.record_adoptions(to_record(seen))
     failed = [one for one in seen if one.error]
     for one in failed[:ROWS]:
         context.log.warning("Group %s: %s", one.plan.group, one.error)

@@ -11,9 +11,7 @@ from assets.shown.cohorts import materialized
 from assets.shown.publication import describe
 from assets.steps import groups_of, step
 from fairlead.workflows.delivery import Terms
-from fairlead.workflows.lease import due, refresh
-from fairlead.workflows.publication import publish_all, settle_all
-from fairlead.workflows.reconciliation import differences, mend
+from fairlead.workflows.telling import tell_groups
 
 
 @step(
@@ -39,33 +37,18 @@ def published_plan(
         topic.ensure()
         now, live = datetime.now(UTC), gateway.live_groups
         known = groups_of(context.partition_keys, settings, plans.known_groups())
-        results = [
-            *settle_all(plans, known, live=live, topic=topic, terms=terms, now=now),
-            *publish_all(
-                plans, plans.approved_unpublished(known), live=live, topic=topic, terms=terms
-            ),
-        ]
-        found = differences(plans, known, topic=topic, trust=terms.trust())
-        untold = [
-            (done.intent.group, done.reason)
-            for done in mend(plans, found, topic=topic, terms=terms, now=now)
-            if done.position is None
-        ]
-        again = set(due(plans, terms, now)) & set(known)
-        followed = plans.in_state("published", groups=again)
-        untold += refresh(plans, followed, topic=topic, terms=terms, now=now)
-        current = plans.in_state("proposed", "published", groups=known)
-    refused = [one for one in results if one.position is None]
+        done = tell_groups(plans, known, live=live, topic=topic, terms=terms, now=now)
+    refused = [one for one in done.results if one.position is None]
     for one in refused[:ROWS]:
         context.log.warning("Group %s: %s", one.group, one.reason)
-    for difference in found[:ROWS]:
+    for difference in done.found[:ROWS]:
         context.log.warning("Group %s: %s; said again", difference.group, difference.what)
-    for group, reason in untold[:ROWS]:
+    for group, reason in done.untold[:ROWS]:
         context.log.warning("Group %s: not told of its plan again: %s", group, reason)
-    groups = [one.group for one in sorted(results, key=lambda one: one.position is not None)]
+    groups = [one.group for one in sorted(done.results, key=lambda one: one.position is not None)]
     return materialized(
         context,
-        dict.fromkeys([*groups, *(plan.group for plan in current)]),
+        dict.fromkeys([*groups, *(plan.group for plan in done.current)]),
         settings.get().policies,
-        lambda shown, _: describe(results, current, shown),
+        lambda shown, _: describe(done.results, done.current, shown),
     )

@@ -1,5 +1,6 @@
 """What `assignment_plan` shows: every decision, and of one plan its effect and what it awaits."""
 
+import logging
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,6 +8,9 @@ from datetime import UTC
 from typing import Any, Final
 
 import dagster as dg
+import pyarrow as pa
+import pyarrow.compute as pc
+from sqlalchemy import Engine
 
 from assets.presentation import DECIMALS, launchpad, others, picture, table
 from assets.shown.words import span
@@ -14,12 +18,18 @@ from fairlead.common.words import percent
 from fairlead.domain.as_problem import Ownership, planned
 from fairlead.domain.choice import lightening
 from fairlead.domain.consumers import changes
+from fairlead.domain.drafting import ownership
 from fairlead.domain.records import PlanDraft, StoredPlan
+from fairlead.errors import InvalidPlanError, TamperedPlanError
 from fairlead.settings import WebSettings
+from fairlead.store.plans import PlanStore
+from fairlead.store.reading import read_plan
 from fairlead.surfaces.links import review_url
 from fairlead.surfaces.plots import bars, consumers
 from fairlead.wire.document import PlanDocument
 from fairlead.workflows.proposal import Outcome
+
+log = logging.getLogger(__name__)
 
 Metrics = Mapping[str, Any]
 
@@ -64,6 +74,39 @@ class Detail:
     predicted: Metrics
     before: Ownership
     policy: str
+
+
+def detail_of(
+    engine: Engine,
+    outcomes: Sequence[Outcome],
+    waiting: Mapping[str, StoredPlan],
+    *,
+    members: pa.Table,
+    groups: Sequence[str],
+) -> Detail | None:
+    """Return the plan to show in detail: the first that waits for a person, else the first made."""
+    by_group = {outcome.decision.group: outcome for outcome in outcomes}
+    made = {group: by_group[group].stored.plan for group in groups}
+    plans = [waiting.get(group) or made[group] for group in groups]
+    found = [plan for plan in plans if plan is not None]
+    if not found:
+        return None
+    plan = next((plan for plan in found if plan.state == "proposed"), found[0])
+    group, outcome = plan.group, by_group[plan.group]
+    try:
+        document = plan.verify()
+    except (InvalidPlanError, TamperedPlanError) as error:
+        log.warning("Group %s: %s", group, error)  # a check says so too; the next plan follows
+        return None
+    predicted = PlanStore(engine).predicted([plan])
+    return Detail(
+        plan=plan,
+        document=document,
+        history=read_plan(engine, group, plan.version),
+        predicted=predicted[group, plan.version],
+        before=ownership(members.filter(pc.equal(members["group"], group))).get(group, {}),
+        policy=outcome.approval.reason,
+    )
 
 
 def worst_first(outcomes: Sequence[Outcome]) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Final
 from assignors.metrics import Metrics, measure
 from fairlead.domain.as_problem import Ownership, assignment_of, planned, problem_of
 from fairlead.domain.groups import LiveGroup
-from fairlead.domain.records import StoredPlan
+from fairlead.domain.records import SeenAdoption, StoredPlan
 from fairlead.errors import GroupError, InvalidPlanError, TamperedPlanError
 from fairlead.wire.document import PlanDocument
 from fairlead.wire.fit import fit
@@ -159,6 +159,23 @@ def observe(
         if pending:
             time.sleep(LOOK_AGAIN_S)
     return [seen[plan.group] for plan in plans]
+
+
+def to_record(seen: Iterable[Observed]) -> list[SeenAdoption]:
+    """Return what is to be stored of it: of the groups that could be read."""
+    return [
+        SeenAdoption(
+            group=one.plan.group,
+            version=one.plan.version,
+            observed_at=one.at,
+            snapshot_id=one.plan.snapshot_id,
+            planned=one.adoption.planned,
+            as_planned=one.adoption.as_planned,
+            achieved=one.adoption.achieved.as_dict(),
+        )
+        for one in seen
+        if one.adoption is not None and one.at is not None
+    ]
 
 
 def _seen(plan: StoredPlan, document: PlanDocument, live: LiveGroup | GroupError) -> Observed:

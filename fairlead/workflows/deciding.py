@@ -1,0 +1,72 @@
+"""Deciding on the groups of a snapshot: from the judgement's table to versions in the store.
+
+Belongs here: gathering what decisions need from the tables of one snapshot. Does not: the judgement
+(`fairlead.spark.candidates`), what a row comes to (`fairlead.domain.drafting`), storing and
+approving it (`proposal`).
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fairlead.domain.drafting import SnapshotTables, decisions
+from fairlead.domain.policy import Policy, policy_for
+from fairlead.spark.newest import Recent
+from fairlead.spark.warehouse import Warehouse
+from fairlead.store.plans import PlanStore
+from fairlead.workflows.proposal import Look, Outcome, carry_out
+
+
+def decide_on(
+    plans: PlanStore,
+    warehouse: Warehouse,
+    recent: Recent,
+    policies: Sequence[Policy],
+    now: datetime,
+) -> tuple[list[Outcome], pa.Table]:
+    """Store a decision for each group of a snapshot, approved where its policy allows.
+
+    Returns
+    -------
+    outcomes, members
+        One a group; and the snapshot's table of members.
+    """
+    tables = _load(warehouse, recent)
+    statuses = _statuses(warehouse, recent)
+    looks = [
+        Look(
+            decision,
+            policy_for(decision.group, policies),
+            statuses.get(decision.group, frozenset()),
+        )
+        for decision in decisions(tables, policies, now)
+    ]
+    return carry_out(plans, looks, now), tables.members
+
+
+def _load(warehouse: Warehouse, recent: Recent) -> SnapshotTables:
+    """Load what the snapshot says of the groups that are to be decided on."""
+    groups = pa.array(recent.groups, pa.string())
+
+    def load(name: str) -> pa.Table:
+        rows = warehouse.load(name, recent.snapshot_id)
+        return rows.filter(pc.is_in(rows["group"], groups))
+
+    return SnapshotTables(
+        recent.snapshot_id,
+        recent.snapshot_at,
+        groups=load("groups"),
+        members=load("members"),
+        candidates=load("candidates"),
+    )
+
+
+def _statuses(warehouse: Warehouse, recent: Recent) -> dict[str, set[str]]:
+    """Return the statuses that each group's partitions have."""
+    lag = warehouse.load("lag", recent.snapshot_id)
+    found: dict[str, set[str]] = {}
+    for row in lag.group_by(["group", "status"]).aggregate([]).to_pylist():
+        found.setdefault(row["group"], set()).add(row["status"])
+    return found
