@@ -6,56 +6,39 @@ assignment (one module each).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-Float64 = npt.NDArray[np.float64]
+from assignors.member import (
+    LARGEST_LAG,
+    Float64,
+    Int32,
+    Int64,
+    InvalidProblemError,
+    Member,
+    kafka_order,
+)
+from assignors.reading import read
 
-LARGEST_LAG = np.iinfo(np.int64).max
-
-
-class InvalidProblemError(ValueError):
-    """A problem, or an assignor's option, that contradicts itself; the message says where."""
-
+#: With what a problem is made of, as its users know it.
+__all__ = [
+    "LARGEST_LAG",
+    "Float64",
+    "Int32",
+    "Int64",
+    "InvalidProblemError",
+    "Member",
+    "Problem",
+    "kafka_order",
+    "member_ring",
+]
 
 # A table of all pairs is worked in where it has at most this many cells a partition, and these.
 _CELLS_A_PARTITION, _FEW_CELLS = 8, 100_000
-
-
-@dataclass(frozen=True)
-class Member:
-    """What is known of one group member.
-
-    Parameters
-    ----------
-    topics
-        The subscription. Topics that do not exist are ignored.
-    owned
-        Topic to the partitions the member claims to own now.
-    generation
-        Of the claims, as in KIP-54's successors: the higher one wins a conflict. None: before any.
-        What loses is remembered: where newer claims decide nothing, it counts.
-    instance_id
-        `group.instance.id` of a static member.
-    rack
-        `client.rack`.
-    capacity
-        Relative processing speed: a member of capacity 2 is as loaded by 2 records as one of
-        capacity 1 by 1.
-    """
-
-    topics: Iterable[str]
-    owned: Mapping[str, Iterable[int]] = field(default_factory=dict)
-    generation: int | None = None
-    instance_id: str | None = None
-    rack: str | None = None
-    capacity: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,9 +130,7 @@ class Problem:
         >>> problem.members, problem.weights.tolist()
         (('a', 'b'), [5, 0, 2])
         """
-        from assignors import reading  # noqa: PLC0415 - reading builds on Member
-
-        return cls(**reading.read(topics, members, lags, arrival_rates, replica_racks))
+        return cls(**read(topics, members, lags, arrival_rates, replica_racks))
 
     @property
     def partition_total(self) -> int:
@@ -236,11 +217,6 @@ class Problem:
         """Topic and partition number of a partition index."""
         topic = int(np.searchsorted(self.topic_offsets, index, side="right")) - 1
         return self.topics[topic], index - int(self.topic_offsets[topic])
-
-
-def kafka_order(name: str) -> bytes:
-    """Sort key of Java's `String.compareTo`: by UTF-16 code unit, not by code point."""
-    return name.encode("utf-16-be", "surrogatepass")
 
 
 def member_ring(problem: Problem) -> Int32:

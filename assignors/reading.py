@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from assignors.claims import earlier_owners, effective_owner
-from assignors.problem import (
+from assignors.member import (
     Float64,
     Int32,
     Int64,

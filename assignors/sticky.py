@@ -9,8 +9,8 @@ import numpy as np
 
 from assignors import aims, even, flow, swaps
 from assignors.assignment import Assignment
-from assignors.claims import give_back
 from assignors.filling import fill, in_turns
+from assignors.older_claims import give_back
 from assignors.options import boolean, count_or_none
 from assignors.problem import Int32, Int64, Problem
 from assignors.spread import even_shares, is_even

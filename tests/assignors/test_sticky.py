@@ -9,7 +9,7 @@ from ortools.sat.python import cp_model
 from assignors import aims as exact_aims
 from assignors import flow
 from assignors.assignment import Assignment
-from assignors.claims import give_back
+from assignors.older_claims import give_back
 from assignors.problem import Int32, InvalidProblemError, Member, Problem
 from assignors.registry import assign
 from assignors.spread import is_even
