@@ -10,6 +10,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tests.fairlead.followers.simulator.coordinator import REBALANCE_S
 from tests.fairlead.followers.simulator.hostile import forge, garbage
 from tests.fairlead.followers.simulator.world import ViolationError, World
 
@@ -191,7 +192,9 @@ def quiet(world: World) -> None:
     for member in world.members.values():
         member.frozen = False
         member.subscribe(wanted=True)
-    if not world.safe:  # what was forged holds until the next rebalance
+    if not world.safe:  # what was forged holds for this generation, and for the next one
+        world.coordinator.disturb()
+        world.run(world.time + 2 * REBALANCE_S)
         world.coordinator.disturb()
     if not world.members:
         world.start("a")

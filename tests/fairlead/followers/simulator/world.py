@@ -177,8 +177,10 @@ class World:
                 says: Partitions = {}
             case "plan" if call and pin and pin.plan_version == status.plan_version:
                 says = pin.shares[call.me.member]
-            case "range" if call and status.plan_version is None:
-                says = (pin.shares if pin else {}).get(call.me.member, call.me.given)
+            case "range" if part and call and status.plan_version is None:
+                # Who said nothing has ceded nothing, whatever somebody else deals out.
+                dealt = pin.shares if pin and part.sent is not None else {}
+                says = dealt.get(call.me.member, call.me.given)
             case _:
                 raise ViolationError(f"{self.time:.2f}: {member.name} is mistaken: {status}")
         if status.owned != {topic: numbers for topic, numbers in says.items() if numbers}:
