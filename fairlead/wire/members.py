@@ -59,12 +59,16 @@ class SubscriptionNote:
         leader.
     seen, lapsed
         As in `GroupMember`.
+    again
+        How often it has asked for a rebalance for another reason: a coordinator that is told what
+        it knows already begins none.
     """
 
     client_id: str | None = None
     instance_id: str | None = None
     seen: Identity = NOTHING
     lapsed: bool = False
+    again: int = 0
 
 
 @dataclass(frozen=True)
@@ -171,12 +175,13 @@ def decode_subscription(user_data: bytes | None) -> SubscriptionNote:
     True
     """
     note = _decode(user_data)
-    client_id, instance_id = note.get("client_id"), note.get("instance_id")
+    client_id, instance_id, again = map(note.get, ("client_id", "instance_id", "again"))
     return SubscriptionNote(
         client_id=client_id if isinstance(client_id, str) else None,
         instance_id=instance_id if isinstance(instance_id, str) else None,
         seen=read_identity(note.get("seen")),
         lapsed=note.get("lapsed") is True,
+        again=again if isinstance(again, int) else 0,
     )
 
 

@@ -140,7 +140,7 @@ class Follower:
         self._newcomer = self._unfinished = False
         self._logged_reason: str | None = None
         self._standing = Standing(self._clock, _JOINING)
-        self._rejoins_asked = 0
+        self._rejoins_asked = self._again = 0
         self._reader = new_reader(
             group,
             open_source=open_source,
@@ -196,7 +196,11 @@ class Follower:
         state = self._reader.state
         return encode_subscription(
             SubscriptionNote(
-                client_id, instance_id, state.seen, lapsed=lapsed(state, self._clock.utc())
+                client_id,
+                instance_id,
+                state.seen,
+                lapsed=lapsed(state, self._clock.utc()),
+                again=self._again,
             )
         )
 
@@ -272,6 +276,7 @@ class Follower:
             why = "to adopt a plan" if self._plan_due(state) else None
             if self._unfinished:
                 why, self._unfinished = "to end what another began", False
+                self._again += 1
             if why is None:
                 return
             self._rejoins_asked += 1

@@ -76,8 +76,14 @@ def test_static_leader_that_starts_again_makes_good_for_what_it_had_not_read() -
     assert followed(world) == {1}
 
 
-def test_static_member_that_starts_again_between_two_rounds_has_the_second_one_held() -> None:
-    """What its former life was to give up is nobody's, and it does not know that it had it."""
+@pytest.mark.parametrize("cooperative_again", [1.0, 0.0])
+def test_static_member_that_starts_again_between_two_rounds_has_the_second_one_held(
+    cooperative_again: float,
+) -> None:
+    """What its former life was to give up is nobody's, and it does not know that it had it.
+
+    It may come back eager, which tells the coordinator nothing new by what it owns.
+    """
     world = group("c", "a", static=1.0, cooperative=1.0)
     world.version = 1
     let(world, "publish")
@@ -90,6 +96,7 @@ def test_static_member_that_starts_again_between_two_rounds_has_the_second_one_h
         world.run(world.time + 0.01)
     assert world.members["a"].share == EVERYTHING
     let(world, "kill", "a")
+    world.cooperative = cooperative_again
     let(world, "start", "a")
     world.run(world.time + 5.0)
     assert world.healed() is None
