@@ -1,33 +1,17 @@
 """`fairlead assign`, `fairlead partition`, `fairlead decide`: JSON lines in, JSON lines out.
 
-Belongs here: what a line may say. Does not: the line protocol (`fairlead.common.json_lines`), the
-rules themselves (`assignors`, `fairlead.domain.judgement`). None of them imports Kafka, Postgres or
-Spark.
+Belongs here: the commands. Does not: what a line may say (`answers`,
+`fairlead.domain.judgement.lines`), nor the line protocol (`fairlead.common.json_lines`).
 """
 
-import base64
-import binascii
 import json
 import sys
-from typing import Any, BinaryIO, Final
+from typing import TYPE_CHECKING, BinaryIO
 
 import typer
 
-from assignors.metrics import measure
-from assignors.partitioner import partitions_of
-from assignors.problem import InvalidProblemError, Member, Problem
-from assignors.registry import LAG_BLIND, check_options
-from assignors.registry import assign as run_assignor
-from fairlead.common.json_lines import Answer, an_object, answer_lines, check_keys, shown
-
-_PROBLEM_KEYS: Final = frozenset(
-    {"assignor", "topics", "members", "lags", "arrival_rates", "replica_racks", "options"}
-)
-_MEMBER_KEYS: Final = frozenset(
-    {"topics", "owned", "generation", "instance_id", "rack", "capacity"}
-)
-_RECORD_KEYS: Final = frozenset({"key", "key_encoding", "partitions"})
-_LARGEST_COUNT: Final = 2**31 - 1
+if TYPE_CHECKING:
+    from fairlead.common.json_lines import Answer
 
 
 def assign() -> None:
@@ -37,6 +21,8 @@ def assign() -> None:
     "lags": {"t0": [5, 3, 2]}} -> {"assignment": ..., "metrics": ...} or {"error": ...}.
     Exits with 1 when any answer is an error.
     """
+    from fairlead.surfaces.cli.answers import answer_problem
+
     serve(answer_problem)
 
 
@@ -46,6 +32,8 @@ def partition() -> None:
     {"key": "k", "key_encoding": "utf8", "partitions": 12} -> {"partition": 3} or {"error": ...};
     key_encoding is utf8 or base64. Exits with 1 when any answer is an error.
     """
+    from fairlead.surfaces.cli.answers import answer_record
+
     serve(answer_record)
 
 
@@ -61,65 +49,10 @@ def decide() -> None:
     serve(answer_question)
 
 
-def answer_problem(problem: dict[str, Any]) -> dict[str, Any]:
-    """Answer one assignment problem.
-
-    Raises
-    ------
-    InvalidProblemError
-        The message says which part of the problem is wrong.
-
-    Examples
-    --------
-    >>> answer_problem({"assignor": "range", "topics": {"t": 1}, "members": {}})["assignment"]
-    {}
-    """
-    check_keys(problem, _PROBLEM_KEYS, required=("assignor", "topics", "members"), where="")
-    assignor, options = problem["assignor"], problem.get("options")
-    if not isinstance(assignor, str):
-        raise InvalidProblemError(f"assignor: {shown(assignor)} is not a name")
-    if options is not None and not isinstance(options, dict):
-        raise InvalidProblemError(f"options: {shown(options)} is not an object")
-    built = Problem.of(
-        problem["topics"],
-        _members(problem["members"]),
-        problem.get("lags"),
-        arrival_rates=problem.get("arrival_rates"),
-        replica_racks=problem.get("replica_racks"),
-    )
-    check_options(assignor, options or {})
-    if problem.get("lags") is None and assignor not in LAG_BLIND and built.assignable.any():
-        raise InvalidProblemError(f"lags: is missing; {assignor} assigns by it")
-    assignment = run_assignor(assignor, built, **(options or {}))
-    return {
-        "assignment": assignment.by_member(),
-        "metrics": measure(built, assignment).as_dict(),
-    }
-
-
-def answer_record(record: dict[str, Any]) -> dict[str, Any]:
-    """Answer which partition a record's key lands on.
-
-    Raises
-    ------
-    InvalidProblemError
-        The message says which part of the record is wrong.
-
-    Examples
-    --------
-    >>> answer_record({"key": "b3JkZXJz", "key_encoding": "base64", "partitions": 12})
-    {'partition': 0}
-    """
-    check_keys(record, _RECORD_KEYS, required=("key", "partitions"), where="")
-    count = record["partitions"]
-    if type(count) is not int or not 1 <= count <= _LARGEST_COUNT:
-        raise InvalidProblemError(f"partitions: {shown(count)} is not a number of partitions")
-    key = _key(record["key"], record.get("key_encoding", "utf8"))
-    return {"partition": int(partitions_of([key], count)[0])}
-
-
-def serve(answer: Answer) -> None:
+def serve(answer: "Answer") -> None:
     """Answer standard input line by line; exit with 1 when any answer is an error."""
+    from fairlead.common.json_lines import answer_lines
+
     if sys.stdin is None:  # closed by whoever started us
         raise typer.Exit
     source: BinaryIO = sys.stdin.buffer
@@ -129,29 +62,3 @@ def serve(answer: Answer) -> None:
         sys.stdout.write(json.dumps(result) + "\n")
         sys.stdout.flush()
     raise typer.Exit(code=1 if failed else 0)
-
-
-def _members(members: Any) -> dict[str, Member]:
-    given = an_object(members, "members")
-    return {name: _member(name, value) for name, value in given.items()}
-
-
-def _member(name: str, value: Any) -> Member:
-    an_object(value, f"members.{name}")
-    check_keys(value, _MEMBER_KEYS, required=("topics",), where=f"members.{name}.")
-    # A null says the same as leaving the field out, topics apart.
-    known = {field: item for field, item in value.items() if item is not None or field == "topics"}
-    return Member(**known)
-
-
-def _key(key: Any, encoding: Any) -> bytes:
-    if not isinstance(key, str):
-        raise InvalidProblemError(f"key: {shown(key)} is not a text")
-    try:
-        if encoding == "utf8":
-            return key.encode()
-        if encoding == "base64":
-            return base64.b64decode(key, validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise InvalidProblemError(f"key: is not {encoding}: {error}") from error
-    raise InvalidProblemError(f"key_encoding: {shown(encoding)} is neither utf8 nor base64")

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from assignors.registry import ASSIGNORS, LAG_BLIND
 from fairlead.common.json_lines import answer_lines
 from fairlead.surfaces.cli import app
-from fairlead.surfaces.cli.assign import answer_problem, answer_record
+from fairlead.surfaces.cli.answers import answer_problem, answer_record
 
 PROBLEM: dict[str, Any] = {
     "assignor": "sticky",
@@ -297,7 +297,7 @@ def test_answers_each_line_as_it_comes() -> None:
 def test_starts_without_what_it_does_not_need() -> None:
     """Spark, Dagster, SQLAlchemy, pydantic and OR-Tools are not imported to deal a few topics."""
     program = (
-        "import sys; from fairlead.surfaces.cli import app, assign; assign.answer_problem("
+        "import sys; from fairlead.surfaces.cli import answers, app; answers.answer_problem("
         "{'assignor': 'sticky', 'topics': {'t': 1}, 'members': {'a': {'topics': ['t']}}});"
         "print(*sorted({name.split('.')[0] for name in sys.modules}))"
     )
@@ -305,6 +305,16 @@ def test_starts_without_what_it_does_not_need() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120
     )
     heavy = {"pyspark", "dagster", "sqlalchemy", "pydantic", "ortools", "pandas"}
+    assert not heavy & set(result.stdout.split())
+
+
+def test_help_and_completion_wait_for_nothing() -> None:
+    """A shell that completes imports the command line, and not even numpy with it."""
+    program = "import sys, fairlead.surfaces.cli; print(*sys.modules)"
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120
+    )
+    heavy = {"numpy", "rich", "pyarrow", "pydantic", "confluent_kafka", "cryptography", "jinja2"}
     assert not heavy & set(result.stdout.split())
 
 
