@@ -5,7 +5,7 @@ UV_VERSION := 0.13.8
 UV := .fairlead/uv/bin/uv
 BIN := .venv/bin
 
-.PHONY: install demo dev test test-again check format bench bench-fleet bench-followers bench-loop bench-retention bench-store simulate docs pictures psql lock clean
+.PHONY: install demo dev test test-again check format bench bench-fleet bench-followers bench-loop bench-retention bench-store simulate dist docs pictures psql lock clean
 
 install: .venv/installed
 
@@ -77,6 +77,11 @@ pictures: install
 	@$(BIN)/python -m tests.ui.browser
 	$(BIN)/pytest tests/ui
 	$(BIN)/python -m tests.ui.pictures
+
+# The wheel and the source it can be built from; the build needs no network.
+dist: install
+	rm -rf dist
+	$(BIN)/python -m hatchling build -d dist
 
 docs: install
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet

@@ -5,10 +5,8 @@ needs of the planner is missing here.
 """
 
 import json
-import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -26,8 +24,8 @@ from fairlead.settings import Settings
 from fairlead.wire.record import bare_headers
 from tests.fairlead.followers.helpers import Owned, eventually, make_plan
 from tests.interrupts import heeding_ctrl_c
+from tests.packaging import ROOT, build, new_environment, run
 
-ROOT = Path(__file__).parents[2]
 PROBE = """
 import importlib, importlib.util, json, sys, time
 client, *modules = sys.argv[1:]
@@ -62,13 +60,13 @@ CLIENTS = (
     Client(
         "kafka-python",
         "kafka",
-        ("kafka_python", "kafka_python_assignors", "kafka_python_cleanup"),
+        ("kafka_python", "planless.kafka_python", "cleanup.kafka_python"),
         "kafka_python_consumer.py",
     ),
     Client(
         "aiokafka",
         "aiokafka",
-        ("aiokafka", "aiokafka_assignors", "aiokafka_cleanup"),
+        ("aiokafka", "planless.aiokafka", "cleanup.aiokafka"),
         "aiokafka_consumer.py",
     ),
     Client("confluent", "confluent_kafka", ("confluent",), "confluent_kafka_consumer.py"),
@@ -92,10 +90,7 @@ class Environment(NamedTuple):
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the wheel."""
-    folder = tmp_path_factory.mktemp("dist")
-    run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder, cwd=ROOT)
-    (built,) = folder.glob("*.whl")
-    return built
+    return build("wheel", tmp_path_factory.mktemp("dist"))
 
 
 @pytest.fixture(scope="module", params=CLIENTS, ids=lambda client: client.extra)
@@ -104,19 +99,8 @@ def environment(
 ) -> Environment:
     """Install the wheel with the extra of a client into a fresh virtual environment."""
     client: Client = request.param
-    uv = shutil.which("uv", path=ROOT / ".fairlead/uv/bin") or shutil.which("uv")
-    assert uv, "uv is missing: run make install"
-    folder = tmp_path_factory.mktemp(client.extra)
-    python = folder / "venv/bin/python"
-    install = (uv, "pip", "install", "--python", python, "-c", ROOT / "requirements.lock")
-    run(uv, "venv", "--python", sys.executable, "venv", cwd=folder)
-    run(*install, f"fairlead[{client.extra}] @ {wheel.as_uri()}", cwd=folder)
+    python = new_environment(tmp_path_factory.mktemp(client.extra), wheel, client.extra)
     return Environment(python, client)
-
-
-def run(*command: str | Path, cwd: Path) -> str:
-    """Run a command to its end; return what it prints."""
-    return subprocess.run(command, cwd=cwd, check=True, capture_output=True, text=True).stdout
 
 
 def test_wheel_with_one_extra_is_all_a_consumer_needs(

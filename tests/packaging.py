@@ -1,0 +1,40 @@
+"""Wheels and environments that have them alone, for tests of what is installed.
+
+Belongs here: building, and installing as a user does. Does not: what is tested there.
+"""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[1]
+
+
+def run(*command: str | Path, cwd: Path) -> str:
+    """Run a command to its end; return what it prints."""
+    done = subprocess.run(command, cwd=cwd, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def build(target: str, folder: Path, *, source: Path = ROOT) -> Path:
+    """Build a "wheel" or an "sdist" as `make dist` does, without a network; return the file."""
+    run(sys.executable, "-m", "hatchling", "build", "-t", target, "-d", folder, cwd=source)
+    (built,) = folder.glob("*.whl" if target == "wheel" else "*.tar.gz")
+    return built
+
+
+def new_environment(folder: Path, wheel: Path, extra: str) -> Path:
+    """Install a wheel with one extra, and nothing else, into a new virtual environment.
+
+    Versions are those of the lock file. Returns the environment's interpreter.
+    """
+    uv = shutil.which("uv", path=ROOT / ".fairlead/uv/bin") or shutil.which("uv")
+    assert uv, "uv is missing: run make install"
+    python = folder / "venv/bin/python"
+    install = (uv, "pip", "install", "--python", python, "-c", ROOT / "requirements.lock")
+    run(uv, "venv", "--python", sys.executable, "venv", cwd=folder)
+    run(*install, f"fairlead[{extra}] @ {wheel.as_uri()}", cwd=folder)
+    return python
