@@ -1,17 +1,32 @@
 """The jobs: plan (the whole pipeline), publish what was approved since, look at adoption."""
 
+from typing import Final
+
 import dagster as dg
 
 from assets.about import OWNERS, changes, written_here
 
+#: By name: in another project's definitions "all" would be its assets, too.
+STEPS: Final = (
+    "group_offsets",
+    "partition_lag",
+    "candidate_plans",
+    "assignment_plan",
+    "published_plan",
+    "plan_adoption",
+)
+#: One Spark session a process: a process a step would start one for each step.
+_ONE_PROCESS: Final = dg.in_process_executor
+
 planning = dg.define_asset_job(
     "planning",
-    selection=dg.AssetSelection.all(),
+    selection=dg.AssetSelection.assets(*STEPS),
     description="Measure lag, compute every candidate, store a plan or 'no change', publish what "
     "the policy approves, and record how the group adopted it.",
     owners=OWNERS,
     tags=changes("consumers"),
     metadata=written_here(),
+    executor_def=_ONE_PROCESS,
 )
 
 publication = dg.define_asset_job(
@@ -21,6 +36,7 @@ publication = dg.define_asset_job(
     owners=OWNERS,
     tags=changes("consumers"),
     metadata=written_here(),
+    executor_def=_ONE_PROCESS,
 )
 
 adoption = dg.define_asset_job(
@@ -30,4 +46,5 @@ adoption = dg.define_asset_job(
     owners=OWNERS,
     tags=changes("history"),
     metadata=written_here(),
+    executor_def=_ONE_PROCESS,
 )

@@ -6,7 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("assets", "assignors", "benchmarks", "examples", "fairlead", "migrations")
+FOLDERS = (
+    "assets",
+    "assignors",
+    "benchmarks",
+    "examples",
+    "fairlead",
+    "fairlead_planner",
+    "migrations",
+)
 TEXT = {".ini", ".java", ".mako", ".md", ".py", ".sql", ".toml", ".yaml", ".yml"}
 
 

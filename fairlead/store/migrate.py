@@ -1,7 +1,7 @@
 """Migrations: bringing a database to this version's schema.
 
-Belongs here: finding and starting them. Does not: what they do (`migrations/`), which is part of a
-checkout and not of the wheel, as a consumer application never migrates.
+Belongs here: finding and starting them. Does not: what they do (`migrations/`, which the wheel has
+in `fairlead_planner`).
 """
 
 from io import StringIO
@@ -18,7 +18,10 @@ from fairlead.errors import ConfigurationError
 from fairlead.store.engine import create_store_engine, store_errors, transaction
 from fairlead.store.models import SCHEMA
 
-MIGRATIONS: Final = Path(__file__).resolve().parents[2] / "migrations"
+_BESIDE_THE_LIBRARY: Final = Path(__file__).resolve().parents[2]
+_INSTALLED: Final = _BESIDE_THE_LIBRARY / "fairlead_planner" / "migrations"
+#: Of the wheel, else of the checkout: in site-packages `migrations` would be somebody else's.
+MIGRATIONS: Final = _INSTALLED if _INSTALLED.is_dir() else _BESIDE_THE_LIBRARY / "migrations"
 
 
 def upgrade(url: str, revision: str = "head") -> None:
@@ -35,7 +38,7 @@ def upgrade(url: str, revision: str = "head") -> None:
     Raises
     ------
     ConfigurationError
-        This is no checkout of Fairlead, so that there are no migrations; or none of this name.
+        There are no migrations beside the library, or none of this name.
     StoreUnavailableError
         The database does not answer.
     """
@@ -89,7 +92,7 @@ def _config(url: str) -> Config:
     """Configure Alembic in code: a URL in a file would be a second place to set it."""
     if not (MIGRATIONS / "env.py").is_file():
         raise ConfigurationError(
-            f"No migrations at {MIGRATIONS}: run `fairlead db upgrade` from a checkout of Fairlead"
+            f"No migrations at {MIGRATIONS}: the installation is not whole; install Fairlead again"
         )
     config = Config(stdout=StringIO())  # `check` would print what its callers say better
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))

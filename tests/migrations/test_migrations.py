@@ -238,12 +238,12 @@ def test_rights_go_and_roles_stay_on_a_downgrade(database: str, engine: Engine) 
     }
 
 
-def test_without_a_checkout_there_are_no_migrations(
+def test_installation_without_migrations_says_so(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The wheel that consumer applications install holds none, and says so."""
+    """Whoever took files out of it learns what to do."""
     monkeypatch.setattr(migrate, "MIGRATIONS", tmp_path)
-    with pytest.raises(ConfigurationError, match="from a checkout of Fairlead"):
+    with pytest.raises(ConfigurationError, match="the installation is not whole"):
         migrate.upgrade("postgresql://nowhere/db")
 
 

@@ -1,0 +1,53 @@
+"""The planner beside what a project has of its own, as the checkout has it."""
+
+import dagster as dg
+import pytest
+
+from fairlead_planner import PlannerComponent, definitions
+from orchestration.jobs import STEPS
+
+
+@dg.asset
+def invoices() -> None:
+    """Stand for what the project is about."""
+
+
+def test_planner_and_project_are_merged_in_one_line() -> None:
+    """Also where the project has an executor of its own."""
+    project = dg.Definitions(assets=[invoices], executor=dg.multiprocess_executor)
+    merged = dg.Definitions.merge(project, definitions())
+    keys = {key.to_user_string() for key in merged.resolve_asset_graph().get_all_asset_keys()}
+    assert keys == {"invoices", *STEPS}
+    assert merged.executor is dg.multiprocess_executor
+
+
+def test_planning_leaves_the_assets_of_the_project_alone() -> None:
+    """The job is the planner's steps, with their checks, whatever else is in the code location."""
+    merged = dg.Definitions.merge(dg.Definitions(assets=[invoices]), definitions())
+    job = merged.resolve_job_def("planning")
+    assert {key.to_user_string() for key in job.asset_layer.selected_asset_keys} == set(STEPS)
+    assert len(job.asset_layer.asset_graph.asset_check_keys) == 5
+
+
+def test_planning_runs_in_one_process_whatever_the_project_does() -> None:
+    """Each process would start a Spark session of its own."""
+    project = dg.Definitions(assets=[invoices], executor=dg.multiprocess_executor)
+    merged = dg.Definitions.merge(project, definitions())
+    assert merged.resolve_job_def("planning").executor_def is dg.in_process_executor
+
+
+def test_another_rhythm() -> None:
+    """The schedule's is the project's to say; other arguments of Definitions, too."""
+    (schedule,) = definitions(planning_schedule="*/5 * * * *").schedules or []
+    assert isinstance(schedule, dg.ScheduleDefinition)
+    assert schedule.cron_schedule == "*/5 * * * *"
+    assert list(definitions(schedules=[]).schedules or []) == []
+
+
+def test_component_refuses_what_it_does_not_know() -> None:
+    """A slip of the pen in `defs.yaml` is an error, not a default."""
+    assert PlannerComponent.resolve_from_yaml("planning_schedule: '0 * * * *'") == (
+        PlannerComponent(planning_schedule="0 * * * *")
+    )
+    with pytest.raises(Exception, match="planing_schedule"):
+        PlannerComponent.resolve_from_yaml("planing_schedule: '0 * * * *'")

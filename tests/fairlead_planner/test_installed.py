@@ -1,0 +1,151 @@
+"""The planner in a Dagster project that has the wheel, and no checkout."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from fairlead.store import migrate
+from orchestration.jobs import STEPS
+from tests.packaging import ROOT, beside_the_tests_own, build, run
+
+MERGED = """
+import dagster as dg
+import fairlead_planner
+
+@dg.asset
+def invoices() -> None: ...
+
+defs = dg.Definitions.merge(dg.Definitions(assets=[invoices]), fairlead_planner.definitions())
+"""
+FOUND_IN_A_FOLDER = """
+import pathlib
+import dagster as dg
+
+@dg.definitions
+def defs():
+    return dg.load_from_defs_folder(path_within_project=pathlib.Path(__file__).parent)
+"""
+COMPONENT = """
+type: fairlead_planner.PlannerComponent
+attributes:
+  planning_schedule: "*/5 * * * *"
+"""
+PROJECT = """
+[tool.dg]
+directory_type = "project"
+[tool.dg.project]
+root_module = "billing"
+"""
+VALIDATE = (
+    *("-m", "dagster", "definitions", "validate"),
+    *("-m", "fairlead_planner.orchestration.definitions"),
+)
+#: Prints what the definitions hold, and where the modules of that are.
+SHOW = """
+import json, sys
+import dagster as dg
+from billing.definitions import defs
+found = defs() if not isinstance(defs, dg.Definitions) else defs
+repository = found.get_repository_def() if hasattr(found, "get_repository_def") else None
+graph = repository.asset_graph
+files = {
+    name: module.__file__ for name, module in sys.modules.items()
+    if name.split(".")[0] in {"assets", "orchestration", "migrations", "fairlead",
+                              "fairlead_planner", "assignors"}
+    and getattr(module, "__file__", None)
+}
+print(json.dumps({
+    "assets": sorted(key.to_user_string() for key in graph.get_all_asset_keys()),
+    "schedules": {one.name: one.cron_schedule for one in repository.schedule_defs},
+    "sensors": sorted(one.name for one in repository.sensor_defs),
+    "jobs": sorted(one.name for one in repository.get_all_jobs() if not one.name.startswith("_")),
+    "files": files,
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the interpreter of an environment that has the wheel."""
+    folder = tmp_path_factory.mktemp("planner")
+    return beside_the_tests_own(folder, build("wheel", folder / "dist"))
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Return a Dagster project, whose package is called billing and has no definitions yet."""
+    (tmp_path / "pyproject.toml").write_text(PROJECT)
+    (tmp_path / "billing").mkdir()
+    (tmp_path / "billing/__init__.py").touch()
+    return tmp_path
+
+
+def check_whole(python: Path, project: Path, cron: str, *own: str) -> None:
+    """Check that the project's definitions have all of the planner, from the wheel alone."""
+    shown = json.loads(run(python, "-c", SHOW, cwd=project).splitlines()[-1])
+    assert shown["assets"] == sorted([*STEPS, *own])
+    assert shown["schedules"] == {"planning_schedule": cron}
+    assert shown["sensors"] == ["approved_plans", "group_discovery", "group_looks", "plan_life"]
+    assert {"adoption", "approve", "planning", "publication"} <= set(shown["jobs"])
+    assert {"assets", "orchestration", "migrations"}.isdisjoint(
+        name.partition(".")[0] for name in shown["files"]
+    )
+    assert [file for file in shown["files"].values() if Path(file).is_relative_to(ROOT)] == []
+
+
+def test_project_merges_the_planner_in_one_line(python: Path, project: Path) -> None:
+    """Its own assets beside the planner's, all of it loaded from the wheel."""
+    (project / "billing/definitions.py").write_text(MERGED)
+    check_whole(python, project, "*/15 * * * *", "invoices")
+
+
+def test_project_has_the_planner_as_a_component(python: Path, project: Path) -> None:
+    """A folder with a small YAML, as Dagster's projects have their definitions."""
+    (project / "billing/definitions.py").write_text(FOUND_IN_A_FOLDER)
+    (project / "billing/defs/planner").mkdir(parents=True)
+    (project / "billing/defs/__init__.py").touch()
+    (project / "billing/defs/planner/defs.yaml").write_text(COMPONENT)
+    check_whole(python, project, "*/5 * * * *")
+
+
+def test_planner_is_a_code_location_of_its_own(python: Path, tmp_path: Path) -> None:
+    """Dagster's own check takes the module, where a project's resources have the same names."""
+    home = tmp_path / "home"
+    home.mkdir()
+    done = subprocess.run(
+        [str(python), *VALIDATE],
+        cwd=tmp_path,
+        env={"DAGSTER_HOME": str(home), "DAGSTER_DISABLE_TELEMETRY": "yes"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_jobs_run_from_a_shell(python: Path, tmp_path: Path) -> None:
+    """By the name that they have there."""
+    said = run(python, "-m", "fairlead_planner.orchestration", "--help", cwd=tmp_path)
+    assert "usage: python -m fairlead_planner.orchestration" in said
+
+
+@pytest.mark.postgres
+def test_migrations_are_in_the_wheel(python: Path, database: str, tmp_path: Path) -> None:
+    """`fairlead db upgrade` brings an empty database about, and models and database agree."""
+    program = python.parent / "fairlead"
+    for words, said in (
+        (["db", "upgrade"], f"empty -> {migrate.head()}"),
+        (["db", "check"], "the database is what this version expects"),
+    ):
+        done = subprocess.run(
+            [program, *words],
+            cwd=tmp_path,
+            env={"FAIRLEAD_POSTGRES__URL": database},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stdout.strip()) == (0, said), done.stderr
