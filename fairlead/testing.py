@@ -1,0 +1,343 @@
+"""What an application needs to test how it follows plans, without a broker.
+
+Belongs here: plans made of dicts, a plan topic in memory, and a group whose members follow it. Does
+not: brokers, client libraries and their rebalance listeners.
+
+The members are real followers: the code that reads records, believes them or not, fits a plan to
+who is there, falls back to range and asks for rebalances is what runs beside a client. Missing is
+what the broker and the client do: sessions, heartbeats, generations, and rebalances that overtake
+each other. The model is of kafka-python's and aiokafka's groups, where a leader decides;
+confluent-kafka's members agree by a roll call, which ends with the same shares.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from fairlead.errors import GroupError
+from fairlead.followers.core.clock import Clock
+from fairlead.followers.core.follower import Follower, FollowOptions
+from fairlead.followers.core.plan_cache import PlanRecord
+from fairlead.followers.core.plan_reader import PlanReader
+from fairlead.followers.core.status import FollowerStatus
+from fairlead.wire.document import MemberShare, PlanDocument
+from fairlead.wire.fit import Shares
+from fairlead.wire.members import GroupMember, decode_subscription, member_names
+from fairlead.wire.partitions import partition_counts
+from fairlead.wire.record import Headers, Origin, plan_headers, retired_value
+from fairlead.wire.signing import Signer
+
+__all__ = ["MemoryGroup", "MemoryPlanTopic", "plan_of"]
+
+_BEGINNING: Final = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def plan_of(
+    group: str,
+    shares: Mapping[str, Mapping[str, Collection[int]]],
+    *,
+    version: int = 1,
+    partition_counts: Mapping[str, int] | None = None,
+    weights: Mapping[str, Sequence[float]] | None = None,
+) -> PlanDocument:
+    """Make a plan of what each member is to read.
+
+    Parameters
+    ----------
+    group, version
+        Whose plan, and which version of it.
+    shares
+        Member name to topic to partition numbers; every member subscribes to every topic.
+    partition_counts
+        Topic to number of partitions; default: as many as the shares tell of.
+    weights
+        Topic to the load of each partition, where a share that is left behind is to be dealt out
+        by weight.
+
+    Raises
+    ------
+    InvalidPlanError
+        No reader would take it: a partition has two owners, or is beyond the topic's count.
+
+    Examples
+    --------
+    >>> plan = plan_of("orders", {"a": {"t": [0]}, "b": {"t": [1, 2]}})
+    >>> plan.version, plan.partition_counts
+    (1, {'t': 3})
+    """
+    counts = dict(partition_counts or {})
+    if partition_counts is None:
+        for share in shares.values():
+            for topic, numbers in share.items():
+                counts[topic] = max([counts.get(topic, 0), *(number + 1 for number in numbers)])
+    plan = PlanDocument(
+        group=group,
+        version=version,
+        plan_id=f"{group}-{version}",
+        assignor="testing",
+        created_at=_BEGINNING,
+        snapshot_at=_BEGINNING,
+        partition_counts=counts,
+        members={
+            name: MemberShare(
+                tuple(sorted(counts)),
+                {topic: np.array(sorted(owned), np.int32) for topic, owned in share.items()},
+            )
+            for name, share in shares.items()
+        },
+        weights={topic: np.array(values, float) for topic, values in (weights or {}).items()},
+    )
+    return PlanDocument.from_bytes(plan.to_bytes())
+
+
+class MemoryPlanTopic:
+    """The partition of a plan topic in which a group's plans stand, in memory.
+
+    `open` is what a `Follower` takes for `open_source`; each call is a connection of its own, which
+    reads from the beginning.
+    """
+
+    def __init__(self, topic: str = "fairlead.plans") -> None:
+        self.origin = Origin(topic, cluster="in memory", log="in memory")
+        self.records: list[PlanRecord] = []
+
+    def publish(
+        self,
+        plan: PlanDocument,
+        *,
+        epoch: int = 1,
+        lease_until: datetime | None = None,
+        signer: Signer | None = None,
+    ) -> None:
+        """Publish a plan as the planner does; None: its lease has no end."""
+        value = plan.to_bytes()
+        headers = partial(plan_headers, group=plan.group, version=plan.version, origin=self.origin)
+        self.put(
+            plan.group, value, headers(value, epoch=epoch, lease_until=lease_until, signer=signer)
+        )
+
+    def retire(
+        self, group: str, version: int, *, epoch: int = 1, signer: Signer | None = None
+    ) -> None:
+        """Take a version of a group's plan back, as the planner does."""
+        value = retired_value(group, version)
+        headers = partial(plan_headers, group=group, version=version, origin=self.origin)
+        self.put(
+            group,
+            value,
+            headers(value, epoch=epoch, lease_until=None, kind="retired", signer=signer),
+        )
+
+    def put(self, group: str, value: bytes | None, headers: Headers | None = None) -> None:
+        """Append any record: what somebody else might write. None is a tombstone."""
+        offset = len(self.records)
+        self.records.append(PlanRecord(offset, group.encode(), value, tuple(headers or ())))
+
+    def open(self) -> "_Connection":
+        """Return a connection that reads this topic."""
+        return _Connection(self)
+
+
+@dataclass
+class _Connection:
+    """A `PlanSource`; it never waits."""
+
+    topic: MemoryPlanTopic
+    position: int = 0
+
+    @property
+    def origin(self) -> Origin:
+        """Where records are read."""
+        return self.topic.origin
+
+    def read(self, timeout_s: float) -> list[PlanRecord]:
+        """Return what has come since the last time."""
+        del timeout_s
+        new = self.topic.records[self.position :]
+        self.position += len(new)
+        return new
+
+    def moved(self) -> bool:
+        """Whether the topic has grown: it never does."""
+        return False
+
+    def at_end(self) -> bool:
+        """Whether all was read."""
+        return self.position == len(self.topic.records)
+
+    def close(self) -> None:
+        """Let go of nothing."""
+
+
+class _DrivenReader(PlanReader):
+    """A reader without a thread: the group lets it advance."""
+
+    def start(self) -> None:
+        """Do nothing."""
+
+
+@dataclass
+class _Follows:
+    """One member of a `MemoryGroup`."""
+
+    topics: tuple[str, ...]
+    follower: Follower
+    reader: PlanReader
+    asks: bool = False
+    owned: dict[str, list[int]] = field(default_factory=dict)
+
+    def ask(self) -> None:
+        """Note that it wants a rebalance."""
+        self.asks = True
+
+
+class MemoryGroup:
+    """A consumer group whose members follow the plans of a topic in memory.
+
+    Nothing happens by itself: members read and ask for rebalances in `read`, the group rebalances
+    in `rebalance`, and time passes in `sleep`.
+
+    Parameters
+    ----------
+    group
+        The group id.
+    topics
+        Topic to number of partitions. The dict may be changed: topics grow.
+    plans
+        Where the group's plans are published.
+    options
+        How members follow; default: as `FollowOptions`, without jitter.
+
+    Examples
+    --------
+    >>> plans = MemoryPlanTopic()
+    >>> group = MemoryGroup("orders", {"t": 3}, plans)
+    >>> group.join("a")
+    >>> group.join("b")
+    >>> group.rebalance(), group.status("a").fallback_reason
+    ({'a': {'t': [0, 1]}, 'b': {'t': [2]}}, 'no plan has been published')
+    >>> plans.publish(plan_of("orders", {"a": {"t": [0]}, "b": {"t": [1, 2]}}))
+    >>> group.read()  # who asks for a rebalance, to adopt it
+    ['a', 'b']
+    >>> group.rebalance(), group.status("a").plan_version
+    ({'a': {'t': [0]}, 'b': {'t': [1, 2]}}, 1)
+    """
+
+    def __init__(
+        self,
+        group: str,
+        topics: Mapping[str, int],
+        plans: MemoryPlanTopic,
+        options: FollowOptions | None = None,
+    ) -> None:
+        self.group, self.topics, self.plans = group, topics, plans
+        self.now = _BEGINNING
+        self.generation = 0
+        self._options = options or FollowOptions(
+            plan_topic=plans.origin.topic, read_timeout_s=0.0, rejoin_jitter_s=0.0
+        )
+        self._clock = Clock(self._seconds, lambda: self.now)
+        self._members: dict[str, _Follows] = {}
+
+    def join(self, name: str, topics: Collection[str] | None = None) -> None:
+        """Add a member, which has read the plans and owns nothing before the next `rebalance`.
+
+        Parameters
+        ----------
+        name
+            Its `client.id`, by which plans know it.
+        topics
+            Its subscription; default: every topic there is.
+
+        Raises
+        ------
+        GroupError
+            There is one of this name.
+        """
+        if name in self._members:
+            raise GroupError(f"group {self.group} has a member {name} already")
+        readers: list[PlanReader] = []
+
+        def new_reader(group: str, **parts: Any) -> PlanReader:
+            readers.append(_DrivenReader(group, **parts))
+            return readers[-1]
+
+        follower = Follower(
+            self.group, self._options, self.plans.open, clock=self._clock, new_reader=new_reader
+        )
+        subscription = tuple(sorted(self.topics if topics is None else topics))
+        member = self._members[name] = _Follows(subscription, follower, readers[0])
+        follower.rejoin_by(member.ask)
+        self.read()
+
+    def leave(self, name: str) -> None:
+        """Remove a member; the others own what they owned until the next `rebalance`."""
+        self._member(name).follower.close()
+        del self._members[name]
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass: leases end by it, and what jitter delays is due."""
+        self.now += timedelta(seconds=seconds)
+
+    def read(self) -> list[str]:
+        """Let every member read what is published; return who asks for a rebalance."""
+        for member in self._members.values():
+            member.reader.advance(0.0)  # connects, the first time
+            member.reader.advance(0.0)
+        return sorted(name for name, member in self._members.items() if member.asks)
+
+    def rebalance(self) -> Shares:
+        """Let every member join, the first of them decide, and all own what it decided.
+
+        Returns
+        -------
+        dict
+            Member name to topic to partition numbers. Every member is present.
+        """
+        if not self._members:
+            return {}
+        joined = [self._joining(name, member) for name, member in self._members.items()]
+        names = member_names(joined)
+        counts = partition_counts(
+            [member.topics for member in self._members.values()], self._partitions_of
+        )
+        leader = next(iter(self._members.values())).follower
+        shares, user_data = leader.assign(joined, counts)
+        self.generation += 1
+        for member_id, share in shares.items():
+            member = self._members[member_id]
+            member.owned, member.asks = share, False
+            member.follower.assigned(user_data, self.generation)
+        return {names[member_id]: share for member_id, share in shares.items()}
+
+    def status(self, name: str) -> FollowerStatus:
+        """Return what a member says of itself, as `PlanConsumer` does."""
+        member = self._member(name)
+        return member.follower.status(
+            (topic, number) for topic, numbers in member.owned.items() for number in numbers
+        )
+
+    def _seconds(self) -> float:
+        return (self.now - _BEGINNING).total_seconds()
+
+    def _member(self, name: str) -> _Follows:
+        if name not in self._members:
+            raise GroupError(f"group {self.group} has no member {name}")
+        return self._members[name]
+
+    def _joining(self, name: str, member: _Follows) -> GroupMember:
+        note = decode_subscription(member.follower.subscription(name))
+        return GroupMember(
+            member_id=name,
+            topics=member.topics,
+            client_id=note.client_id,
+            seen=note.seen,
+            lapsed=note.lapsed,
+        )
+
+    def _partitions_of(self, topic: str) -> set[int] | None:
+        return set(range(self.topics[topic])) if topic in self.topics else None

@@ -1,0 +1,169 @@
+"""The helpers for applications: a group in memory does what a group on a broker does."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from datetime import timedelta
+from functools import partial
+
+import pytest
+
+from fairlead.errors import GroupError, InvalidPlanError
+from fairlead.followers.core.follower import Follower, FollowOptions
+from fairlead.sandbox import Services
+from fairlead.testing import MemoryGroup, MemoryPlanTopic, plan_of
+from fairlead.wire.signing import Signer
+from tests.fairlead.followers.helpers import Fleet, Member, eventually
+
+SHARES = {"a": {"t": [2]}, "b": {"t": [0, 1]}}
+BY_RANGE = {"a": {"t": [0, 1]}, "b": {"t": [2]}}
+
+
+def group_of(*members: str, plans: MemoryPlanTopic, partitions: int = 3) -> MemoryGroup:
+    """Return a group of one topic whose members have joined."""
+    group = MemoryGroup("g", {"t": partitions}, plans)
+    for name in members:
+        group.join(name)
+    return group
+
+
+def test_plan_that_no_reader_takes_is_refused() -> None:
+    """As the planner would: at once, not when a follower skips it."""
+    with pytest.raises(InvalidPlanError, match="more than one owner"):
+        plan_of("g", {"a": {"t": [0]}, "b": {"t": [0]}})
+    with pytest.raises(InvalidPlanError):
+        plan_of("g", {"a": {"t": [3]}}, partition_counts={"t": 3})
+
+
+def test_members_own_their_shares() -> None:
+    """And say so: by which rule, and which plan."""
+    plans = MemoryPlanTopic()
+    plans.publish(plan_of("g", SHARES, version=4))
+    group = group_of("a", "b", plans=plans)
+    assert group.rebalance() == SHARES
+    status = group.status("b")
+    assert (status.rule, status.plan_version, status.owned) == ("plan", 4, {"t": (0, 1)})
+
+
+def test_newcomer_takes_over_who_is_gone() -> None:
+    """With nobody asking for anything but the coordinator."""
+    plans = MemoryPlanTopic()
+    plans.publish(plan_of("g", SHARES))
+    group = group_of("a", "b", plans=plans)
+    group.rebalance()
+    group.leave("b")
+    group.join("c")
+    assert group.rebalance() == {"a": {"t": [2]}, "c": {"t": [0, 1]}}
+
+
+def test_newer_plan_is_asked_for_once() -> None:
+    """After the rebalance nobody asks again; an older plan, or the same again, is nothing new."""
+    plans = MemoryPlanTopic()
+    group = group_of("a", "b", plans=plans)
+    assert group.rebalance() == BY_RANGE
+    assert group.read() == []
+    plans.publish(plan_of("g", SHARES, version=2))
+    assert group.read() == ["a", "b"]
+    assert group.rebalance() == SHARES
+    plans.publish(plan_of("g", SHARES, version=2))
+    plans.publish(plan_of("g", BY_RANGE, version=1))
+    assert group.read() == []
+    assert group.rebalance() == SHARES
+
+
+def test_lease_ends() -> None:
+    """Then range holds from the next rebalance on, and the members say why."""
+    plans = MemoryPlanTopic()
+    group = group_of("a", "b", plans=plans)
+    plans.publish(plan_of("g", SHARES), lease_until=group.now + timedelta(minutes=10))
+    group.read()
+    assert group.rebalance() == SHARES
+    group.sleep(660)
+    assert group.rebalance() == BY_RANGE
+    assert "expired" in str(group.status("a").fallback_reason)
+
+
+def test_retired_plan_is_dropped() -> None:
+    """The members ask for a rebalance, and return to range."""
+    plans = MemoryPlanTopic()
+    plans.publish(plan_of("g", SHARES))
+    group = group_of("a", "b", plans=plans)
+    group.rebalance()
+    plans.retire("g", 1)
+    assert group.read() == ["a", "b"]
+    assert group.rebalance() == BY_RANGE
+    assert group.status("a").fallback_reason == "the plan was withdrawn"
+
+
+def test_garbage_changes_nothing() -> None:
+    """Whatever somebody else writes is skipped, and counted."""
+    plans = MemoryPlanTopic()
+    plans.publish(plan_of("g", SHARES))
+    group = group_of("a", "b", plans=plans)
+    plans.put("g", b"{")
+    plans.put("another", None)
+    assert group.read() == []
+    assert group.rebalance() == SHARES
+    assert group.status("a").records_skipped == 1
+
+
+def test_unsigned_plans_are_not_followed_where_keys_are_given() -> None:
+    """The same options as on a broker: what is signed is followed, and nothing else."""
+    signer = Signer.new("k")
+    plans = MemoryPlanTopic()
+    options = FollowOptions(public_keys=signer.public_text(), rejoin_jitter_s=0.0)
+    group = MemoryGroup("g", {"t": 3}, plans, options)
+    group.join("a")
+    group.join("b")
+    plans.publish(plan_of("g", SHARES, version=1))
+    assert group.read() == []
+    assert group.rebalance() == BY_RANGE
+    plans.publish(plan_of("g", SHARES, version=2), signer=signer)
+    group.read()
+    assert group.rebalance() == SHARES
+
+
+def test_members_that_do_not_exist_are_named() -> None:
+    """A slip of the pen is an error that says which."""
+    group = group_of("a", plans=MemoryPlanTopic())
+    with pytest.raises(GroupError, match="no member b"):
+        group.leave("b")
+    with pytest.raises(GroupError, match="a member a already"):
+        group.join("a")
+    assert MemoryGroup("g", {}, MemoryPlanTopic()).rebalance() == {}
+
+
+def test_topic_in_memory_feeds_a_follower_with_its_thread() -> None:
+    """What an adapter of one's own is given in place of a connection."""
+    plans = MemoryPlanTopic()
+    plans.publish(plan_of("g", SHARES, version=9))
+    follower = Follower("g", FollowOptions(), plans.open)
+    try:
+        eventually(lambda: follower.status().latest_version == 9, "the plan is read")
+    finally:
+        follower.close()
+
+
+@pytest.mark.kafka
+def test_group_on_a_broker_ends_with_the_same_shares(
+    services: Services, unique_name: str, kafka_topic: Callable[..., str]
+) -> None:
+    """Two kafka-python followers of a plan that names one of them, and the group in memory."""
+    topic = kafka_topic(partitions=5)
+    plan = plan_of(unique_name, {"a": {topic: [4]}, "gone": {topic: [0, 1, 2, 3]}})
+    memory = MemoryPlanTopic()
+    memory.publish(plan)
+    group = MemoryGroup(unique_name, {topic: 5}, memory)
+    group.join("a")
+    group.join("c")
+    assert group.rebalance() == {"a": {topic: [4]}, "c": {topic: [0, 1, 2, 3]}}
+    with closing(Fleet(services, unique_name, kafka_topic(), [topic])) as fleet:
+        fleet.publish(plan)
+        members = {name: fleet.join(name) for name in ("a", "c")}
+        for name, member in members.items():
+            own = group.status(name).owned
+            eventually(partial(owns, member, own), f"{name} owns the same")
+
+
+def owns(member: Member, share: Mapping[str, Sequence[int]]) -> bool:
+    """Whether a real consumer owns a share."""
+    return member.status().owned == share
