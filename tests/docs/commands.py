@@ -60,6 +60,7 @@ def _make(arguments: Sequence[str]) -> None:
 def _python(arguments: Sequence[str]) -> None:
     option, module, *rest = arguments
     assert option == "-m", f"python {shlex.join(arguments)}"
+    module = module.removeprefix("fairlead_planner.")  # where the wheel has it
     assert importlib.util.find_spec(module), f"there is no module {module}"
     if module == "orchestration":
         from orchestration.__main__ import arguments_parser  # noqa: PLC0415 - seconds, as above

@@ -1,5 +1,7 @@
 """The planner beside what a project has of its own, as the checkout has it."""
 
+from importlib.metadata import entry_points
+
 import dagster as dg
 import pytest
 
@@ -51,3 +53,9 @@ def test_component_refuses_what_it_does_not_know() -> None:
     )
     with pytest.raises(Exception, match="planing_schedule"):
         PlannerComponent.resolve_from_yaml("planing_schedule: '0 * * * *'")
+
+
+def test_dagster_finds_the_component() -> None:
+    """Where `dg` looks for what is installed: the entry points of its registry."""
+    (found,) = entry_points(group="dagster_dg_cli.registry_modules", name="fairlead")
+    assert found.load().PlannerComponent is PlannerComponent
