@@ -14,7 +14,7 @@
         ├── StalePlanError    the group is no longer what the plan was made for
         └── TamperedPlanError stored bytes, their hash and the approval do not agree
 
-The assignors, which know nothing of this package, raise `assignors.problem.InvalidProblemError`, a
+The assignors, which know nothing of this package, raise `assignors.member.InvalidProblemError`, a
 ValueError, for an assignment problem that contradicts itself.
 
 A message says what is wrong, where, and what to do.
