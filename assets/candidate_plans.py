@@ -10,6 +10,7 @@ from assets.resources import SettingsResource, SparkResource, StoreResource
 from assets.shown.candidates import COLUMNS, describe, worst_first
 from assets.shown.cohorts import materialized
 from assets.steps import snapshots_of, step
+from fairlead.common.words import plural
 from fairlead.domain.policy import policy_for
 from fairlead.spark.candidates import candidate_plans as judge_groups
 
@@ -37,8 +38,9 @@ def candidate_plans(
         groups = warehouse.load("groups", recent.snapshot_id)["group"].to_pylist()
         with store.open() as plans:
             known, changed_at = plans.capacities(groups), plans.last_changes(groups)
+        context.log.info("Judging %s", plural(len(groups), "group"))
         judged = judge_groups(
-            spark.session(),
+            spark.session(context.log.info),
             warehouse,
             recent.snapshot_id,
             {group: policy_for(group, policies) for group in groups},

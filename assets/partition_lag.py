@@ -12,6 +12,7 @@ from assets.shown.cohorts import materialized
 from assets.shown.lag import describe as describe_lag
 from assets.shown.lag import worst_first
 from assets.steps import snapshots_of, step
+from fairlead.common.words import plural
 from fairlead.domain.policy import policy_for
 from fairlead.spark.lag import snapshot_lag
 from fairlead.store.plans import PlanStore
@@ -34,7 +35,7 @@ def partition_lag(
     store: StoreResource,
 ) -> dg.MaterializeResult[None]:
     """Measure the newest snapshots of the run's cohorts."""
-    warehouse, session = spark.warehouse(), spark.session()
+    warehouse, session = spark.warehouse(), spark.session(context.log.info)
     policies = settings.get().policies
     measured = []
     for recent in snapshots_of(context.partition_keys, warehouse, "groups"):
@@ -43,6 +44,7 @@ def partition_lag(
             for group in warehouse.load("groups", recent.snapshot_id)["group"].to_pylist()
             if policy_for(group, policies).auto_offset_reset == "latest"
         }
+        context.log.info("Measuring the lag of %s", plural(len(recent.groups), "group"))
         lag_now = snapshot_lag(session, warehouse, recent.snapshot_id, latest)
         warehouse.write("lag", recent.snapshot_id, lag_now)
         measured.append(warehouse.load("lag", recent.snapshot_id))

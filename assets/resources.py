@@ -4,6 +4,7 @@ Belongs here: opening and closing what the library offers, from Fairlead's own s
 settings themselves (`fairlead.settings`), so that the UI never shows a secret.
 """
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -14,6 +15,7 @@ from sqlalchemy import Engine
 from fairlead.archive import LookArchive
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.plan_topic import PlanTopic
+from fairlead.kafka.progress import Tell
 from fairlead.settings import Settings, load_settings
 from fairlead.spark.session import build_session
 from fairlead.spark.warehouse import Warehouse
@@ -67,9 +69,15 @@ class StoreResource(dg.ConfigurableResource[PlanStore]):
 class SparkResource(dg.ConfigurableResource[SparkSession]):
     """The Spark session, one a process, and the Parquet snapshots it works on."""
 
-    def session(self) -> SparkSession:
-        """Return this process's session; the first call starts it, which takes seconds."""
-        return build_session(load_settings().spark)
+    def session(self, tell: Tell) -> SparkSession:
+        """Return this process's session; the first call starts it, and tells what takes seconds."""
+        settings, began = load_settings().spark, time.monotonic()
+        if SparkSession.getActiveSession() is not None:
+            return build_session(settings)
+        tell(f"Starting Spark at {settings.master}")
+        session = build_session(settings)
+        tell(f"Started Spark in {time.monotonic() - began:.1f} s")
+        return session
 
     def warehouse(self) -> Warehouse:
         """Return the snapshots' place."""

@@ -51,6 +51,10 @@ def planned_from_a_shell(
         assert main(["planning", group]) == 0
         answer, logged = capfd.readouterr()
         assert "STEP_START" not in logged
+        with dg.DagsterInstance.get() as instance:
+            (run,) = instance.get_runs(limit=1)
+            said = {entry.user_message for entry in instance.all_logs(run.run_id)}
+        assert {"Measuring the lag of 1 group", "Judging 1 group"} <= said
         return answer
 
     return plan
