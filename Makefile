@@ -5,7 +5,7 @@ UV_VERSION := 0.13.8
 UV := .fairlead/uv/bin/uv
 BIN := .venv/bin
 
-.PHONY: install demo dev test test-again check format bench bench-fleet bench-followers bench-loop bench-retention bench-store simulate dist docs pictures psql lock clean
+.PHONY: install demo dev test test-again test-long test-quick coverage check format bench bench-fleet bench-followers bench-loop bench-retention bench-store simulate dist docs pictures psql lock clean
 
 install: .venv/installed
 
@@ -34,8 +34,25 @@ test-again: install
 	$(BIN)/pytest --numprocesses 1 --dist loadgroup --no-loadscope-reorder \
 		--last-failed --last-failed-no-failures none
 
+# What needs no service, within a minute.
+SHARED := --numprocesses 2 --dist loadgroup --no-loadscope-reorder
+QUICK := not kafka and not postgres and not spark and not long
+test-quick: install
+	$(BIN)/pytest $(SHARED) -m "$(QUICK)"
+
+# Storms, kills, histories and Kafka's own suites, each as long as it is worth: hours.
+LONG_FORMS := tests/assignors/test_kafkas_suites.py \
+	tests/fairlead/followers/test_simulator.py tests/fairlead/followers/test_simulator_led.py \
+	tests/fairlead/followers/test_storm.py \
+	tests/fairlead/store/test_large_plans.py tests/fairlead/store/test_life_model.py \
+	tests/fairlead/workflows/test_crashes.py tests/fairlead/workflows/test_killing.py
 test-long: install
-	FAIRLEAD_TEST_LONG=1 $(BIN)/pytest tests/assignors/test_kafkas_suites.py
+	FAIRLEAD_TEST_LONG=1 $(BIN)/pytest $(LONG_FORMS)
+
+# Which lines and branches the tests without services leave out, of what is theirs.
+coverage: install
+	$(BIN)/pytest $(SHARED) -m "$(QUICK) and not timed" --hypothesis-profile=ci \
+		--cov --cov-report=term
 
 check: install
 	$(BIN)/ruff check .

@@ -28,6 +28,8 @@ from pydantic import SecretStr
 from fairlead.sandbox import Sandbox, Services
 from fairlead.sandbox.processes import wait_until
 from fairlead.settings import KafkaSettings, PostgresSettings, Settings, SparkSettings
+from fairlead.store.migrate import upgrade
+from tests.lengths import form
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,6 +41,12 @@ KafkaTopic = Callable[..., str]
 LONG = ("tests/ui/", "tests/orchestration/", "demo/test_demo", "test_storm", "sandbox/")
 #: Names the folder of the run's services to the processes that run its tests.
 SERVICES_FOLDER = "TEST_SERVICES_FOLDER"
+#: Who may connect, which Postgres copies to no database that is made of another.
+RIGHTS_TOO = """
+    UPDATE pg_database AS made SET datacl = model.datacl FROM pg_database AS model
+    WHERE made.datname = %(name)s AND model.datname = %(template)s
+        AND %(template)s <> 'template1'
+"""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -62,8 +70,12 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Say which tests stay in one process: those of a file, and those that run Spark in it."""
-    in_process = {"spark", "pipeline"} & set(getattr(item, "fixturenames", ()))
+    asked_for = set(getattr(item, "fixturenames", ()))
+    in_process = {"spark", "pipeline"} & asked_for
     item.add_marker(pytest.mark.xdist_group("spark" if in_process else str(item.path)))
+    served = {"kafka", "postgres"} & {mark.name for mark in item.iter_markers()}
+    if "sandbox" in asked_for and not served:  # `make test-quick` would start both
+        pytest.fail(f"{item.nodeid} wants the run's services: mark it kafka or postgres")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -79,7 +91,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let a person weather longer storms, or one storm again."""
-    parser.addoption("--storm-events", type=int, default=12, help="events of each follower storm")
+    events = form(short=6, long=60)
+    parser.addoption("--storm-events", type=int, default=events, help="of each follower storm")
     parser.addoption("--storm-brokers", type=int, choices=(1, 3), default=1, help="that may fail")
     parser.addoption("--storm-seed", type=int, default=1, help="what decides them")
 
@@ -183,14 +196,31 @@ def database(services: Services) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="session")
+def _template(services: Services) -> Iterator[str]:
+    """Return the name of a migrated database that nobody writes to."""
+    with empty_database(services) as url:
+        upgrade(url)
+        yield urlsplit(url).path[1:]
+
+
+@pytest.fixture
+def migrated(services: Services, _template: str) -> Iterator[str]:
+    """Return the URL of a migrated database, a copy: that takes a tenth of migrating one."""
+    with empty_database(services, template=_template) as url:
+        yield url
+
+
 @contextmanager
-def empty_database(services: Services) -> Iterator[str]:
-    """Make an empty Postgres database, drop it on leaving; yields its URL."""
+def empty_database(services: Services, template: str = "template1") -> Iterator[str]:
+    """Make a Postgres database as a template is, drop it on leaving; yields its URL."""
     name = f"test_{uuid.uuid4().hex[:12]}"
     identifier = sql.Identifier(name)
     with psycopg.connect(services.postgres_url, autocommit=True) as connection:
-        connection.execute(sql.SQL("CREATE DATABASE {}").format(identifier))
+        make = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
+        connection.execute(make.format(identifier, sql.Identifier(template)))
         try:
+            connection.execute(RIGHTS_TOO, {"name": name, "template": template})
             yield urlsplit(services.postgres_url)._replace(path=f"/{name}").geturl()
         finally:
             connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(identifier))

@@ -3,11 +3,13 @@
 import tomllib
 from pathlib import Path
 
+import pytest
 from importlinter.cli import lint_imports
 
 ROOT = Path(__file__).parents[1]
 
 
+@pytest.mark.long
 def test_dependencies_point_one_way() -> None:
     """Every contract under [tool.importlinter] in pyproject.toml holds."""
     assert lint_imports(config_filename=str(ROOT / "pyproject.toml"), no_cache=True) == 0

@@ -15,6 +15,8 @@ from fairlead.wire.record import bare_headers
 from tests.fairlead.followers.helpers import make_plan
 from tests.packaging import ROOT, build, new_environment, run
 
+pytestmark = pytest.mark.long
+
 FOLLOW = """
 import json, pathlib, sys, time
 from fairlead.followers.kafka_python import PlanConsumer

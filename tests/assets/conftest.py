@@ -13,9 +13,9 @@ RunChecks = Callable[[str], dict[str, list[str]]]
 
 
 @pytest.fixture
-def pipeline(settings: Settings, database: str, tmp_path: Path) -> Iterator[Pipeline]:
+def pipeline(settings: Settings, migrated: str, tmp_path: Path) -> Iterator[Pipeline]:
     """Return a pipeline with a database and a warehouse of its own, whose plan topic is absent."""
-    with running_pipeline(settings, database, "absent", tmp_path) as pipeline:
+    with running_pipeline(settings, migrated, "absent", tmp_path) as pipeline:
         yield pipeline
 
 

@@ -26,6 +26,8 @@ from tests.assignors.problems import (
     spread,
 )
 
+pytestmark = pytest.mark.long
+
 Share = dict[str, dict[str, list[int]]]
 CHAINS = {"ask_sticky": 300, "ask_cooperative": 100, "ask_uniform": 100}
 ROUNDS = 5

@@ -18,6 +18,9 @@ from assignors.problem import Int32, Member, Problem
 from fairlead.sandbox.java import find_java
 from tests.assignors.problems import spread, sticky_value
 from tests.assignors.suite_jars import suite_classpath
+from tests.lengths import form
+
+pytestmark = pytest.mark.long
 
 # Hundreds of thousands of partitions, or hundreds of random groups: `make test-long`.
 LONG = (
@@ -83,7 +86,7 @@ class Result:
 @pytest.fixture(scope="module")
 def results() -> dict[str, list[Result]]:
     """Run all suites in one Java process: for each, its tests."""
-    left_out = () if os.environ.get("FAIRLEAD_TEST_LONG") else LONG
+    left_out = form(short=LONG, long=())
     classpath = os.pathsep.join(map(str, suite_classpath()))
     run = subprocess.run(
         [
@@ -109,7 +112,7 @@ def results() -> dict[str, list[Result]]:
 def test_passes_all_but_what_is_listed(suite: str, results: dict[str, list[Result]]) -> None:
     """Exactly the tests listed fail, for the reasons given; none is left out unnoticed."""
     tests = results[suite]
-    assert len(tests) == TESTS[suite][0 if os.environ.get("FAIRLEAD_TEST_LONG") else 1]
+    assert len(tests) == TESTS[suite][form(short=1, long=0)]
     failed = {test.method: test.wrong for test in tests if test.wrong}
     assert failed.keys() == EXPECTED[suite].keys(), failed
 

@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+import pytest
 from markdown.extensions.toc import slugify
 
 from tests.docs.blocks import ROOT, blocks, name_of, pages, replaced
+
+pytestmark = pytest.mark.long
 
 _LINK: Final = re.compile(r"\]\(([^()\s]+)\)")
 _PATH: Final = re.compile(

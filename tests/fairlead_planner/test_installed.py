@@ -10,6 +10,8 @@ from fairlead.store import migrate
 from orchestration.jobs import STEPS
 from tests.packaging import ROOT, beside_the_tests_own, build, run
 
+pytestmark = pytest.mark.long
+
 MERGED = """
 import dagster as dg
 import fairlead_planner

@@ -25,11 +25,11 @@ class StartConsumers(Protocol):
 
 @pytest.fixture
 def pipeline(
-    settings: Settings, database: str, kafka_topic: KafkaTopic, tmp_path: Path
+    settings: Settings, migrated: str, kafka_topic: KafkaTopic, tmp_path: Path
 ) -> Iterator[Pipeline]:
     """Return a pipeline with a database, a warehouse and a plan topic of its own."""
     plan_topic = kafka_topic(config={"cleanup.policy": "compact"})
-    with running_pipeline(settings, database, plan_topic, tmp_path) as pipeline:
+    with running_pipeline(settings, migrated, plan_topic, tmp_path) as pipeline:
         yield pipeline
 
 

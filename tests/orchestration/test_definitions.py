@@ -216,6 +216,7 @@ def test_overrides_replace_arguments() -> None:
     assert len(list(build_defs().schedules or [])) == 1
 
 
+@pytest.mark.long
 def test_loading_does_no_io() -> None:
     """Nothing is connected to, started or written while the definitions are imported."""
     environment = {name: value for name, value in os.environ.items() if "FAIRLEAD" not in name}
@@ -240,6 +241,7 @@ def test_dagster_can_read_annotations(folder: str) -> None:
     assert [path.name for path in modules if statement in f"\n{path.read_text()}"] == []
 
 
+@pytest.mark.long
 def test_dagster_validates_the_workspace(tmp_path: Path) -> None:
     """Dagster's own check of workspace.yaml and the definitions passes, without a warning."""
     result = subprocess.run(
@@ -260,6 +262,7 @@ def test_dagster_validates_the_workspace(tmp_path: Path) -> None:
     assert "BetaWarning" not in said
 
 
+@pytest.mark.long
 def test_a_run_imports_nothing_that_it_may_not_need() -> None:
     """Drawing, data frames and solvers are imported where they are used: each takes a second."""
     code = (

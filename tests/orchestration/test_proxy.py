@@ -75,6 +75,7 @@ def webserver(instance: dg.DagsterInstance, tmp_path: Path) -> Iterator[str]:
         yield address
 
 
+@pytest.mark.long
 def test_header_decides_who_launched_a_run(instance: dg.DagsterInstance, webserver: str) -> None:
     """A tag that a client sends is overwritten, or emptied where there is no header."""
     actors = {}
@@ -93,6 +94,7 @@ def test_header_decides_who_launched_a_run(instance: dg.DagsterInstance, webserv
     }
 
 
+@pytest.mark.long
 def test_run_that_is_run_again_is_by_who_runs_it_again(
     instance: dg.DagsterInstance, webserver: str
 ) -> None:

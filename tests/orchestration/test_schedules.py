@@ -11,7 +11,6 @@ from dagster._core.definitions.partitions.context import partition_loading_conte
 from dagster._core.definitions.schedule_definition import ScheduleExecutionData
 
 from assets.partitions import COHORT
-from fairlead.store.migrate import upgrade
 from orchestration.definitions import build_defs
 
 
@@ -71,17 +70,16 @@ def test_schedule_waits_for_the_run_before(instance: dg.DagsterInstance) -> None
 
 @pytest.mark.postgres
 def test_schedule_asks_for_what_is_due_by_its_cadence(
-    instance: dg.DagsterInstance, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    instance: dg.DagsterInstance, migrated: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A group that was decided on within its cadence is left out; by tomorrow it is due again."""
-    upgrade(database)
     config = tmp_path / "fairlead.toml"
     config.write_text(
-        f'postgres.url = "{database}"\n[[policies]]\ngroups = "daily"\ncadence = "P1D"\n'
+        f'postgres.url = "{migrated}"\n[[policies]]\ngroups = "daily"\ncadence = "P1D"\n'
     )
     monkeypatch.setenv("FAIRLEAD_CONFIG", str(config))
     now = datetime.now(UTC)
-    with psycopg.connect(database) as connection:
+    with psycopg.connect(migrated) as connection:
         connection.execute("INSERT INTO fairlead_raw.consumer_group VALUES ('daily')")
         connection.execute("SELECT fairlead_raw.ensure_day(%s)", [now.date()])
         connection.execute(

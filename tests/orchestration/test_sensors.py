@@ -120,10 +120,10 @@ def test_publication_waits_for_a_publication_that_is_under_way(pipeline: Pipelin
 
 
 def test_approved_plan_of_a_group_that_is_left_out_is_named(
-    pipeline: Pipeline, database: str
+    pipeline: Pipeline, migrated: str
 ) -> None:
     """No run covers it, now or later: the skip says whose plan it is and what publishes it."""
-    store_week(database)
+    store_week(migrated)
     plan = pipeline.store.get("billing", 1)
     pipeline.store.approve("billing", 1, sha256=plan.sha256, reason="fine", actor="kim")
     tick = pipeline.sensor("approved_plans")
@@ -162,9 +162,9 @@ def test_looks_wait_for_a_look_that_is_under_way(pipeline: Pipeline) -> None:
     assert "under way" in str(pipeline.sensor("group_looks").skip_message)
 
 
-def test_asset_says_what_became_of_a_plan_since_its_run(pipeline: Pipeline, database: str) -> None:
+def test_asset_says_what_became_of_a_plan_since_its_run(pipeline: Pipeline, migrated: str) -> None:
     """A rejection, in whichever way, covers what the run left there; it is said once."""
-    store_week(database)
+    store_week(migrated)
     pipeline.know("billing")
     pipeline.store.reject("billing", 1, reason="not today", actor="kim")
 

@@ -128,6 +128,7 @@ def large() -> tuple[PlanDraft, StoredPlan]:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("groups", [GROUPS[:1], GROUPS], ids=["one group", "a fleet"])
 def test_plan_of_a_large_group(large: tuple[PlanDraft, StoredPlan], groups: list[str]) -> None:
     """Its heaviest consumers and moves; of a fleet, also the groups that need attention."""

@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 PROBE = """
 import importlib, sys
 importlib.import_module(sys.argv[2])

@@ -1,7 +1,5 @@
 """Followers in simulated histories: what must hold in every one of them."""
 
-import os
-
 import pytest
 
 from fairlead.wire.record_reading import SKEW
@@ -9,12 +7,14 @@ from tests.fairlead.followers.simulator.history import Action, happen, quiet, ru
 from tests.fairlead.followers.simulator.interruption import Interruption, Line
 from tests.fairlead.followers.simulator.logs import SimulatedPinLog
 from tests.fairlead.followers.simulator.world import World
+from tests.lengths import form
 
 #: 100 of these take some six seconds on one core.
-SEEDS = int(os.environ.get("FAIRLEAD_HISTORIES", "3000"))
+SEEDS = form(short=600, long=5_000)
 BATCH = 100
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("first", range(1, SEEDS, BATCH))
 def test_every_history_ends_well(first: int) -> None:
     """No two owners, honest status, and all on the newest plan once the faults have ended."""
@@ -145,6 +145,7 @@ def lines() -> dict[Line, int]:
     return counting.reached
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("share", range(4))
 def test_interruption_at_any_line_is_healed(share: int) -> None:
     """Raised out of `poll` at each line in turn, at its first time or in the middle of its life.

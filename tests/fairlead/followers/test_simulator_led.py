@@ -1,7 +1,5 @@
 """Followers whose leader decides, in simulated histories: what must hold in every one of them."""
 
-import os
-
 import pytest
 
 from tests.fairlead.followers.simulator.history import Action
@@ -13,12 +11,14 @@ from tests.fairlead.followers.simulator.led_history import (
     run,
 )
 from tests.fairlead.followers.simulator.led_world import EVERYTHING, LedWorld
+from tests.lengths import form
 
 #: 100 of these take some one and a half seconds on one core.
-SEEDS = int(os.environ.get("FAIRLEAD_HISTORIES", "7000"))
+SEEDS = form(short=1_400, long=5_000)
 BATCH = 100
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("first", range(1, SEEDS, BATCH))
 def test_every_history_ends_well(first: int) -> None:
     """No two owners, honest status, and all on the newest plan once the faults have ended."""

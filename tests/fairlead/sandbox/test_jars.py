@@ -7,6 +7,8 @@ import pytest
 from fairlead.errors import SandboxError
 from fairlead.sandbox import jars
 
+pytestmark = pytest.mark.long
+
 SMALL = "org.slf4j:slf4j-simple:1.7.36"
 SMALL_JAR = "org.slf4j_slf4j-simple-1.7.36.jar"
 

@@ -32,12 +32,14 @@ def test_group_tool_runs(services: Services) -> None:
     assert "test-nobody" not in run_kafka_tool(GROUP_COMMAND, *servers, "--list")
 
 
+@pytest.mark.long
 def test_failed_tool_says_why() -> None:
     """The end of a failing tool's output is in the error."""
     with pytest.raises(SandboxError, match="no-such-option is not a recognized option"):
         run_kafka_tool(TOPIC_COMMAND, "--no-such-option")
 
 
+@pytest.mark.long
 def test_java_source_runs_on_kafkas_jars(tmp_path: Path) -> None:
     """A Java file can use Kafka's classes, its arguments and its standard input."""
     source = tmp_path / "Echo.java"
@@ -49,6 +51,7 @@ def test_java_source_runs_on_kafkas_jars(tmp_path: Path) -> None:
     assert run_java_source(source, "orders", standard_input="text") == "orders-3\ntext"
 
 
+@pytest.mark.long
 def test_java_source_that_does_not_compile_says_why(tmp_path: Path) -> None:
     """The compiler's words are in the error."""
     source = tmp_path / "Wrong.java"
@@ -57,6 +60,7 @@ def test_java_source_that_does_not_compile_says_why(tmp_path: Path) -> None:
         run_java_source(source)
 
 
+@pytest.mark.long
 def test_tool_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     """A deadline ends a program that hangs."""
     source = tmp_path / "Hang.java"

@@ -19,7 +19,6 @@ from sqlalchemy import Engine
 
 from fairlead.domain.choice import Candidate
 from fairlead.store import NoPlan, PlanDraft, PlanStore, StoredPlan, create_store_engine
-from fairlead.store.migrate import upgrade
 from fairlead.store.outbox import Outbox, Wanted
 from fairlead.store.told import Sent
 from fairlead.wire.document import MemberShare
@@ -57,10 +56,9 @@ def record_retirement(store: PlanStore, group: str, *, reason: str = "enough") -
 
 
 @pytest.fixture
-def store_url(database: str) -> str:
+def store_url(migrated: str) -> str:
     """Return the URL of a migrated database."""
-    upgrade(database)
-    return database
+    return migrated
 
 
 @pytest.fixture

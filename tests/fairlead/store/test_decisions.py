@@ -271,10 +271,10 @@ def test_one_snapshot_has_one_observed_balance(
         )
 
 
-def test_newest_decision_of_each_group_after_a_moment(database: str) -> None:
+def test_newest_decision_of_each_group_after_a_moment(migrated: str) -> None:
     """With what has become of its plan; groups that were decided on before are not there."""
-    store_week(database)
-    engine = create_store_engine(database)
+    store_week(migrated)
+    engine = create_store_engine(migrated)
     every = read_decisions(engine, None)
     assert [(row["group"], row["outcome"], row["version"], row["state"]) for row in every] == [
         ("billing", "plan", 1, "proposed"),

@@ -31,11 +31,12 @@ from tests.fairlead.store.life_model import (
     Step,
     Tamper,
 )
+from tests.lengths import form
 
 pytestmark = pytest.mark.postgres
 
 LIVES: Final = settings(
-    max_examples=40,
+    max_examples=form(short=15, long=200),
     stateful_step_count=25,
     deadline=None,
     derandomize=True,

@@ -201,6 +201,7 @@ def test_narrow_audiences_are_served_first() -> None:
     assert shares == {"one": {"u": [0, 1]}, "two": {"t": [0, 1]}}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("topics", [20, 1000])
 @pytest.mark.parametrize("readers", [1.0, 0.3], ids=["equal", "ragged"])
 def test_thousand_members_fit_during_a_rebalance(topics: int, readers: float) -> None:

@@ -71,6 +71,7 @@ def test_value_of_another_type_or_size_makes_the_record_nothing(name: str, value
     assert decode(json.dumps(values).encode()) is None
 
 
+@pytest.mark.timed
 def test_record_that_names_a_million_partitions_costs_nothing() -> None:
     """It is refused by its length, before a single one is named."""
     values = json.loads(encode(RECORDS[0])) | {"given": {"t": "0-999999"}}

@@ -24,8 +24,22 @@ from fairlead.store.migrate import upgrade
 from fairlead.wire.record import retired_value
 from tests.conftest import KafkaTopic
 from tests.fairlead.workflows.crashing import PLANNING, RETIRING, die_at, plan, send_back, survive
+from tests.lengths import LONG
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
+
+#: Of each of what a crash can leave behind, the point that leaves most; all in the long form.
+SHORT = {
+    "plan half written",
+    "decision committed",
+    "after the fence",
+    "intent committed",
+    "inside the send",
+    "after the send",
+    "retirement uncommitted",
+}
+PLANNED = {point: PLANNING[point] for point in PLANNING if point in SHORT or LONG}
+RETIRED = {point: RETIRING[point] for point in RETIRING if point in SHORT or LONG}
 
 Approve = Callable[..., StoredPlan]
 #: One after the other: they would fence each other before they come to their point.
@@ -90,11 +104,11 @@ def test_the_run_after_a_killed_one_leaves_nothing_half_done(
 ) -> None:
     """Killed before and after each transaction and each send: no gap, no half plan, those bytes."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        list(pool.map(lambda point: kill_at(point, store_url, kafka, point), PLANNING))
-    left = {point: [row["state"] for row in store.history(point)] for point in PLANNING}
-    assert left == {point: [state] if state else [] for point, state in PLANNING.items()}
+        list(pool.map(lambda point: kill_at(point, store_url, kafka, point), PLANNED))
+    left = {point: [row["state"] for row in store.history(point)] for point in PLANNED}
+    assert left == {point: [state] if state else [] for point, state in PLANNED.items()}
 
-    for group in PLANNING:
+    for group in PLANNED:
         plan(store_url, kafka, group, "s2", survive)
         assert_whole(store_url, store, kafka, group)
 
@@ -108,8 +122,8 @@ def test_a_retirement_that_was_killed_is_asked_for_again(
         kill_at(point, store_url, kafka, point, retiring=True)
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        list(pool.map(kill, RETIRING))
-    for group, state in RETIRING.items():
+        list(pool.map(kill, RETIRED))
+    for group, state in RETIRED.items():
         assert [row["state"] for row in store.history(group)] == [state]
         if state == "published":
             send_back(store_url, kafka, group, survive)

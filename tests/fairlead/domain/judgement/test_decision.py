@@ -71,6 +71,7 @@ def least_ms(ask: Callable[[], Any], times: int = 7) -> float:
     return 1000 * min(spent)
 
 
+@pytest.mark.timed
 def test_a_full_decision_takes_50_ms_of_cpu_at_most() -> None:
     """A hundred partitions, an hour of looks, a plan; the line included."""
     rates = np.sort(zipf(100, 0.6, 0.85, 1000.0))[::-1]

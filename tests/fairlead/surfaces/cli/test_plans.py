@@ -11,7 +11,6 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from fairlead.errors import ConfigurationError, GroupError, PlanStateError, TamperedPlanError
-from fairlead.store.migrate import upgrade
 from fairlead.surfaces.cli import app
 from fairlead.surfaces.cli.arguments import complete_group
 from tests.docs.scenario import store_week
@@ -22,10 +21,10 @@ pytestmark = pytest.mark.postgres
 
 
 @pytest.fixture
-def week(database: str) -> str:
+def week(migrated: str) -> str:
     """Return the URL of a database with a week of history."""
-    store_week(database)
-    return database
+    store_week(migrated)
+    return migrated
 
 
 def run(url: str, *arguments: str) -> Result:
@@ -67,11 +66,10 @@ def test_empty_answers_say_what_to_do(week: str) -> None:
     assert late.stdout == "orders: nothing happened since then\n"
 
 
-def test_nothing_stored_yet_says_how_to_begin(database: str) -> None:
+def test_nothing_stored_yet_says_how_to_begin(migrated: str) -> None:
     """The first command of a newcomer names the next one."""
-    upgrade(database)
-    assert "`python -m orchestration planning GROUP`" in run(database, "groups").stdout
-    assert document(database, "groups") == []
+    assert "`python -m orchestration planning GROUP`" in run(migrated, "groups").stdout
+    assert document(migrated, "groups") == []
 
 
 def test_policy_explanation_leaves_nothing_blank(week: str) -> None:

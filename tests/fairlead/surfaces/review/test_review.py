@@ -66,10 +66,10 @@ class Page(HTMLParser):
 
 
 @pytest.fixture
-def week(database: str) -> str:
+def week(migrated: str) -> str:
     """Return the URL of a database with a week of history."""
-    store_week(database)
-    return database
+    store_week(migrated)
+    return migrated
 
 
 @pytest.fixture

@@ -15,10 +15,10 @@ from tests.fairlead.surfaces.web.week import store_recent_week
 
 
 @pytest.fixture
-def week(database: str) -> str:
+def week(migrated: str) -> str:
     """Return the URL of a database with a week of history, which ends today."""
-    store_recent_week(database)
-    return database
+    store_recent_week(migrated)
+    return migrated
 
 
 @pytest.fixture
