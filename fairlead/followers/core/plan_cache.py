@@ -84,6 +84,9 @@ class PlanCache:
         self._key = group.encode()
         self._origin = origin
         self._trust = trust
+        #: What was known before, until it is read again: tombstones that stand before it in the
+        #: log took back something else.
+        self._unread = self.state.seen if self.state.plan is not None else None
 
     def apply(self, record: PlanRecord) -> None:
         """Take one record in, in the order of offsets."""
@@ -104,7 +107,10 @@ class PlanCache:
             self._skip(record, str(error))
             return
         seen = self.state.seen
-        if told.identity.rank > seen.rank:
+        again = told.identity == self._unread
+        if again:
+            self._unread = None
+        if told.identity.rank > seen.rank or (again and self.state.plan is None):
             self._replace(told, record)
         elif told.identity.rank < seen.rank:
             log.debug(

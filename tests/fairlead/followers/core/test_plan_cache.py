@@ -81,6 +81,17 @@ def test_tombstone_clears_and_a_later_plan_counts_again() -> None:
     assert version(after(first, gone, told(2, 1))) == 1
 
 
+def test_tombstone_that_stands_before_the_plan_in_force_takes_nothing_back() -> None:
+    """A new connection reads it again, on the way to the plan that is known already."""
+    records = told(0, 1), record(1, None), told(2, 2)
+    cache = PlanCache("group", ORIGIN, Trust(), known=after(*records))
+    for one in records:
+        cache.apply(one)
+    assert version(cache.state) == 2
+    cache.apply(record(3, None))
+    assert version(cache.state) is None
+
+
 def test_epoch_goes_before_version() -> None:
     """A planner that has to begin anew counts from 1 and is followed; the old epoch is over."""
     state = after(told(0, 7, epoch=1), told(1, 1, epoch=2), told(2, 8, epoch=1))
