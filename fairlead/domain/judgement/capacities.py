@@ -15,7 +15,7 @@ assumed of members that were never seen at their limit. Does not: what is a back
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -45,6 +45,8 @@ FRESH_S: Final = 6 * 3600.0
 FORGOTTEN_S: Final = 7 * DAY_S
 #: What members do varies by so much from one stretch to the next.
 _NOISE: Final = 1.03
+#: Nobody reads more records a second; beyond it arithmetic ends in infinities.
+LARGEST_RATE: Final = 1e18
 #: And this is more than that: the member has become faster or slower.
 _CHANGED: Final = 0.1
 
@@ -220,6 +222,8 @@ def remembered(
     merged = {}
     for name in known.keys() | found.keys():
         old, new = known.get(name), found.get(name)
+        if new is not None and new.records_per_s > LARGEST_RATE:  # of looks that are no time apart
+            new = replace(new, records_per_s=LARGEST_RATE)
         if old is not None and not _lasts(old, now):
             old = None
         kept = new if old is None else old if new is None else _better(old, new, now)

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from assignors.problem import InvalidProblemError, Member, Problem
 from fairlead.common.json_lines import an_object, check_keys, shown
 from fairlead.common.nearest import known_keys, no_such
-from fairlead.domain.judgement.capacities import Capacity
+from fairlead.domain.judgement.capacities import LARGEST_RATE, Capacity
 from fairlead.domain.judgement.decision import Judgement, Question, judge
 from fairlead.domain.judgement.forecast import Forecast
 from fairlead.domain.judgement.looks import NONE, Int32, Int64, Looks
@@ -26,8 +26,6 @@ _MEMBER_KEYS: Final = frozenset({"topics", "instance_id", "rack"})
 _SNAPSHOT_KEYS: Final = frozenset({"at", "begin", "end", "committed", "owners"})
 _CAPACITY_KEYS: Final = frozenset({"records_per_s", "measured", "at"})
 _LARGEST_OFFSET: Final = 2**63 - 1
-#: Nobody reads more records a second; beyond it arithmetic ends in infinities.
-_LARGEST_RATE: Final = 1e18
 
 
 def answer_question(line: dict[str, Any]) -> dict[str, Any]:
@@ -245,7 +243,7 @@ def _capacities(given: Any, looks: Looks) -> dict[str, Capacity]:
             an_object(value, where), _CAPACITY_KEYS, required=_CAPACITY_KEYS, where=f"{where}."
         )
         speed, measured = value["records_per_s"], value["measured"]
-        if type(speed) not in (int, float) or not 0 <= speed <= _LARGEST_RATE:
+        if type(speed) not in (int, float) or not 0 <= speed <= LARGEST_RATE:
             raise InvalidProblemError(f"{where}.records_per_s: {shown(speed)} is no rate")
         if not isinstance(measured, bool):
             raise InvalidProblemError(f"{where}.measured: {shown(measured)} is not true or false")

@@ -6,7 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairlead.domain.judgement.capacities import DAY_S, Capacity, remembered, speeds
+from fairlead.domain.judgement.capacities import (
+    DAY_S,
+    LARGEST_RATE,
+    Capacity,
+    remembered,
+    speeds,
+)
 from fairlead.domain.judgement.lines import answer_question
 from tests.fairlead.domain.judgement.outside import HOUR, Group, Loop, steady
 
@@ -113,3 +119,9 @@ def test_who_was_never_at_the_limit_counts_like_measured_peers() -> None:
     assert found.per_s[2] == pytest.approx(104.0)
     assert found.per_s[3] > 0
     assert found.measured.tolist() == [True, False, False, False]
+
+
+def test_speed_beyond_every_rate_is_bounded() -> None:
+    """Looks that are no time apart make one of any two offsets; what is answered can be asked."""
+    found = remembered({}, {"a": Capacity(5.4e20, measured=False, at=0.0)}, 0.0)
+    assert found["a"].records_per_s == LARGEST_RATE
