@@ -25,7 +25,8 @@ Partitions = Mapping[str, tuple[int, ...]]
 #: Members heed records of their own format alone. In a group of two formats each half deals out
 #: what it has ceded itself, so that nothing overlaps.
 _FORMAT: Final = 3
-#: Partitions that one record may name, of one topic and in all: bounds what reading it can cost.
+#: Partitions that one record may name, of one topic and in all, and topics and members that it may
+#: list: bounds what reading it can cost.
 MOST_PARTITIONS: Final = 200_000
 #: Bytes, decompressed: a pin of 50,000 partitions has some two million.
 LARGEST_RECORD: Final = 16_000_000
@@ -221,10 +222,17 @@ def _generation(value: Any) -> int:
 
 
 def _topics(value: Any) -> tuple[str, ...]:
-    topics = tuple(_text(topic) for topic in _checked(value, list))
+    topics = tuple(_text(topic) for topic in _few(_checked(value, list)))
     if any(one >= other for one, other in pairwise(topics)):
         raise ValueError("topics are out of order, or named twice")
     return topics
+
+
+def _few(values: Any) -> Any:
+    """Return what is listed, or an object of JSON, where it is not too much to look at."""
+    if len(values) > MOST_PARTITIONS:
+        raise ValueError(f"it lists {len(values)} of what there can be {MOST_PARTITIONS} of")
+    return values
 
 
 def _seen(value: Any) -> Identity:
@@ -244,7 +252,7 @@ def _shares(raw: dict[Any, Any], topics: tuple[str, ...]) -> dict[str, Partition
         _text(member, empty=True): {
             _text(topic): _checked(text, str) for topic, text in _checked(share, dict).items()
         }
-        for member, share in raw.items()
+        for member, share in _few(raw).items()
     }
     allowed = frozenset(topics)
     if not all(share.keys() <= allowed for share in texts.values()):
@@ -262,6 +270,8 @@ def _shares(raw: dict[Any, Any], topics: tuple[str, ...]) -> dict[str, Partition
 
 def _size(text: str) -> int:
     """Count the partitions that a range string names, without naming them."""
+    if text.count(",") >= MOST_PARTITIONS:  # each piece names one at least
+        raise ValueError(f"it names more than {MOST_PARTITIONS} partitions")
     size = 0
     for piece in text.split(",") if text else ():
         first, _, last = piece.partition("-")
