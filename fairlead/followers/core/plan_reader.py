@@ -216,8 +216,12 @@ class PlanReader:
 
     def _disconnect(self) -> None:
         source, self._source = self._source, None
-        if source is not None:
+        if source is None:
+            return
+        try:
             source.close()
+        except Exception:  # what breaks as it is let go must not end the reading
+            log.debug("Group %s: a connection did not close well", self._group, exc_info=True)
 
     def _publish(self, state: PlanState) -> None:
         with self._progress:

@@ -111,6 +111,24 @@ def test_outage_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     assert "ConnectionError: no broker" in caplog.text
 
 
+class Stubborn(ScriptedSource):
+    """A connection that breaks once more as it is let go."""
+
+    def close(self) -> None:
+        """Fail."""
+        raise ConnectionError("no broker to say goodbye to")
+
+
+def test_connection_that_does_not_close_well_ends_nothing() -> None:
+    """The thread lives on, and reads from the next one."""
+    first, second = Stubborn(), ScriptedSource(record(0, 1))
+    first.feed.put(ConnectionError("lost"))
+    second.ended.set()
+    sources = iter([first, second])
+    with reading(lambda: next(sources)) as reader:
+        assert version(reader.current(at_least=NOTHING, timeout_s=30)) == 1
+
+
 def test_missing_topic_is_no_plan_at_once() -> None:
     """A group whose topic does not exist yet waits for nothing; that it may not read it is said."""
     with reading(lambda: None) as reader:
