@@ -12,7 +12,6 @@ takes too long, the way on is another generation, in which it announces nothing.
 
 import logging
 import random
-from collections import deque
 from collections.abc import Iterable
 from typing import Final
 
@@ -21,6 +20,7 @@ from fairlead.followers.confluent.asking import Asking
 from fairlead.followers.confluent.attendance import AGAIN_S, UNREAD, Part
 from fairlead.followers.confluent.pin_listener import REQUEST_S, Log, PinListener
 from fairlead.followers.confluent.pin_log import Sent
+from fairlead.followers.confluent.recollection import Recollection
 from fairlead.followers.confluent.roll_call import RollCall, Verdict, draw_up
 from fairlead.followers.core.clock import Clock
 from fairlead.followers.core.decision import lapsed
@@ -28,7 +28,7 @@ from fairlead.followers.core.follower import FollowOptions
 from fairlead.followers.core.plan_reader import PlanReader
 from fairlead.followers.core.status import FollowerStatus, Standing
 from fairlead.wire.members import AssignmentNote
-from fairlead.wire.pins import MOST_PARTITIONS, Here, Partitions, Pin
+from fairlead.wire.pins import MOST_PARTITIONS, Here, Partitions
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +43,6 @@ _SPENT_S: Final = 3.0
 _UNDECIDED: Final = AssignmentNote(
     fallback_reason="a rebalance is under way, or no member has pinned an assignment yet"
 )
-_REMEMBERED: Final = 10_000
 #: A pin is written again well before the topic's retention removes it, for the planner to read.
 REPEAT_PIN_S: Final = 4 * 60 * 60.0
 
@@ -84,7 +83,7 @@ class Caller:
         self._clock = clock
         self._now = clock.monotonic
         self._rng = rng
-        self._records: deque[tuple[Here | Pin, int]] = deque(maxlen=_REMEMBERED)
+        self._records = Recollection()
         self._counts: dict[str, int] = {}
         #: The log that was listened to before the consumer joined; None: there was none.
         self._heard_through: Log | None = None
@@ -306,7 +305,7 @@ class Caller:
                 self._listener.doubt(str(error))
         heard_before = self._listener.shown
         for record, epoch in self._listener.read(wait_s):
-            self._records.append((record, epoch))
+            self._records.add(record, epoch)
             if self._part is not None:
                 self._part.call.hear(record, self._now(), epoch=epoch)
         if self._listener.shown and not heard_before:
@@ -339,6 +338,8 @@ class Caller:
             self._look_after(part, part.sent)
         if part.why is None and part.sent is not None:
             return verdict
+        if not self._records.whole:
+            return "more was said than can be remembered"
         return Verdict({} if part.sent is not None else part.call.me.given, listed=False)
 
     def _look_after(self, part: Part, sent: Sent) -> None:
