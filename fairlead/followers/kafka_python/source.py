@@ -86,7 +86,17 @@ class KafkaPythonSource:
         return f"{self._partition.topic}, partition {self._partition.partition}"
 
     def read(self, timeout_s: float) -> list[PlanRecord]:
-        """Wait at most `timeout_s` for the next records."""
+        """Wait at most `timeout_s` for the next records.
+
+        Raises
+        ------
+        ConnectionError
+            The topic was made anew: offsets of the one before say nothing of it, and the client
+            would go on counting where it was.
+        """
+        log = _origin(self._consumer, self._partition.topic).log
+        if log and log != self.origin.log:
+            raise ConnectionError(f"{self._partition.topic} was made anew")
         batches = self._consumer.poll(timeout_ms=int(timeout_s * 1000))
         return [
             PlanRecord(record.offset, record.key, record.value, tuple(record.headers))
@@ -95,6 +105,7 @@ class KafkaPythonSource:
 
     def moved(self) -> bool:
         """Whether the topic has grown, so that the group's key lands in another partition."""
+        self._consumer._cluster.request_update()  # noqa: SLF001 - else minutes pass; for the next look
         count = len(self._consumer.partitions_for_topic(self._partition.topic))
         return count > 0 and home_of(self._group, count) != self._partition.partition
 

@@ -6,6 +6,8 @@ from functools import partial
 from typing import Any
 
 import pytest
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, NewTopic
 from kafka import (
     ConsumerRebalanceListener,
     KafkaAdminClient,
@@ -232,3 +234,24 @@ def test_cooperative_assignor_needs_to_know_its_consumer(fleet: Fleet, services:
             assignor.metadata({"t"})
     finally:
         assignor.close()
+
+
+def test_plans_of_a_topic_that_was_made_anew_are_adopted(fleet: Fleet, services: Services) -> None:
+    """It is as long as the one before was: by offsets alone there is nothing new in it."""
+    publish(fleet, 1, a=[0, 1, 2, 3])
+    member = fleet.join("a")
+    eventually(lambda: member.status().plan_version == 1, "the plan is followed")
+    admin = AdminClient({"bootstrap.servers": services.bootstrap_servers})
+    admin.delete_topics([fleet.plan_topic])[fleet.plan_topic].result(timeout=60)
+
+    def is_made() -> bool:
+        new = NewTopic(fleet.plan_topic, 5, 1)
+        try:
+            admin.create_topics([new])[fleet.plan_topic].result(timeout=60)
+        except KafkaException:  # what is deleted is there for a while
+            return False
+        return True
+
+    eventually(is_made, "the topic is made anew")
+    publish(fleet, 2, a=[0, 1, 2, 3])
+    eventually(lambda: member.status().plan_version == 2, "the newer plan is followed")
