@@ -132,12 +132,24 @@ class PlanConsumer(Consumer):
         Raises
         ------
         ConfigurationError
-            A topic is a pattern; or the pin topic is compacted, or may not be created.
+            A topic is a pattern, or there is none; or the pin topic is compacted, or may not be
+            created.
         TypeError
-            Topics are one text, not several.
+            Topics are one text, not several, or not texts.
+        RuntimeError
+            The consumer is closed.
         """
         if isinstance(topics, str):
             raise TypeError(f"PlanConsumer: topics is the text {topics!r}; give a list of names")
+        if self._closed:
+            super().subscribe([])  # which says so
+        topics = list(topics)
+        if not all(isinstance(topic, str) for topic in topics):
+            raise TypeError(f"PlanConsumer: topics are {topics!r}; give a list of names")
+        if not topics:
+            raise ConfigurationError(
+                "PlanConsumer: there are no topics to subscribe to; unsubscribe() leaves the group"
+            )
         if patterns := [topic for topic in topics if topic.startswith("^")]:
             raise ConfigurationError(
                 f"PlanConsumer: {patterns[0]} is a pattern; members must subscribe to equal "
@@ -183,13 +195,16 @@ class PlanConsumer(Consumer):
         """Leave the group and stop following plans; a second time nothing happens."""
         if self._closed:
             return
-        self._closed = True
-        # librdkafka aborts on a close that finds a subscription still waiting for its turn.
+        # An exception out of any of these keeps none of the others from happening.
         try:
+            self._closed = True
+            # librdkafka aborts on a close that finds a subscription still waiting for its turn.
             super().unsubscribe()
-            super().close()
         finally:
-            self._caller.close()
+            try:
+                super().close()
+            finally:
+                self._caller.close()
 
     def __enter__(self) -> Self:
         return self

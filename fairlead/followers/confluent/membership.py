@@ -175,7 +175,7 @@ class Membership:
 
     def _leave(self) -> None:
         self._given = None
-        self._caller.left()
+        self._caller.left(for_good=not self._topics)
         self._client.unsubscribe()
         self._joined = False
 

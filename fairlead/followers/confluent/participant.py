@@ -132,8 +132,11 @@ class Caller:
 
     def close(self) -> None:
         """Let go of every connection."""
-        self._reader.close()
-        self._listener.close()
+        self._standing.leave()
+        try:
+            self._reader.close()
+        finally:
+            self._listener.close()
 
     def listen(self) -> bool:
         """Listen to the log, before the consumer joins; whether it may join by now.
@@ -148,6 +151,7 @@ class Caller:
         """
         now = self._now()
         self._wanted = True
+        self._standing.join()
         if self._listening_since is None:
             self._listening_since = now
         self._listener.open()
@@ -171,16 +175,23 @@ class Caller:
         self._records.clear()
         self._heard_through = self._listener.log if self._listener.shown else None
 
-    def left(self) -> None:
+    def left(self, *, for_good: bool = False) -> None:
         """Note that the consumer has left its group, and may come back as another member.
 
         Meanwhile the group may end and begin anew, counting generations from 1: what the log holds
         by then is another life's.
+
+        Parameters
+        ----------
+        for_good
+            It comes back only if it subscribes again.
         """
         self._must_skip = True
         self._end_part()
         self._records.clear()
         self._heard_through = None
+        if for_good:
+            self._standing.leave()
 
     def lost(self) -> None:
         """Note that the group has dropped this member, and that it joins anew by itself."""
@@ -327,6 +338,8 @@ class Caller:
         pins = self._listener.log
         if self._now() < self._silent_until:
             return "the roll call before this one was given up"
+        if not self._records.whole:
+            return "more was said than can be remembered"
         if pins is None or pins is not self._heard_through or not self._listener.shown:
             return self._listener.problem or "the log was not heard before this member joined"
         return "the others did not wait for this member" if call.over else None
@@ -338,8 +351,6 @@ class Caller:
             self._look_after(part, part.sent)
         if part.why is None and part.sent is not None:
             return verdict
-        if not self._records.whole:
-            return "more was said than can be remembered"
         return Verdict({} if part.sent is not None else part.call.me.given, listed=False)
 
     def _look_after(self, part: Part, sent: Sent) -> None:
@@ -411,10 +422,11 @@ class Caller:
             self._asking.given_up(self._now())
         else:
             self._asking.left_out(self._now())
-        doing = "keeping what range gave" if verdict.share else "owning nothing"
+        kept = not part.given_up and verdict.share == part.call.me.given
+        doing = "keeping what range gave" if kept else "owning nothing"
         log.warning("%s: %s: %s", where, doing, reason)
         note = AssignmentNote(fallback_reason=f"{doing}: {reason}")
-        self._standing.settle(note, "range" if verdict.share else "nothing")
+        self._standing.settle(note, "range" if kept else "nothing")
         self._repeat_pin_at = None
 
     def _end_part(self) -> None:

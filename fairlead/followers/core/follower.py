@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any, Final, Self
 
+from fairlead.errors import ConfigurationError
 from fairlead.followers.core.clock import Clock
 from fairlead.followers.core.cooperation import first_round
 from fairlead.followers.core.decision import Decision, decide, lapsed
@@ -61,7 +62,7 @@ class FollowOptions:
     Raises
     ------
     ConfigurationError
-        A key is empty, or cannot be used.
+        A key is empty, or cannot be used; a time is negative, or not a number of seconds.
     """
 
     plan_topic: str = "fairlead.plans"
@@ -72,6 +73,13 @@ class FollowOptions:
 
     def __post_init__(self) -> None:
         self.trust()
+        jitter_s = 0.0 if self.rejoin_jitter_s is None else self.rejoin_jitter_s
+        for name, seconds in (
+            ("read_timeout_s", self.read_timeout_s),
+            ("rejoin_jitter_s", jitter_s),
+        ):
+            if not (isinstance(seconds, int | float) and 0 <= seconds <= threading.TIMEOUT_MAX):
+                raise ConfigurationError(f"{name} is {seconds!r}; give seconds, 0 or more")
 
     def trust(self) -> Trust:
         """Return what records are held against."""
@@ -155,8 +163,20 @@ class Follower:
         """The plan that this consumer's assignment follows; None: the fallback, or none yet."""
         return self._standing.note.plan_version
 
-    def status(self, owned: Iterable[tuple[str, int]] = ()) -> FollowerStatus:
-        """Return what this follower does at the moment, whose consumer owns these partitions."""
+    def status(
+        self, owned: Iterable[tuple[str, int]] = (), *, outside: bool = False
+    ) -> FollowerStatus:
+        """Return what this follower does at the moment.
+
+        Parameters
+        ----------
+        owned
+            The partitions that its consumer owns.
+        outside
+            Whether the consumer takes part in no group by now, which no client tells its assignor.
+        """
+        with self._lock:
+            (self._standing.leave if outside else self._standing.join)()
         return self._standing.status(
             self._group,
             self._reader,
@@ -168,6 +188,10 @@ class Follower:
     def rejoin_by(self, request: Callable[[], None]) -> None:
         """Set what makes the consumer rejoin its group; called on the reader's thread."""
         self._request_rejoin = request
+
+    def stop(self) -> None:
+        """Stop reading plans, without waiting for it."""
+        self._reader.stop()
 
     def close(self) -> None:
         """Stop reading plans."""
@@ -189,6 +213,7 @@ class Follower:
         with self._lock:
             if self._schedule:
                 self._schedule.unsettle()
+            self._standing.join()
             self._standing.unsettle()
             self._decided, self._unfinished = None, False
             # A static member may have been here before, and lead: the coordinator tells it neither.

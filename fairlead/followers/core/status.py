@@ -17,6 +17,10 @@ from fairlead.wire.partitions import by_topic
 Rule = Literal["plan", "range", "nothing", "undecided"]
 #: What holds before the first rebalance has ended, and during each.
 UNDECIDED: Final = AssignmentNote(fallback_reason="a rebalance is under way")
+#: What holds while the consumer takes part in no group.
+OUTSIDE: Final = AssignmentNote(
+    fallback_reason="this consumer is in no group: it has not subscribed, has left, or is closed"
+)
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,7 @@ class FollowerStatus:
     rule
         "plan": what is owned is a plan's share; "range": it is what range gave; "nothing": this
         member gave its share up for a decision that never came, and waits for the next rebalance;
-        "undecided": a rebalance is under way.
+        "undecided": a rebalance is under way, or the consumer is in no group.
     since
         From when on the rule holds, by this machine's clock; UTC.
     plan_version
@@ -80,11 +84,22 @@ class Standing:
     """
 
     def __init__(self, clock: Clock, undecided: AssignmentNote = UNDECIDED) -> None:
-        self.note = self._undecided = undecided
+        self.note = OUTSIDE
+        self._undecided = undecided
         self.rebalances = 0
         self._utc = clock.utc
         self._rule: Rule = "undecided"
         self._since = clock.utc()
+
+    def leave(self) -> None:
+        """Note that the consumer is in no group."""
+        if self.note is not OUTSIDE:
+            self._change("undecided", OUTSIDE)
+
+    def join(self) -> None:
+        """Note that the consumer is to be in its group."""
+        if self.note is OUTSIDE:
+            self._change("undecided", self._undecided)
 
     def unsettle(self) -> None:
         """Note that a rebalance has begun."""

@@ -79,16 +79,21 @@ class PlanAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-pyt
             options,
             lambda: KafkaPythonSource.open(group, connection, options.plan_topic),
         )
+        weakref.finalize(self, self._follower.stop)  # dropped without having been closed
 
     @property
     def plan_version(self) -> int | None:
         """The plan that this member's assignment follows; None: the fallback, or none yet."""
-        return self._follower.plan_version
+        return self.status().plan_version
 
     def status(self) -> FollowerStatus:
         """Return what this member does at the moment."""
-        consumer = self._consumer() if self._consumer else None
-        return self._follower.status(() if consumer is None else consumer.assignment())
+        if self._consumer is None:  # never told: whoever joins with this assignor is a member
+            return self._follower.status()
+        consumer = self._consumer()
+        if consumer is None or consumer._closed:  # noqa: SLF001 - there is no other way
+            return self._follower.status(outside=True)
+        return self._follower.status(consumer.assignment(), outside=consumer.subscription() is None)
 
     def follow(self, consumer: KafkaConsumer) -> None:
         """Let new plans make this assignor's consumer rejoin. Call before its first poll."""

@@ -1,5 +1,7 @@
 """Real consumers on a real broker follow plans, whatever their client library."""
 
+import gc
+import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -258,3 +260,27 @@ def test_consumer_without_a_group_is_refused(kind: Callable[..., object]) -> Non
     """Plans are for groups: the mistake is named before anything connects."""
     with pytest.raises(ConfigurationError, match="group_id"):
         kind("topic", bootstrap_servers="localhost:1")
+
+
+@pytest.mark.parametrize("kind", [kafka_python.PlanAssignor, aiokafka.PlanAssignor])
+def test_assignor_that_is_dropped_leaves_no_thread(
+    kind: Callable[..., object], unique_name: str
+) -> None:
+    """Also without close: nobody is left who could call it."""
+    thread = f"fairlead-plans-{unique_name}"
+    assignor = kind(unique_name, {"bootstrap_servers": "127.0.0.1:1"})
+    assert thread in {one.name for one in threading.enumerate()}
+    del assignor
+    gc.collect()
+    eventually(lambda: thread not in {one.name for one in threading.enumerate()}, "its thread ends")
+
+
+def test_status_of_who_has_left_follows_nothing(fleet: Fleet) -> None:
+    """A closed consumer was dealt a plan's share once; it does not own that any more."""
+    fleet.publish(plan(fleet, 1, a=FOUR))
+    member = fleet.join("a")
+    settles(fleet, {"a": member}, 1, a=FOUR)
+    member.stop()
+    status = member.status()
+    assert (status.rule, status.plan_version, status.owned) == ("undecided", None, {})
+    assert "in no group" in str(status.fallback_reason)

@@ -15,8 +15,9 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from fairlead.errors import ConfigurationError
 from fairlead.followers.confluent import PlanConsumer
-from fairlead.followers.confluent.pin_listener import KafkaPinTopic
+from fairlead.followers.confluent.pin_listener import KafkaPinTopic, PinListener
 from fairlead.followers.core.follower import FollowOptions
+from fairlead.followers.core.plan_reader import PlanReader
 from fairlead.sandbox import Services
 from fairlead.wire.document import PlanDocument
 from fairlead.wire.record import Headers, bare_headers
@@ -396,14 +397,71 @@ def test_text_is_not_taken_for_its_letters(alone: PlanConsumer) -> None:
         alone.subscribe("orders")
 
 
-def test_closed_consumer_says_so_and_opens_nothing(alone: PlanConsumer) -> None:
-    """Polling it would connect again, and nobody would close that."""
+def test_topics_are_taken_from_whatever_lists_them_and_there_must_be_some(
+    alone: PlanConsumer,
+) -> None:
+    """What is read once only is read once; nothing to subscribe to is a mistake, by its name."""
+    alone.subscribe(topic for topic in ["u", "t", "u"])  # type: ignore[arg-type] # as above
+    assert alone._membership._topics == ("t", "u")  # noqa: SLF001 - nobody answers
+    with pytest.raises(ConfigurationError, match="no topics"):
+        alone.subscribe([])
+    with pytest.raises(TypeError, match="names"):
+        alone.subscribe([7])  # type: ignore[list-item] # as above
+    assert alone._membership._topics == ("t", "u")  # noqa: SLF001 - as above
+
+
+def test_status_says_that_a_consumer_is_in_no_group(alone: PlanConsumer) -> None:
+    """Before it subscribes, once it has left, and once it is closed."""
+    said = []
+    steps: tuple[Callable[[], None], ...] = (
+        lambda: None,
+        lambda: alone.subscribe(["t"]),
+        alone.unsubscribe,
+        alone.close,
+    )
+    for step in steps:
+        step()
+        said.append("in no group" in str(alone.status().fallback_reason))
+    assert said == [True, False, True, True]
+    assert alone.status().rule == "undecided"
+
+
+def test_closed_consumer_says_so_and_opens_nothing(
+    alone: PlanConsumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Using it would connect again, and nobody would close that."""
     alone.subscribe(["t"])
     alone.close()
-    for call in (lambda: alone.poll(0.1), lambda: alone.consume(1, 0.1)):
+    asked: list[str] = []
+    monkeypatch.setattr(KafkaPinTopic, "open", lambda one: asked.append(one.name))
+    for call in (
+        lambda: alone.poll(0.1),
+        lambda: alone.consume(1, 0.1),
+        lambda: alone.subscribe(["t"]),
+    ):
         with pytest.raises(RuntimeError):
             call()
+    assert asked == []
     assert alone._caller._listener.log is None  # noqa: SLF001 - what a leak would be
+
+
+def test_close_that_is_interrupted_lets_go_of_everything(
+    alone: PlanConsumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C while the plan reader is waited for: the consumer and its log are closed, too."""
+
+    def interrupt(_: object) -> None:
+        raise KeyboardInterrupt
+
+    closed: list[bool] = []
+    monkeypatch.setattr(PlanReader, "close", interrupt)
+    monkeypatch.setattr(PinListener, "close", lambda _: closed.append(True))
+    with pytest.raises(KeyboardInterrupt):
+        alone.close()
+    assert closed == [True]
+    alone.close()
+    monkeypatch.undo()
+    alone._caller.close()  # noqa: SLF001 - which did not happen
 
 
 def test_assigning_alone_needs_no_pin_topic(

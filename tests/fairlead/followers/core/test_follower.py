@@ -1,13 +1,16 @@
 """A follower through rebalances, without a client: who asks for which plan, and how often."""
 
 import logging
+import math
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
+from fairlead.errors import ConfigurationError
 from fairlead.followers.core.follower import Follower, FollowOptions
 from fairlead.followers.core.plan_cache import PlanRecord
 from fairlead.followers.core.status import FollowerStatus
@@ -186,6 +189,36 @@ def test_log_says_what_is_followed_and_warns_once_of_a_fallback(
     ]
     warnings = [each.getMessage() for each in caplog.records if each.levelno == logging.WARNING]
     assert warnings == ["Group group: as leader, falling back to range: the plan was withdrawn"]
+
+
+def test_status_follows_no_plan_outside_its_group() -> None:
+    """A consumer that has left or is closed keeps no plan, whatever it was dealt last."""
+    with following() as stage:
+        assert "in no group" in str(stage.follower.status(outside=True).fallback_reason)
+        stage.lead()
+        assert stage.follower.status().plan_version == 1
+        status = stage.follower.status(outside=True)
+        assert (status.rule, status.plan_version) == ("undecided", None)
+        assert "in no group" in str(status.fallback_reason)
+        assert stage.follower.status(outside=True).since == status.since
+        stage.follower.subscription("a")
+        assert "in no group" not in str(stage.follower.status().fallback_reason)
+        stage.lead()
+        assert stage.follower.status().rule == "plan"
+
+
+@pytest.mark.parametrize("name", ["read_timeout_s", "rejoin_jitter_s"])
+@pytest.mark.parametrize("seconds", [-1.0, math.nan, math.inf, "5"])
+def test_time_that_cannot_be_waited_is_refused(name: str, seconds: Any) -> None:
+    """At once, by its name, rather than out of the middle of a rebalance."""
+    with pytest.raises(ConfigurationError, match=name):
+        FollowOptions(**{name: seconds})
+
+
+def test_no_time_at_all_is_a_time() -> None:
+    """Deciding with what is known, and rebalancing at once, are choices."""
+    options = FollowOptions(read_timeout_s=0, rejoin_jitter_s=0)
+    assert (options.read_timeout_s, options.rejoin_jitter_s) == (0, 0)
 
 
 def test_status_tells_what_a_person_on_call_asks() -> None:
