@@ -69,6 +69,21 @@ def test_time_without_an_owner_is_bounded(fault: str, delay_s: float) -> None:
     assert world.longest_orphaned_s < 10.0
 
 
+def test_nothing_that_range_gave_is_ranges_share() -> None:
+    """Where there are more members than partitions: nothing was ceded, nothing is waited for."""
+    world = World(1)
+    happen(world, Action(0.0, "pins_away"))
+    happen(world, Action(0.0, "start", "a"))
+    caller = world.members["a"].caller
+    caller.begin(1, "a-1", ("t",), {})
+    verdict = caller.step(0.0)
+    assert verdict is not None
+    caller.settle(verdict)
+    status = caller.status(())
+    assert status.rule == "range"
+    assert str(status.fallback_reason).startswith("keeping what range gave: ")
+
+
 def test_records_of_an_earlier_life_of_the_group_count_for_nothing() -> None:
     """The consumers live on, the group is deleted: its generations come again, its pins do not."""
     world = settled("a", "b")
