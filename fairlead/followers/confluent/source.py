@@ -32,9 +32,15 @@ class ConfluentSource:
     """The plan topic's partition that holds a group's key, read from its beginning."""
 
     def __init__(
-        self, consumer: Consumer, group: str, partition: TopicPartition, origin: Origin
+        self,
+        consumer: Consumer,
+        group: str,
+        partition: TopicPartition,
+        origin: Origin,
+        connection: Mapping[str, Any],
     ) -> None:
         self._consumer = consumer
+        self._connection = connection
         self._group = group
         self._partition = partition
         self._ended = False
@@ -73,7 +79,8 @@ class ConfluentSource:
             if found.error is None:
                 number = home_of(group, len(found.partitions))
                 origin = Origin(topic, metadata.cluster_id or "", _topic_id(connection, topic))
-                return cls(consumer, group, TopicPartition(topic, number), origin)
+                partition = TopicPartition(topic, number)
+                return cls(consumer, group, partition, origin, connection)
         except BaseException:
             consumer.close()
             raise
@@ -98,12 +105,18 @@ class ConfluentSource:
         return [record for record in map(self._record, messages) if record is not None]
 
     def moved(self) -> bool:
-        """Whether the topic has grown, so that the group's key lands in another partition."""
+        """Whether the group's key lands in another partition by now, or in another topic's.
+
+        librdkafka goes on from the offset that it had in the topic before, and says nothing.
+        """
         topic = self._partition.topic
         found = self._consumer.list_topics(topic, timeout=_TIMEOUT_S).topics[topic]
         if found.error is not None:
             return False
-        return home_of(self._group, len(found.partitions)) != self._partition.partition
+        if home_of(self._group, len(found.partitions)) != self._partition.partition:
+            return True
+        log_now = _topic_id(self._connection, topic)
+        return bool(log_now) and log_now != self.origin.log
 
     def at_end(self) -> bool:
         """Whether everything that was there when this was opened has been read."""

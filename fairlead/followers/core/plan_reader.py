@@ -17,12 +17,12 @@ from fairlead.wire.record import Identity, Origin
 log = logging.getLogger(__name__)
 
 _READ_S: Final = 0.25
-#: How often to look whether the plan topic has grown.
+#: How often to look whether the plan topic has grown, or was made anew.
 _LOOK_S: Final = 30.0
 _FIRST_BACKOFF_S: Final = 0.5
 _LONGEST_BACKOFF_S: Final = 30.0
 _NOT_READ: Final = "the plan topic has not been read to its end yet"
-_GROWN: Final = "the plan topic has grown: this group's plans stand in another partition now"
+_MOVED: Final = "the plan topic has grown or was made anew: this group's plans stand elsewhere now"
 _NO_TOPIC: Final = "the plan topic does not exist, or may not be read"
 
 
@@ -37,7 +37,10 @@ class PlanSource(Protocol):
         """Wait at most `timeout_s` for the next records."""
 
     def moved(self) -> bool:
-        """Whether the topic has grown, so that the group's key lands in another partition."""
+        """Whether the topic has grown, so that the group's key lands in another partition.
+
+        Or was made anew, where the client does not say so by itself.
+        """
 
     def at_end(self) -> bool:
         """Whether everything that was in the partition when it was opened has been read."""
@@ -204,7 +207,7 @@ class PlanReader:
         assert source is not None and cache is not None  # noqa: S101, PT018 - connected, both
         if self._now() >= self._look_at:
             if source.moved():
-                return _GROWN
+                return _MOVED
             self._look_at = self._now() + _LOOK_S
         for record in source.read(read_s):
             cache.apply(record)

@@ -17,6 +17,8 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from aiokafka import AIOKafkaConsumer
 from aiokafka.coordinator.assignors.range import RangePartitionAssignor as AiokafkaRange
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, NewTopic
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.coordinator.assignors.range import RangePartitionAssignor as KafkaPythonRange
 
@@ -127,6 +129,21 @@ def eventually(condition: Callable[[], bool], what: str, *, within_s: float = 12
     while not condition():
         assert time.monotonic() < deadline, f"not within {within_s:.0f} s: {what}"
         time.sleep(0.02)
+
+
+def make_anew(services: Services, topic: str, *, partitions: int = 1) -> None:
+    """Delete a topic and create one of the same name."""
+    admin = AdminClient({"bootstrap.servers": services.bootstrap_servers})
+    admin.delete_topics([topic])[topic].result(timeout=60)
+
+    def is_made() -> bool:
+        try:
+            admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(timeout=60)
+        except KafkaException:  # what is deleted is there for a while
+            return False
+        return True
+
+    eventually(is_made, "the topic is made anew")
 
 
 class ScriptedSource:

@@ -16,12 +16,13 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from fairlead.errors import ConfigurationError
 from fairlead.followers.confluent import PlanConsumer
 from fairlead.followers.confluent.pin_listener import KafkaPinTopic, PinListener
+from fairlead.followers.core import plan_reader
 from fairlead.followers.core.follower import FollowOptions
 from fairlead.followers.core.plan_reader import PlanReader
 from fairlead.sandbox import Services
 from fairlead.wire.document import PlanDocument
 from fairlead.wire.record import Headers, bare_headers
-from tests.fairlead.followers.helpers import eventually, make_big_plan, make_plan, spoilt
+from tests.fairlead.followers.helpers import eventually, make_anew, make_big_plan, make_plan, spoilt
 from tests.records import PUBLIC, origin_of, signed_plan
 
 NewConsumer = Callable[..., PlanConsumer]
@@ -307,6 +308,20 @@ def test_without_rejoin_a_new_version_waits_for_the_next_rebalance(
 
 
 @pytest.mark.kafka
+def test_plans_of_a_topic_that_was_made_anew_are_adopted(
+    services: Services, new_consumer: NewConsumer, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is as long as the one before was: by offsets alone there is nothing new in it."""
+    monkeypatch.setattr(plan_reader, "_LOOK_S", 0.5)
+    consumer = new_consumer()
+    publish(services, consumer, topic, 1, a=[0, 1, 2, 3])
+    consumer.subscribe([topic])
+    poll_until(lambda: consumer.plan_version == 1, consumer)
+    make_anew(services, consumer.status().plan_topic)
+    publish(services, consumer, topic, 2, a=[0, 1, 2, 3])
+    poll_until(lambda: consumer.plan_version == 2, consumer)
+
+
 def test_withdrawn_plan_sends_the_group_back_to_range(
     services: Services, new_consumer: NewConsumer, topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:

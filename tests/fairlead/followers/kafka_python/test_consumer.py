@@ -6,8 +6,6 @@ from functools import partial
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient, NewTopic
 from kafka import (
     ConsumerRebalanceListener,
     KafkaAdminClient,
@@ -22,7 +20,13 @@ from fairlead.errors import ConfigurationError
 from fairlead.followers.kafka_python import PlanAssignor, PlanConsumer
 from fairlead.followers.planless.kafka_python import StickyAssignor
 from fairlead.sandbox import Services
-from tests.fairlead.followers.helpers import Fleet, KafkaPythonMember, eventually, make_plan
+from tests.fairlead.followers.helpers import (
+    Fleet,
+    KafkaPythonMember,
+    eventually,
+    make_anew,
+    make_plan,
+)
 
 pytestmark = [
     pytest.mark.kafka,
@@ -241,17 +245,6 @@ def test_plans_of_a_topic_that_was_made_anew_are_adopted(fleet: Fleet, services:
     publish(fleet, 1, a=[0, 1, 2, 3])
     member = fleet.join("a")
     eventually(lambda: member.status().plan_version == 1, "the plan is followed")
-    admin = AdminClient({"bootstrap.servers": services.bootstrap_servers})
-    admin.delete_topics([fleet.plan_topic])[fleet.plan_topic].result(timeout=60)
-
-    def is_made() -> bool:
-        new = NewTopic(fleet.plan_topic, 5, 1)
-        try:
-            admin.create_topics([new])[fleet.plan_topic].result(timeout=60)
-        except KafkaException:  # what is deleted is there for a while
-            return False
-        return True
-
-    eventually(is_made, "the topic is made anew")
+    make_anew(services, fleet.plan_topic, partitions=5)
     publish(fleet, 2, a=[0, 1, 2, 3])
     eventually(lambda: member.status().plan_version == 2, "the newer plan is followed")
