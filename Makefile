@@ -5,7 +5,7 @@ UV_VERSION := 0.13.8
 UV := .fairlead/uv/bin/uv
 BIN := .venv/bin
 
-.PHONY: install demo dev test test-again test-long test-quick coverage check format bench bench-fleet bench-followers bench-loop bench-retention bench-store simulate dist docs pictures psql lock clean
+.PHONY: install demo dev test test-again test-long test-quick coverage mutants check format bench bench-fleet bench-followers bench-loop bench-retention bench-store simulate dist docs pictures psql lock clean
 
 install: .venv/installed
 
@@ -53,6 +53,11 @@ test-long: install
 coverage: install
 	$(BIN)/pytest $(SHARED) -m "$(QUICK) and not timed" --hypothesis-profile=ci \
 		--cov --cov-report=term
+
+# Faults put into the algorithms and the domain, one at a time: which ones no test notices.
+SAMPLE ?= 150
+mutants: install
+	$(BIN)/python -m tests.mutants --sample $(SAMPLE)
 
 check: install
 	$(BIN)/ruff check .
