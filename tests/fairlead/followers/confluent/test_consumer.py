@@ -322,6 +322,7 @@ def test_plans_of_a_topic_that_was_made_anew_are_adopted(
     poll_until(lambda: consumer.plan_version == 2, consumer)
 
 
+@pytest.mark.kafka
 def test_withdrawn_plan_sends_the_group_back_to_range(
     services: Services, new_consumer: NewConsumer, topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:
