@@ -55,7 +55,14 @@ def assignment_plan(
         waiting, seen = plans.waiting(ordered), pa.concat_tables(read)
 
         def describe(groups: Sequence[str], draw: bool) -> dict[str, Any]:  # noqa: FBT001 - `Describe`
-            detail = detail_of(engine, outcomes, waiting, members=seen, groups=groups)
+            detail = detail_of(
+                engine,
+                outcomes,
+                waiting,
+                members=seen,
+                groups=groups,
+                warn=context.log.warning,
+            )
             return describe_plans(outcomes, groups, detail, current.web, draw)
 
         return materialized(context, ordered, policies, describe)

@@ -71,9 +71,10 @@ class SparkResource(dg.ConfigurableResource[SparkSession]):
 
     def session(self, tell: Tell) -> SparkSession:
         """Return this process's session; the first call starts it, and tells what takes seconds."""
+        running = SparkSession.getActiveSession()
+        if running is not None:
+            return running
         settings, began = load_settings().spark, time.monotonic()
-        if SparkSession.getActiveSession() is not None:
-            return build_session(settings)
         tell(f"Starting Spark at {settings.master}")
         session = build_session(settings)
         tell(f"Started Spark in {time.monotonic() - began:.1f} s")

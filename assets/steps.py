@@ -4,7 +4,7 @@ Belongs here: the arguments every asset has in common. Does not: any step.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final
+from typing import Any
 
 import dagster as dg
 
@@ -14,12 +14,8 @@ from assets.resources import SettingsResource
 from assets.retries import RETRIES, failing_at_once
 from fairlead.common.words import listed
 from fairlead.domain.cohorts import cohort_of
-from fairlead.errors import GroupError, InvalidPlanError, TamperedPlanError
 from fairlead.spark.newest import Recent, newest
 from fairlead.spark.warehouse import Warehouse
-
-#: Errors that concern one group: the others are published and looked at all the same.
-OF_ONE_GROUP: Final = (GroupError, InvalidPlanError, TamperedPlanError)
 
 
 def step(

@@ -1,8 +1,7 @@
 """What `assignment_plan` shows: every decision, and of one plan its effect and what it awaits."""
 
-import logging
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC
 from typing import Any, Final
@@ -28,8 +27,6 @@ from fairlead.surfaces.links import review_url
 from fairlead.surfaces.plots import bars, consumers
 from fairlead.wire.document import PlanDocument
 from fairlead.workflows.proposal import Outcome
-
-log = logging.getLogger(__name__)
 
 Metrics = Mapping[str, Any]
 
@@ -83,6 +80,7 @@ def detail_of(
     *,
     members: pa.Table,
     groups: Sequence[str],
+    warn: Callable[[str], None],
 ) -> Detail | None:
     """Return the plan to show in detail: the first that waits for a person, else the first made."""
     by_group = {outcome.decision.group: outcome for outcome in outcomes}
@@ -96,7 +94,7 @@ def detail_of(
     try:
         document = plan.verify()
     except (InvalidPlanError, TamperedPlanError) as error:
-        log.warning("Group %s: %s", group, error)  # a check says so too; the next plan follows
+        warn(f"Group {group}: {error}")  # a check says so too; the next plan takes its place
         return None
     predicted = PlanStore(engine).predicted([plan])
     return Detail(
