@@ -129,7 +129,7 @@ def test_plan_that_had_lapsed_is_followed_again_when_it_is_told_again() -> None:
     world.run(world.time + 10.0)
     assert world.healed() is not None
     world.lease_until = None
-    world.tell(world.version)
+    world.tell()
     world.run(world.time + 10.0)
     assert world.healed() is None
 

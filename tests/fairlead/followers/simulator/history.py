@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from tests.fairlead.followers.simulator.coordinator import REBALANCE_S
 from tests.fairlead.followers.simulator.hostile import forge, garbage
-from tests.fairlead.followers.simulator.world import ViolationError, World
+from tests.fairlead.followers.simulator.timeline import ViolationError
+from tests.fairlead.followers.simulator.world import World
 
 LENGTH_S = 40.0
 #: How long a group may take once every fault has ended, where it has been left out again and again.
@@ -105,7 +106,7 @@ def happen(world: World, action: Action) -> None:
     if part == "pins":
         _happen_to_pins(world, what)
     elif part == "plans":
-        _happen_to_plans(world, what)
+        world.happen_to_plans(what)
     elif part == "coordinator":
         world.coordinator.reachable = what == "back"
     elif action.what in {"garbage", "forge"}:
@@ -159,20 +160,6 @@ def _happen_to_pins(world: World, what: str) -> None:
             raise ValueError(what)
 
 
-def _happen_to_plans(world: World, what: str) -> None:
-    plans = world.plans
-    match what:
-        case "away" | "back":
-            plans.reachable = what == "back"
-        case "delete":
-            plans.delete()
-        case "create" | "grow":
-            plans.create() if what == "create" else plans.grow()
-            world.tell(world.version)
-        case _:
-            raise ValueError(what)
-
-
 def run(seed: int, actions: Sequence[Action] | None = None) -> World:
     """Run a history to its end; raises ViolationError."""
     world = World(seed)
@@ -188,7 +175,7 @@ def quiet(world: World) -> None:
     """End every fault, and see the group heal."""
     for what in ("pins_accept", "pins_back", "plans_back", "plans_create", "coordinator_back"):
         happen(world, Action(world.time, what))
-    world.tell(world.version)
+    world.tell()
     for member in world.members.values():
         member.frozen = False
         member.subscribe(wanted=True)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from tests.fairlead.followers.simulator.history import NAMES, Action
 from tests.fairlead.followers.simulator.led_world import LedWorld
-from tests.fairlead.followers.simulator.world import ViolationError
+from tests.fairlead.followers.simulator.timeline import ViolationError
 
 LENGTH_S = 30.0
 #: How long a group may take once every fault has ended: readers pause for 30 s where they could not
@@ -73,7 +73,7 @@ def happen(world: LedWorld, action: Action) -> None:
     """Let something happen."""
     part, _, what = action.what.partition("_")
     if part == "plans":
-        _happen_to_plans(world, what)
+        world.happen_to_plans(what)
     elif part == "coordinator":
         if what == "move":
             world.coordinator.move()
@@ -104,20 +104,6 @@ def _happen_to_member(world: LedWorld, what: str, name: str) -> None:
             member.stalled = what == "stall"
         case "blind" | "sighted" if member:
             member.blind = what == "blind"
-
-
-def _happen_to_plans(world: LedWorld, what: str) -> None:
-    plans = world.plans
-    match what:
-        case "away" | "back":
-            plans.reachable = what == "back"
-        case "delete":
-            plans.delete()
-        case "create" | "grow":
-            plans.create() if what == "create" else plans.grow()
-            world.tell()
-        case _:
-            raise ValueError(what)
 
 
 def run(seed: int, actions: Sequence[Action] | None = None) -> LedWorld:

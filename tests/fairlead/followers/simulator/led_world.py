@@ -1,11 +1,8 @@
 """A simulated group whose leader decides, its plan topic, and what must hold at any moment."""
 
-import heapq
 import random
-from collections.abc import Callable
 from datetime import timedelta
 
-from fairlead.followers.core.clock import Clock
 from fairlead.followers.core.decision import decide
 from fairlead.followers.core.plan_cache import PlanState
 from fairlead.followers.core.status import FollowerStatus
@@ -15,9 +12,10 @@ from fairlead.wire.record import Headers, Origin, plan_headers, retired_value
 from fairlead.wire.record_reading import SKEW
 from tests.fairlead.followers.simulator.join_group import Dealt, GroupCoordinator
 from tests.fairlead.followers.simulator.led_member import PLANS, Kind, LedMember, group_members
-from tests.fairlead.followers.simulator.logs import GROUP, PARTITIONS, Topic
+from tests.fairlead.followers.simulator.logs import GROUP, PARTITIONS
 from tests.fairlead.followers.simulator.member import TOPIC
-from tests.fairlead.followers.simulator.world import BEGINNING, ViolationError, plan
+from tests.fairlead.followers.simulator.timeline import Timeline, ViolationError
+from tests.fairlead.followers.simulator.world import plan
 
 BUSY_S, IDLE_S = 0.12, 0.8
 LEASE_S = 10.0
@@ -25,7 +23,7 @@ COUNTS = {TOPIC: PARTITIONS}
 EVERYTHING = frozenset(range(PARTITIONS))
 
 
-class LedWorld:
+class LedWorld(Timeline[LedMember]):
     """One group, its plan topic, its planner and its members.
 
     Parameters
@@ -35,36 +33,18 @@ class LedWorld:
     """
 
     def __init__(self, seed: int) -> None:
-        self.rng = random.Random(seed)
-        self.time = 0.0
-        self.clock = Clock(lambda: self.time, lambda: BEGINNING + timedelta(seconds=self.time))
-        self._events: list[tuple[float, int, Callable[[], None]]] = []
-        self._count = 0
-        self.plans = Topic(lambda: self.time, self.after, self.rng)
+        super().__init__(seed)
         self.coordinator = GroupCoordinator(lambda: self.time, self.rng)
-        self.members: dict[str, LedMember] = {}
         #: How many members, of all, give up before others own.
         self.cooperative = self.rng.choice([0.0, 0.0, 0.5, 1.0])
         self.static = self.rng.choice([0.0, 0.0, 0.5, 1.0])
         self.leased = self.rng.random() < 0.3
-        self.version, self.epoch = 0, 1
+        self.epoch = 1
         self.retired = self.withdrawn = False
         self.orphaned_since: float | None = None
         self.longest_orphaned_s = 0.0
         self._agreed: dict[Dealt, int | None] = {}
         self._fitted: dict[tuple[Dealt, int | None], Shares] = {}
-
-    def after(self, delay_s: float, do: Callable[[], None]) -> None:
-        """Do something later."""
-        self._count += 1
-        heapq.heappush(self._events, (self.time + delay_s, self._count, do))
-
-    def run(self, until: float) -> None:
-        """Let time pass."""
-        while self._events and self._events[0][0] <= until:
-            self.time, _, do = heapq.heappop(self._events)
-            do()
-        self.time = until
 
     def start(self, name: str, *, plain: bool = False) -> None:
         """Start a member, unless one of this name runs."""
@@ -82,17 +62,6 @@ class LedWorld:
         member = LedMember(name, kind, (self.coordinator, self.plans), self.clock, rng)
         self.members[name] = member
         self.after(self.rng.uniform(0, IDLE_S), lambda: self._turn(member))
-
-    def stop(self, name: str) -> None:
-        """Let a member leave in order."""
-        if (member := self.members.get(name)) and not member.frozen:
-            del self.members[name]
-            member.close()
-
-    def kill(self, name: str) -> None:
-        """End a member without a word."""
-        if member := self.members.pop(name, None):
-            member.closed = True
 
     def freeze_leader(self) -> None:
         """Freeze whom a rebalance waits for: the leader that joined, or whoever leads."""

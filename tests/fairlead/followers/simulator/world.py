@@ -1,13 +1,10 @@
 """A simulated group and everything around it, and what must hold in it at any moment."""
 
-import heapq
 import random
-from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from functools import cache
 
 from fairlead.followers.confluent.membership import Pair
-from fairlead.followers.core.clock import Clock
 from fairlead.wire.document import PlanDocument
 from fairlead.wire.fit import fit
 from fairlead.wire.pins import Partitions
@@ -16,16 +13,12 @@ from tests.fairlead.followers.helpers import make_plan
 from tests.fairlead.followers.simulator.coordinator import Coordinator
 from tests.fairlead.followers.simulator.logs import GROUP, PARTITIONS, Topic
 from tests.fairlead.followers.simulator.member import TOPIC, SimulatedMember
+from tests.fairlead.followers.simulator.timeline import Timeline, ViolationError
 
-BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 BUSY_S, JOINING_S = 0.03, 0.12
 #: How long an application is with what it fetched before it polls again, one or the other.
 IDLE_S = (0.25, 0.5, 1.0)
 EVERYTHING = frozenset((TOPIC, number) for number in range(PARTITIONS))
-
-
-class ViolationError(AssertionError):
-    """Something that must not be."""
 
 
 @cache
@@ -45,7 +38,7 @@ def plan(version: int) -> tuple[PlanDocument, bytes]:
     return document, document.to_bytes()
 
 
-class World:
+class World(Timeline[SimulatedMember]):
     """One group, its topics and its members.
 
     Parameters
@@ -55,16 +48,9 @@ class World:
     """
 
     def __init__(self, seed: int) -> None:
-        self.rng = random.Random(seed)
-        self.time = 0.0
-        self.clock = Clock(lambda: self.time, lambda: BEGINNING + timedelta(seconds=self.time))
-        self._events: list[tuple[float, int, Callable[[], None]]] = []
-        self._count = 0
-        self.plans = Topic(lambda: self.time, self.after, self.rng)
+        super().__init__(seed)
         self.pins = Topic(lambda: self.time, self.after, self.rng)
         self.coordinator = Coordinator(lambda: self.time, self.rng, PARTITIONS)
-        self.members: dict[str, SimulatedMember] = {}
-        self.version = 0
         #: Until when the plans that are told hold; None: for ever.
         self.lease_until: datetime | None = None
         self.safe = True
@@ -72,18 +58,6 @@ class World:
         self._owned = frozenset[Pair]()
         self.orphaned_since: float | None = None
         self.longest_orphaned_s = 0.0
-
-    def after(self, delay_s: float, do: Callable[[], None]) -> None:
-        """Do something later."""
-        self._count += 1
-        heapq.heappush(self._events, (self.time + delay_s, self._count, do))
-
-    def run(self, until: float) -> None:
-        """Let time pass."""
-        while self._events and self._events[0][0] <= until:
-            self.time, _, do = heapq.heappop(self._events)
-            do()
-        self.time = until
 
     def start(self, name: str, *, plain: bool = False) -> None:
         """Start a member, unless one of this name runs."""
@@ -97,25 +71,14 @@ class World:
         self.members[name] = member
         self.after(self.rng.uniform(0, 0.25), lambda: self._turn(member))
 
-    def stop(self, name: str) -> None:
-        """Let a member leave in order."""
-        if (member := self.members.get(name)) and not member.frozen:
-            del self.members[name]
-            member.close()
-
-    def kill(self, name: str) -> None:
-        """End a member without a word."""
-        if member := self.members.pop(name, None):
-            member.closed = True
-
     def publish(self) -> None:
         """Publish the next version of the plan."""
         self.version += 1
-        self.tell(self.version)
+        self.tell()
 
-    def tell(self, version: int) -> None:
-        """Write a plan, if there is a topic."""
-        topic = self.plans
+    def tell(self) -> None:
+        """Write the plan, if there is a topic."""
+        topic, version = self.plans, self.version
         if topic.partitions is None or version == 0:
             return
         _, value = plan(version)
