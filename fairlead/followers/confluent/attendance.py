@@ -21,7 +21,7 @@ _INTERRUPTED: Final = "sending it was interrupted"
 
 
 @dataclass
-class Part:
+class Attendance:
     """What this member does in one generation.
 
     Parameters

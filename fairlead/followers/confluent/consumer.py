@@ -27,7 +27,7 @@ from confluent_kafka import Consumer, Message, TopicPartition
 from fairlead.errors import ConfigurationError
 from fairlead.followers.confluent.config import check, connection_of
 from fairlead.followers.confluent.membership import Event, Membership, Pair
-from fairlead.followers.confluent.participant import Caller
+from fairlead.followers.confluent.participant import Participant
 from fairlead.followers.confluent.pin_listener import KafkaPinTopic, PinListener
 from fairlead.followers.confluent.source import ConfluentSource
 from fairlead.followers.core.clock import Clock
@@ -102,21 +102,21 @@ class PlanConsumer(Consumer):
         topic = KafkaPinTopic(group, connection, pin_topic, secrets)
         listener = PinListener(group, topic, clock, rng)
         client_id = settings.get("client.id", "rdkafka")
-        self._caller = Caller(
+        self._participant = Participant(
             group, client_id, options, listener=listener, reader=reader, clock=clock, rng=rng
         )
-        self._membership = Membership(_Handle(self), self._caller, clock)
+        self._membership = Membership(_Handle(self), self._participant, clock)
         weakref.finalize(self, reader.stop)  # dropped without having been closed
         reader.start()
 
     @property
     def plan_version(self) -> int | None:
         """The plan that this consumer's assignment follows; None: range, or none yet."""
-        return self._caller.plan_version
+        return self._participant.plan_version
 
     def status(self) -> FollowerStatus:
         """Return what this consumer's follower does at the moment."""
-        return self._caller.status(() if self._closed else _Handle(self).owned())
+        return self._participant.status(() if self._closed else _Handle(self).owned())
 
     def subscribe(
         self,
@@ -204,7 +204,7 @@ class PlanConsumer(Consumer):
             try:
                 super().close()
             finally:
-                self._caller.close()
+                self._participant.close()
 
     def __enter__(self) -> Self:
         return self

@@ -1,7 +1,8 @@
 """One consumer's place in its group: joins, takes part in roll calls, owns what they decide.
 
 Belongs here: what happens in which order, and that an exception out of any line of it is healed at
-the next call. Does not: a client library's types (`confluent`), nor how members agree (`caller`).
+the next call. Does not: a client library's types (`consumer`), nor how members agree
+(`participant`).
 
 Each step first notes what might become true and then makes it so. A call that was interrupted
 leaves `_torn` behind; the next one looks whether all is as it should be, and joins anew where it is
@@ -13,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, Literal, Protocol, TypeVar
 
 from fairlead.errors import ConfigurationError
-from fairlead.followers.confluent.participant import Caller
+from fairlead.followers.confluent.participant import Participant
 from fairlead.followers.confluent.roll_call import Verdict
 from fairlead.followers.core.clock import Clock
 from fairlead.wire.partitions import by_topic
@@ -64,17 +65,17 @@ class Membership:
     ----------
     client
         The consumer.
-    caller
+    participant
         Its part in roll calls.
     clock
         What time it is.
     """
 
-    def __init__(self, client: Client, caller: Caller, clock: Clock) -> None:
+    def __init__(self, client: Client, participant: Participant, clock: Clock) -> None:
         #: Whether the application, in a callback, has said itself what to fetch.
         self.touched = False
         self._client = client
-        self._caller = caller
+        self._participant = participant
         self._now = clock.monotonic
         self._topics: tuple[str, ...] = ()
         self._joined = self._owning = self._torn = False
@@ -89,9 +90,9 @@ class Membership:
         self._joined = False
         self._join()
         for _ in range(_READS_TO_JOIN):  # the log mostly shows at once that it works
-            if self._joined or not self._caller.awaits_log:
+            if self._joined or not self._participant.awaits_log:
                 break
-            self._caller.step(_READ_S)
+            self._participant.step(_READ_S)
             self._join()
         self._torn = False
 
@@ -149,10 +150,10 @@ class Membership:
             self._join()
         if self._given is not None:
             self._begin()
-        verdict = self._caller.step(wait_s if self._is_urgent else 0.0)
+        verdict = self._participant.step(wait_s if self._is_urgent else 0.0)
         if verdict is not None:
             self._own(verdict)
-        if self._joined and self._caller.rejoin_due():
+        if self._joined and self._participant.rejoin_due():
             # Subscribing again would give this member its old place back, without a rebalance.
             self._leave()
             self._join()
@@ -161,11 +162,11 @@ class Membership:
     @property
     def _is_urgent(self) -> bool:
         """Whether the group, or this consumer, to join, waits for what the log says next."""
-        return self._caller.undecided or (not self._joined and self._caller.awaits_log)
+        return self._participant.undecided or (not self._joined and self._participant.awaits_log)
 
     def _join(self) -> None:
         try:
-            listens = self._caller.listen()
+            listens = self._participant.listen()
         except ConfigurationError:
             self._torn = False
             raise
@@ -175,7 +176,7 @@ class Membership:
 
     def _leave(self) -> None:
         self._given = None
-        self._caller.left(for_good=not self._topics)
+        self._participant.left(for_good=not self._topics)
         self._client.unsubscribe()
         self._joined = False
 
@@ -189,10 +190,10 @@ class Membership:
     def _is_whole(self) -> bool:
         if not self._topics:
             return not self._joined
-        settled = self._joined and self._given is None and self._caller.settled
+        settled = self._joined and self._given is None and self._participant.settled
         return (
             settled
-            and self._caller.is_for(*self._client.identity())
+            and self._participant.is_for(*self._client.identity())
             and (self._share is None or sorted(self._client.owned()) == self._share)
         )
 
@@ -202,8 +203,8 @@ class Membership:
             self.unsubscribe()
             self._torn = False
             raise ConfigurationError(f"PlanConsumer: {verdict.problem}")
-        if not self._caller.is_for(*self._client.identity()):
-            self._caller.overtaken()
+        if not self._participant.is_for(*self._client.identity()):
+            self._participant.overtaken()
             return
         share = sorted((topic, n) for topic, numbers in verdict.share.items() for n in numbers)
         self._owning, self._share = True, share
@@ -212,13 +213,13 @@ class Membership:
             self._share = None
         else:
             self._client.own(share)
-        self._caller.settle(verdict)
+        self._participant.settle(verdict)
         self._raise(error)
 
     def _begin(self) -> None:
         generation, member = self._client.identity()
         if generation >= 0 and member and self._given is not None:
-            self._caller.begin(generation, member, self._topics, self._given)
+            self._participant.begin(generation, member, self._topics, self._given)
             self._given = None
 
     def _release(self, event: Literal["revoke", "lost"]) -> None:
@@ -226,12 +227,12 @@ class Membership:
         self._given = None
         self.touched = False
         error = self._tell(event, self._client.owned()) if self._owning else None
-        self._caller.released()
+        self._participant.released()
         if not self.touched:
             self._client.disown()
         self._owning, self._share = False, []
         if event == "lost":
-            self._caller.lost()
+            self._participant.lost()
         self._raise(error)
 
     def _tell(self, event: Event, share: Sequence[Pair]) -> BaseException | None:

@@ -17,7 +17,7 @@ from typing import Final
 
 from fairlead.errors import ConfigurationError
 from fairlead.followers.confluent.asking import Asking
-from fairlead.followers.confluent.attendance import AGAIN_S, UNREAD, Part
+from fairlead.followers.confluent.attendance import AGAIN_S, UNREAD, Attendance
 from fairlead.followers.confluent.pin_listener import REQUEST_S, Log, PinListener
 from fairlead.followers.confluent.pin_log import Sent
 from fairlead.followers.confluent.recollection import Recollection
@@ -47,7 +47,7 @@ _UNDECIDED: Final = AssignmentNote(
 REPEAT_PIN_S: Final = 4 * 60 * 60.0
 
 
-class Caller:
+class Participant:
     """Takes part in roll calls for one consumer. For one thread.
 
     Parameters
@@ -90,7 +90,7 @@ class Caller:
         self._listening_since: float | None = None
         self._wanted = False
         self._must_skip = False
-        self._part: Part | None = None
+        self._attendance: Attendance | None = None
         self._active = False
         self._silent_until = float("-inf")
         self._spent_s = 0.0
@@ -108,12 +108,12 @@ class Caller:
     @property
     def undecided(self) -> bool:
         """Whether a roll call is under way."""
-        return self._active and self._part is not None and not self._part.settled
+        return self._active and self._attendance is not None and not self._attendance.settled
 
     @property
     def settled(self) -> bool:
         """Whether this member owns what was decided."""
-        return self._active and self._part is not None and self._part.settled
+        return self._active and self._attendance is not None and self._attendance.settled
 
     @property
     def plan_version(self) -> int | None:
@@ -171,7 +171,7 @@ class Caller:
 
         Whatever the log has told by now is of generations that are over.
         """
-        self._end_part()
+        self._end_attendance()
         self._records.clear()
         self._heard_through = self._listener.log if self._listener.shown else None
 
@@ -187,7 +187,7 @@ class Caller:
             It comes back only if it subscribes again.
         """
         self._must_skip = True
-        self._end_part()
+        self._end_attendance()
         self._records.clear()
         self._heard_through = None
         if for_good:
@@ -214,7 +214,7 @@ class Caller:
             What range gave it.
         """
         now = self._now()
-        part = self._part
+        part = self._attendance
         if part is not None and part.is_for == (generation, member):
             # Subscribed again, and given the same place: what was said and decided holds.
             part.settled, self._active = False, True
@@ -224,18 +224,18 @@ class Caller:
         me = Here(
             generation, member, self._client_id, topics, given, self._reader.state.seen, identity
         )
-        part = Part(RollCall(me, self._counts), now)
+        part = Attendance(RollCall(me, self._counts), now)
         for record, epoch in self._records:
             part.call.hear(record, now, epoch=epoch)
         part.why = self._why_silent(part.call)
         if part.why is None and pins is not None:
             part.announce(pins, now)
-        # From here on the part holds; before, whatever interrupts this, a new one begins anew.
-        self._part, self._active = part, True
+        # From here on it holds; before, whatever interrupts this, a new one begins anew.
+        self._attendance, self._active = part, True
 
     def is_for(self, generation: int, member: str) -> bool:
         """Whether the present roll call is that of this generation and member."""
-        return self._part is not None and self._part.is_for == (generation, member)
+        return self._attendance is not None and self._attendance.is_for == (generation, member)
 
     def step(self, wait_s: float) -> Verdict | None:
         """Read on, and pin when it is time; the verdict, once it is there, until `settle`.
@@ -246,7 +246,7 @@ class Caller:
             How long to wait for the log's next record.
         """
         self._read(wait_s)
-        part = self._part
+        part = self._attendance
         if part is None or not self.undecided:
             self._repeat_pin_if_due()
             return None
@@ -257,7 +257,7 @@ class Caller:
 
     def settle(self, verdict: Verdict) -> None:
         """Note that the consumer owns what a verdict says, and when to ask for a better one."""
-        part = self._part
+        part = self._attendance
         if part is None:
             return
         call, where = part.call, f"Group {self._group}, generation {part.call.me.generation}"
@@ -286,11 +286,11 @@ class Caller:
 
     def overtaken(self) -> None:
         """Note that the generation of the verdict is over: what comes is another one."""
-        self._end_part()
+        self._end_attendance()
 
     def rejoin_due(self) -> bool:
         """Whether the consumer should ask for a rebalance now; true until it has left."""
-        part, now = self._part, self._now()
+        part, now = self._attendance, self._now()
         if part is None or not self.settled:
             return False
         shown = self._listener.shown
@@ -317,8 +317,8 @@ class Caller:
         heard_before = self._listener.shown
         for record, epoch in self._listener.read(wait_s):
             self._records.add(record, epoch)
-            if self._part is not None:
-                self._part.call.hear(record, self._now(), epoch=epoch)
+            if self._attendance is not None:
+                self._attendance.call.hear(record, self._now(), epoch=epoch)
         if self._listener.shown and not heard_before:
             self._ask_if_moved()
             self._asking.log_works(self._now())
@@ -329,7 +329,7 @@ class Caller:
         It has grown, or was made anew: the next decision must be in one place for all members.
         Whoever comes first moves them all; meanwhile the others find the new place, too.
         """
-        part = self._part
+        part = self._attendance
         if self._active and part is not None and part.through not in {None, self._listener.log}:
             self._asking.log_moved(self._now())
 
@@ -344,7 +344,7 @@ class Caller:
             return self._listener.problem or "the log was not heard before this member joined"
         return "the others did not wait for this member" if call.over else None
 
-    def _verdict(self, part: Part) -> Verdict | None:
+    def _verdict(self, part: Attendance) -> Verdict | None:
         """Say what this member owns, once that is clear."""
         verdict = part.call.verdict()
         if part.why is None and verdict is None and part.sent is not None:
@@ -353,7 +353,7 @@ class Caller:
             return verdict
         return Verdict({} if part.sent is not None else part.call.me.given, listed=False)
 
-    def _look_after(self, part: Part, sent: Sent) -> None:
+    def _look_after(self, part: Attendance, sent: Sent) -> None:
         """Send an announcement again that was refused; give up what takes too long."""
         now, pins = self._now(), part.through
         same = pins is self._listener.log and self._listener.works
@@ -371,7 +371,7 @@ class Caller:
         if why == UNREAD:
             self._listener.close()
 
-    def _give_up(self, part: Part, why: str) -> None:
+    def _give_up(self, part: Attendance, why: str) -> None:
         """Leave what was ceded to whoever owns it by now, if anybody; and say no more for a while.
 
         In the next generation range deals everything out anew.
@@ -381,7 +381,7 @@ class Caller:
             self._listener.doubt(why)
         part.why = why
 
-    def _pin_if_due(self, part: Part) -> None:
+    def _pin_if_due(self, part: Attendance) -> None:
         call, pins, now = part.call, self._listener.log, self._now()
         waited_s = now - part.began_at
         due_at = call.pin_due_at()
@@ -401,7 +401,7 @@ class Caller:
 
     def _repeat_pin_if_due(self) -> None:
         """Write the pin that decided once more: of a generation the first one counts."""
-        part, pins, now = self._part, self._listener.log, self._now()
+        part, pins, now = self._attendance, self._listener.log, self._now()
         if self._repeat_pin_at is None or now < self._repeat_pin_at:
             return
         self._repeat_pin_at = now + REPEAT_PIN_S
@@ -410,7 +410,7 @@ class Caller:
         if pins is part.through:
             pins.append(part.call.pin)
 
-    def _settle_without(self, part: Part, verdict: Verdict, where: str) -> None:
+    def _settle_without(self, part: Attendance, verdict: Verdict, where: str) -> None:
         """Take note of a verdict that did not count on this member."""
         reason = (
             verdict.problem
@@ -429,8 +429,8 @@ class Caller:
         self._standing.settle(note, "range" if kept else "nothing")
         self._repeat_pin_at = None
 
-    def _end_part(self) -> None:
-        part = self._part
+    def _end_attendance(self) -> None:
+        part = self._attendance
         if part is not None and self.undecided:
             waited_s = self._now() - part.began_at
             self._spent_s += waited_s

@@ -158,9 +158,15 @@ class Follower:
         )
         self._reader.start()
 
-    @property
-    def plan_version(self) -> int | None:
-        """The plan that this consumer's assignment follows; None: the fallback, or none yet."""
+    def plan_version(self, *, outside: bool = False) -> int | None:
+        """Return the plan that this consumer's assignment follows; None: the fallback, or none yet.
+
+        Parameters
+        ----------
+        outside
+            As for `status`.
+        """
+        self._stand(outside=outside)
         return self._standing.note.plan_version
 
     def status(
@@ -175,8 +181,7 @@ class Follower:
         outside
             Whether the consumer takes part in no group by now, which no client tells its assignor.
         """
-        with self._lock:
-            (self._standing.leave if outside else self._standing.join)()
+        self._stand(outside=outside)
         return self._standing.status(
             self._group,
             self._reader,
@@ -184,6 +189,10 @@ class Follower:
             plan_topic=self._options.plan_topic,
             rejoins_asked=self._rejoins_asked,
         )
+
+    def _stand(self, *, outside: bool) -> None:
+        with self._lock:
+            (self._standing.leave if outside else self._standing.join)()
 
     def rejoin_by(self, request: Callable[[], None]) -> None:
         """Set what makes the consumer rejoin its group; called on the reader's thread."""

@@ -84,16 +84,28 @@ class PlanAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-pyt
     @property
     def plan_version(self) -> int | None:
         """The plan that this member's assignment follows; None: the fallback, or none yet."""
-        return self.status().plan_version
+        return self._follower.plan_version(outside=self._outside())
 
     def status(self) -> FollowerStatus:
         """Return what this member does at the moment."""
+        consumer = self._open_consumer()
+        owned = consumer.assignment() if consumer is not None else ()
+        return self._follower.status(owned, outside=self._outside())
+
+    def _outside(self) -> bool:
+        """Whether the consumer takes part in no group by now."""
         if self._consumer is None:  # never told: whoever joins with this assignor is a member
-            return self._follower.status()
-        consumer = self._consumer()
+            return False
+        consumer = self._open_consumer()
+        if consumer is None:
+            return True
+        return consumer.subscription() is None
+
+    def _open_consumer(self) -> KafkaConsumer | None:
+        consumer = self._consumer() if self._consumer is not None else None
         if consumer is None or consumer._closed:  # noqa: SLF001 - there is no other way
-            return self._follower.status(outside=True)
-        return self._follower.status(consumer.assignment(), outside=consumer.subscription() is None)
+            return None
+        return consumer
 
     def follow(self, consumer: KafkaConsumer) -> None:
         """Let new plans make this assignor's consumer rejoin. Call before its first poll."""

@@ -74,12 +74,12 @@ def test_nothing_that_range_gave_is_ranges_share() -> None:
     world = World(1)
     happen(world, Action(0.0, "pins_away"))
     happen(world, Action(0.0, "start", "a"))
-    caller = world.members["a"].caller
-    caller.begin(1, "a-1", ("t",), {})
-    verdict = caller.step(0.0)
+    participant = world.members["a"].participant
+    participant.begin(1, "a-1", ("t",), {})
+    verdict = participant.step(0.0)
     assert verdict is not None
-    caller.settle(verdict)
-    status = caller.status(())
+    participant.settle(verdict)
+    status = participant.status(())
     assert status.rule == "range"
     assert str(status.fallback_reason).startswith("keeping what range gave: ")
 
@@ -104,7 +104,7 @@ def test_more_partitions_of_the_pin_topic_move_all_members_together() -> None:
     world.run(world.time + 40.0)
     assert generation < world.coordinator.generation <= generation + 3
     assert world.healed() is None
-    logs = [one.caller._listener.log for one in world.members.values()]  # noqa: SLF001
+    logs = [one.participant._listener.log for one in world.members.values()]  # noqa: SLF001
     places = {log.number for log in logs if isinstance(log, SimulatedPinLog)}
     assert places == {world.pins.home()}
 

@@ -458,7 +458,7 @@ def test_closed_consumer_says_so_and_opens_nothing(
         with pytest.raises(RuntimeError):
             call()
     assert asked == []
-    assert alone._caller._listener.log is None  # noqa: SLF001 - what a leak would be
+    assert alone._participant._listener.log is None  # noqa: SLF001 - what a leak would be
 
 
 def test_close_that_is_interrupted_lets_go_of_everything(
@@ -477,7 +477,7 @@ def test_close_that_is_interrupted_lets_go_of_everything(
     assert closed == [True]
     alone.close()
     monkeypatch.undo()
-    alone._caller.close()  # noqa: SLF001 - which did not happen
+    alone._participant.close()  # noqa: SLF001 - which did not happen
 
 
 def test_assigning_alone_needs_no_pin_topic(

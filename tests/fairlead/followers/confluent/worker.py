@@ -20,8 +20,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from fairlead.errors import ConfigurationError
-from fairlead.followers.confluent import PlanConsumer, roll_call
-from fairlead.followers.confluent import participant as caller
+from fairlead.followers.confluent import PlanConsumer, participant, roll_call
 from fairlead.followers.confluent.membership import Membership
 from fairlead.followers.confluent.pin_log import PinLog, Sent
 from fairlead.followers.confluent.roll_call import Verdict
@@ -91,7 +90,7 @@ def build(spec: dict[str, Any]) -> Consumer:
     if spec.get("plain"):
         return Consumer(spec["config"])
     roll_call.TURN_S = spec.get("turn_s", roll_call.TURN_S)  # type: ignore[misc] # no final here
-    caller.REPEAT_PIN_S = spec.get("repeat_pin_s", caller.REPEAT_PIN_S)  # type: ignore[misc]
+    participant.REPEAT_PIN_S = spec.get("repeat_pin_s", participant.REPEAT_PIN_S)  # type: ignore[misc]
     options = FollowOptions(
         plan_topic=spec["plan_topic"], rejoin_jitter_s=spec.get("rejoin_jitter_s", 0.2)
     )

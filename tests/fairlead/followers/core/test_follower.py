@@ -83,7 +83,7 @@ def test_leader_follows_the_plan_and_tells_its_version() -> None:
     """What the leader decides is what everybody, itself included, reports."""
     with following() as stage:
         assert stage.lead() == AssignmentNote(plan_version=1, seen=seen(1), decided=seen(1))
-        assert stage.follower.plan_version == 1
+        assert stage.follower.plan_version() == 1
 
 
 def test_each_newer_plan_is_asked_for_once() -> None:

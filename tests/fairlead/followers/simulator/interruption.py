@@ -7,11 +7,16 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from fairlead.followers.confluent import asking, membership, pin_listener, roll_call
-from fairlead.followers.confluent import attendance as part
-from fairlead.followers.confluent import participant as caller
+from fairlead.followers.confluent import (
+    asking,
+    attendance,
+    membership,
+    participant,
+    pin_listener,
+    roll_call,
+)
 
-MODULES = (asking, caller, membership, part, pin_listener, roll_call)
+MODULES = (asking, attendance, participant, membership, pin_listener, roll_call)
 FILES = {str(Path(str(one.__file__))) for one in MODULES}
 Line = tuple[str, int]
 

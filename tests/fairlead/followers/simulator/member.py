@@ -6,7 +6,7 @@ from contextlib import suppress
 from functools import partial
 
 from fairlead.followers.confluent.membership import Event, Membership, Pair
-from fairlead.followers.confluent.participant import Caller
+from fairlead.followers.confluent.participant import Participant
 from fairlead.followers.confluent.pin_listener import PinListener
 from fairlead.followers.core.clock import Clock
 from fairlead.followers.core.follower import FollowOptions, new_cache
@@ -194,10 +194,10 @@ class SimulatedMember:
             clock=clock,
         )
         listener = PinListener(GROUP, SimulatedPinTopic(pins), clock, rng)
-        self.caller = Caller(
+        self.participant = Participant(
             GROUP, name, options, listener=listener, reader=self.reader, clock=clock, rng=rng
         )
-        self.membership = Membership(self.client, self.caller, clock)
+        self.membership = Membership(self.client, self.participant, clock)
         self.client.listener = self.membership
         self.membership.subscribe([TOPIC])
 
@@ -209,7 +209,7 @@ class SimulatedMember:
     @property
     def undecided(self) -> bool:
         """Whether a roll call is under way."""
-        return self.membership is not None and self.caller.undecided
+        return self.membership is not None and self.participant.undecided
 
     def step(self) -> bool:
         """Beat; read plans and poll, unless the application is busy; whether it polled.
@@ -255,4 +255,4 @@ class SimulatedMember:
         self.client.unsubscribe()
         self.client.poll(0.0)
         if self.membership is not None:
-            self.caller.close()
+            self.participant.close()

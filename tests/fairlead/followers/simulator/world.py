@@ -129,9 +129,9 @@ class World(Timeline[SimulatedMember]):
 
     def _check_status(self, member: SimulatedMember) -> None:
         """Check that what a member says of itself is so."""
-        status = member.caller.status(member.client.share)
-        part = member.caller._part  # noqa: SLF001 - what it decided by
-        call = part.call if part else None
+        status = member.participant.status(member.client.share)
+        attendance = member.participant._attendance  # noqa: SLF001 - what it decided by
+        call = attendance.call if attendance else None
         pin = call.pin if call else None
         match status.rule:
             case "undecided":
@@ -140,9 +140,9 @@ class World(Timeline[SimulatedMember]):
                 says: Partitions = {}
             case "plan" if call and pin and pin.plan_version == status.plan_version:
                 says = pin.shares[call.me.member]
-            case "range" if part and call and status.plan_version is None:
+            case "range" if attendance and call and status.plan_version is None:
                 # Who said nothing has ceded nothing, whatever somebody else deals out.
-                dealt = pin.shares if pin and part.sent is not None else {}
+                dealt = pin.shares if pin and attendance.sent is not None else {}
                 says = dealt.get(call.me.member, call.me.given)
             case _:
                 raise ViolationError(f"{self.time:.2f}: {member.name} is mistaken: {status}")
@@ -159,7 +159,7 @@ class World(Timeline[SimulatedMember]):
             return f"not everything is owned once: {self.state()}"
         if any(one.membership is None for one in members):
             return None
-        followed = {one.caller.plan_version for one in members}
+        followed = {one.participant.plan_version for one in members}
         if followed != {self.version or None}:
             return f"version {self.version} is not followed by all: {self.state()}"
         if not self.version:
@@ -179,7 +179,7 @@ class World(Timeline[SimulatedMember]):
             share = sorted(number for _, number in one.client.share)
             says = ""
             if one.membership is not None:
-                status = one.caller.status(one.client.share)
+                status = one.participant.status(one.client.share)
                 says = f"plan {status.plan_version}, {status.fallback_reason}"
             lines.append(
                 f"{one.name}: {one.client.identity()} {one.client.phase} owns {share}; "
