@@ -12,6 +12,7 @@ from fairlead.surfaces.cli.arguments import Group, Json, opened_engine
 from fairlead.surfaces.cli.output import print_json, print_table, say, say_error
 
 if TYPE_CHECKING:
+    from fairlead.domain.records import Findings
     from fairlead.kafka.gateway import KafkaGateway
     from fairlead.settings import Settings
     from fairlead.workflows.planning import Memory, Planned
@@ -33,6 +34,8 @@ _MOVES: Final = {
     "weight": "lag",
     "reason": "reason",
 }
+#: What is told of every candidate.
+_MEASURES: Final = ("moved", "late_s", "utilisation", "lag_max")
 _SHOWN: Final = 50
 
 
@@ -140,35 +143,41 @@ def _document(planned: "Planned", outcome: "Outcome | None") -> dict[str, Any]:
     from fairlead.domain.records import PlanDraft
 
     decision = planned.look.decision if outcome is None else outcome.decision
-    findings = decision.findings
-    stored = None if outcome is None else outcome.stored.plan
-    approval = None if outcome is None or stored is None else outcome.approval
+    draft = decision if isinstance(decision, PlanDraft) else None
     return {
         "group": decision.group,
         "looked_at": decision.snapshot_at,
         "looks": planned.looks,
-        "diagnosis": findings and findings.diagnosis,
-        "names": [] if findings is None else list(findings.names),
-        "evidence": findings and findings.evidence,
-        "late_s": findings and findings.late_s,
-        "utilisation": findings and findings.utilisation,
+        **_findings(decision.findings),
         "outcome": decision.outcome,
         "reason": decision.reason,
-        "assignor": decision.assignor if isinstance(decision, PlanDraft) else None,
-        "moves": decision.moves.to_pylist() if isinstance(decision, PlanDraft) else [],
+        "assignor": draft and draft.assignor,
+        "moves": draft.moves.to_pylist() if draft else [],
         "candidates": [
-            {
-                "assignor": one.assignor,
-                "moved": (one.metrics or {}).get("moved"),
-                "late_s": (one.metrics or {}).get("late_s"),
-                "utilisation": (one.metrics or {}).get("utilisation"),
-                "lag_max": (one.metrics or {}).get("lag_max"),
-                "error": one.error,
-            }
+            {"assignor": one.assignor, "error": one.error}
+            | {name: (one.metrics or {}).get(name) for name in _MEASURES}
             for one in decision.candidates
         ],
-        "version": stored and stored.version,
-        "state": "approved" if approval and approval.approved else stored and stored.state,
+        **_kept(outcome),
+    }
+
+
+def _findings(findings: "Findings | None") -> dict[str, Any]:
+    """Return what was diagnosed."""
+    names = ("diagnosis", "evidence", "late_s", "utilisation")
+    said = {name: getattr(findings, name, None) for name in names}
+    return said | {"names": list(findings.names) if findings else []}
+
+
+def _kept(outcome: "Outcome | None") -> dict[str, Any]:
+    """Return which plan was stored, and what became of it."""
+    stored = None if outcome is None else outcome.stored.plan
+    if outcome is None or stored is None:
+        return {"version": None, "state": None, "approval": None}
+    approval = outcome.approval
+    return {
+        "version": stored.version,
+        "state": "approved" if approval and approval.approved else stored.state,
         "approval": approval and approval.reason,
     }
 
