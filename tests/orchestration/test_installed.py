@@ -1,0 +1,33 @@
+"""The planner at work where the wheel is installed, and no checkout is."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.fairlead.followers.helpers import eventually
+from tests.orchestration.conftest import StartConsumers
+from tests.packaging import beside_the_tests_own, build, run
+from tests.pipeline import APPROVED_BY_POLICY, Pipeline
+
+pytestmark = [pytest.mark.kafka, pytest.mark.postgres, pytest.mark.spark]
+
+
+def test_group_is_planned_by_what_the_wheel_installs(
+    pipeline: Pipeline,
+    start_consumers: StartConsumers,
+    unique_name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """From consumers' offsets to the plan that they follow, with a Spark of its own."""
+    python = beside_the_tests_own(tmp_path, build("wheel", tmp_path / "dist"))
+    home = tmp_path / "dagster"
+    home.mkdir()
+    monkeypatch.setenv("DAGSTER_HOME", str(home))
+    consumers = start_consumers(unique_name)
+    fallback = consumers.owned
+    pipeline.configure(APPROVED_BY_POLICY)
+    planning = ("-m", "fairlead_planner.orchestration", "planning", unique_name)
+    said = run(python, *planning, cwd=tmp_path)
+    assert said.startswith(f"{unique_name}: plan, version 1, published: ")
+    eventually(lambda: consumers.owned != fallback, "the consumers follow the plan")
