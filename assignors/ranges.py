@@ -1,13 +1,14 @@
 """Range assignment: each topic cut into one contiguous piece a subscriber.
 
-Belongs here: the rule of Kafka's RangeAssignor, its default, without racks. Does not: the order of
-members (`problem.member_ring`).
+Belongs here: the rule of Kafka's RangeAssignor, its default. Does not: what racks change in it
+(`ranges_by_rack`), the order of members (`problem.member_ring`).
 """
 
 import numpy as np
 
+from assignors import ranges_by_rack
 from assignors.assignment import Assignment
-from assignors.problem import Problem, member_ring
+from assignors.problem import Int32, Int64, Problem, member_ring
 
 
 def range_(problem: Problem) -> Assignment:
@@ -16,7 +17,9 @@ def range_(problem: Problem) -> Assignment:
     Parameters
     ----------
     problem
-        P partitions. Weights and current owners are ignored.
+        P partitions. Weights and current owners are ignored. Where racks are given and make a
+        difference, members get as many partitions as without them, those with a replica in their
+        rack first (KIP-881).
 
     Returns
     -------
@@ -25,15 +28,15 @@ def range_(problem: Problem) -> Assignment:
 
     Notes
     -----
-    O(P). Topics are cut alike, so with many small topics the first members get much more than the
-    last ones.
+    O(P), times the racks of a partition's replicas where they count. Topics are cut alike, so with
+    many small topics the first members get much more than the last ones.
 
     Examples
     --------
     >>> range_(Problem.of({"t": 3, "u": 1}, {"a": ["t", "u"], "b": ["t", "u"]})).by_member()
     {'a': {'t': [0, 1], 'u': [0]}, 'b': {'t': [2]}}
     """
-    owner = np.full(problem.partition_total, -1, dtype=np.int32)
+    owner = ranges_by_rack.match(problem)
     rank = np.empty(len(problem.members), dtype=np.int32)
     ring = member_ring(problem)
     rank[ring] = np.arange(ring.size, dtype=np.int32)
@@ -42,8 +45,28 @@ def range_(problem: Problem) -> Assignment:
         if not subscribers.size:
             continue
         in_order = ring[np.sort(rank[subscribers])]
-        shares = np.full(in_order.size, count // in_order.size)
-        shares[: count % in_order.size] += 1
-        first = problem.topic_offsets[topic]
-        owner[first : first + count] = np.repeat(in_order, shares)
+        first = int(problem.topic_offsets[topic])
+        part = owner[first : first + count]
+        part[part < 0] = np.repeat(in_order, _shares(part, in_order, count))
     return Assignment(problem, owner)
+
+
+def _shares(part: Int32, subscribers: Int32, count: int) -> Int64:
+    """How many of a topic's partitions without an owner each subscriber gets, in their order.
+
+    Parameters
+    ----------
+    part
+        Owners of the topic's partitions so far, int32 of shape (N,), -1 for none.
+    subscribers
+        In the order that the larger shares go by.
+    count
+        N.
+    """
+    share, larger = divmod(count, subscribers.size)
+    has = np.zeros(subscribers.size, dtype=np.int64)
+    if (part >= 0).any():
+        has = np.bincount(part[part >= 0], minlength=int(subscribers.max()) + 1)[subscribers]
+    open_ = has <= share
+    more = open_ & (np.cumsum(open_) <= larger - np.count_nonzero(~open_))
+    return np.where(open_, share - has + more, 0).astype(np.int64)

@@ -23,6 +23,8 @@ import org.apache.kafka.clients.consumer.RangeAssignor;
 import org.apache.kafka.clients.consumer.RoundRobinAssignor;
 import org.apache.kafka.clients.consumer.StickyAssignor;
 import org.apache.kafka.clients.consumer.internals.AbstractPartitionAssignor;
+import org.apache.kafka.common.Node;
+import org.apache.kafka.common.PartitionInfo;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.utils.Utils;
@@ -77,9 +79,27 @@ public final class Oracle {
         request.get("members").properties().forEach(member ->
             subscriptions.put(member.getKey(), subscription(name, member.getValue())));
         Map<String, Map<String, Set<Integer>>> answer = new TreeMap<>();
-        assignor.assign(counts, subscriptions).forEach((member, partitions) ->
-            answer.put(member, byTopic(partitions)));
+        assignor.assignPartitions(partitions(request, counts), subscriptions)
+            .forEach((member, partitions) -> answer.put(member, byTopic(partitions)));
         return answer;
+    }
+
+    /** Partitions of each topic, with a replica on a broker in each of the racks told, if any. */
+    private static Map<String, List<PartitionInfo>> partitions(
+            JsonNode request, Map<String, Integer> counts) {
+        Map<String, List<PartitionInfo>> partitions = new HashMap<>();
+        counts.forEach((topic, count) -> {
+            List<PartitionInfo> rows = new ArrayList<>();
+            for (int number = 0; number < count; number++) {
+                List<Node> replicas = new ArrayList<>();
+                request.path("replica_racks").path(topic).path(number).forEach(rack ->
+                    replicas.add(new Node(replicas.size(), "", 0, rack.asText())));
+                Node[] nodes = replicas.toArray(new Node[0]);
+                rows.add(new PartitionInfo(topic, number, null, nodes, nodes));
+            }
+            partitions.put(topic, rows);
+        });
+        return partitions;
     }
 
     private static Subscription subscription(String assignor, JsonNode member) {
@@ -90,10 +110,10 @@ public final class Oracle {
         if (assignor.equals("sticky") && !owned.isEmpty()) {
             userData = userData(owned, generation);
         }
-        Optional<String> noRack = Optional.empty();
+        Optional<String> rack = Optional.ofNullable(member.path("rack").textValue());
         var subscription = assignor.equals("cooperative")
-            ? new Subscription(topics, null, owned, generation, noRack)
-            : new Subscription(topics, userData);
+            ? new Subscription(topics, null, owned, generation, rack)
+            : new Subscription(topics, userData, List.of(), -1, rack);
         if (member.hasNonNull("instance_id")) {
             subscription.setGroupInstanceId(Optional.of(member.get("instance_id").asText()));
         }

@@ -111,9 +111,7 @@ public final class Suites {
                 }
             });
         });
-        if (assignor.equals("sticky")) {
-            question.set("replica_racks", racks);
-        }
+        question.set("replica_racks", racks);
         ObjectNode everybody = question.putObject("members");
         members.forEach((name, subscription) -> {
             ObjectNode member = everybody.putObject(name);

@@ -17,11 +17,25 @@ from assignors.problem import Int32, Member, Problem
 LAGS = (0, 0, 1, 5, 20, 100)
 Topics = dict[str, int]
 Members = dict[str, Member]
+Racks = dict[str, list[list[str]]]
 
 
 def random_topics(rng: random.Random, *, most: int, partitions: int) -> Topics:
     """Draw topics; some have no partition."""
     return {f"t{n}": rng.randint(0, partitions) for n in range(rng.randint(1, most))}
+
+
+def random_racks(rng: random.Random, topics: Topics) -> Racks:
+    """Draw the racks of replicas: of some topics none, of some the same for all partitions."""
+    every = ("r0", "r1", "r2")
+    racks = {}
+    for topic in sorted(topics):
+        one = rng.sample(every, rng.randint(0, 3))
+        same = rng.random() < 0.2
+        racks[topic] = [
+            one if same else rng.sample(every, rng.randint(1, 2)) for _ in range(topics[topic])
+        ]
+    return racks
 
 
 def random_members(rng: random.Random, topics: Topics, *, most: int, equal: bool) -> Members:

@@ -18,13 +18,16 @@ from assignors.verifier import violations
 from tests.assignors.conftest import Oracle
 from tests.assignors.problems import (
     Members,
+    Racks,
     Topics,
     kept,
     loads,
     random_members,
+    random_racks,
     random_topics,
     spread,
 )
+from tests.lengths import form
 
 pytestmark = pytest.mark.long
 
@@ -33,9 +36,12 @@ CHAINS = {"ask_sticky": 300, "ask_cooperative": 100, "ask_uniform": 100}
 ROUNDS = 5
 
 
-def requests(topics: Topics, members: Members) -> dict[str, object]:
+def requests(
+    topics: Topics, members: Members, replica_racks: Racks | None = None
+) -> dict[str, object]:
     """Write a problem the way the oracle reads it."""
     return {
+        "replica_racks": replica_racks,
         "topics": topics,
         "members": {
             name: {
@@ -43,6 +49,7 @@ def requests(topics: Topics, members: Members) -> dict[str, object]:
                 "owned": {topic: list(claims) for topic, claims in member.owned.items()},
                 "generation": member.generation,
                 "instance_id": member.instance_id,
+                "rack": member.rack,
             }
             for name, member in members.items()
         },
@@ -73,6 +80,33 @@ def test_equals_kafka_partition_by_partition(oracle: Oracle, name: str, *, equal
         problem = Problem.of(topics, members)
         theirs = owner_of(problem, oracle.ask(name, **requests(topics, members)))
         assert np.array_equal(assign(name, problem).owner, theirs), f"seed {seed}"
+
+
+@pytest.mark.parametrize("equal", [True, False])
+def test_range_with_racks_equals_kafka_partition_by_partition(
+    oracle: Oracle, *, equal: bool
+) -> None:
+    """So with racks: known to some members, the same for all partitions, or nowhere in common."""
+    differs = 0
+    for seed in range(form(short=300, long=3000)):
+        rng = random.Random(seed)
+        topics = random_topics(rng, most=5, partitions=9)
+        members = {
+            member: replace(
+                value,
+                owned={},
+                instance_id=rng.choice([None, f"i{rng.random()}"]),
+                rack=rng.choice([None, "r0", "r1", "r2", "r3"]),
+            )
+            for member, value in random_members(rng, topics, most=6, equal=equal).items()
+        }
+        racks = random_racks(rng, topics)
+        problem = Problem.of(topics, members, replica_racks=racks)
+        theirs = owner_of(problem, oracle.ask("range", **requests(topics, members, racks)))
+        ours = assign("range", problem).owner
+        assert np.array_equal(ours, theirs), f"seed {seed}"
+        differs += not np.array_equal(ours, assign("range", Problem.of(topics, members)).owner)
+    assert differs > 50
 
 
 def test_orders_names_as_java_does(oracle: Oracle) -> None:
