@@ -125,7 +125,7 @@ def build(problem: Problem, *, keep_all: bool = False, by_claims: bool = False) 
         arc_class=arc_class,
         arc_member=arc_member,
         arc_capacity=np.concatenate((owned_sizes, sizes[placing_class])),
-        arc_far=_in_other_rack(problem, class_racks[arc_class], arc_member),
+        arc_far=in_other_rack(problem, class_racks[arc_class], arc_member),
         owned_arcs=pairs.size,
         base=np.bincount(elsewhere, minlength=members).astype(np.int64),
     )
@@ -156,7 +156,7 @@ def _rack_kinds(problem: Problem) -> int:
     return max(len(problem.rack_sets), 1) if any(problem.racks) else 1
 
 
-def _in_other_rack(problem: Problem, rack_set: Int64, member: Int64) -> Int64:
+def in_other_rack(problem: Problem, rack_set: Int64 | Int32, member: Int64 | Int32) -> Int64:
     """1 where replicas' racks and the member's are known, and the member is in none of them."""
     if _rack_kinds(problem) == 1:
         return np.zeros(member.size, dtype=np.int64)

@@ -51,7 +51,7 @@ def match(problem: Problem) -> Int32:
 
 
 def _differs(problem: Problem, topic: int) -> bool:
-    """Whether some subscribers are near replicas of a topic, of some partitions more than others."""
+    """Whether subscribers share racks with a topic whose partitions differ in them."""
     first, last = problem.topic_offsets[topic : topic + 2]
     numbers = np.unique(_sets(problem)[first:last]).tolist()
     held = frozenset[str]().union(*(problem.rack_sets[number] for number in numbers))
@@ -60,7 +60,7 @@ def _differs(problem: Problem, topic: int) -> bool:
 
 
 def _sets(problem: Problem) -> Int32:
-    """Number of each partition's set of racks, int32 of shape (P,)."""
+    """Return the number of each partition's set of racks, int32 of shape (P,)."""
     if problem.rack_set_of is None:
         raise ValueError("replicas' racks are unknown")
     return problem.rack_set_of
@@ -82,7 +82,7 @@ class _Deal:
             [[rack is None or rack in held for held in problem.rack_sets] for rack in kinds]
         )
         # Of which partition numbers all topics have a replica near a rack, bool of shape (N, K).
-        self.near: Mask = near[:, sets].all(axis=1).T
+        self.near: Mask = np.all(near[:, sets], axis=1).T
 
     def _room(self, at: int) -> int:
         return max(self.share + (self.larger > 0) - self.has[at], 0)
@@ -106,7 +106,11 @@ class _Deal:
                 while queue and not self._room(queue[-1]):
                     queue.pop()
             first = min(
-                (queue[-1] for queue, is_near in zip(queues, near, strict=True) if is_near and queue),
+                (
+                    queue[-1]
+                    for queue, is_near in zip(queues, near, strict=True)
+                    if is_near and queue
+                ),
                 default=None,
             )
             if first is not None:

@@ -7,8 +7,9 @@ differ or racks that matter (`flow`), spreading what the closed form and the flo
 
 import numpy as np
 
-from assignors import aims, even, flow, swaps
+from assignors import aims, even, flow, greedy, swaps
 from assignors.assignment import Assignment
+from assignors.fair import fair
 from assignors.filling import fill, in_turns
 from assignors.older_claims import give_back
 from assignors.options import boolean, count_or_none
@@ -78,8 +79,9 @@ def _solve(problem: Problem, *, keep_all: bool) -> Int32:
         return owner
     best = aims.solve(problem, owner, keep_all=keep_all)
     if best is None:
-        best = give_back(problem, swaps.spread_out(problem, owner, keep_all=keep_all))
-    return best
+        return give_back(problem, swaps.spread_out(problem, owner, keep_all=keep_all))
+    plain = _place(problem, problem.owner) if problem.equal_subscriptions else fair(problem).owner
+    return greedy.usual(problem, best, plain)
 
 
 def _racks_matter(problem: Problem) -> bool:

@@ -8,10 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from assignors.problem import Int32, Problem
 from fairlead.sandbox.jars import kafka_classpath
 from fairlead.sandbox.java import find_java
+
+Share = dict[str, dict[str, list[int]]]
 
 
 class Oracle:
@@ -31,6 +35,16 @@ class Oracle:
         answered = json.loads(answer)
         assert "error" not in answered, answered
         return answered
+
+
+def owner_of(problem: Problem, shares: Share) -> Int32:
+    """Read an answer of the oracle as owners."""
+    owner = np.full(problem.partition_total, -1, dtype=np.int32)
+    for name, share in shares.items():
+        for topic, partitions in share.items():
+            first = int(problem.topic_offsets[problem.topics.index(topic)])
+            owner[first + np.array(partitions, dtype=int)] = problem.members.index(name)
+    return owner
 
 
 TALLIES: dict[str, Counter[str]] = defaultdict(Counter)

@@ -15,7 +15,7 @@ from assignors.problem import Int32, Member, Problem
 from assignors.registry import assign
 from assignors.user_data import UserData, decode, encode
 from assignors.verifier import violations
-from tests.assignors.conftest import Oracle
+from tests.assignors.conftest import Oracle, Share, owner_of
 from tests.assignors.problems import (
     Members,
     Racks,
@@ -31,7 +31,6 @@ from tests.lengths import form
 
 pytestmark = pytest.mark.long
 
-Share = dict[str, dict[str, list[int]]]
 CHAINS = {"ask_sticky": 300, "ask_cooperative": 100, "ask_uniform": 100}
 ROUNDS = 5
 
@@ -54,16 +53,6 @@ def requests(
             for name, member in members.items()
         },
     }
-
-
-def owner_of(problem: Problem, shares: Share) -> Int32:
-    """Read an answer of the oracle as owners."""
-    owner = np.full(problem.partition_total, -1, dtype=np.int32)
-    for name, share in shares.items():
-        for topic, partitions in share.items():
-            first = int(problem.topic_offsets[problem.topics.index(topic)])
-            owner[first + np.array(partitions, dtype=int)] = problem.members.index(name)
-    return owner
 
 
 @pytest.mark.parametrize("equal", [True, False])
