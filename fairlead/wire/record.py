@@ -23,7 +23,7 @@ from fairlead.wire.document import FORMAT, content_hash
 from fairlead.wire.signing import Signer, signed_bytes
 
 Headers = list[tuple[str, bytes]]
-Kind = Literal["plan", "retired"]
+Kind = Literal["plan", "retired", "members"]
 
 FORMAT_HEADER: Final = "format"
 KIND_HEADER: Final = "kind"

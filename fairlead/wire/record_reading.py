@@ -115,14 +115,52 @@ def read_record(
         It cannot be read, is another group's, cluster's or log's, its hash differs, or it is not
         signed as `trust` asks. The message says which.
     """
+    found = hashed_headers(value, headers)
+    if KIND_HEADER not in found:
+        return _read_bare(value, found, group, trust)
+    return _read_told(value, found, group, origin, trust)
+
+
+def hashed_headers(value: bytes, headers: Iterable[tuple[str, bytes | None]]) -> dict[str, bytes]:
+    """Return headers by name, with the hash of the value among them.
+
+    Raises
+    ------
+    InvalidPlanError
+        They name another hash.
+    """
     found = {name: text or b"" for name, text in headers}
     digest = content_hash(value)
     if not hmac.compare_digest(found.get(HASH_HEADER, digest.encode()), digest.encode()):
         raise InvalidPlanError("The record's sha256 header does not agree with its bytes")
     found[HASH_HEADER] = digest.encode()
-    if KIND_HEADER not in found:
-        return _read_bare(value, found, group, trust)
-    return _read_told(value, found, group, origin, trust)
+    return found
+
+
+def check_headers(
+    found: dict[str, bytes], *, group: str, version: int, origin: Origin, trust: Trust
+) -> int:
+    """Check a record's signature and where it belongs; returns its epoch.
+
+    Parameters
+    ----------
+    found
+        From `hashed_headers`, a kind among them.
+    group, version
+        What the record's key and its value say.
+    origin, trust
+        As for `read_record`.
+
+    Raises
+    ------
+    InvalidPlanError
+        It is another cluster's or log's, or is not signed as `trust` asks.
+    """
+    _check_signature(found, group=group, version=version, topic=origin.topic, trust=trust)
+    for name, known in ((CLUSTER_HEADER, origin.cluster), (LOG_HEADER, origin.log)):
+        if known and (said := header_text(found, name)) and said != known:
+            raise InvalidPlanError(f"The record is of {name} {said!r}, not of {known!r}")
+    return _epoch(found)
 
 
 def _read_bare(value: bytes, found: dict[str, bytes], group: str, trust: Trust) -> Told:
@@ -136,20 +174,19 @@ def _read_bare(value: bytes, found: dict[str, bytes], group: str, trust: Trust) 
     elif trust.verifier is not None:
         raise InvalidPlanError("The record is not signed")
     plan = PlanDocument.from_bytes(value, group=group)
-    return Told(Identity(0, plan.version, sha256=_text(found, HASH_HEADER)), plan, plan.expires_at)
+    return Told(
+        Identity(0, plan.version, sha256=header_text(found, HASH_HEADER)), plan, plan.expires_at
+    )
 
 
 def _read_told(
     value: bytes, found: dict[str, bytes], group: str, origin: Origin, trust: Trust
 ) -> Told:
-    kind = _text(found, KIND_HEADER)
+    kind = header_text(found, KIND_HEADER)
     plan = PlanDocument.from_bytes(value, group=group) if kind == "plan" else None
     version = plan.version if plan is not None else _retired_version(kind, value, group)
-    _check_signature(found, group=group, version=version, topic=origin.topic, trust=trust)
-    for name, known in ((CLUSTER_HEADER, origin.cluster), (LOG_HEADER, origin.log)):
-        if known and (said := _text(found, name)) and said != known:
-            raise InvalidPlanError(f"The record is of {name} {said!r}, not of {known!r}")
-    identity = Identity(_epoch(found), version, plan is None, _text(found, HASH_HEADER))
+    epoch = check_headers(found, group=group, version=version, origin=origin, trust=trust)
+    identity = Identity(epoch, version, plan is None, header_text(found, HASH_HEADER))
     return Told(identity, plan, _lease(found))
 
 
@@ -173,7 +210,7 @@ def _check_signature(
         raise InvalidPlanError("The record's signature is no base64") from error
     message = message_of(found, group=group, version=version, topic=topic)
     try:
-        trust.verifier.verify(_text(found, KEY_HEADER), signature, message)
+        trust.verifier.verify(header_text(found, KEY_HEADER), signature, message)
     except InvalidPlanError as error:
         raise InvalidPlanError(f"The record is refused: {error}") from error
 
@@ -193,14 +230,14 @@ def _retired_version(kind: str, value: bytes, group: str) -> int:
 
 
 def _epoch(found: dict[str, bytes]) -> int:
-    text = _text(found, EPOCH_HEADER)
+    text = header_text(found, EPOCH_HEADER)
     if not (text.isascii() and text.isdecimal()) or len(text) > _DIGITS or int(text) == 0:
         raise InvalidPlanError(f"The record's epoch is {text[:40]!r}, not a positive number")
     return int(text)
 
 
 def _lease(found: dict[str, bytes]) -> datetime | None:
-    text = _text(found, LEASE_HEADER)
+    text = header_text(found, LEASE_HEADER)
     if not text:
         return None
     try:
@@ -212,7 +249,8 @@ def _lease(found: dict[str, bytes]) -> datetime | None:
     return until
 
 
-def _text(found: dict[str, bytes], name: str) -> str:
+def header_text(found: dict[str, bytes], name: str) -> str:
+    """Return a header, "" where it is missing; raises InvalidPlanError where it is no UTF-8."""
     try:
         return found.get(name, b"").decode()
     except UnicodeDecodeError as error:

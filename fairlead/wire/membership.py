@@ -1,0 +1,148 @@
+"""Who the members of a group of the consumer protocol (KIP-848) are: a record for brokers.
+
+Belongs here: the record of the members topic, as it is written and read. Does not: how members are
+named (`members`), nor who writes it when (`fairlead.workflows.naming`).
+
+There the broker assigns, and its assignors know member ids and topic ids alone, while plans name
+consumers and topics. A record under the group's key says which is which. It stands in a compacted
+topic of its own, with the headers of a plan's record: of kind `members`, without a lease, signed as
+of version 0; its epoch is the time of the look in milliseconds, and at least one more than the
+newest record's, so that of two records the greater epoch is the later one.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from fairlead.errors import InvalidPlanError
+from fairlead.wire.record import KIND_HEADER, Headers, Origin, plan_headers
+from fairlead.wire.record_reading import Trust, check_headers, hashed_headers, header_text
+from fairlead.wire.signing import Signer
+
+_FORMAT: Final = 2
+_KIND: Final = "members"
+#: What is signed in the place of a plan's version.
+_VERSION: Final = 0
+
+
+@dataclass(frozen=True)
+class Membership:
+    """The members of a group at one moment.
+
+    Parameters
+    ----------
+    group
+        Its id.
+    at
+        When they were seen; time-zone-aware.
+    members
+        Member id to the name that plans use.
+    topics
+        Topic to the id that the cluster gave it, as Kafka writes it: of the topics that a member
+        reads and that exist.
+    """
+
+    group: str
+    at: datetime
+    members: Mapping[str, str]
+    topics: Mapping[str, str]
+
+    def says(self) -> tuple[Mapping[str, str], Mapping[str, str]]:
+        """Return what it tells, whenever it was seen."""
+        return dict(self.members), dict(self.topics)
+
+    def to_bytes(self) -> bytes:
+        """Serialise.
+
+        Examples
+        --------
+        >>> at = datetime(2026, 3, 1, tzinfo=UTC)
+        >>> Membership("g", at, {"x1": "a"}, {"t": "dG9"}).to_bytes()[:52]
+        b'{"format":2,"kind":"members","group":"g","at":"2026-'
+        """
+        at = self.at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        document = {
+            "format": _FORMAT,
+            "kind": _KIND,
+            "group": self.group,
+            "at": at,
+            "members": dict(sorted(self.members.items())),
+            "topics": dict(sorted(self.topics.items())),
+        }
+        return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+
+    def headers(self, *, origin: Origin, after: int = 0, signer: Signer | None = None) -> Headers:
+        """Return the headers that it is sent with.
+
+        Parameters
+        ----------
+        origin
+            Where it is sent to.
+        after
+            The epoch of the newest record of the group; 0: there is none.
+        signer
+            Signs the record.
+        """
+        return plan_headers(
+            self.to_bytes(),
+            group=self.group,
+            version=_VERSION,
+            origin=origin,
+            epoch=max(int(self.at.timestamp() * 1000), after + 1),
+            lease_until=None,
+            kind=_KIND,
+            signer=signer,
+        )
+
+
+def read_membership(
+    value: bytes,
+    headers: Iterable[tuple[str, bytes | None]],
+    *,
+    group: str,
+    origin: Origin,
+    trust: Trust,
+) -> tuple[Membership, int]:
+    """Read and check a record of the members topic that has a value; returns its epoch, too.
+
+    Parameters
+    ----------
+    value, headers, group, origin, trust
+        As for `fairlead.wire.record_reading.read_record`.
+
+    Raises
+    ------
+    InvalidPlanError
+        It cannot be read, is another group's, cluster's or log's, its hash differs, or it is not
+        signed as `trust` asks.
+    """
+    found = hashed_headers(value, headers)
+    if (kind := header_text(found, KIND_HEADER)) != _KIND:
+        raise InvalidPlanError(f"The record is of kind {kind!r}, not {_KIND!r}")
+    epoch = check_headers(found, group=group, version=_VERSION, origin=origin, trust=trust)
+    try:
+        membership = _read(json.loads(value.decode()))
+    except (ValueError, RecursionError, KeyError, TypeError) as error:
+        raise InvalidPlanError(
+            f"The record of a group's members cannot be read: {error}"
+        ) from error
+    if membership.group != group:
+        raise InvalidPlanError(
+            f"The record is of {membership.group!r}, but stands under the key {group!r}"
+        )
+    return membership, epoch
+
+
+def _read(raw: dict[str, Any]) -> Membership:
+    at = datetime.fromisoformat(raw["at"])
+    if raw["kind"] != _KIND or at.tzinfo is None:
+        raise ValueError("it is of another kind, or its time lacks the time zone")
+    return Membership(str(raw["group"]), at, _texts(raw["members"]), _texts(raw["topics"]))
+
+
+def _texts(raw: Any) -> dict[str, str]:
+    if not isinstance(raw, dict) or not all(isinstance(one, str) and one for one in raw.values()):
+        raise TypeError("ids and names are texts")
+    return raw

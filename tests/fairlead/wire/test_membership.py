@@ -1,0 +1,68 @@
+"""Records of the members topic: to the byte, in any language, and what must not be believed."""
+
+import base64
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairlead.errors import InvalidPlanError
+from fairlead.wire.membership import Membership, read_membership
+from fairlead.wire.record import Origin, message_of
+from fairlead.wire.record_reading import Trust, read_record
+from fairlead.wire.signing import Signer, Verifier
+
+#: Shared with implementations in other languages.
+VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "member_records.json").read_text())
+TRUST = Trust(Verifier.from_text(VECTORS["public_key"]))
+
+
+def read(vector: dict[str, Any], trust: Trust = TRUST) -> tuple[Membership, int]:
+    """Read a record of the vectors."""
+    headers = [(name, text.encode()) for name, text in vector["headers"].items()]
+    origin = Origin(vector["topic"], vector["cluster"], vector["log"])
+    return read_membership(
+        vector["value"].encode(), headers, group=vector["group"], origin=origin, trust=trust
+    )
+
+
+@pytest.mark.parametrize("vector", VECTORS["records"], ids=lambda vector: str(vector["name"]))
+def test_records_are_those_of_the_shared_vectors(vector: dict[str, Any]) -> None:
+    """Value, headers, the bytes that are signed and the signature; and what is read of them."""
+    at = datetime.fromisoformat(json.loads(vector["value"])["at"])
+    made = Membership(vector["group"], at, vector["members"], vector["topics"])
+    origin = Origin(vector["topic"], vector["cluster"], vector["log"])
+    epoch = int(vector["headers"]["epoch"])
+    signer = Signer.from_text(VECTORS["private_key"])
+    headers = made.headers(origin=origin, after=epoch - 1, signer=signer)
+    assert made.to_bytes().decode() == vector["value"]
+    assert {name: text.decode() for name, text in headers} == vector["headers"]
+    message = message_of(dict(headers), group=made.group, version=0, topic=origin.topic)
+    assert base64.b64encode(message).decode() == vector["signed"]
+    assert read(vector) == (made, epoch)
+
+
+@pytest.mark.parametrize("vector", VECTORS["refused"], ids=lambda vector: str(vector["name"]))
+def test_records_that_the_shared_vectors_refuse(vector: dict[str, Any]) -> None:
+    """Every implementation must refuse these."""
+    with pytest.raises(InvalidPlanError):
+        read(vector)
+
+
+def test_without_keys_a_record_need_not_be_signed() -> None:
+    """A cluster without keys goes by hash, cluster and log."""
+    stripped = next(one for one in VECTORS["refused"] if one["name"] == "signature stripped")
+    assert read(stripped, Trust())[0].members == VECTORS["records"][0]["members"]
+
+
+def test_a_record_of_members_is_no_plan() -> None:
+    """Under a plan's key it would be refused, although it is well signed."""
+    (vector, *_) = VECTORS["records"]
+    origin = Origin(vector["topic"], vector["cluster"], vector["log"])
+    headers = [(name, text.encode()) for name, text in vector["headers"].items()]
+    with pytest.raises(InvalidPlanError, match="of kind 'members'"):
+        read_record(
+            vector["value"].encode(), headers, group=vector["group"], origin=origin, trust=TRUST
+        )
