@@ -7,13 +7,16 @@ lays them out in (`snapshot`).
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
 
 CommittedOffsets = Mapping[str, tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]]
 """Topic to partition numbers and their committed offsets, both of shape (K,)."""
+
+CLASSIC: Final = "classic"
+"""The type of groups whose members assign; of the others (KIP-848), `consumer`, the broker does."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,8 @@ class LiveMember:
     partitions
         What it owns: topic to partition numbers, ascending.
     generation
-        The generation in which it last owned partitions, where its protocol version tells.
+        The generation in which it last owned partitions, where its protocol version tells; where
+        the broker assigns, the group's epoch that the member has reached.
     """
 
     member_id: str
@@ -57,6 +61,8 @@ class GroupDescription:
         Ascending by name. Known in the states `Stable` and `Empty` alone.
     error
         Why the group cannot be planned now; None: it can.
+    group_type
+        `classic` or `consumer`.
     """
 
     group: str
@@ -65,6 +71,7 @@ class GroupDescription:
     protocol: str
     members: tuple[LiveMember, ...] = ()
     error: str | None = None
+    group_type: str = CLASSIC
 
 
 @dataclass(frozen=True)
@@ -81,6 +88,8 @@ class LiveGroup:
         Topic to number of partitions, of the topics that some member subscribes to and that exist.
     observed_at
         When it was asked for; time-zone-aware.
+    group_type
+        `classic` or `consumer`.
     """
 
     group: str
@@ -89,6 +98,7 @@ class LiveGroup:
     members: tuple[LiveMember, ...]
     partition_counts: Mapping[str, int]
     observed_at: datetime
+    group_type: str = CLASSIC
 
 
 @dataclass(frozen=True, eq=False)

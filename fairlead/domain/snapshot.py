@@ -59,6 +59,7 @@ GROUPS: Final = pa.schema(
         "state": pa.string(),
         "protocol_type": pa.string(),
         "protocol": pa.string(),
+        "group_type": pa.string(),
         "error": pa.string(),
     }
 )
@@ -147,6 +148,7 @@ def build_snapshot(
                     "state": descriptions[name].state,
                     "protocol_type": descriptions[name].protocol_type,
                     "protocol": descriptions[name].protocol,
+                    "group_type": descriptions[name].group_type,
                     "error": problems[name],
                 }
                 for name in names

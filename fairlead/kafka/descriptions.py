@@ -1,20 +1,28 @@
 """Who the members of a consumer group are, from what its coordinator tells.
 
-Belongs here: reading kafka-python's group descriptions, and naming members as plans do. Does not:
-asking for descriptions (`gateway`), nor offsets (`offsets`).
+Belongs here: reading descriptions of groups of both types, and naming members as plans do. Does
+not: asking for descriptions (`gateway`, `consumer_protocol`), nor offsets (`offsets`).
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from fairlead.domain.groups import GroupDescription, LiveMember
 from fairlead.errors import GroupError
+from fairlead.kafka.consumer_protocol import CONSUMER, BrokerGroup
 from fairlead.wire.members import GroupMember, member_names
 
 STABLE: Final = "Stable"
-REBALANCING: Final = frozenset({"PreparingRebalance", "CompletingRebalance"})
+EMPTY: Final = "Empty"
+DEAD: Final = "Dead"
+REBALANCING: Final = frozenset(
+    {"PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling"}
+)
 CONSUMER_PROTOCOL: Final = "consumer"
+_ABSENT: Final = "The group does not exist (any more)"
+_UNSETTLED: Final = "The group is rebalancing ({}): its members' partitions are not settled"
 NUL: Final = "\0"
 """The one character that Kafka takes in ids and Postgres does not."""
 
@@ -35,38 +43,95 @@ def read_description(group: str, raw: Mapping[str, Any]) -> GroupDescription:
     return GroupDescription(group, state, protocol_type, raw["protocol_data"], members, error)
 
 
+def read_broker_group(found: BrokerGroup) -> GroupDescription:
+    """Read what is told of a group in which the broker assigns; nudges are no members.
+
+    Whatever is wrong with the group ends up in `error`.
+    """
+    members: tuple[LiveMember, ...] = ()
+    state = found.state if found.consumers or found.state == DEAD else EMPTY
+    error = _broker_refusal(found, state)
+    if error is None:
+        try:
+            members = _named(
+                LiveMember(
+                    member_id=one.member_id,
+                    client_id=one.client_id,
+                    host=one.host,
+                    instance_id=one.instance_id,
+                    name="",
+                    topics=one.topics,
+                    partitions=one.owned,
+                    generation=one.epoch,
+                )
+                for one in found.consumers
+            )
+        except GroupError as unreadable:
+            error = str(unreadable).replace(NUL, r"\0")
+    return GroupDescription(
+        found.group, state, CONSUMER_PROTOCOL, found.assignor, members, error, CONSUMER
+    )
+
+
+def of_the_other_type(description: GroupDescription) -> bool:
+    """Whether a group that was asked for as a classic one is none."""
+    return "not a classic group" in (description.error or "")
+
+
+def _broker_refusal(found: BrokerGroup, state: str) -> str | None:
+    if found.error is not None:
+        absent = "GroupIdNotFoundError" in found.error
+        return _ABSENT if absent else f"The coordinator does not describe the group: {found.error}"
+    if state == DEAD:
+        return _ABSENT
+    return _UNSETTLED.format(state) if state in REBALANCING else None
+
+
 def _refusal(raw: Mapping[str, Any]) -> str | None:
     """Say why a group cannot be planned whoever its members are; None: no such reason."""
     error, state, protocol_type = raw["error"] or "", raw["group_state"], raw["protocol_type"]
-    kip_848 = (
-        "The group uses the consumer protocol of KIP-848, under which the broker assigns: "
-        "Fairlead needs consumers with group.protocol=classic"
-    )
-    unsettled = f"The group is rebalancing ({state}): its members' partitions are not settled"
     reasons = (
-        ("not a classic group" in error, kip_848),
-        ("GroupIdNotFoundError" in error, "The group does not exist (any more)"),
+        ("not a classic group" in error, error),
+        ("GroupIdNotFoundError" in error, _ABSENT),
         (bool(error), f"The coordinator does not describe the group: {error}"),
-        (state == "Dead", "The group does not exist as a classic group"),
+        (state == DEAD, "The group does not exist as a classic group"),
         (
             protocol_type not in (CONSUMER_PROTOCOL, ""),
             f"The group is no consumer group: its protocol type is {protocol_type}",
         ),
-        (state in REBALANCING, unsettled),
+        (state in REBALANCING, _UNSETTLED.format(state)),
     )
     return next((reason for holds, reason in reasons if holds), None)
 
 
 def _read_members(raw_members: list[dict[str, Any]]) -> tuple[LiveMember, ...]:
-    topics = {raw["member_id"]: _subscription(raw) for raw in raw_members}
-    names = member_names(
-        GroupMember(
-            raw["member_id"],
-            topics[raw["member_id"]],
-            instance_id=raw.get("group_instance_id"),
+    return _named(
+        LiveMember(
+            member_id=raw["member_id"],
             client_id=raw["client_id"],
+            host=raw["client_host"].removeprefix("/"),
+            instance_id=raw.get("group_instance_id"),
+            name="",
+            topics=_subscription(raw),
+            partitions=_owned(raw),
+            generation=_generation(raw),
         )
         for raw in raw_members
+    )
+
+
+def _named(members: Iterable[LiveMember]) -> tuple[LiveMember, ...]:
+    """Give members their names, ascending by them.
+
+    Raises
+    ------
+    GroupError
+        A name is that of several, or cannot be stored.
+    """
+    members = tuple(members)
+    names = member_names(
+        GroupMember(one.member_id, one.topics, instance_id=one.instance_id, client_id=one.client_id)
+        for one in members
     )
     shared = [name for name, times in Counter(names.values()).items() if times > 1]
     if shared:
@@ -78,20 +143,8 @@ def _read_members(raw_members: list[dict[str, Any]]) -> tuple[LiveMember, ...]:
             f"The name of member {unusable[0]} has a NUL character, which Postgres does not take: "
             "give it another client.id or group.instance.id"
         )
-    members = [
-        LiveMember(
-            member_id=raw["member_id"],
-            client_id=raw["client_id"],
-            host=raw["client_host"].removeprefix("/"),
-            instance_id=raw.get("group_instance_id"),
-            name=names[raw["member_id"]],
-            topics=topics[raw["member_id"]],
-            partitions=_owned(raw),
-            generation=_generation(raw),
-        )
-        for raw in raw_members
-    ]
-    return tuple(sorted(members, key=lambda member: member.name))
+    named = (replace(one, name=names[one.member_id]) for one in members)
+    return tuple(sorted(named, key=lambda member: member.name))
 
 
 def _subscription(raw: Mapping[str, Any]) -> tuple[str, ...]:

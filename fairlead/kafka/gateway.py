@@ -22,7 +22,15 @@ from fairlead.common.kafka_python_log import keep_secrets
 from fairlead.domain.groups import GroupDescription, LiveGroup
 from fairlead.domain.snapshot import GroupSnapshot, build_snapshot, new_snapshot_id
 from fairlead.errors import ConfigurationError, GroupError, KafkaUnavailableError
-from fairlead.kafka.descriptions import CONSUMER_PROTOCOL, NUL, REBALANCING, read_description
+from fairlead.kafka.consumer_protocol import BrokerGroup, describe_broker_groups
+from fairlead.kafka.descriptions import (
+    CONSUMER_PROTOCOL,
+    NUL,
+    REBALANCING,
+    of_the_other_type,
+    read_broker_group,
+    read_description,
+)
 from fairlead.kafka.offsets import committed_offsets, log_offsets, partition_counts, read_committed
 from fairlead.kafka.pinned import PinLog, with_pinned_shares
 from fairlead.kafka.progress import Tell, phase
@@ -115,8 +123,7 @@ class KafkaGateway:
 
         Groups of other protocols (Connect, share groups), offsets committed without a group, and
         ids with a NUL character, which Postgres does not take, are not among them. Nor are ids
-        too long for its indexes: a warning names them. Groups under KIP-848 are: a snapshot says
-        why they cannot be planned.
+        too long for its indexes: a warning names them.
 
         Raises
         ------
@@ -272,7 +279,24 @@ class KafkaGateway:
             return {groups[0]: GroupDescription(groups[0], "", "", "", error=why)}
         if any(entry["error"] and "NotCoordinator" in entry["error"] for entry in raw.values()):
             self._close_member_admin()  # which remembers coordinators for good
-        return {group: read_description(group, raw[group]) for group in groups}
+        found = {group: read_description(group, raw[group]) for group in groups}
+        broker_assigns = [group for group in groups if of_the_other_type(found[group])]
+        return found | {
+            group: read_broker_group(told)
+            for group, told in self.broker_groups(broker_assigns).items()
+        }
+
+    def broker_groups(self, groups: Sequence[str]) -> dict[str, BrokerGroup]:
+        """Describe groups of the consumer protocol (KIP-848), as their coordinators know them.
+
+        Raises
+        ------
+        KafkaUnavailableError
+            Brokers do not answer in time.
+        """
+        if not groups:
+            return {}
+        return self._ask_members(lambda admin: describe_broker_groups(admin, groups))
 
     def _ask_members(self, question: Callable[[KafkaAdminClient], Result]) -> Result:
         """Ask by kafka-python; after an error that may pass, again on new connections."""
@@ -354,4 +378,6 @@ def _live(
         topic = unreadable[0]
         return GroupError(f"Group {group}: topic {topic} cannot be read: {hidden[topic]}")
     own = {topic: counts[topic] for topic in sorted(topics & counts.keys())}
-    return LiveGroup(group, found.state, found.protocol, found.members, own, observed_at)
+    return LiveGroup(
+        group, found.state, found.protocol, found.members, own, observed_at, found.group_type
+    )

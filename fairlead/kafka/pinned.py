@@ -19,7 +19,7 @@ from typing import Final
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
 from assignors.partitioner import partitions_of
-from fairlead.domain.groups import GroupDescription, LiveMember
+from fairlead.domain.groups import CLASSIC, GroupDescription, LiveMember
 from fairlead.errors import KafkaUnavailableError
 from fairlead.kafka.descriptions import STABLE
 from fairlead.kafka.requests import ABOUT_A_GROUP, MISSING, kafka_error
@@ -50,7 +50,8 @@ def with_pinned_shares(
     groups = [
         name
         for name, found in descriptions.items()
-        if found.protocol == _RANGE and found.state == STABLE and found.members
+        if (found.group_type, found.protocol, found.state) == (CLASSIC, _RANGE, STABLE)
+        and found.members
     ]
     if not groups:
         return dict(descriptions)

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from assignors.problem import Member, Problem
+from fairlead.domain.groups import CLASSIC
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.judgement.decision import Choose, Question
 from fairlead.domain.judgement.rules import Rules
@@ -68,7 +69,7 @@ class Group:
     Parameters
     ----------
     described
-        Its row of the snapshot's groups: snapshot_id, group, error, protocol.
+        Its row of the snapshot's groups: snapshot_id, group, error, protocol, group_type.
     members
         Its rows of the snapshot's members.
     looks
@@ -146,6 +147,8 @@ def question_about(group: Group, ways: Ways) -> Question:
 
 def _eager(group: Group) -> bool:
     """Whether every partition of a group stands still at each rebalance, as far as Kafka tells."""
+    if group.described.get("group_type", CLASSIC) != CLASSIC:  # only what moves is revoked
+        return False
     protocol = group.described["protocol"]
     if protocol == _FOLLOWING:  # cooperative followers say which generation they own from
         return any(row["generation"] is None for row in group.members)

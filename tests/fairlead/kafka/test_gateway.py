@@ -343,18 +343,6 @@ def test_a_rebalance_that_does_not_end_is_an_error(
     assert "rebalancing (CompletingRebalance)" in error
 
 
-def test_a_group_of_kip_848_says_what_fairlead_needs(
-    gateway: KafkaGateway, kafka_topic: Fixture, join: Fixture, unique_name: str
-) -> None:
-    """Under the consumer protocol of KIP-848 the broker assigns; the error says what to set."""
-    join(unique_name, [kafka_topic()], 1, [{"group.protocol": "consumer"}])
-
-    (error,) = errors_of(gateway.snapshot([unique_name]).groups)
-
-    assert error is not None
-    assert "group.protocol=classic" in error
-
-
 def test_an_absent_group_concerns_no_other(
     gateway: KafkaGateway, kafka_topic: Fixture, commit: Fixture, unique_name: str
 ) -> None:

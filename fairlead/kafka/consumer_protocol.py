@@ -1,0 +1,185 @@
+"""Groups of the consumer protocol (KIP-848), in which the broker assigns, as coordinators tell.
+
+Belongs here: asking for them, which kafka-python has no message for, and reading the answers. Does
+not: what a planner makes of a group (`descriptions`), nor joining one (`nudge`).
+
+librdkafka's admin client describes these groups, too, but tells neither what members subscribe to,
+nor their racks, nor which of them speak the classic protocol.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kafka import errors
+from kafka.admin import KafkaAdminClient
+from kafka.protocol.api_message import ApiMessage
+
+from fairlead.wire.partitions import kafka_uuid
+
+#: The group type, as Kafka calls it, and so the clients' setting `group.protocol`.
+CONSUMER: Final = "consumer"
+#: Of the broker's assignor that follows plans.
+ASSIGNOR: Final = "fairlead"
+#: Client id, and beginning of the rack, of who joins for a moment to have a target computed.
+NUDGE: Final = "fairlead-nudge"
+NUDGE_RACK: Final = "fairlead:"
+_CLASSIC_MEMBER: Final = 0
+_MESSAGES: Final = "fairlead.kafka.messages"
+
+Partitions = Mapping[str, tuple[int, ...]]
+"""Topic to partition numbers, both ascending."""
+
+
+class ConsumerGroupDescribeRequest(ApiMessage, load_json=_MESSAGES):  # type: ignore[misc,call-arg] # no types
+    """Asks a coordinator about groups."""
+
+
+class ConsumerGroupDescribeResponse(ApiMessage, load_json=_MESSAGES):  # type: ignore[misc,call-arg] # no types
+    """Its answer."""
+
+
+@dataclass(frozen=True)
+class BrokerMember:
+    """One member of a group in which the broker assigns.
+
+    Parameters
+    ----------
+    member_id, instance_id, client_id, host, rack
+        As the coordinator knows it.
+    epoch
+        Of the group, that the member has reached.
+    topics
+        What it subscribes to by name, ascending, and what its pattern is known to match: topics of
+        which somebody with this pattern owns, or is to own, a partition.
+    owned, target
+        What it owns, and what the broker wants it to own.
+    classic
+        Whether it speaks the classic protocol, in a group that is being converted.
+    """
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    host: str
+    rack: str | None
+    epoch: int
+    topics: tuple[str, ...]
+    owned: Partitions
+    target: Partitions
+    classic: bool
+
+    @property
+    def is_nudge(self) -> bool:
+        """Whether it is no consumer, but joined to have a target computed."""
+        return self.client_id == NUDGE and (self.rack or "").startswith(NUDGE_RACK)
+
+
+@dataclass(frozen=True)
+class BrokerGroup:
+    """A group in which the broker assigns, at one moment.
+
+    Parameters
+    ----------
+    group, state, assignor
+        Its id; `Empty`, `Assigning`, `Reconciling`, `Stable` or `Dead`; who assigns.
+    members
+        All of them, nudges too, ascending by member id.
+    topic_ids
+        Topic to its id, as Kafka writes it, of the topics of which somebody owns partitions.
+    error
+        Why the coordinator does not describe it; None: it does.
+    """
+
+    group: str
+    state: str
+    assignor: str
+    members: tuple[BrokerMember, ...] = ()
+    topic_ids: Mapping[str, str] | None = None
+    error: str | None = None
+
+    @property
+    def consumers(self) -> tuple[BrokerMember, ...]:
+        """The members that are consumers."""
+        return tuple(one for one in self.members if not one.is_nudge)
+
+
+def describe_broker_groups(
+    admin: KafkaAdminClient, groups: Sequence[str]
+) -> dict[str, BrokerGroup]:
+    """Ask the coordinators about groups of the consumer protocol.
+
+    Raises
+    ------
+    kafka.errors.KafkaError
+        A coordinator does not answer. What is wrong with a group by itself is in its answer.
+    """
+    answers: list[Any] = admin._manager.run(_ask, admin, groups)  # noqa: SLF001 - no public way to send
+    return {found.group_id: _read(found) for answer in answers for found in answer.groups}
+
+
+async def _ask(admin: KafkaAdminClient, groups: Sequence[str]) -> list[Any]:
+    homes: dict[int, list[str]] = defaultdict(list)
+    coordinators = await admin._find_coordinator_ids(list(groups))  # noqa: SLF001 - as above
+    for group, node in coordinators.items():
+        homes[node].append(group)
+    return [
+        await admin._manager.send(  # noqa: SLF001 - as above
+            ConsumerGroupDescribeRequest(group_ids=here, include_authorized_operations=False),
+            node_id=node,
+        )
+        for node, here in homes.items()
+    ]
+
+
+def _read(found: Any) -> BrokerGroup:
+    if found.error_code:
+        error = str(errors.for_code(found.error_code)(found.error_message or ""))
+        return BrokerGroup(found.group_id, found.group_state, found.assignor_name, error=error)
+    matched = _matched(found.members)
+    members = tuple(
+        BrokerMember(
+            member_id=raw.member_id,
+            instance_id=raw.instance_id,
+            client_id=raw.client_id,
+            host=raw.client_host.removeprefix("/"),
+            rack=raw.rack_id or None,
+            epoch=raw.member_epoch,
+            topics=tuple(
+                sorted({*raw.subscribed_topic_names, *matched[raw.subscribed_topic_regex or ""]})
+            ),
+            owned=_partitions(raw.assignment),
+            target=_partitions(raw.target_assignment),
+            classic=raw.member_type == _CLASSIC_MEMBER,
+        )
+        for raw in sorted(found.members, key=lambda raw: str(raw.member_id))
+    )
+    ids = {
+        entry.topic_name: kafka_uuid(entry.topic_id.bytes)
+        for raw in found.members
+        for entry in _entries(raw)
+    }
+    return BrokerGroup(found.group_id, found.group_state, found.assignor_name, members, ids)
+
+
+def _matched(members: Iterable[Any]) -> dict[str, set[str]]:
+    """Return what each pattern is known to match: coordinators do not tell it; "": nothing."""
+    matched: dict[str, set[str]] = {"": set()}
+    for raw in members:
+        if raw.subscribed_topic_regex:
+            of_pattern = matched.setdefault(raw.subscribed_topic_regex, set())
+            of_pattern |= {entry.topic_name for entry in _entries(raw)}
+    return matched
+
+
+def _entries(raw: Any) -> list[Any]:
+    return [*raw.assignment.topic_partitions, *raw.target_assignment.topic_partitions]
+
+
+def _partitions(assignment: Any) -> dict[str, tuple[int, ...]]:
+    return {
+        entry.topic_name: tuple(sorted(entry.partitions))
+        for entry in sorted(assignment.topic_partitions, key=lambda entry: str(entry.topic_name))
+        if entry.partitions
+    }

@@ -1,0 +1,113 @@
+"""Plain confluent-kafka consumers of the consumer protocol (KIP-848), polled by one thread.
+
+Belongs here: consumers that come, go and write down what is taken from them. Does not: anything
+that knows of plans.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Self
+
+from confluent_kafka import Consumer, TopicPartition
+
+from fairlead.settings import KafkaSettings
+
+DEADLINE_S = 60.0
+Owned = dict[str, dict[str, list[int]]]
+
+
+def eventually(holds: Callable[[], object], what: str) -> None:
+    """Wait until something holds."""
+    deadline = time.monotonic() + DEADLINE_S
+    while not holds():
+        assert time.monotonic() < deadline, f"not in time: {what}"
+        time.sleep(0.05)
+
+
+class BrokerAssigned:
+    """Consumers of groups in which the broker assigns. A context manager.
+
+    Parameters
+    ----------
+    settings
+        The cluster.
+    config
+        Of every consumer, over the settings.
+    """
+
+    def __init__(self, settings: KafkaSettings, **config: Any) -> None:
+        self._settings, self._config = settings, {"group.protocol": "consumer", **config}
+        self._consumers: dict[str, Consumer] = {}
+        self._turn = threading.Lock()
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._poll)
+        #: Name and partitions of each revocation, in order.
+        self.revoked: list[tuple[str, list[tuple[str, int]]]] = []
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._done.set()
+        self._thread.join()
+        for name in list(self._consumers):
+            self.leave(name)
+
+    def join(self, group: str, name: str, topics: list[str], **config: Any) -> None:
+        """Have a consumer join; `name` is its client id unless `config` has one."""
+        consumer = Consumer(
+            self._settings.librdkafka(
+                **{
+                    "group.id": group,
+                    "client.id": name,
+                    "auto.offset.reset": "earliest",
+                    **self._config,
+                    **{key.replace("_", "."): value for key, value in config.items()},
+                }
+            )
+        )
+
+        def revoke(_: Consumer, partitions: list[TopicPartition]) -> None:
+            self.revoked.append((name, sorted((one.topic, one.partition) for one in partitions)))
+
+        consumer.subscribe(topics, on_revoke=revoke)
+        with self._turn:
+            self._consumers[name] = consumer
+
+    def leave(self, name: str) -> None:
+        """Have a consumer leave its group."""
+        with self._turn:
+            self._consumers.pop(name).close()
+
+    def owned(self) -> Owned:
+        """Return what each consumer owns."""
+        found: Owned = {}
+        with self._turn:
+            for name, consumer in self._consumers.items():
+                found[name] = {}
+                for one in sorted(consumer.assignment(), key=lambda p: (p.topic, p.partition)):
+                    found[name].setdefault(one.topic, []).append(one.partition)
+        return found
+
+    def settle(self, partitions: int) -> None:
+        """Wait until so many partitions are owned."""
+        eventually(lambda: self._count() == partitions, f"{partitions} partitions are owned")
+
+    def _count(self) -> int:
+        shares = self.owned().values()
+        return sum(len(numbers) for share in shares for numbers in share.values())
+
+    def _poll(self) -> None:
+        while not self._done.is_set():
+            with self._turn:
+                for consumer in self._consumers.values():
+                    consumer.poll(0)
+            self._done.wait(0.02)

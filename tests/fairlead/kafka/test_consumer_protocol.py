@@ -1,0 +1,58 @@
+"""Groups in which the broker assigns (KIP-848), on the run's broker."""
+
+from typing import Any
+
+import pytest
+
+from fairlead.kafka.gateway import KafkaGateway
+from fairlead.settings import Settings
+from tests.fairlead.kafka.conftest import Produce
+from tests.fairlead.kafka.members import BrokerAssigned
+
+pytestmark = pytest.mark.kafka
+
+
+def test_a_group_of_the_consumer_protocol_is_described_like_a_classic_one(
+    settings: Settings, gateway: KafkaGateway, kafka_topic: Any, produce: Produce, unique_name: str
+) -> None:
+    """Names, subscriptions and owners come out, whatever the members are known by; so do offsets.
+
+    One has an instance id, one a client id of its own, two share theirs; a fifth reads another
+    topic, by a pattern. A group that its last member has left is empty, and no error.
+    """
+    first, second = (kafka_topic(f"{unique_name}-{n}", partitions=5) for n in "ab")
+    produce(first, [3, 1, 0, 0, 0])
+    with BrokerAssigned(settings.kafka) as members:
+        members.join(unique_name, "s", [first], group_instance_id="static")
+        members.join(unique_name, "lone", [first])
+        members.join(unique_name, "twin-1", [first], client_id="twin")
+        members.join(unique_name, "twin-2", [first], client_id="twin", client_rack="r1")
+        members.join(unique_name, "by-pattern", [f"^{unique_name}-b.*"])
+        members.settle(10)
+        members.join(left := f"{unique_name}-left", "last", [second])
+        members.settle(15)
+        members.leave("last")
+
+        assert unique_name in gateway.list_groups()
+        live = gateway.live_group(unique_name)
+        snapshot = gateway.snapshot([unique_name])
+        told = gateway.broker_groups([unique_name])[unique_name]
+        owned = members.owned()
+    empty = gateway.live_group(left)
+
+    assert (live.state, live.protocol, live.group_type) == ("Stable", "uniform", "consumer")
+    named = {one.name: one for one in live.members}
+    twins = sorted(named.keys() - {"static", "lone", "by-pattern"})
+    assert {named[one].client_id for one in twins} == {"twin"}
+    assert [named[one].member_id for one in twins] == twins
+    assert named["by-pattern"].topics == (second,)
+    assert all(named[one].topics == (first,) for one in ("static", "lone", *twins))
+    for name, one in (("s", "static"), ("lone", "lone"), ("by-pattern", "by-pattern")):
+        assert owned[name] == {t: list(ps) for t, ps in named[one].partitions.items()}
+    assert live.partition_counts == {first: 5, second: 5}
+    assert [row["error"] for row in snapshot.groups.to_pylist()] == [None]
+    assert sum(row["end_offset"] for row in snapshot.offsets.to_pylist()) == 4
+    assert {one.rack for one in told.members} == {None, "r1"}
+    assert set(told.topic_ids or {}) == {first, second}
+    assert (empty.state, empty.members) == ("Empty", ())
+    assert all(one.owned == one.target and not one.classic for one in told.members)
