@@ -1,7 +1,7 @@
 """Groups of the consumer protocol (KIP-848), in which the broker assigns, as coordinators tell.
 
 Belongs here: asking for them, which kafka-python has no message for, and reading the answers. Does
-not: what a planner makes of a group (`descriptions`), nor joining one (`nudge`).
+not: what a planner makes of a group (`descriptions`).
 
 librdkafka's admin client describes these groups, too, but tells neither what members subscribe to,
 nor their racks, nor which of them speak the classic protocol.

@@ -1,7 +1,7 @@
 """Who the members of a group of the consumer protocol (KIP-848) are: a record for brokers.
 
 Belongs here: the record of the members topic, as it is written and read. Does not: how members are
-named (`members`), nor who writes it when (`fairlead.workflows.naming`).
+named (`members`), nor who writes it when (`fairlead.workflows`).
 
 There the broker assigns, and its assignors know member ids and topic ids alone, while plans name
 consumers and topics. A record under the group's key says which is which. It stands in a compacted
