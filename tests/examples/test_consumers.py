@@ -103,6 +103,7 @@ def environment(
     return Environment(python, client)
 
 
+@pytest.mark.long
 def test_wheel_with_one_extra_is_all_a_consumer_needs(
     tmp_path: Path, environment: Environment
 ) -> None:

@@ -26,6 +26,8 @@ from tests.fairlead.followers.helpers import (
 )
 from tests.fairlead.kafka.secured import SecuredBroker, rights, secured_broker
 
+pytestmark = pytest.mark.kafka
+
 CLIENTS = ("kafka-python", "aiokafka", "confluent-kafka")
 
 

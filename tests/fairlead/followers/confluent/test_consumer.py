@@ -14,7 +14,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from fairlead.errors import ConfigurationError
-from fairlead.followers.confluent import PlanConsumer
+from fairlead.followers.confluent import PlanConsumer, source
 from fairlead.followers.confluent.pin_listener import KafkaPinTopic, PinListener
 from fairlead.followers.core import plan_reader
 from fairlead.followers.core.follower import FollowOptions
@@ -400,8 +400,9 @@ def test_poll_keeps_its_time_without_a_broker() -> None:
 
 
 @pytest.fixture
-def alone() -> Iterator[PlanConsumer]:
-    """Return a consumer that nobody answers."""
+def alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[PlanConsumer]:
+    """Return a consumer that nobody answers, and which does not wait long for that."""
+    monkeypatch.setattr(source, "_TIMEOUT_S", 0.1)
     consumer = PlanConsumer({"bootstrap.servers": "127.0.0.1:1", "group.id": "g", "log_level": 0})
     yield consumer
     consumer.close()
@@ -491,8 +492,9 @@ def test_assigning_alone_needs_no_pin_topic(
     assert asked == []
 
 
-def test_consumer_that_is_dropped_leaves_no_thread() -> None:
+def test_consumer_that_is_dropped_leaves_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also without close."""
+    monkeypatch.setattr(source, "_TIMEOUT_S", 0.1)
     name = f"fairlead-plans-{uuid4().hex}"
     consumer = PlanConsumer(
         {
