@@ -38,7 +38,7 @@ class PagePool:
             Whatever `make` raises.
         """
         if key not in self._pages:
-            if len(self._pages) >= WAITING:
+            if sum(not page.done() for page in self._pages.values()) >= WAITING:
                 raise HTTPException(503, "Too many pages are asked for", {"Retry-After": "5"})
             task = asyncio.create_task(run_sync(make, limiter=self._threads))
             task.add_done_callback(lambda _: self._made(key))
