@@ -12,7 +12,6 @@ from assets.shown.cohorts import materialized
 from assets.steps import snapshots_of, step
 from fairlead.common.words import plural
 from fairlead.domain.policy import policy_for
-from fairlead.spark.candidates import candidate_plans as judge_groups
 
 
 @step(
@@ -31,6 +30,10 @@ def candidate_plans(
     store: StoreResource,
 ) -> dg.MaterializeResult[None]:
     """Judge the groups of the newest snapshots of the run's cohorts."""
+    from fairlead.spark.candidates import (  # noqa: PLC0415 - Spark, for who needs it
+        candidate_plans as judge_groups,
+    )
+
     warehouse = spark.warehouse()
     policies = settings.get().policies
     computed = []

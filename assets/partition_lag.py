@@ -14,7 +14,6 @@ from assets.shown.lag import worst_first
 from assets.steps import snapshots_of, step
 from fairlead.common.words import plural
 from fairlead.domain.policy import policy_for
-from fairlead.spark.lag import snapshot_lag
 from fairlead.store.plans import PlanStore
 from fairlead.store.trend import lag_trend
 
@@ -35,6 +34,8 @@ def partition_lag(
     store: StoreResource,
 ) -> dg.MaterializeResult[None]:
     """Measure the newest snapshots of the run's cohorts."""
+    from fairlead.spark.lag import snapshot_lag  # noqa: PLC0415 - Spark, for who needs it
+
     warehouse, session = spark.warehouse(), spark.session(context.log.info)
     policies = settings.get().policies
     measured = []

@@ -7,9 +7,9 @@ settings themselves (`fairlead.settings`), so that the UI never shows a secret.
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import dagster as dg
-from pyspark.sql import SparkSession
 from sqlalchemy import Engine
 
 from fairlead.archive import LookArchive
@@ -17,10 +17,12 @@ from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.kafka.progress import Tell
 from fairlead.settings import Settings, load_settings
-from fairlead.spark.session import build_session
 from fairlead.spark.warehouse import Warehouse
 from fairlead.store.engine import create_store_engine
 from fairlead.store.plans import PlanStore
+
+if TYPE_CHECKING:  # runs that need no Spark do not import it
+    from pyspark.sql import SparkSession
 
 
 class SettingsResource(dg.ConfigurableResource[Settings]):
@@ -66,11 +68,13 @@ class StoreResource(dg.ConfigurableResource[PlanStore]):
             engine.dispose()
 
 
-class SparkResource(dg.ConfigurableResource[SparkSession]):
+class SparkResource(dg.ConfigurableResource["SparkSession"]):
     """The Spark session, one a process, and the Parquet snapshots it works on."""
 
-    def session(self, tell: Tell) -> SparkSession:
+    def session(self, tell: Tell) -> "SparkSession":
         """Return this process's session; the first call starts it, and tells what takes seconds."""
+        from fairlead.spark.session import SparkSession, build_session  # noqa: PLC0415 - see above
+
         running = SparkSession.getActiveSession()
         if running is not None:
             return running

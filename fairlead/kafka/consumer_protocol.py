@@ -10,13 +10,12 @@ nor their racks, nor which of them speak the classic protocol.
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
-
-from kafka import errors
-from kafka.admin import KafkaAdminClient
-from kafka.protocol.api_message import ApiMessage
+from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.wire.partitions import kafka_uuid
+
+if TYPE_CHECKING:  # imported by who asks: it takes as long as all else of the gateway
+    from kafka.admin import KafkaAdminClient
 
 #: The group type, as Kafka calls it, and so the clients' setting `group.protocol`.
 CONSUMER: Final = "consumer"
@@ -26,18 +25,9 @@ ASSIGNOR: Final = "fairlead"
 NUDGE: Final = "fairlead-nudge"
 NUDGE_RACK: Final = "fairlead:"
 _CLASSIC_MEMBER: Final = 0
-_MESSAGES: Final = "fairlead.kafka.messages"
 
 Partitions = Mapping[str, tuple[int, ...]]
 """Topic to partition numbers, both ascending."""
-
-
-class ConsumerGroupDescribeRequest(ApiMessage, load_json=_MESSAGES):  # type: ignore[misc,call-arg] # no types
-    """Asks a coordinator about groups."""
-
-
-class ConsumerGroupDescribeResponse(ApiMessage, load_json=_MESSAGES):  # type: ignore[misc,call-arg] # no types
-    """Its answer."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +96,7 @@ class BrokerGroup:
 
 
 def describe_broker_groups(
-    admin: KafkaAdminClient, groups: Sequence[str]
+    admin: "KafkaAdminClient", groups: Sequence[str]
 ) -> dict[str, BrokerGroup]:
     """Ask the coordinators about groups of the consumer protocol.
 
@@ -119,7 +109,11 @@ def describe_broker_groups(
     return {found.group_id: _read(found) for answer in answers for found in answer.groups}
 
 
-async def _ask(admin: KafkaAdminClient, groups: Sequence[str]) -> list[Any]:
+async def _ask(admin: "KafkaAdminClient", groups: Sequence[str]) -> list[Any]:
+    from fairlead.kafka.messages.consumer_group_describe import (  # noqa: PLC0415 - see there
+        ConsumerGroupDescribeRequest,
+    )
+
     homes: dict[int, list[str]] = defaultdict(list)
     coordinators = await admin._find_coordinator_ids(list(groups))  # noqa: SLF001 - as above
     for group, node in coordinators.items():
@@ -135,6 +129,8 @@ async def _ask(admin: KafkaAdminClient, groups: Sequence[str]) -> list[Any]:
 
 def _read(found: Any) -> BrokerGroup:
     if found.error_code:
+        from kafka import errors  # noqa: PLC0415 - see above
+
         error = str(errors.for_code(found.error_code)(found.error_message or ""))
         return BrokerGroup(found.group_id, found.group_state, found.assignor_name, error=error)
     matched = _matched(found.members)

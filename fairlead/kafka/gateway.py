@@ -10,12 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from confluent_kafka import Consumer, KafkaException
 from confluent_kafka.admin import AdminClient
-from kafka.admin import KafkaAdminClient
-from kafka.errors import BrokerResponseError, KafkaError
 from tenacity import Retrying, retry_if_exception, retry_if_result, stop_after_delay, wait_fixed
 
 from fairlead.common.kafka_python_log import keep_secrets
@@ -38,6 +36,9 @@ from fairlead.kafka.refusals import raise_if_refused
 from fairlead.kafka.requests import GRACE_S, backoff, kafka_error
 from fairlead.kafka.security import kafka_python_settings
 from fairlead.settings import KafkaSettings
+
+if TYPE_CHECKING:  # imported when a coordinator is asked: it takes as long as all else here
+    from kafka.admin import KafkaAdminClient
 
 log = logging.getLogger(__name__)
 
@@ -270,6 +271,8 @@ class KafkaGateway:
 
     def _describe_each(self, groups: Sequence[str]) -> dict[str, GroupDescription]:
         """Describe some groups; when one spoils the answer for all, fewer at a time."""
+        from kafka.errors import BrokerResponseError  # noqa: PLC0415 - see above
+
         try:
             raw = self._ask_members(lambda admin: admin.describe_groups(list(groups)))
         except (BrokerResponseError, ValueError) as error:
@@ -298,8 +301,10 @@ class KafkaGateway:
             return {}
         return self._ask_members(lambda admin: describe_broker_groups(admin, groups))
 
-    def _ask_members(self, question: Callable[[KafkaAdminClient], Result]) -> Result:
+    def _ask_members(self, question: "Callable[[KafkaAdminClient], Result]") -> Result:
         """Ask by kafka-python; after an error that may pass, again on new connections."""
+        from kafka.errors import BrokerResponseError, KafkaError  # noqa: PLC0415 - see above
+
         retries = Retrying(
             retry=retry_if_exception(
                 lambda error: isinstance(error, KafkaError) and error.retriable
@@ -331,8 +336,10 @@ class KafkaGateway:
             )
         return self._reader
 
-    def _open_member_admin(self) -> KafkaAdminClient:
+    def _open_member_admin(self) -> "KafkaAdminClient":
         if self._member_admin is None:
+            from kafka.admin import KafkaAdminClient  # noqa: PLC0415 - see above
+
             self._require_broker()
             keep_secrets()
             timeout_ms = int(self._timeout_s * 1000)

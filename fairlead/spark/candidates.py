@@ -17,7 +17,8 @@ from pyspark.sql import DataFrame, SparkSession
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.looks.questions import Ways, capacity_rows
 from fairlead.domain.policy import Policy
-from fairlead.spark.dealing import Place, deal_snapshot, in_tasks, no_rows
+from fairlead.spark.dealing import deal_snapshot, in_tasks, no_rows
+from fairlead.spark.place import Place
 from fairlead.spark.planning import CANDIDATES, QUESTIONS, plan_task
 from fairlead.spark.warehouse import Warehouse
 

@@ -8,8 +8,6 @@ rows on in batches, not group by group.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Final
 
 import pyarrow as pa
@@ -20,23 +18,6 @@ from fairlead.spark.warehouse import Warehouse
 
 #: Groups of a task: what it reads of their looks fits into memory many times over.
 GROUPS_IN_TASK: Final = 512
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a task finds its tables: a warehouse, and the snapshot that it is about."""
-
-    warehouse: str
-    snapshot_id: str
-    snapshot_at: datetime
-
-    @classmethod
-    def of(cls, warehouse: Warehouse, snapshot_id: str) -> "Place | None":
-        """Return where a snapshot is; None: it has no groups."""
-        groups = warehouse.load("groups", snapshot_id, columns=["snapshot_at"])
-        if not groups.num_rows:
-            return None
-        return cls(warehouse.path, snapshot_id, groups["snapshot_at"][0].as_py())
 
 
 def deal_snapshot(spark: SparkSession, warehouse: Warehouse, snapshot_id: str) -> dict[str, int]:

@@ -20,7 +20,8 @@ from fairlead.common.tables import named, slices
 from fairlead.domain.looks.lag import STATUSES, partition_lag
 from fairlead.domain.looks.look import HISTORY
 from fairlead.domain.looks.stacks import Stack, stacks
-from fairlead.spark.dealing import Place, deal_snapshot, in_tasks, no_rows
+from fairlead.spark.dealing import deal_snapshot, in_tasks, no_rows
+from fairlead.spark.place import Place
 from fairlead.spark.warehouse import Warehouse
 
 LAG: Final = pa.schema(

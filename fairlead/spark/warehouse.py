@@ -10,16 +10,18 @@ group costs milliseconds, and a snapshot can cover thousands.
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
-from pyspark.sql import DataFrame, SparkSession
 
 from fairlead.archive import FOLDER
 from fairlead.domain.looks.look import look_of
 from fairlead.domain.snapshot import GroupSnapshot
+
+if TYPE_CHECKING:  # whoever has a frame has imported Spark; the others need not
+    from pyspark.sql import DataFrame, SparkSession
 
 _FILE: Final = "part-0.parquet"
 #: Rows: little is read of a table that is sorted by group for a few groups of many.
@@ -57,13 +59,13 @@ class Warehouse:
         for table in ("offsets", "members", "groups"):
             self.write(table, snapshot.snapshot_id, snapshot.tables[table])
 
-    def write(self, table: str, snapshot_id: str, rows: pa.Table | DataFrame) -> None:
+    def write(self, table: str, snapshot_id: str, rows: "pa.Table | DataFrame") -> None:
         """Write a table of a snapshot; what stood there before is replaced.
 
         Readers find the whole table or none.
         """
         folder = f"{table}/{snapshot_id}"
-        if isinstance(rows, DataFrame):
+        if not isinstance(rows, pa.Table):
             rows.write.mode("overwrite").parquet(f"{self._path}/{folder}")
             return
         self._files.create_dir(f"{self._root}/{folder}", recursive=True)
@@ -72,7 +74,7 @@ class Warehouse:
         pq.write_table(rows, unfinished, filesystem=self._files, row_group_size=_ROWS_IN_PIECE)
         self._files.move(unfinished, target)
 
-    def read(self, spark: SparkSession, table: str, snapshot_id: str) -> DataFrame:
+    def read(self, spark: "SparkSession", table: str, snapshot_id: str) -> "DataFrame":
         """Read a table of a snapshot.
 
         Raises
@@ -83,7 +85,9 @@ class Warehouse:
         self._require(table, snapshot_id)
         return spark.read.parquet(f"{self._path}/{table}/{snapshot_id}")
 
-    def read_all(self, spark: SparkSession, table: str, snapshot_ids: Iterable[str]) -> DataFrame:
+    def read_all(
+        self, spark: "SparkSession", table: str, snapshot_ids: Iterable[str]
+    ) -> "DataFrame":
         """Read a table of several snapshots, one at least, of which all were written."""
         return spark.read.parquet(*(f"{self._path}/{table}/{name}" for name in snapshot_ids))
 
