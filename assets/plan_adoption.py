@@ -1,6 +1,8 @@
 """`plan_adoption`: what the consumers own now, held against the plan they are to follow."""
 
 import time
+from collections.abc import Collection, Sequence
+from typing import Any
 
 import dagster as dg
 from pydantic import Field
@@ -8,20 +10,60 @@ from pydantic import Field
 from assets.presentation import ROWS
 from assets.published_plan import published_plan
 from assets.resources import KafkaResource, SettingsResource, StoreResource
-from assets.shown.adoption import describe, least_adherent_first
+from assets.shown.adoption import Metrics, describe, least_adherent_first
 from assets.shown.cohorts import materialized
 from assets.steps import groups_of, step
-from fairlead.workflows.adoption import observe, to_record
+from fairlead.common.words import plural
+from fairlead.store.plans import PlanStore
+from fairlead.workflows.adoption import Observed, observe, to_record
+
+#: How long consumers may take to rejoin before a run goes on.
+PATIENCE_S = 20.0
 
 
 class AdoptionConfig(dg.Config):
     """How patient to be with consumers that have yet to rejoin."""
 
     wait_s: float = Field(
-        default=20.0,
+        default=PATIENCE_S,
         description="Look again for so many seconds while a plan that nobody has looked at yet is "
         "not followed to the letter.",
     )
+
+
+class Followed:
+    """What was seen of groups that have a published plan, and what was predicted of them."""
+
+    def __init__(self, seen: Sequence[Observed], predicted: dict[str, Metrics]) -> None:
+        self.seen = seen
+        self._predicted = predicted
+
+    def describe(self, groups: Sequence[str]) -> dict[str, Any]:
+        """Show how some of them follow their plans."""
+        return describe(self.seen, self._predicted, groups)
+
+
+def look_at(
+    plans: PlanStore,
+    groups: Collection[str],
+    *,
+    kafka: KafkaResource,
+    wait_s: float,
+    log: dg.DagsterLogManager,
+) -> Followed:
+    """Compare live assignments with the published plans of groups, and record it."""
+    followed = plans.in_state("published", groups=groups)
+    new = {group for group, _ in plans.unobserved(followed)}
+    patience = f", for up to {wait_s:.0f} s at {plural(len(new), 'new plan')}" if new else ""
+    log.info("Looking who follows the plans of %s%s", plural(len(followed), "group"), patience)
+    with kafka.gateway() as gateway:
+        until = time.monotonic() + wait_s
+        seen = observe(followed, gateway.live_groups, patiently=new, until=until)
+    plans.record_adoptions(to_record(seen))
+    for one in [one for one in seen if one.error][:ROWS]:
+        log.warning("Group %s: %s", one.plan.group, one.error)
+    predicted = plans.predicted(followed)
+    return Followed(seen, {group: figures for (group, _), figures in predicted.items()})
 
 
 @step(
@@ -40,24 +82,12 @@ def plan_adoption(
     store: StoreResource,
 ) -> dg.MaterializeResult[None]:
     """Compare live assignments with the published plans of the run's groups."""
-    with store.open() as plans, kafka.gateway() as gateway:
+    with store.open() as plans:
         groups = groups_of(context.partition_keys, settings, plans.known_groups())
-        followed = plans.in_state("published", groups=groups)
-        predicted = plans.predicted(followed)
-        seen = observe(
-            followed,
-            gateway.live_groups,
-            patiently={group for group, _ in plans.unobserved(followed)},
-            until=time.monotonic() + config.wait_s,
-        )
-        plans.record_adoptions(to_record(seen))
-    failed = [one for one in seen if one.error]
-    for one in failed[:ROWS]:
-        context.log.warning("Group %s: %s", one.plan.group, one.error)
-    metrics = {group: figures for (group, _), figures in predicted.items()}
+        found = look_at(plans, groups, kafka=kafka, wait_s=config.wait_s, log=context.log)
     return materialized(
         context,
-        least_adherent_first(seen),
+        least_adherent_first(found.seen),
         settings.get().policies,
-        lambda groups, _: describe(seen, metrics, groups),
+        lambda shown, _: found.describe(shown),
     )

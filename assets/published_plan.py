@@ -1,5 +1,6 @@
 """`published_plan`: what is approved goes to the plan topic, and nothing else."""
 
+from collections.abc import Collection
 from datetime import UTC, datetime
 
 import dagster as dg
@@ -10,8 +11,35 @@ from assets.resources import KafkaResource, SettingsResource, StoreResource
 from assets.shown.cohorts import materialized
 from assets.shown.publication import describe
 from assets.steps import groups_of, step
+from fairlead.common.words import plural
+from fairlead.store.plans import PlanStore
 from fairlead.workflows.delivery import Terms
-from fairlead.workflows.telling import tell_groups
+from fairlead.workflows.telling import Pass, tell_groups
+
+
+def tell(
+    plans: PlanStore,
+    groups: Collection[str],
+    *,
+    kafka: KafkaResource,
+    terms: Terms,
+    log: dg.DagsterLogManager,
+) -> Pass:
+    """Publish the approved plans of groups, and log what is said and what could not be."""
+    log.info("Publishing what is approved of %s", plural(len(groups), "group"))
+    with kafka.gateway() as gateway, kafka.plan_topic() as topic:
+        # Before there is a plan: followers ask ever more seldom for a topic that does not exist,
+        # and what is wrong with it is to be known before anybody approves.
+        topic.ensure()
+        now, live = datetime.now(UTC), gateway.live_groups
+        done = tell_groups(plans, groups, live=live, topic=topic, terms=terms, now=now)
+    for one in [one for one in done.results if one.position is None][:ROWS]:
+        log.warning("Group %s: %s", one.group, one.reason)
+    for difference in done.found[:ROWS]:
+        log.warning("Group %s: %s; said again", difference.group, difference.what)
+    for group, reason in done.untold[:ROWS]:
+        log.warning("Group %s: not told of its plan again: %s", group, reason)
+    return done
 
 
 @step(
@@ -31,20 +59,9 @@ def published_plan(
 ) -> dg.MaterializeResult[None]:
     """Publish the approved plans of the run's groups."""
     terms = Terms.of(settings.get().kafka)
-    with store.open() as plans, kafka.gateway() as gateway, kafka.plan_topic() as topic:
-        # Before there is a plan: followers ask ever more seldom for a topic that does not exist,
-        # and what is wrong with it is to be known before anybody approves.
-        topic.ensure()
-        now, live = datetime.now(UTC), gateway.live_groups
+    with store.open() as plans:
         known = groups_of(context.partition_keys, settings, plans.known_groups())
-        done = tell_groups(plans, known, live=live, topic=topic, terms=terms, now=now)
-    refused = [one for one in done.results if one.position is None]
-    for one in refused[:ROWS]:
-        context.log.warning("Group %s: %s", one.group, one.reason)
-    for difference in done.found[:ROWS]:
-        context.log.warning("Group %s: %s; said again", difference.group, difference.what)
-    for group, reason in done.untold[:ROWS]:
-        context.log.warning("Group %s: not told of its plan again: %s", group, reason)
+        done = tell(plans, known, kafka=kafka, terms=terms, log=context.log)
     groups = [one.group for one in sorted(done.results, key=lambda one: one.position is not None)]
     return materialized(
         context,

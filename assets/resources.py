@@ -73,7 +73,9 @@ class SparkResource(dg.ConfigurableResource["SparkSession"]):
 
     def session(self, tell: Tell) -> "SparkSession":
         """Return this process's session; the first call starts it, and tells what takes seconds."""
-        from fairlead.spark.session import SparkSession, build_session  # noqa: PLC0415 - see above
+        from pyspark.sql import SparkSession  # noqa: PLC0415 - see above
+
+        from fairlead.spark.session import build_session  # noqa: PLC0415 - the same
 
         running = SparkSession.getActiveSession()
         if running is not None:

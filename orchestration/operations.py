@@ -21,13 +21,8 @@ from fairlead.store.prune import prune as prune_store
 from fairlead.workflows.delivery import Terms
 from fairlead.workflows.retirement import retire as retire_group
 from fairlead.workflows.rollback import rollback as roll_group_back
+from orchestration.effect import take_effect
 from orchestration.proxy import ACTOR_TAG
-from orchestration.sensors import LOOK_EVERY_S
-
-SENSOR_PUBLISHES: Final = (
-    f"the sensor approved_plans publishes it within {LOOK_EVERY_S} s, if the group still is what "
-    "the plan was made for; the asset plan_adoption then shows who follows it"
-)
 
 
 class GroupConfig(dg.Config):
@@ -63,9 +58,13 @@ class RetentionConfig(dg.Config):
 @dg.op(retry_policy=RETRIES)
 @failing_at_once()
 def approve_plan(
-    context: dg.OpExecutionContext, config: ApprovalConfig, store: StoreResource
+    context: dg.OpExecutionContext,
+    config: ApprovalConfig,
+    settings: SettingsResource,
+    kafka: KafkaResource,
+    store: StoreResource,
 ) -> None:
-    """Approve a version; the sensor publishes it."""
+    """Approve a version and publish it."""
     with store.open() as plans:
         plan = plans.get(config.group, config.version)
         plans.approve(
@@ -75,7 +74,11 @@ def approve_plan(
             reason=config.reason,
             actor=_actor(context),
         )
-    _say(context, {"state": "approved", "sha256": plan.sha256}, SENSOR_PUBLISHES)
+    context.log.info("Approved version %d of %s", config.version, config.group)
+    effect = take_effect(
+        context, config.group, config.version, settings=settings, kafka=kafka, store=store
+    )
+    _say(context, {"state": "approved", "sha256": plan.sha256} | effect)
 
 
 @dg.op(retry_policy=RETRIES)
@@ -86,12 +89,11 @@ def reject_plan(
     """Reject a version that waits."""
     with store.open() as plans:
         plans.reject(config.group, config.version, reason=config.reason, actor=_actor(context))
-    _say(
-        context,
-        {"state": "rejected"},
+    following = (
         "nothing is published: the consumers keep what they have, and the next planning run looks "
-        "at the group again",
+        "at the group again"
     )
+    _say(context, {"state": "rejected", "what happens next": following})
 
 
 @dg.op(retry_policy=RETRIES)
@@ -115,19 +117,20 @@ def rollback_plan(
             now=datetime.now(UTC),
             actor=_actor(context),
         )
-    _say(
-        context,
-        {
-            "version": done.plan.version,
-            "state": done.plan.state,
-            "approval": done.approval.reason,
-            "sha256": done.plan.sha256,
-            **({} if done.approval.approved else {"to approve it": _approval(done.plan)}),
-        },
-        SENSOR_PUBLISHES
-        if done.approval.approved
-        else f"version {done.plan.version} waits for a person: launch the job approve for it",
-    )
+    shown = {
+        "version": done.plan.version,
+        "state": done.plan.state,
+        "approval": done.approval.reason,
+        "sha256": done.plan.sha256,
+    }
+    if done.approval.approved:
+        effect = take_effect(
+            context, config.group, done.plan.version, settings=settings, kafka=kafka, store=store
+        )
+    else:
+        waits = f"version {done.plan.version} waits for a person: launch the job approve for it"
+        effect = {"to approve it": _approval(done.plan), "what happens next": waits}
+    _say(context, shown | effect)
 
 
 @dg.op(retry_policy=RETRIES)
@@ -150,12 +153,12 @@ def retire_plan(
             actor=_actor(context),
         )
     partition, offset = retired.position
-    _say(
-        context,
-        {"version": retired.version, "partition": partition, "offset": offset},
-        "the consumers read that and rebalance to their fallback; the next planning run "
-        "may propose a new plan",
+    following = (
+        "the consumers read that and rebalance to their fallback; the next planning run may "
+        "propose a new plan"
     )
+    where = {"version": retired.version, "partition": partition, "offset": offset}
+    _say(context, where | {"what happens next": following})
 
 
 @dg.op(retry_policy=RETRIES)
@@ -183,10 +186,10 @@ def prune_history(
 
 
 @dg.job(
-    description="Approve a plan that waits: the sensor approved_plans publishes it within "
-    f"{LOOK_EVERY_S} s.",
+    description="Approve a plan that waits, and publish it at once, where this code location's "
+    "login may; else the sensor approved_plans publishes it.",
     owners=OWNERS,
-    tags=changes("plans"),
+    tags=changes("consumers"),
     metadata=written_here(),
 )
 def approve() -> None:
@@ -207,9 +210,9 @@ def reject() -> None:
 
 @dg.job(
     description="Go back to an old version: its assignment becomes a new version, which is "
-    "approved as any other.",
+    "approved as any other, and published at once where the policy approves it.",
     owners=OWNERS,
-    tags=changes("plans"),
+    tags=changes("consumers"),
     metadata=written_here(),
 )
 def rollback() -> None:
@@ -243,10 +246,10 @@ def prune() -> None:
 OPERATIONS: Final = [approve, reject, rollback, retire, prune]
 
 
-def _say(context: dg.OpExecutionContext, done: Mapping[str, Any], following: str) -> None:
+def _say(context: dg.OpExecutionContext, done: Mapping[str, Any]) -> None:
     """Show in the run and in its log what was done and what happens next."""
-    context.log.info("What happens next: %s", following)
-    context.add_output_metadata({**done, "what happens next": following})
+    context.log.info("What happens next: %s", done["what happens next"])
+    context.add_output_metadata(done)
 
 
 def _approval(plan: StoredPlan) -> dg.MarkdownMetadataValue:

@@ -24,6 +24,8 @@ from orchestration.runs import known_cohorts, run_requests, under_way
 
 #: How soon an approval is seen.
 LOOK_EVERY_S: Final = 30
+#: Jobs that publish what is approved; the last two where they may.
+PUBLISHING: Final = (publication.name, "approve", "rollback")
 #: How far back the first look at the life of plans goes.
 FIRST_LOOK: Final = timedelta(minutes=10)
 #: How old a step is when it is said: by then the transaction that took it has ended.
@@ -82,7 +84,7 @@ def approved_plans(
     context: dg.SensorEvaluationContext, store: StoreResource, settings: SettingsResource
 ) -> list[dg.RunRequest] | dg.SkipReason:
     """Ask for a run over the cohorts that have something to be sent, or to be settled."""
-    if under_way(context.instance, publication.name):
+    if any(under_way(context.instance, name) for name in PUBLISHING):
         return dg.SkipReason("A publication is under way; it may publish what waits.")
     with store.open() as plans:
         waiting = plans.approved_unpublished()

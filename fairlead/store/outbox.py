@@ -151,6 +151,12 @@ class Outbox:
             number = connection.scalar(select(func.fairlead_raw.lock_partition(topic, partition)))
             yield Turn(Held(topic, partition, int(number or 0)), connection)
 
+    def may_send(self) -> bool:
+        """Whether this login may record what it is about to send: whoever may not, only decides."""
+        right = func.has_table_privilege(str(PlanIntent.__table__), "INSERT")
+        with transaction(self._engine) as connection:
+            return bool(connection.scalar(select(right)))
+
     def outstanding(self, groups: Iterable[str] | None = None) -> list[Intent]:
         """Return what was intended and is not known to have been sent: of groups, or of all."""
         wanted = [] if groups is None else [PlanIntent.group_id.in_(list(groups))]

@@ -1,0 +1,94 @@
+"""An approval takes effect in its own run: publication, and who adopts the plan.
+
+Belongs here: whether this code location may publish, and showing it as the assets do. Does not: how
+a plan is published (`assets.published_plan`), who may approve it (the database).
+"""
+
+from typing import Any, Final
+
+import dagster as dg
+
+from assets.plan_adoption import PATIENCE_S, look_at
+from assets.published_plan import tell
+from assets.resources import KafkaResource, SettingsResource, StoreResource
+from assets.shown.publication import describe
+from fairlead.domain.cohorts import cohort_of
+from fairlead.errors import KafkaUnavailableError, StoreUnavailableError
+from fairlead.workflows.delivery import Terms
+from orchestration.runs import known_cohorts
+from orchestration.sensors import LOOK_EVERY_S
+
+UNREACHABLE: Final = (KafkaUnavailableError, StoreUnavailableError)
+_LATER: Final = (
+    f"the sensor approved_plans publishes it within {LOOK_EVERY_S} s, if the group still is what "
+    "the plan was made for; the asset plan_adoption then shows who follows it"
+)
+
+
+def take_effect(
+    context: dg.OpExecutionContext,
+    group: str,
+    version: int,
+    *,
+    settings: SettingsResource,
+    kafka: KafkaResource,
+    store: StoreResource,
+) -> dict[str, Any]:
+    """Publish what was approved of a group, and see who adopts it; returns what the run shows.
+
+    A login that may approve but not publish leaves it to the sensor, wherever that runs. So does
+    who cannot reach Kafka now, and who finds somebody else at the group's plan.
+
+    Raises
+    ------
+    Failure
+        The plan is stale, or stays approved: why it was not published.
+    ConfigurationError
+        The plan topic cannot be written.
+    """
+    current = settings.get()
+    with store.open() as plans:
+        if not plans.outbox().may_send():
+            return {"what happens next": _LATER}
+        try:
+            terms = Terms.of(current.kafka)
+            done = tell(plans, [group], kafka=kafka, terms=terms, log=context.log)
+        except UNREACHABLE as error:  # what was decided has been decided
+            context.log.warning("Not published by this run: %s", error)
+            return {"what happens next": _LATER}
+        shown = describe(done.results, done.current, [group])
+        _show(context, "published_plan", group, settings, shown)
+        for refused in (one for one in done.results if one.position is None):
+            raise dg.Failure(
+                f"Version {refused.version} is approved, and was not published: {refused.reason}",
+                allow_retries=False,
+            )
+        plan = plans.get(group, version)
+        if plan.state != "published":
+            return {"state": plan.state, "what happens next": _LATER}
+        where = {"topic": plan.topic, "partition": plan.partition, "offset": plan.record_offset}
+        following = "consumers follow it: plan_adoption shows how far"
+        try:
+            found = look_at(plans, [group], kafka=kafka, wait_s=PATIENCE_S, log=context.log)
+        except UNREACHABLE as error:
+            context.log.warning("Published; who follows it is not known: %s", error)
+        else:
+            adopted = found.describe([group])
+            _show(context, "plan_adoption", group, settings, adopted)
+            where["followed"] = adopted["followed"]
+    return {"state": plan.state, **where, "what happens next": following}
+
+
+def _show(
+    context: dg.OpExecutionContext,
+    asset: str,
+    group: str,
+    settings: SettingsResource,
+    metadata: dict[str, Any],
+) -> None:
+    """Show on an asset what its own run would show; beside what it shows of a whole cohort."""
+    cohort = cohort_of(group, settings.get().policies)
+    if cohort not in known_cohorts(context.instance):
+        return
+    event = dg.AssetMaterialization if cohort == group else dg.AssetObservation
+    context.log_event(event(asset, partition=cohort, metadata=metadata))
