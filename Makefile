@@ -5,7 +5,7 @@ UV_VERSION := 0.13.8
 UV := .fairlead/uv/bin/uv
 BIN := .venv/bin
 
-.PHONY: install demo dev test test-again test-long test-quick coverage mutants check format bench bench-fleet bench-followers bench-loop bench-retention bench-store simulate dist docs pictures psql lock clean
+.PHONY: install demo dev test test-again test-long test-quick coverage mutants check format bench bench-fleet bench-followers bench-loop bench-retention bench-store simulate dist jar docs pictures psql lock clean
 
 install: .venv/installed
 
@@ -41,7 +41,7 @@ test-quick: install
 	$(BIN)/pytest $(SHARED) -m "$(QUICK)"
 
 # Storms, kills, histories and Kafka's own suites, each as long as it is worth: hours.
-LONG_FORMS := tests/assignors/test_kafkas_suites.py \
+LONG_FORMS := tests/assignors/test_kafkas_suites.py tests/jvm \
 	tests/fairlead/followers/test_simulator.py tests/fairlead/followers/test_simulator_led.py \
 	tests/fairlead/followers/test_storm.py \
 	tests/fairlead/store/test_large_plans.py tests/fairlead/store/test_life_model.py \
@@ -104,6 +104,10 @@ pictures: install
 dist: install
 	rm -rf dist
 	$(BIN)/python -m hatchling build -d dist
+
+# What Kafka's own clients and brokers follow plans with. Needs a JDK 17, not only a Java.
+jar: install
+	@$(BIN)/python -m fairlead.sandbox.plugin
 
 docs: install
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from fairlead.errors import InvalidPlanError
 from fairlead.wire.partition_sets import format_partitions, parse_partitions
+from fairlead.wire.times import read_time
 
 FORMAT: Final = 2
 #: Format 1 said in the document itself when the plan expires, and named no topic ids.
@@ -127,7 +128,7 @@ class PlanDocument:
             owned twice, out of range, or of a topic the plan does not count.
         """
         try:
-            raw = json.loads(value.decode(), object_pairs_hook=_unique_names)
+            raw = json.loads(value.decode(), object_pairs_hook=unique_names)
         except (ValueError, RecursionError) as error:
             raise InvalidPlanError(f"The plan is not UTF-8 JSON: {error}") from error
         if not isinstance(raw, dict):
@@ -182,7 +183,7 @@ def content_hash(value: bytes) -> str:
     return hashlib.sha256(value).hexdigest()
 
 
-def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Refuse what `json` would silently resolve: a member or topic that stands there twice."""
     found = dict(pairs)
     if len(found) < len(pairs):
@@ -209,10 +210,10 @@ def _count(value: Any, what: str) -> int:
 def _time(value: Any, what: str) -> datetime:
     if not isinstance(value, str):
         raise TypeError(f"{what} is {value!r}, not an ISO 8601 time")
-    time = datetime.fromisoformat(value)
-    if time.tzinfo is None:
-        raise ValueError(f"{what} is {value!r}: its time zone is missing")
-    return time
+    try:
+        return read_time(value)
+    except ValueError as error:
+        raise ValueError(f"{what}: {error}") from error
 
 
 def _optional_time(value: Any, what: str) -> datetime | None:
@@ -220,7 +221,7 @@ def _optional_time(value: Any, what: str) -> datetime | None:
 
 
 def _topic_ids(raw: dict[str, Any], counts: dict[str, int]) -> dict[str, str]:
-    for topic in raw:
+    for topic in raw.keys():  # noqa: SIM118 - of a list, which has none, nothing is read
         if topic not in counts:
             raise ValueError(f"topic_ids.{topic}: the topic has no partition count")
         _text(raw, topic)

@@ -208,6 +208,7 @@ def _place(group: _Group, owner: npt.NDArray[np.int32]) -> None:
     owned = owner >= 0
     counts = np.bincount(owner[owned], minlength=len(group.members))
     loads = np.bincount(owner[owned], weights=group.weights[owned], minlength=len(group.members))
+    loads = loads.astype(np.float64)  # of nothing owned, it counts in whole numbers
     topic_of = np.searchsorted(group.offsets, orphans, side="right") - 1
     for topics, members in _audiences(group, np.unique(topic_of)):
         mine = orphans[np.isin(topic_of, topics)]

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from fairlead.errors import ConfigurationError, InvalidPlanError
-from fairlead.wire.document import PlanDocument, content_hash
+from fairlead.wire.document import PlanDocument, content_hash, unique_names
 from fairlead.wire.record import (
     CLUSTER_HEADER,
     EPOCH_HEADER,
@@ -31,6 +31,7 @@ from fairlead.wire.record import (
     message_of,
 )
 from fairlead.wire.signing import Verifier
+from fairlead.wire.times import read_time
 
 #: How far a follower's clock may be ahead of the planner's before a plan lapses too early.
 SKEW: Final = timedelta(seconds=60)
@@ -220,7 +221,7 @@ def _retired_version(kind: str, value: bytes, group: str) -> int:
     if kind != "retired":
         raise InvalidPlanError(f"The record is of kind {kind!r}, which this version does not know")
     try:
-        raw = json.loads(value.decode())
+        raw = json.loads(value.decode(), object_pairs_hook=unique_names)
         version = raw["version"] if raw["group"] == group and raw["kind"] == kind else None
     except (ValueError, RecursionError, KeyError, TypeError) as error:
         raise InvalidPlanError(f"The record of a retirement cannot be read: {error}") from error
@@ -241,12 +242,9 @@ def _lease(found: dict[str, bytes]) -> datetime | None:
     if not text:
         return None
     try:
-        until = datetime.fromisoformat(text)
+        return read_time(text)
     except ValueError as error:
-        raise InvalidPlanError(f"The record's lease_until is no time: {text[:40]!r}") from error
-    if until.tzinfo is None:
-        raise InvalidPlanError(f"The record's lease_until lacks its time zone: {text[:40]!r}")
-    return until
+        raise InvalidPlanError(f"The record's lease_until: {error}") from error
 
 
 def header_text(found: dict[str, bytes], name: str) -> str:

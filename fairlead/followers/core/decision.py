@@ -70,7 +70,7 @@ def decide(
 def lapsed(state: PlanState, now: datetime) -> bool:
     """Whether there is a plan whose lease is over."""
     until = state.lease_until
-    return state.plan is not None and until is not None and now >= until + SKEW
+    return state.plan is not None and until is not None and now - SKEW >= until
 
 
 def why_not(state: PlanState, now: datetime) -> str | None:

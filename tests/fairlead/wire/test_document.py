@@ -164,7 +164,7 @@ def _with(*path: str, value: Any) -> Callable[[dict[str, Any]], None]:
         (_with("version", value=0), "versions count from 1"),
         (_with("version", value=True), "version is True, not a count"),
         (_with("group", value=""), "group is '', not a text"),
-        (_with("created_at", value="2026-03-01T12:00:00"), "time zone is missing"),
+        (_with("created_at", value="2026-03-01T12:00:00"), "is no time such as"),
         (_with("partition_counts", "t0", value=-1), "t0 is -1, not a count"),
         (_with("partition_counts", value={}), "'t0' has no partition count"),
         (_with("partition_counts", "t1", value=MAX_PARTITIONS), "more than 10,000,000 partitions"),

@@ -1,6 +1,6 @@
 """Plan or range, and what a leader says about it."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -70,3 +70,9 @@ def test_static_members_come_first_in_range() -> None:
     ]
     shares = decide(PlanState(), members, {"t": 3}, now=DAY).shares
     assert shares == {"z": {"t": [0]}, "a": {"t": [1]}, "b": {"t": [2]}}
+
+
+def test_a_lease_until_the_end_of_time_lasts() -> None:
+    """The allowance for clocks leads to no moment that there is not."""
+    state = PlanState(PLAN, SEEN, datetime.max.replace(tzinfo=UTC))
+    assert decide(state, MEMBERS, {"t": 4}, now=DAY).plan_version == 1

@@ -1,0 +1,124 @@
+"""The jar for Kafka's own clients and brokers, built from the sources of this repository.
+
+Belongs here: compiling `jvm/` with nothing but a JDK and the jars that the sandbox runs on, into a
+jar whose bytes depend on the sources alone. Does not: what is in it (`jvm/README.md`).
+"""
+
+import hashlib
+import os
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from filelock import FileLock
+
+from fairlead.errors import ConfigurationError, SandboxError
+from fairlead.sandbox.jars import kafka_classpath
+from fairlead.sandbox.java import find_java
+
+PROJECT: Final = Path(__file__).parents[2] / "jvm"
+JAR: Final = PROJECT / "build" / "fairlead-kafka.jar"
+#: Folder of sources, the oldest Java that must run them, and what they are compiled against besides
+#: the sources before: Kafka's clients run on Java 11, its brokers on Java 17.
+PARTS: Final = (
+    ("java", 11, ("kafka-clients", "slf4j-api")),
+    ("java17", 17, ("",)),
+)
+_EPOCH: Final = (1980, 1, 1, 0, 0, 0)  # of ZIP: what is older cannot be said
+_MANIFEST: Final = "Manifest-Version: 1.0\r\nAutomatic-Module-Name: fairlead.kafka\r\n\r\n"
+
+
+def plugin_jar() -> Path:
+    """Return the jar, built anew where the sources have changed since.
+
+    Raises
+    ------
+    SandboxError
+        There are no sources, as in an installed package, or they do not compile.
+    ConfigurationError
+        There is a Java, but no compiler beside it.
+    """
+    sources = _sources()
+    if not sources:
+        raise SandboxError(f"There is nothing to build the jar from: {PROJECT} has no sources")
+    digest = _digest(sources)
+    JAR.parent.mkdir(exist_ok=True)
+    built = JAR.with_suffix(".sources")
+    with FileLock(JAR.with_suffix(".lock")):
+        if not (JAR.exists() and built.exists() and built.read_text() == digest):
+            with TemporaryDirectory() as scratch:
+                _compile(Path(scratch))
+                _pack(Path(scratch), JAR)
+            built.write_text(digest)
+    return JAR
+
+
+def compile_java(
+    sources: Iterable[Path], classpath: Iterable[Path], target: Path, *, release: int
+) -> None:
+    """Compile Java sources, warnings being errors.
+
+    Raises
+    ------
+    SandboxError
+        They do not compile; the message has the compiler's.
+    ConfigurationError
+        There is no compiler.
+    """
+    compiler = find_java().with_name("javac")
+    if not os.access(compiler, os.X_OK):
+        raise ConfigurationError(
+            f"There is no {compiler}: Java is there, its compiler is not. Install a JDK (Debian: "
+            "openjdk-17-jdk-headless)"
+        )
+    command = [
+        *(str(compiler), "--release", str(release), "-Xlint:all", "-Werror", "-encoding", "UTF-8"),
+        *("-classpath", os.pathsep.join(map(str, classpath)), "-d", str(target)),
+        *map(str, sources),
+    ]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    if result.returncode:
+        raise SandboxError(f"The Java sources do not compile:\n{result.stderr or result.stdout}")
+
+
+def _sources() -> list[Path]:
+    return sorted((PROJECT / "src" / "main").glob("java*/**/*.java"))
+
+
+def _digest(sources: list[Path]) -> str:
+    digest = hashlib.sha256(Path(__file__).read_bytes())
+    for source in sources:
+        digest.update(f"{source.relative_to(PROJECT)}\0".encode() + source.read_bytes())
+    return digest.hexdigest()
+
+
+def _compile(target: Path) -> None:
+    jars = kafka_classpath(lambda line: print(line, file=sys.stderr))  # noqa: T201 - make jar
+    for folder, release, needed in PARTS:
+        sources = sorted((PROJECT / "src" / "main" / folder).rglob("*.java"))
+        allowed = [jar for jar in jars if any(name in jar.name for name in needed)]
+        if sources:
+            compile_java(sources, [*allowed, target], target, release=release)
+
+
+def _pack(classes: Path, jar: Path) -> None:
+    """Write the jar: the same bytes for the same classes."""
+    entries = {
+        str(path.relative_to(classes)): path.read_bytes() for path in classes.rglob("*.class")
+    }
+    new = jar.with_suffix(".new")
+    with zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(zipfile.ZipInfo("META-INF/MANIFEST.MF", _EPOCH), _MANIFEST)
+        for name in sorted(entries):
+            info = zipfile.ZipInfo(name, _EPOCH)
+            info.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(info, entries[name])
+    new.replace(jar)
+
+
+if __name__ == "__main__":
+    print(plugin_jar())  # noqa: T201 - make jar

@@ -1,0 +1,78 @@
+package fairlead.kafka;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * What followers know a record of the plan topic by, and compare: a later one is greater.
+ *
+ * <p>The epoch is of the group's versions, 0 for records of format 1; {@code sha256} is the value's, in
+ * hexadecimal.
+ */
+final class Identity implements Comparable<Identity> {
+    /** Before any record. */
+    static final Identity NOTHING = new Identity(-1, 0, false, "");
+
+    final long epoch;
+    final long version;
+    final boolean retired;
+    final String sha256;
+
+    Identity(long epoch, long version, boolean retired, String sha256) {
+        this.epoch = epoch;
+        this.version = version;
+        this.retired = retired;
+        this.sha256 = sha256;
+    }
+
+    /** What of two records decides which is the later one. */
+    int compareRank(Identity other) {
+        int by = Long.compare(epoch, other.epoch);
+        by = by != 0 ? by : Long.compare(version, other.version);
+        return by != 0 ? by : Boolean.compare(retired, other.retired);
+    }
+
+    boolean isNewerThan(Identity other) {
+        return compareRank(other) > 0;
+    }
+
+    @Override
+    public int compareTo(Identity other) {
+        int by = compareRank(other);
+        return by != 0 ? by : PlanDocument.compareNames(sha256, other.sha256);
+    }
+
+    @Override
+    public boolean equals(Object other) {
+        return other instanceof Identity && compareTo((Identity) other) == 0;
+    }
+
+    @Override
+    public int hashCode() {
+        return (Long.hashCode(epoch) * 31 + Long.hashCode(version)) * 31 + sha256.hashCode();
+    }
+
+    /** As members tell each other. */
+    List<Object> toJson() {
+        List<Object> values = new ArrayList<>();
+        values.add(epoch);
+        values.add(version);
+        values.add(retired);
+        values.add(sha256);
+        return values;
+    }
+
+    /** Reads what another member says that it has seen; NOTHING where that makes no sense. */
+    static Identity fromJson(Object raw) {
+        if (!(raw instanceof List) || ((List<?>) raw).size() != 4) {
+            return NOTHING;
+        }
+        List<?> values = (List<?>) raw;
+        if (!(values.get(0) instanceof Long && values.get(1) instanceof Long
+            && values.get(2) instanceof Boolean && values.get(3) instanceof String)) {
+            return NOTHING;
+        }
+        return new Identity(
+            (Long) values.get(0), (Long) values.get(1), (Boolean) values.get(2), (String) values.get(3));
+    }
+}

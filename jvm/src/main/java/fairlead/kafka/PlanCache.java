@@ -1,0 +1,98 @@
+package fairlead.kafka;
+
+import org.apache.kafka.common.header.Header;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The last good plan of one group, record by record, by the rules of
+ * {@code fairlead/followers/core/plan_cache.py}.
+ *
+ * <p>Of two records the one of the later epoch counts, within an epoch that of the higher version, and a
+ * version's retirement after its plan. The same version again extends the lease. What cannot be read, is
+ * not signed as it must be, or gives a known version other bytes, is skipped, and the last good plan stays.
+ * A tombstone is heeded where no keys are configured.
+ *
+ * <p>What was known before a connection stays until a later record or the end of its lease, whatever has
+ * become of the record. Of plans without an epoch nothing is kept.
+ */
+final class PlanCache {
+    private static final Logger LOG = LoggerFactory.getLogger(PlanCache.class);
+
+    private final String group;
+    private final Told.Origin origin;
+    private final Signatures signatures;
+    private PlanState state;
+    /**
+     * What was known before, until it is read again: tombstones that stand before it in the log took back
+     * something else.
+     */
+    private Identity unread;
+
+    PlanCache(String group, Told.Origin origin, Signatures signatures, PlanState known) {
+        this.group = group;
+        this.origin = origin;
+        this.signatures = signatures;
+        this.state = known != null && known.seen.epoch > 0 ? known.withProblem(null) : PlanState.UNKNOWN;
+        this.unread = state.plan() != null ? state.seen : null;
+    }
+
+    PlanState state() {
+        return state;
+    }
+
+    /** Takes in one record under the group's key, in the order of offsets; a null value is a tombstone. */
+    void apply(long offset, byte[] value, Iterable<Header> headers) {
+        if (value == null) {
+            bury(offset);
+            return;
+        }
+        Told told;
+        try {
+            told = Told.read(value, headers, group, origin, signatures);
+        } catch (InvalidPlanException error) {
+            skip(offset, error.getMessage());
+            return;
+        }
+        boolean again = told.identity.equals(unread);
+        if (again) {
+            unread = null;
+        }
+        int rank = told.identity.compareRank(state.seen);
+        if (rank > 0 || (again && state.plan() == null)) {
+            LOG.info("Group {}: plan version {} {} (offset {})", group, told.identity.version,
+                told.plan != null ? "read" : "was taken back", offset);
+            state = new PlanState(told.plan, told.identity, told.leaseUntil, null, state.skipped);
+        } else if (rank == 0 && !told.identity.sha256.equals(state.seen.sha256)) {
+            skip(offset, "Version " + state.seen.version + " is known with other bytes");
+        } else if (rank == 0) {
+            extend(told);
+        }
+    }
+
+    private void extend(Told told) {
+        boolean later = state.leaseUntil != null
+            && (told.leaseUntil == null || told.leaseUntil.isAfter(state.leaseUntil));
+        state = new PlanState(
+            state.plan(), state.seen, later ? told.leaseUntil : state.leaseUntil, null, state.skipped);
+    }
+
+    private void bury(long offset) {
+        if (signatures != null) {
+            skip(offset, "A tombstone is not signed");
+            return;
+        }
+        LOG.info("Group {}: the plan was withdrawn (tombstone at offset {})", group, offset);
+        Identity seen = new Identity(Math.max(state.seen.epoch, 0), state.seen.version, true, "");
+        state = new PlanState(null, seen, null, null, state.skipped);
+    }
+
+    private void skip(long offset, String problem) {
+        LOG.warn("Group {}: the plan record at offset {} is skipped: {}. {}", group, offset, problem,
+            state.plan() != null
+                ? "Version " + state.plan().version() + " stays"
+                : "There is no earlier plan to keep");
+        state = new PlanState(
+            state.plan(), state.seen, state.leaseUntil, problem, state.skipped + 1);
+    }
+}

@@ -1,0 +1,287 @@
+package fairlead.kafka;
+
+import java.nio.charset.StandardCharsets;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * One version of a group's plan: what {@code fairlead/wire/document.py} reads, read alike.
+ *
+ * <p>Immutable by contract: arrays are handed out as they are, and nobody writes to them.
+ */
+public final class PlanDocument {
+    /** Partitions a document may count in all topics together: what memory is bounded by. */
+    static final long MAX_PARTITIONS = 10_000_000;
+
+    /** What one member is to read. */
+    static final class Share {
+        final List<String> topics;
+        /** Topic to partition numbers, ascending; in the document's order. */
+        final Map<String, int[]> partitions;
+
+        Share(List<String> topics, Map<String, int[]> partitions) {
+            this.topics = topics;
+            this.partitions = partitions;
+        }
+    }
+
+    private final String group;
+    private final int version;
+    private final Map<String, Integer> partitionCounts;
+    private final Map<String, Share> members;
+    private final Map<String, double[]> weights;
+    private final Map<String, String> topicIds;
+    private final Instant expiresAt;
+
+    private PlanDocument(
+        String group, int version, Map<String, Integer> partitionCounts, Map<String, Share> members,
+        Map<String, double[]> weights, Map<String, String> topicIds, Instant expiresAt) {
+        this.group = group;
+        this.version = version;
+        this.partitionCounts = Collections.unmodifiableMap(partitionCounts);
+        this.members = Collections.unmodifiableMap(members);
+        this.weights = Collections.unmodifiableMap(weights);
+        this.topicIds = Collections.unmodifiableMap(topicIds);
+        this.expiresAt = expiresAt;
+    }
+
+    /** The consumer group. */
+    public String group() {
+        return group;
+    }
+
+    /** Counted from 1. */
+    public int version() {
+        return version;
+    }
+
+    /** Topic to number of partitions, for every topic some member subscribes to. */
+    Map<String, Integer> partitionCounts() {
+        return partitionCounts;
+    }
+
+    /** Member name to its share, in the document's order. */
+    Map<String, Share> members() {
+        return members;
+    }
+
+    /** Topic to one weight a partition; may lack topics. */
+    Map<String, double[]> weights() {
+        return weights;
+    }
+
+    /** Topic to the id that the cluster gave it, as Kafka writes it; may lack topics. */
+    Map<String, String> topicIds() {
+        return topicIds;
+    }
+
+    /** When a document of format 1 expires; null: never, or it is of format 2. */
+    Instant expiresAt() {
+        return expiresAt;
+    }
+
+    /**
+     * Reads and checks a document.
+     *
+     * @throws InvalidPlanException not JSON, another format, or an invariant broken: a partition owned
+     *     twice, out of range, or of a topic the plan does not count
+     */
+    public static PlanDocument parse(byte[] value) throws InvalidPlanException {
+        Map<String, Object> raw = object(Json.parse(value), "the plan");
+        Object format = raw.get("format");
+        if (!Long.valueOf(1).equals(format) && !Long.valueOf(2).equals(format)) {
+            throw new InvalidPlanException("it has another format than 1 and 2");
+        }
+        Map<String, Integer> counts = counts(object(raw.get("partition_counts"), "partition_counts"));
+        int version = count(raw.get("version"), "version");
+        if (version == 0) {
+            throw new InvalidPlanException("version is 0: versions count from 1");
+        }
+        text(raw, "plan_id");
+        text(raw, "assignor");
+        time(raw.get("created_at"), "created_at");
+        time(raw.get("snapshot_at"), "snapshot_at");
+        boolean expires = Long.valueOf(1).equals(format) && raw.get("expires_at") != null;
+        return new PlanDocument(
+            text(raw, "group"),
+            version,
+            counts,
+            members(object(raw.get("members"), "members"), counts),
+            weights(raw, counts),
+            topicIds(raw, counts),
+            expires ? time(raw.get("expires_at"), "expires_at") : null);
+    }
+
+    private static Map<String, Integer> counts(Map<String, Object> raw) throws InvalidPlanException {
+        Map<String, Integer> counts = new LinkedHashMap<>();
+        long total = 0;
+        for (Map.Entry<String, Object> entry : raw.entrySet()) {
+            int count = count(entry.getValue(), entry.getKey());
+            counts.put(entry.getKey(), count);
+            total += count;
+        }
+        if (total > MAX_PARTITIONS) {
+            throw new InvalidPlanException("more than " + MAX_PARTITIONS + " partitions are counted");
+        }
+        return counts;
+    }
+
+    private static Map<String, Share> members(Map<String, Object> raw, Map<String, Integer> counts)
+        throws InvalidPlanException {
+        Map<String, BitSet> owned = new HashMap<>();
+        Map<String, Share> members = new LinkedHashMap<>();
+        for (Map.Entry<String, Object> entry : raw.entrySet()) {
+            Share share = share(entry.getKey(), object(entry.getValue(), "a member"), counts);
+            for (Map.Entry<String, int[]> one : share.partitions.entrySet()) {
+                BitSet taken = owned.computeIfAbsent(one.getKey(), topic -> new BitSet());
+                for (int partition : one.getValue()) {
+                    if (taken.get(partition)) {
+                        throw new InvalidPlanException(
+                            one.getKey() + "-" + partition + " has more than one owner");
+                    }
+                    taken.set(partition);
+                }
+            }
+            members.put(entry.getKey(), share);
+        }
+        return members;
+    }
+
+    private static Share share(String name, Map<String, Object> raw, Map<String, Integer> counts)
+        throws InvalidPlanException {
+        Map<String, int[]> partitions = new LinkedHashMap<>();
+        for (Map.Entry<String, Object> entry : object(raw.get("partitions"), "partitions").entrySet()) {
+            Integer count = counts.get(entry.getKey());
+            if (count == null || !(entry.getValue() instanceof String)) {
+                throw new InvalidPlanException(
+                    "members." + name + ": topic '" + entry.getKey() + "' has no partition count, or no text");
+            }
+            partitions.put(entry.getKey(), PartitionSets.parse((String) entry.getValue(), count));
+        }
+        List<String> topics = new ArrayList<>();
+        for (Object topic : array(raw.get("topics"), "topics")) {
+            if (!(topic instanceof String)) {
+                throw new InvalidPlanException("members." + name + ".topics is not a list of topics");
+            }
+            topics.add((String) topic);
+        }
+        Set<String> read = new HashSet<>(topics);
+        for (String topic : partitions.keySet()) {
+            if (!read.contains(topic)) {
+                throw new InvalidPlanException(
+                    "members." + name + " owns partitions of '" + topic + "', which it does not read");
+            }
+        }
+        return new Share(topics, partitions);
+    }
+
+    private static Map<String, double[]> weights(Map<String, Object> raw, Map<String, Integer> counts)
+        throws InvalidPlanException {
+        Map<String, double[]> weights = new HashMap<>();
+        if (!raw.containsKey("weights")) {
+            return weights;
+        }
+        for (Map.Entry<String, Object> entry : object(raw.get("weights"), "weights").entrySet()) {
+            List<Object> values = array(entry.getValue(), "weights." + entry.getKey());
+            if (!Integer.valueOf(values.size()).equals(counts.get(entry.getKey()))) {
+                throw new InvalidPlanException("weights." + entry.getKey() + ": not one a partition");
+            }
+            double[] read = new double[values.size()];
+            for (int index = 0; index < read.length; index++) {
+                read[index] = weight(values.get(index), entry.getKey());
+            }
+            weights.put(entry.getKey(), read);
+        }
+        return weights;
+    }
+
+    private static double weight(Object raw, String topic) throws InvalidPlanException {
+        double value = raw instanceof Json.Huge ? ((Json.Huge) raw).value
+            : raw instanceof Number ? ((Number) raw).doubleValue() : Double.NaN;
+        if (!(value >= 0 && value <= Double.MAX_VALUE)) {
+            throw new InvalidPlanException("weights." + topic + ": a value is negative or no number");
+        }
+        return value;
+    }
+
+    private static Map<String, String> topicIds(Map<String, Object> raw, Map<String, Integer> counts)
+        throws InvalidPlanException {
+        Map<String, String> ids = new HashMap<>();
+        if (!raw.containsKey("topic_ids")) {
+            return ids;
+        }
+        Map<String, Object> found = object(raw.get("topic_ids"), "topic_ids");
+        for (String topic : found.keySet()) {
+            if (!counts.containsKey(topic)) {
+                throw new InvalidPlanException("topic_ids." + topic + ": the topic has no partition count");
+            }
+            ids.put(topic, text(found, topic));
+        }
+        return ids;
+    }
+
+    private static String text(Map<String, Object> raw, String key) throws InvalidPlanException {
+        Object value = raw.get(key);
+        if (!(value instanceof String) || ((String) value).isEmpty()) {
+            throw new InvalidPlanException(key + " is not a text");
+        }
+        return (String) value;
+    }
+
+    private static Instant time(Object value, String what) throws InvalidPlanException {
+        Instant time = value instanceof String ? Times.parse((String) value) : null;
+        if (time == null) {
+            throw new InvalidPlanException(what + " is not an ISO 8601 time with its time zone");
+        }
+        return time;
+    }
+
+    static int count(Object value, String what) throws InvalidPlanException {
+        if (!(value instanceof Long) || (Long) value < 0 || (Long) value > Integer.MAX_VALUE) {
+            throw new InvalidPlanException(what + " is not a count");
+        }
+        return ((Long) value).intValue();
+    }
+
+    @SuppressWarnings("unchecked")
+    static Map<String, Object> object(Object value, String what) throws InvalidPlanException {
+        if (!(value instanceof Map)) {
+            throw new InvalidPlanException(what + " is not an object");
+        }
+        return (Map<String, Object>) value;
+    }
+
+    @SuppressWarnings("unchecked")
+    private static List<Object> array(Object value, String what) throws InvalidPlanException {
+        if (!(value instanceof List)) {
+            throw new InvalidPlanException(what + " is not a list");
+        }
+        return (List<Object>) value;
+    }
+
+    /** Orders names as the planner does: by code point, where {@code String.compareTo} goes by UTF-16. */
+    static int compareNames(String one, String other) {
+        int shorter = Math.min(one.length(), other.length());
+        for (int index = 0; index < shorter; index++) {
+            if (one.charAt(index) != other.charAt(index)) {
+                boolean within = index > 0 && Character.isHighSurrogate(one.charAt(index - 1));
+                int start = within ? index - 1 : index;
+                return Integer.compare(one.codePointAt(start), other.codePointAt(start));
+            }
+        }
+        return Integer.compare(one.length(), other.length());
+    }
+
+    /** A group's key in the plan topic. */
+    static byte[] key(String group) {
+        return group.getBytes(StandardCharsets.UTF_8);
+    }
+}

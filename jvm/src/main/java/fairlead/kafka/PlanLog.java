@@ -1,0 +1,282 @@
+package fairlead.kafka;
+
+import java.lang.ref.WeakReference;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.TimeUnit;
+import org.apache.kafka.clients.CommonClientConfigs;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.common.utils.Utils;
+
+/**
+ * The newest plans of the plan topic, kept current on a daemon thread: one a JVM and configuration.
+ *
+ * <p>In a client it reads the partitions that hold its groups' keys, keeps their plans alone, and ends when
+ * nobody asks any more. In a broker it keeps those of all groups, for ever.
+ */
+final class PlanLog {
+    private static final String NOT_READ = "the plan topic has not been read to its end yet";
+    private static final String NO_TOPIC = "the plan topic does not exist, or may not be read";
+    private static final PlanState UNREAD = PlanState.UNKNOWN.withProblem(NOT_READ);
+    private static final Map<Object, PlanLog> SHARED = new HashMap<>();
+
+    /** Who follows a group's plans; told four times a second, on the thread. */
+    interface Reader {
+        String group();
+
+        void tick();
+    }
+
+    private final Object key;
+    private final Signatures signatures;
+    private final Tail tail;
+    private final List<WeakReference<Reader>> readers = new ArrayList<>();
+    private boolean all;
+    /** Guarded by this, as all that follows; what was read to the end, at some time. */
+    private Map<String, PlanState> states = new HashMap<>();
+    /** Groups whose plan was looked for up to the end; null for each where all are read. */
+    private final Set<String> caughtUp = new HashSet<>();
+    private boolean readToEnd;
+    private String topicProblem;
+
+    private PlanLog(Object key, String topic, Map<String, Object> connection, Signatures signatures) {
+        this.key = key;
+        this.signatures = signatures;
+        Map<String, Object> configs = new HashMap<>(connection);
+        configs.putIfAbsent(CommonClientConfigs.CLIENT_ID_CONFIG, "fairlead-plans");
+        this.tail = new Tail(topic, configs);
+    }
+
+    /**
+     * Reads plans for a client's group until the reader is dropped, which nothing but this may hold on to.
+     *
+     * @param connection how the cluster is reached
+     */
+    static PlanLog follow(
+        Map<String, Object> connection, String topic, String publicKeys, Reader reader) {
+        return shared(connection, topic, publicKeys, reader);
+    }
+
+    /** Reads the plans of all groups, for as long as the JVM runs. */
+    static PlanLog ofAllGroups(Map<String, Object> connection, String topic, String publicKeys) {
+        return shared(connection, topic, publicKeys, null);
+    }
+
+    private static PlanLog shared(
+        Map<String, Object> connection, String topic, String publicKeys, Reader reader) {
+        Signatures signatures = Signatures.of(publicKeys);
+        Object key = Arrays.asList(connection, topic, publicKeys, reader == null);
+        synchronized (SHARED) {
+            PlanLog log = SHARED.get(key);
+            boolean isNew = log == null;
+            if (isNew) {
+                log = new PlanLog(key, topic, connection, signatures);
+                SHARED.put(key, log);
+            }
+            log.add(reader);
+            if (isNew) {
+                log.tail.start("fairlead-plans");
+            }
+            return log;
+        }
+    }
+
+    private synchronized void add(Reader reader) {
+        if (reader == null) {
+            all = true;
+            return;
+        }
+        boolean known = groups().contains(reader.group());
+        readers.add(new WeakReference<>(reader));
+        if (!known) {
+            tail.reopen();
+        }
+    }
+
+    private synchronized List<Reader> readers() {
+        readers.removeIf(reader -> reader.get() == null);
+        List<Reader> present = new ArrayList<>();
+        for (WeakReference<Reader> reference : readers) {
+            Reader reader = reference.get();
+            if (reader != null) {
+                present.add(reader);
+            }
+        }
+        return present;
+    }
+
+    private Set<String> groups() {
+        Set<String> groups = new TreeSet<>();
+        readers().forEach(reader -> groups.add(reader.group()));
+        return groups;
+    }
+
+    /** Whether everything that was in the topic at the start has been read. */
+    synchronized boolean readToEnd() {
+        return readToEnd;
+    }
+
+    /** Why the topic cannot be read at present; null: it can. */
+    synchronized String problem() {
+        return topicProblem;
+    }
+
+    /** What is known of a group's plan now. */
+    synchronized PlanState state(String group) {
+        return readToEnd || caughtUp.contains(group)
+            ? states.getOrDefault(group, none()) : states.getOrDefault(group, UNREAD);
+    }
+
+    /** What is known of the plan of each group that ever had one, by group; a copy. */
+    synchronized Map<String, PlanState> states() {
+        return new HashMap<>(states);
+    }
+
+    /**
+     * Returns a group's plan, waiting only where this is known to be behind.
+     *
+     * @param atLeast a record that somebody has read
+     * @param timeoutMs how long to wait; then it is whatever is known
+     */
+    synchronized PlanState current(String group, Identity atLeast, long timeoutMs) {
+        long until = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(timeoutMs);
+        while (!caughtUp.contains(group) || atLeast.isNewerThan(state(group).seen)) {
+            long leftMs = TimeUnit.NANOSECONDS.toMillis(until - System.nanoTime());
+            if (leftMs <= 0) {
+                break;
+            }
+            try {
+                wait(leftMs);
+            } catch (InterruptedException error) {
+                Thread.currentThread().interrupt();
+                break;
+            }
+        }
+        return state(group);
+    }
+
+    private PlanState none() {
+        return PlanState.UNKNOWN.withProblem(topicProblem);
+    }
+
+    /** Returns the partition, of {@code count}, in which the records of a group stand. */
+    static int homeOf(String group, int count) {
+        return Utils.toPositive(Utils.murmur2(PlanDocument.key(group))) % count;
+    }
+
+    private final class Tail extends LogTail {
+        /** Of the present connection, on its thread alone. */
+        private Map<String, PlanCache> caches = new HashMap<>();
+        private Set<String> groups = new HashSet<>();
+        private Told.Origin origin;
+        private boolean news;
+
+        Tail(String topic, Map<String, Object> connection) {
+            super(topic, connection);
+        }
+
+        @Override
+        Collection<Integer> partitions(int count) {
+            Set<Integer> numbers = new TreeSet<>();
+            synchronized (PlanLog.this) {
+                groups = groups();
+                for (int number = 0; all && number < count; number++) {
+                    numbers.add(number);
+                }
+            }
+            groups.forEach(group -> numbers.add(homeOf(group, count)));
+            return numbers;
+        }
+
+        @Override
+        void opened(Told.Origin from) {
+            origin = from;
+            news = true;
+            caches = new HashMap<>();
+            // What was known goes on to hold where its record is gone.
+            synchronized (PlanLog.this) {
+                states.forEach((group, state) -> {
+                    if (state.seen.epoch > 0) {
+                        caches.put(group, new PlanCache(group, from, signatures, state));
+                    }
+                });
+            }
+        }
+
+        @Override
+        void read(ConsumerRecord<byte[], byte[]> record) {
+            if (record.key() == null) {
+                return;
+            }
+            String group = new String(record.key(), StandardCharsets.UTF_8);
+            boolean ours = all || groups.contains(group);
+            if (ours && Arrays.equals(record.key(), PlanDocument.key(group))) {
+                news = true;
+                caches.computeIfAbsent(group, one -> new PlanCache(one, origin, signatures, null))
+                    .apply(record.offset(), record.value(), record.headers());
+            }
+        }
+
+        @Override
+        void atEnd() {
+            if (!news) {
+                return;
+            }
+            news = false;
+            Map<String, PlanState> read = new HashMap<>();
+            caches.forEach((group, cache) -> read.put(group, cache.state()));
+            synchronized (PlanLog.this) {
+                topicProblem = null;
+                publish(read);
+            }
+        }
+
+        @Override
+        void absent() {
+            synchronized (PlanLog.this) {
+                topicProblem = NO_TOPIC;
+                groups = groups();
+                Map<String, PlanState> kept = new HashMap<>(); // their leases say for how long
+                states.forEach((group, state) -> {
+                    if (state.seen.epoch > 0) {
+                        kept.put(group, state.withProblem(NO_TOPIC));
+                    }
+                });
+                publish(kept);
+            }
+        }
+
+        private void publish(Map<String, PlanState> read) {
+            states = read;
+            caughtUp.addAll(groups);
+            readToEnd = readToEnd || all;
+            PlanLog.this.notifyAll();
+        }
+
+        @Override
+        void tick() {
+            readers().forEach(Reader::tick);
+        }
+
+        @Override
+        boolean wanted() {
+            synchronized (SHARED) {
+                synchronized (PlanLog.this) {
+                    boolean wanted = all || !readers().isEmpty();
+                    if (!wanted) {
+                        SHARED.remove(key, PlanLog.this);
+                    }
+                    return wanted;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,65 @@
+package fairlead.kafka;
+
+import java.time.Duration;
+import java.time.Instant;
+
+/** What is known of a group's plan; immutable. */
+public final class PlanState {
+    /** How far a follower's clock may be ahead of the planner's before a plan lapses too early. */
+    static final Duration SKEW = Duration.ofSeconds(60);
+    static final PlanState UNKNOWN = new PlanState(null, Identity.NOTHING, null, null, 0);
+
+    private final PlanDocument plan;
+    final Identity seen;
+    final Instant leaseUntil;
+    final String problem;
+    final int skipped;
+
+    PlanState(PlanDocument plan, Identity seen, Instant leaseUntil, String problem, int skipped) {
+        this.plan = plan;
+        this.seen = seen;
+        this.leaseUntil = leaseUntil;
+        this.problem = problem;
+        this.skipped = skipped;
+    }
+
+    /** The last good plan; null: there is none, or it was taken back. */
+    public PlanDocument plan() {
+        return plan;
+    }
+
+    /** Until when the plan may be followed, the allowance for clocks included; null: for ever. */
+    public Instant validUntil() {
+        return leaseUntil == null ? null : leaseUntil.plus(SKEW);
+    }
+
+    /** Whether there is a plan whose lease is over. */
+    public boolean lapsed(Instant now) {
+        return plan != null && leaseUntil != null && !now.isBefore(validUntil());
+    }
+
+    /** Why the newest record was skipped, or the topic cannot be read; null: nothing is wrong. */
+    public String problem() {
+        return problem;
+    }
+
+    /** Records skipped so far. */
+    public int skipped() {
+        return skipped;
+    }
+
+    /** Says why no plan can be followed; null: one can. */
+    public String whyNot(Instant now) {
+        if (plan != null) {
+            return lapsed(now) ? "plan version " + plan.version() + " expired at " + leaseUntil : null;
+        }
+        if (problem != null) {
+            return "there is no readable plan: " + problem;
+        }
+        return seen.equals(Identity.NOTHING) ? "no plan has been published" : "the plan was withdrawn";
+    }
+
+    PlanState withProblem(String other) {
+        return new PlanState(plan, seen, leaseUntil, other, skipped);
+    }
+}

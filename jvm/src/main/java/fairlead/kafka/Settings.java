@@ -1,0 +1,68 @@
+package fairlead.kafka;
+
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Set;
+import org.apache.kafka.clients.admin.AdminClientConfig;
+import org.apache.kafka.clients.consumer.ConsumerConfig;
+import org.apache.kafka.common.config.ConfigException;
+
+/** The settings' names, and how they are read from a client's or a broker's configuration. */
+final class Settings {
+    static final String PLAN_TOPIC = "fairlead.plan.topic";
+    static final String PUBLIC_KEYS = "fairlead.public.keys";
+    static final String FALLBACK = "fairlead.fallback";
+    static final String JITTER_MS = "fairlead.rejoin.jitter.ms";
+    static final String READ_TIMEOUT_MS = "fairlead.read.timeout.ms";
+    static final String DEFAULT_PLAN_TOPIC = "fairlead.plans";
+
+    private static final String PREFIX = "fairlead.";
+
+    private Settings() {
+    }
+
+    /** Reads a text; an empty one is an error, since an unset variable must not switch anything off. */
+    static String text(Map<String, ?> configs, String name, String otherwise) {
+        Object value = configs.get(name);
+        if (value == null) {
+            return otherwise;
+        }
+        if (value.toString().trim().isEmpty()) {
+            throw new ConfigException(name + " is empty: is a variable not set? Leave it out for none");
+        }
+        return value.toString().trim();
+    }
+
+    /** Reads a number of milliseconds, {@code least} at least. */
+    static long milliseconds(Map<String, ?> configs, String name, long otherwise, long least) {
+        String value = text(configs, name, Long.toString(otherwise));
+        try {
+            long milliseconds = Long.parseLong(value);
+            if (milliseconds >= least) {
+                return milliseconds;
+            }
+        } catch (NumberFormatException error) {
+            // told below
+        }
+        throw new ConfigException(name, value, "a number of milliseconds, " + least + " or more");
+    }
+
+    /**
+     * Returns what of a client's configuration says how the cluster is reached: what an admin client is
+     * configured with, and what no consumer knows, which a login module may.
+     */
+    static Map<String, Object> connection(Map<String, ?> configs) {
+        Set<String> consumers = ConsumerConfig.configNames();
+        Set<String> admins = AdminClientConfig.configNames();
+        Map<String, Object> connection = new HashMap<>();
+        configs.forEach((name, value) -> {
+            boolean foreign = !consumers.contains(name) && !name.startsWith(PREFIX);
+            if (value != null && (admins.contains(name) || foreign)) {
+                connection.put(name, value);
+            }
+        });
+        connection.remove(AdminClientConfig.CLIENT_ID_CONFIG);
+        connection.remove(AdminClientConfig.METRIC_REPORTER_CLASSES_CONFIG);
+        return connection;
+    }
+}

@@ -1,0 +1,116 @@
+package fairlead.kafka;
+
+import java.io.ByteArrayOutputStream;
+import java.security.GeneralSecurityException;
+import java.security.KeyFactory;
+import java.security.NoSuchAlgorithmException;
+import java.security.PublicKey;
+import java.security.Signature;
+import java.security.spec.X509EncodedKeySpec;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.Base64;
+import java.util.Map;
+import java.util.TreeMap;
+import org.apache.kafka.common.config.ConfigException;
+
+/**
+ * Verifies Ed25519 signatures with any of several public keys, so that keys are changed without a gap.
+ *
+ * <p>Java verifies them since version 15: before, a configured key is an error, and never ignored.
+ */
+public final class Signatures {
+    private static final byte[] DOMAIN = "fairlead-v2\0".getBytes(StandardCharsets.US_ASCII);
+
+    private final Map<String, PublicKey> keys = new TreeMap<>();
+
+    private Signatures() {
+    }
+
+    /**
+     * Reads public keys: {@code id:base64 of SPKI DER}, several separated by commas; null for none.
+     *
+     * @throws ConfigException the text is empty or no such keys, an id stands twice, or this Java
+     *     verifies no Ed25519
+     */
+    public static Signatures of(String publicKeys) {
+        if (publicKeys == null) {
+            return null;
+        }
+        Signatures signatures = new Signatures();
+        for (String part : publicKeys.split(",", -1)) {
+            String text = part.trim();
+            int colon = text.indexOf(':');
+            if (colon < 1 || colon == text.length() - 1) {
+                throw wrong("is empty, or a key is not written as id:base64. Leave it out for none");
+            }
+            String id = text.substring(0, colon);
+            if (signatures.keys.put(id, key(id, text.substring(colon + 1))) != null) {
+                throw wrong("names the key '" + id + "' twice");
+            }
+        }
+        return signatures;
+    }
+
+    private static PublicKey key(String id, String base64) {
+        try {
+            byte[] der = decode(base64);
+            if (der == null) {
+                throw wrong("has a key '" + id + "' that is not written as id:base64");
+            }
+            return KeyFactory.getInstance("Ed25519").generatePublic(new X509EncodedKeySpec(der));
+        } catch (NoSuchAlgorithmException error) {
+            throw wrong("is configured, but this Java cannot verify Ed25519: use Java 15 or newer");
+        } catch (GeneralSecurityException error) {
+            throw wrong("has a key '" + id + "' that is no Ed25519 key in SPKI DER");
+        }
+    }
+
+    private static ConfigException wrong(String what) {
+        return new ConfigException(Settings.PUBLIC_KEYS + " " + what);
+    }
+
+    /** Checks a signature. */
+    void verify(String keyId, byte[] signature, byte[] message) throws InvalidPlanException {
+        PublicKey key = keys.get(keyId);
+        if (key == null) {
+            throw new InvalidPlanException(
+                "it is signed with key '" + keyId + "'; trusted are " + String.join(", ", keys.keySet()));
+        }
+        boolean holds;
+        try {
+            Signature verifier = Signature.getInstance("Ed25519");
+            verifier.initVerify(key);
+            verifier.update(message);
+            holds = verifier.verify(signature);
+        } catch (GeneralSecurityException error) {
+            holds = false;
+        }
+        if (!holds) {
+            throw new InvalidPlanException("its signature by key '" + keyId + "' does not hold");
+        }
+    }
+
+    /** What is signed of these fields: no two lists of fields give the same bytes. */
+    static byte[] signedBytes(byte[]... fields) {
+        ByteArrayOutputStream message = new ByteArrayOutputStream();
+        message.writeBytes(DOMAIN);
+        for (byte[] field : fields) {
+            message.writeBytes(ByteBuffer.allocate(4).putInt(field.length).array());
+            message.writeBytes(field);
+        }
+        return message.toByteArray();
+    }
+
+    /** Reads base64 with its padding; null where the text is none. */
+    static byte[] decode(String base64) {
+        if (base64.length() % 4 != 0) {
+            return null;
+        }
+        try {
+            return Base64.getDecoder().decode(base64.getBytes(StandardCharsets.UTF_8));
+        } catch (IllegalArgumentException error) {
+            return null;
+        }
+    }
+}

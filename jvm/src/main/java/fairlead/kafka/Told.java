@@ -1,0 +1,192 @@
+package fairlead.kafka;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.time.Instant;
+import java.util.HashMap;
+import java.util.Map;
+import org.apache.kafka.common.header.Header;
+
+/**
+ * What a good record of the plan topic says: every check that one record can be put to by itself.
+ *
+ * <p>The same as {@code fairlead/wire/record_reading.py}, but for the HMAC of format 1: with a public key,
+ * records of format 1 are refused.
+ */
+final class Told {
+    final Identity identity;
+    /** The plan to follow; null: the one that was followed is retired. */
+    final PlanDocument plan;
+    /** When it lapses unless it is told again; null: never. */
+    final Instant leaseUntil;
+
+    private Told(Identity identity, PlanDocument plan, Instant leaseUntil) {
+        this.identity = identity;
+        this.plan = plan;
+        this.leaseUntil = leaseUntil;
+    }
+
+    /** Where a record stands; "" for what is unknown. */
+    static final class Origin {
+        final String topic;
+        final String cluster;
+        final String log;
+
+        Origin(String topic, String cluster, String log) {
+            this.topic = topic;
+            this.cluster = cluster;
+            this.log = log;
+        }
+    }
+
+    /**
+     * Reads and checks a record that has a value.
+     *
+     * @param group what its key names
+     * @param signatures what it must be signed with; null: nothing
+     */
+    static Told read(
+        byte[] value, Iterable<Header> headers, String group, Origin origin, Signatures signatures)
+        throws InvalidPlanException {
+        Map<String, byte[]> found = new HashMap<>();
+        for (Header header : headers) {
+            found.put(header.key(), header.value() == null ? new byte[0] : header.value());
+        }
+        String digest = sha256(value);
+        byte[] said = found.get("sha256");
+        if (said != null && !MessageDigest.isEqual(said, digest.getBytes(StandardCharsets.US_ASCII))) {
+            throw new InvalidPlanException("The record's sha256 header does not agree with its bytes");
+        }
+        if (!found.containsKey("kind")) {
+            if (signatures != null) {
+                throw new InvalidPlanException("The record is not signed");
+            }
+            PlanDocument plan = document(value, group);
+            return new Told(new Identity(0, plan.version(), false, digest), plan, plan.expiresAt());
+        }
+        String kind = text(found, "kind");
+        PlanDocument plan = kind.equals("plan") ? document(value, group) : null;
+        int version = plan != null ? plan.version() : retiredVersion(kind, value, group);
+        if (signatures != null) {
+            checkSignature(found, value, group, version, origin, signatures);
+        }
+        check("cluster", text(found, "cluster"), origin.cluster);
+        check("log", text(found, "log"), origin.log);
+        Identity identity = new Identity(epoch(text(found, "epoch")), version, plan == null, digest);
+        return new Told(identity, plan, lease(text(found, "lease_until")));
+    }
+
+    private static PlanDocument document(byte[] value, String group) throws InvalidPlanException {
+        PlanDocument plan;
+        try {
+            plan = PlanDocument.parse(value);
+        } catch (InvalidPlanException error) {
+            throw new InvalidPlanException("The plan cannot be read: " + error.getMessage());
+        }
+        if (!plan.group().equals(group)) {
+            throw new InvalidPlanException(
+                "The plan is for group '" + plan.group() + "', but stands under the key '" + group + "'");
+        }
+        return plan;
+    }
+
+    private static int retiredVersion(String kind, byte[] value, String group) throws InvalidPlanException {
+        if (!kind.equals("retired")) {
+            throw new InvalidPlanException(
+                "The record is of kind '" + kind + "', which this version does not know");
+        }
+        Map<String, Object> raw = PlanDocument.object(Json.parse(value), "the record of a retirement");
+        int version = PlanDocument.count(raw.get("version"), "the retired version");
+        if (!group.equals(raw.get("group")) || !kind.equals(raw.get("kind")) || version == 0) {
+            throw new InvalidPlanException(
+                "The record of a retirement is none of a version of '" + group + "'");
+        }
+        return version;
+    }
+
+    private static void checkSignature(
+        Map<String, byte[]> found, byte[] value, String group, int version, Origin origin,
+        Signatures signatures) throws InvalidPlanException {
+        byte[] none = new byte[0];
+        if (!found.containsKey("signature") || !found.containsKey("key_id")) {
+            throw new InvalidPlanException("The record is not signed");
+        }
+        if (found.getOrDefault("cluster", none).length == 0 || found.getOrDefault("log", none).length == 0) {
+            throw new InvalidPlanException("The record does not say for which cluster and log it is signed");
+        }
+        byte[] signature = Signatures.decode(
+            new String(found.get("signature"), StandardCharsets.ISO_8859_1));
+        if (signature == null) {
+            throw new InvalidPlanException("The record's signature is no base64");
+        }
+        byte[] message = Signatures.signedBytes(
+            found.get("cluster"),
+            PlanDocument.key(origin.topic),
+            found.get("log"),
+            PlanDocument.key(group),
+            found.get("kind"),
+            PlanDocument.key(Integer.toString(version)),
+            found.getOrDefault("epoch", none),
+            digest(value),
+            found.getOrDefault("lease_until", none));
+        try {
+            signatures.verify(text(found, "key_id"), signature, message);
+        } catch (InvalidPlanException error) {
+            throw new InvalidPlanException("The record is refused: " + error.getMessage());
+        }
+    }
+
+    private static void check(String name, String said, String known) throws InvalidPlanException {
+        if (!known.isEmpty() && !said.isEmpty() && !said.equals(known)) {
+            throw new InvalidPlanException("The record is of " + name + " '" + said + "', not of '" + known + "'");
+        }
+    }
+
+    private static long epoch(String text) throws InvalidPlanException {
+        boolean digits = !text.isEmpty() && text.length() <= 18
+            && text.chars().allMatch(one -> one >= '0' && one <= '9');
+        if (!digits || Long.parseLong(text) == 0) {
+            throw new InvalidPlanException("The record's epoch is no positive number");
+        }
+        return Long.parseLong(text);
+    }
+
+    private static Instant lease(String text) throws InvalidPlanException {
+        if (text.isEmpty()) {
+            return null;
+        }
+        Instant until = Times.parse(text);
+        if (until == null) {
+            throw new InvalidPlanException("The record's lease_until is no time with its time zone");
+        }
+        return until;
+    }
+
+    private static String text(Map<String, byte[]> found, String name) throws InvalidPlanException {
+        byte[] value = found.getOrDefault(name, new byte[0]);
+        try {
+            return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(value)).toString();
+        } catch (CharacterCodingException error) {
+            throw new InvalidPlanException("The record's " + name + " header is no UTF-8");
+        }
+    }
+
+    private static byte[] digest(byte[] value) {
+        try {
+            return MessageDigest.getInstance("SHA-256").digest(value);
+        } catch (NoSuchAlgorithmException error) {
+            throw new IllegalStateException(error); // every Java has it
+        }
+    }
+
+    private static String sha256(byte[] value) {
+        StringBuilder text = new StringBuilder();
+        for (byte one : digest(value)) {
+            text.append(Character.forDigit((one >> 4) & 15, 16)).append(Character.forDigit(one & 15, 16));
+        }
+        return text.toString();
+    }
+}

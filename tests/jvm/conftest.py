@@ -1,0 +1,66 @@
+"""The jar's classes in one Java process for all tests of this folder."""
+
+import json
+import os
+import subprocess
+import threading
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairlead.sandbox.jars import kafka_classpath
+from fairlead.sandbox.java import find_java
+from fairlead.sandbox.plugin import compile_java, plugin_jar
+
+
+class Checks:
+    """Asks Checks.java, a line a question."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._process = process
+
+    def lines(self, questions: Iterable[dict[str, Any]]) -> Iterator[str]:
+        """Yield the answer to each question, as it stands."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        asked = [json.dumps(question) + "\n" for question in questions]
+        asking = threading.Thread(target=self._ask, args=(asked,))
+        asking.start()
+        for _ in asked:
+            answer = self._process.stdout.readline()
+            assert answer, "Checks.java ended: its standard error says why"
+            yield answer[:-1]
+        asking.join()
+
+    def ask(self, what: str, **question: Any) -> Any:
+        """Return the answer to one question."""
+        (answer,) = self.lines([{"ask": what, **question}])
+        return json.loads(answer)
+
+    def _ask(self, asked: list[str]) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.writelines(asked)
+        self._process.stdin.flush()
+
+
+@pytest.fixture(scope="session")
+def java_classpath(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the jar, Kafka's jars, and this folder's Java programs, compiled."""
+    classes = tmp_path_factory.mktemp("classes")
+    jars = [plugin_jar(), *kafka_classpath()]
+    compile_java(sorted(Path(__file__).parent.glob("*.java")), jars, classes, release=17)
+    return os.pathsep.join(map(str, [classes, *jars]))
+
+
+@pytest.fixture(scope="session")
+def checks(java_classpath: str) -> Iterator[Checks]:
+    """Start Checks.java."""
+    command = [str(find_java()), "-cp", java_classpath, "fairlead.kafka.Checks"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
+    ) as process:
+        yield Checks(process)
+        assert process.stdin is not None
+        process.stdin.close()

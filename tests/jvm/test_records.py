@@ -1,0 +1,152 @@
+"""Records and documents: Java believes and refuses what Python does."""
+
+import base64
+import json
+import random
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairlead.errors import InvalidPlanError
+from fairlead.wire.document import PlanDocument
+from fairlead.wire.record import Origin
+from fairlead.wire.record_reading import Trust, read_record
+from fairlead.wire.signing import Verifier
+from tests.jvm.cases import draw_case
+from tests.jvm.conftest import Checks
+from tests.lengths import form
+
+VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "plan_records.json").read_text())
+DOCUMENTS = json.loads((Path(__file__).parents[1] / "vectors" / "plan_documents.json").read_text())
+MUTATED = form(short=2000, long=100_000)
+
+
+def b64(raw: bytes) -> str:
+    return base64.b64encode(raw).decode()
+
+
+def java_reads(checks: Checks, vector: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    headers = vector["headers"]
+    question = {
+        "value": b64(vector["value"].encode()),
+        "headers": [[name, b64(text.encode())] for name, text in headers.items()],
+        "group": vector["group"],
+        "topic": vector["topic"],
+        "cluster": vector.get("cluster", headers.get("cluster", "")),
+        "log": vector.get("log", headers.get("log", "")),
+        "public_keys": VECTORS["public_key"],
+        **changes,
+    }
+    answer: dict[str, Any] = checks.ask("record", **question)
+    return answer
+
+
+@pytest.mark.parametrize("vector", VECTORS["records"], ids=lambda vector: str(vector["name"]))
+def test_java_believes_the_shared_vectors(checks: Checks, vector: dict[str, Any]) -> None:
+    """Identity, lease and signature, as Python reads them."""
+    told = read_record(
+        vector["value"].encode(),
+        [(name, text.encode()) for name, text in vector["headers"].items()],
+        group=vector["group"],
+        origin=Origin(vector["topic"], vector["headers"]["cluster"], vector["headers"]["log"]),
+        trust=Trust(Verifier.from_text(VECTORS["public_key"])),
+    )
+    until = told.lease_until
+    assert java_reads(checks, vector) == {
+        "identity": list(told.identity),
+        "plan": told.plan is not None,
+        "lease_ms": None if until is None else round(until.timestamp() * 1000),
+    }
+
+
+@pytest.mark.parametrize("vector", VECTORS["refused"], ids=lambda vector: str(vector["name"]))
+def test_java_refuses_the_shared_vectors(checks: Checks, vector: dict[str, Any]) -> None:
+    """None of them is followed."""
+    assert "refused" in java_reads(checks, vector)
+
+
+def python_reads_document(value: bytes) -> dict[str, Any] | None:
+    """Return what Checks.java says of a document, as Python reads it; None: refused."""
+    try:
+        plan = PlanDocument.from_bytes(value)
+    except InvalidPlanError:
+        return None
+    bits = struct.Struct(">d"), struct.Struct(">q")
+    return {
+        "group": plan.group,
+        "version": plan.version,
+        "partition_counts": dict(plan.partition_counts),
+        "members": {
+            name: [
+                list(share.topics),
+                {topic: numbers.tolist() for topic, numbers in share.partitions.items()},
+            ]
+            for name, share in plan.members.items()
+        },
+        "weights": {
+            topic: [bits[1].unpack(bits[0].pack(weight))[0] for weight in weights.tolist()]
+            for topic, weights in plan.weights.items()
+        },
+        "topic_ids": dict(plan.topic_ids),
+        "expires_ms": (
+            None if plan.expires_at is None else int(plan.expires_at.timestamp() * 1000)
+        ),
+    }
+
+
+def same(checks: Checks, values: list[bytes]) -> int:
+    """Demand that both read documents alike; returns how many they refuse."""
+    questions = [{"ask": "document", "value": b64(value)} for value in values]
+    refused = 0
+    for value, line in zip(values, checks.lines(questions), strict=True):
+        answer = json.loads(line)
+        expected = python_reads_document(value)
+        if expected is None:
+            assert "refused" in answer, value
+            refused += 1
+        else:
+            assert answer == expected, value
+    return refused
+
+
+def test_both_read_the_shared_documents_alike(checks: Checks) -> None:
+    """Each by name, with what is expected of any implementation."""
+    values = [vector["value"].encode("utf-8", "surrogatepass") for vector in DOCUMENTS["documents"]]
+    for vector, value in zip(DOCUMENTS["documents"], values, strict=True):
+        read = python_reads_document(value) is not None
+        assert read == vector["read"], vector["name"]
+    same(checks, values)
+
+
+@pytest.mark.long
+def test_both_read_spoilt_documents_alike(checks: Checks) -> None:
+    """Bytes cut, doubled, exchanged and put in at random: read alike, or refused by both."""
+    rng = random.Random(7)
+    pieces = [
+        b"0",
+        b"-1",
+        b"1.5",
+        b"null",
+        b"true",
+        b"NaN",
+        b'"t"',
+        b"[]",
+        b"{}",
+        b",",
+        b'"',
+        b"1e9",
+    ]
+    values = []
+    for _ in range(MUTATED):
+        value = bytearray(draw_case(rng).plan.to_bytes())
+        for _ in range(rng.randint(1, 2)):
+            at = rng.randrange(len(value))
+            until = min(len(value), at + rng.randint(0, 8))
+            value[at:until] = rng.choice(
+                [b"", value[at:until] * 2, rng.choice(pieces), rng.randbytes(1)]
+            )
+        values.append(bytes(value))
+    refused = same(checks, values)
+    assert 0.3 < refused / MUTATED < 1
