@@ -32,6 +32,15 @@ import org.apache.kafka.clients.consumer.internals.AbstractStickyAssignor.Member
 import org.apache.kafka.common.Node;
 import org.apache.kafka.common.PartitionInfo;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.Uuid;
+import org.apache.kafka.coordinator.group.api.assignor.GroupAssignment;
+import org.apache.kafka.coordinator.group.api.assignor.GroupSpec;
+import org.apache.kafka.coordinator.group.api.assignor.MemberAssignment;
+import org.apache.kafka.coordinator.group.api.assignor.SubscribedTopicDescriber;
+import org.apache.kafka.coordinator.group.assignor.UniformAssignor;
+import org.apache.kafka.coordinator.group.assignor.UniformHeterogeneousAssignmentBuilderTest;
+import org.apache.kafka.coordinator.group.assignor.UniformHomogeneousAssignmentBuilderTest;
+import org.apache.kafka.coordinator.group.modern.MemberAssignmentImpl;
 import org.junit.platform.engine.TestExecutionResult;
 import org.junit.platform.engine.discovery.DiscoverySelectors;
 import org.junit.platform.engine.support.descriptor.MethodSource;
@@ -66,7 +75,8 @@ public final class Suites {
                 .filter(MethodSource.class::isInstance)
                 .map(source -> !leftOut.contains(((MethodSource) source).getMethodName()))
                 .orElse(true));
-        for (Class<?> suite : List.of(Range.class, RoundRobin.class, Sticky.class, Cooperative.class)) {
+        for (Class<?> suite : List.of(Range.class, RoundRobin.class, Sticky.class, Cooperative.class,
+                UniformHomogeneous.class, UniformHeterogeneous.class)) {
             LauncherFactory.create().execute(
                 LauncherDiscoveryRequestBuilder.request()
                     .selectors(DiscoverySelectors.selectClass(suite)).filters(filter).build(),
@@ -126,12 +136,8 @@ public final class Suites {
                 claim.generation.filter(g -> g >= 0).ifPresent(g -> member.put("generation", g));
             }
         });
-        JsonNode answer = exchange(question);
-        if (answer.has("error")) {
-            throw new IllegalStateException(answer.get("error").asText());
-        }
         Map<String, List<TopicPartition>> shares = new HashMap<>();
-        answer.get("assignment").properties().forEach(member -> {
+        ask(question).properties().forEach(member -> {
             List<TopicPartition> share = new ArrayList<>();
             member.getValue().properties().forEach(topic -> topic.getValue().forEach(partition ->
                 share.add(new TopicPartition(topic.getKey(), partition.asInt()))));
@@ -145,6 +151,15 @@ public final class Suites {
             shares.put(member.getKey(), share);
         });
         return shares;
+    }
+
+    /** The assignment that `fairlead assign` answers with. */
+    private static JsonNode ask(ObjectNode question) {
+        JsonNode answer = exchange(question);
+        if (answer.has("error")) {
+            throw new IllegalStateException(answer.get("error").asText());
+        }
+        return answer.get("assignment");
     }
 
     private static synchronized JsonNode exchange(ObjectNode question) {
@@ -255,6 +270,53 @@ public final class Suites {
             // The cooperative protocol: what somebody still owns is given in the next rebalance.
             moved.forEach((partition, member) -> shares.get(member).remove(partition));
             return shares;
+        }
+    }
+
+    /** The server's assignor of the new protocol: topics by id, no conflicting claims. */
+    private static final class OurUniform extends UniformAssignor {
+        @Override
+        public GroupAssignment assign(GroupSpec group, SubscribedTopicDescriber describer) {
+            ObjectNode question = JSON.createObjectNode().put("assignor", "sticky");
+            ObjectNode counts = question.putObject("topics");
+            ObjectNode everybody = question.putObject("members");
+            group.memberIds().forEach(name -> {
+                ObjectNode member = everybody.putObject(name);
+                ArrayNode read = member.putArray("topics");
+                group.memberSubscription(name).subscribedTopicIds().forEach(id -> {
+                    read.add(id.toString());
+                    if (describer.numPartitions(id) >= 0) {
+                        counts.put(id.toString(), describer.numPartitions(id));
+                    }
+                });
+                ObjectNode owned = member.putObject("owned");
+                group.memberAssignment(name).partitions().forEach((id, partitions) ->
+                    partitions.forEach(owned.withArray(id.toString())::add));
+            });
+            Map<String, MemberAssignment> shares = new HashMap<>();
+            ask(question).properties().forEach(member -> {
+                Map<Uuid, Set<Integer>> share = new HashMap<>();
+                member.getValue().properties().forEach(topic -> topic.getValue().forEach(partition ->
+                    share.computeIfAbsent(Uuid.fromString(topic.getKey()), id -> new HashSet<>())
+                        .add(partition.asInt())));
+                // What stays the same is the same object, which an answer in JSON cannot be.
+                MemberAssignment before = group.memberAssignment(member.getKey());
+                shares.put(member.getKey(), share.equals(before.partitions())
+                    ? before : new MemberAssignmentImpl(share));
+            });
+            return new GroupAssignment(shares);
+        }
+    }
+
+    public static class UniformHomogeneous extends UniformHomogeneousAssignmentBuilderTest {
+        public UniformHomogeneous() throws ReflectiveOperationException {
+            replace(UniformHomogeneousAssignmentBuilderTest.class, this, new OurUniform());
+        }
+    }
+
+    public static class UniformHeterogeneous extends UniformHeterogeneousAssignmentBuilderTest {
+        public UniformHeterogeneous() throws ReflectiveOperationException {
+            replace(UniformHeterogeneousAssignmentBuilderTest.class, this, new OurUniform());
         }
     }
 

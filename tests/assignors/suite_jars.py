@@ -16,15 +16,18 @@ from fairlead.sandbox.jars import KAFKA_VERSION, cache_dir, kafka_classpath
 from fairlead.sandbox.java import find_java
 
 JUNIT_VERSION = "1.13.4"
-JARS, ATTEMPTS = 2, 3
+ATTEMPTS = 3
+# The clients' assignors, the server's, and what builds the server's topics in its tests.
+TESTED = ("kafka-clients", "kafka-group-coordinator", "kafka-coordinator-common")
+TESTS = """
+    <dependency org="org.apache.kafka" name="{name}" rev="{version}" transitive="false">
+      <artifact name="{name}" type="jar" ext="jar" m:classifier="test"/>
+    </dependency>"""
 IVY = f"""
 <ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">
   <info organisation="fairlead" module="suites"/>
   <dependencies>
-    <dependency org="org.apache.kafka" name="kafka-clients" rev="{KAFKA_VERSION}"
-                transitive="false">
-      <artifact name="kafka-clients" type="jar" ext="jar" m:classifier="test"/>
-    </dependency>
+{"".join(TESTS.format(name=name, version=KAFKA_VERSION) for name in TESTED)}
     <dependency org="org.junit.platform" name="junit-platform-console-standalone"
                 rev="{JUNIT_VERSION}" transitive="false">
       <artifact name="junit-platform-console-standalone" type="jar" ext="jar"/>
@@ -36,7 +39,7 @@ IVY = f"""
 
 def suite_classpath() -> list[Path]:
     """Return the jars of Kafka, of its test classes, and of JUnit."""
-    target = cache_dir() / f"kafka-suites-{KAFKA_VERSION}-{JUNIT_VERSION}"
+    target = cache_dir() / f"kafka-suites-{KAFKA_VERSION}-{JUNIT_VERSION}-{len(TESTED)}"
     target.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{target}.lock"):
         if not target.exists():
@@ -59,9 +62,7 @@ def _download(target: Path) -> None:
             result = subprocess.run(
                 command, capture_output=True, text=True, timeout=600, check=False
             )
-            if not result.returncode and len(list(jars.glob("*.jar"))) == len(
-                ("kafka-clients", "junit")
-            ):
+            if not result.returncode and len(list(jars.glob("*.jar"))) == len(TESTED) + 1:
                 break
         else:
             raise RuntimeError(f"Kafka's suites could not be downloaded:\n{result.stdout[-2000:]}")
