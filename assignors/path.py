@@ -16,6 +16,7 @@ from assignors.lower_bound import load_lower_bound
 from assignors.problem import Float64, Int32, Problem
 from assignors.reasons import reasons
 from assignors.relief import Step, relieve
+from assignors.settling import settle, stand_ins
 
 # A plan that starts further outside the band than this many times its width is renewed: it goes on
 # to a small share of the band, so that the next jitter of the lags does not undo it. Others are
@@ -106,17 +107,19 @@ class Path:
         for step in self.steps[:best]:
             for partition, taker in step.takers():
                 owner[partition] = taker
+        settled = settle(self.problem, owner, self.ledger.weights)
         why = reasons(
             self.problem,
             weights=self.ledger.weights,
             bound=goal.bound,
             start=self.start,
             steps=self.steps[:best],
-            owner=owner,
+            owner=settled,
+            instead=stand_ins(self.problem, owner, settled),
         )
         cut_short = affordable < len(self.points)
         outcome = self._outcome(within[best], best, cut_short=cut_short)
-        return Assignment(self.problem, owner, outcome, why, self._frontier())
+        return Assignment(self.problem, settled, outcome, why, self._frontier())
 
     def _walk(self, target: float) -> None:
         everything = np.ones(self.problem.partition_total, dtype=bool)

@@ -7,7 +7,7 @@ Each reason is about the member that the partition leaves: what it was relieved 
 instead. Steps in between, of which a partition ends up elsewhere, are not told.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -26,6 +26,7 @@ def reasons(
     start: Int32,
     steps: Sequence[Step],
     owner: Int32,
+    instead: Mapping[int, int],
 ) -> dict[int, str]:
     """Return a reason for each partition that a plan moves or places.
 
@@ -43,6 +44,8 @@ def reasons(
         Of the path, those that the plan takes.
     owner
         Owners in the plan, int32 of shape (P,).
+    instead
+        Partitions that leave a member instead of one that a step took, and which one.
     """
     taken: dict[int, list[Step]] = {}
     for step in steps:
@@ -52,7 +55,8 @@ def reasons(
     placed = np.flatnonzero((problem.owner < 0) & (owner >= 0)).tolist()
     moved = np.flatnonzero((problem.owner >= 0) & (owner != problem.owner)).tolist()
     return dict.fromkeys(placed, PLACED) | {
-        partition: telling.of(partition, taken.get(partition, ())) for partition in moved
+        partition: telling.of(told := instead.get(partition, partition), taken.get(told, ()))
+        for partition in moved
     }
 
 

@@ -1,0 +1,173 @@
+"""Settling a lag-aware plan: exchanges that cost nothing, for topics' spread and then for racks.
+
+Belongs here: a bounded search among plans that are as good. Does not: what a plan moves, and how
+far it goes (`relief`, `path`).
+"""
+
+import numpy as np
+
+from assignors.flow import in_other_rack
+from assignors.problem import Float64, Int32, Int64, Problem
+from assignors.spread import even_shares, pairs
+
+# Groups up to here are looked at as a whole.
+_FEW = 5_000
+# Partitions that are held against others, at most: some hundredths of a second.
+_WORK = 500_000
+# Traffic less than this share of all of it is rounding.
+_ROUNDING = 1e-9
+
+
+def settle(problem: Problem, owner: Int32, weights: Float64) -> Int32:
+    """Exchange partitions where a topic spreads by it, or traffic stays in a rack.
+
+    Each member gives up as many partitions as before, and gets as many; the heaviest load is what
+    it was, and no pair of members has a heavier member than before. What was to stay leaves only
+    for a partition of the same weight that stays instead. Of such exchanges those come first that
+    even out a topic, then those that keep the most records in a rack.
+
+    Parameters
+    ----------
+    problem
+        P partitions, M members. Traffic is `arrival_rates`; where these are unknown, all
+        partitions have as much.
+    owner
+        The plan's, int32 of shape (P,).
+    weights
+        Load of each partition, float64 of shape (P,).
+
+    Returns
+    -------
+    int32 array of shape (P,).
+
+    Notes
+    -----
+    Looks at all partitions of groups with 5,000, and of larger ones at those that change hands.
+    Of these K, each one that changes hands is held against all others: O(K) each, 500,000 in all at
+    most. Ends where no exchange of two helps, which need not be the best there is.
+    """
+    changed = (owner != problem.owner) & (owner >= 0)
+    pool = np.flatnonzero(changed if owner.size > _FEW else owner >= 0)
+    if not changed.any() or not problem.dense:
+        return owner
+    search = _Search(problem, owner, weights, pool)
+    search.run()
+    settled = owner.copy()
+    settled[pool] = search.holder
+    return settled
+
+
+def stand_ins(problem: Problem, plan: Int32, settled: Int32) -> dict[int, int]:
+    """Return which partition of the plan each one that moves only since it was settled moves for.
+
+    Both leave the same member.
+    """
+    before = (problem.owner >= 0) & (plan != problem.owner)
+    after = (problem.owner >= 0) & (settled != problem.owner)
+    new, gone = np.flatnonzero(after & ~before), np.flatnonzero(before & ~after)
+    new, gone = (row[np.argsort(problem.owner[row], kind="stable")] for row in (new, gone))
+    return dict(zip(new.tolist(), gone.tolist(), strict=True))
+
+
+class _Search:
+    """The K partitions that change hands, int64 arrays of shape (K,), and who holds what."""
+
+    def __init__(self, problem: Problem, owner: Int32, weights: Float64, pool: Int64) -> None:
+        members = len(problem.members)
+        self.reads = problem.reads
+        self.topic = problem.topic_of[pool]
+        self.home = problem.owner[pool]
+        self.weight = weights[pool]
+        self.holder = owner[pool].copy()
+        self.capacities = problem.capacities
+        self.even = even_shares(problem)
+        found = pairs(problem, owner)
+        self.held = np.zeros((len(problem.topics), members), dtype=np.int64)
+        self.held[found.topic, found.member] = found.size
+        assigned = owner >= 0
+        work = np.bincount(owner[assigned], weights=weights[assigned], minlength=members)
+        self.loads: Float64 = work / problem.capacities
+        self.peak = float(self.loads.max())
+        self.set_of, self.far = _far(problem, pool)
+        rates = problem.arrival_rates
+        self.traffic = np.ones(pool.size) if rates is None else rates[pool]
+        self.least = float(self.traffic.sum()) * _ROUNDING
+
+    def run(self) -> None:
+        """Take the best exchange of each partition in turn, until none is left to take."""
+        left, found = _WORK, True
+        while found:
+            found = False
+            improvable = self.held[self.topic, self.holder] > self.even[self.topic]
+            improvable |= self.far[self.set_of, self.holder] > 0
+            if not improvable.any():
+                return
+            # What stays can leave only for a partition that changes hands.
+            changed = self.holder != self.home
+            order = np.flatnonzero(changed if not changed.all() else improvable)
+            for at in order[np.argsort(-self.traffic[order], kind="stable")].tolist():
+                left -= self.topic.size
+                if left < 0:
+                    return
+                found |= self._exchange(at)
+
+    def _exchange(self, at: int) -> bool:
+        """Exchange a partition for the one with which that gains most; say whether there is one."""
+        spread, near = self._gains(at)
+        worth = (spread > 0) | ((spread == 0) & (near > self.least))
+        if not worth.any():
+            return False
+        chosen = np.flatnonzero(worth)
+        other = int(chosen[np.lexsort((chosen, -near[chosen], -spread[chosen]))[0]])
+        mine, theirs = int(self.holder[at]), int(self.holder[other])
+        shift = self.weight[other] - self.weight[at]
+        self.loads[mine] += shift / self.capacities[mine]
+        self.loads[theirs] -= shift / self.capacities[theirs]
+        for what, source, target in ((at, mine, theirs), (other, theirs, mine)):
+            self.held[self.topic[what], source] -= 1
+            self.held[self.topic[what], target] += 1
+            self.holder[what] = target
+        return True
+
+    def _gains(self, at: int) -> tuple[Int64, Float64]:
+        """Say how much an exchange for each partition spreads topics, and keeps near: shape (K,).
+
+        The spread is below 0 where there can be no exchange.
+        """
+        mine, theirs = self.holder[at], self.holder
+        topic, topics = self.topic[at], self.topic
+        off = self.held[topic, mine] - self.held[topic, theirs] - 1
+        on = self.held[topics, theirs] - self.held[topics, mine] - 1
+        same = topics == topic
+        may = self.reads[topic, theirs] & self.reads[topics, mine] & (theirs != mine)
+        may &= same | ((off >= 0) & (on >= 0))
+        moved_now = self._moved(at, mine) + self._moved(slice(None), theirs)
+        may &= moved_now == self._moved(at, theirs) + self._moved(slice(None), mine)
+        stays = (mine == self.home[at]) | (theirs == self.home)
+        shift = self.weight - self.weight[at]
+        high, low = self.loads[mine], self.loads[theirs]
+        after = np.maximum(
+            high + shift / self.capacities[mine], low - shift / self.capacities[theirs]
+        )
+        lighter = (after <= np.maximum(high, low)) & (np.maximum(high, low) < self.peak)
+        may &= (lighter & ~stays) | (shift == 0)
+        far, sets = self.far, self.set_of
+        near = self.traffic[at] * (far[sets[at], mine] - far[sets[at], theirs])
+        near = near + self.traffic * (far[sets, theirs] - far[sets, mine])
+        return np.where(may, np.where(same, 0, off + on), -1), near
+
+    def _moved(self, which: int | slice, holder: Int32) -> Int64:
+        """Return 1 where a partition that has an owner is with somebody else."""
+        home = self.home[which]
+        moved: Int64 = np.asarray((home >= 0) & (home != holder), dtype=np.int64)
+        return moved
+
+
+def _far(problem: Problem, pool: Int64) -> tuple[Int32, Int64]:
+    """Return each partition's set of replica racks, and 1 where a member is in none of a set's."""
+    members = np.arange(len(problem.members))
+    if problem.rack_set_of is None:
+        return np.zeros(pool.size, dtype=np.int32), np.zeros((1, members.size), dtype=np.int64)
+    sets = np.arange(len(problem.rack_sets))
+    far = in_other_rack(problem, np.repeat(sets, members.size), np.tile(members, sets.size))
+    return problem.rack_set_of[pool], far.reshape(sets.size, members.size)

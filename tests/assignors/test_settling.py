@@ -1,0 +1,119 @@
+"""Settling: what an exchange may not touch, what it brings, and that none is left that would."""
+
+import itertools
+import random
+
+import numpy as np
+import pytest
+
+from assignors import path
+from assignors.assignment import Assignment
+from assignors.ledger import in_replica_rack
+from assignors.metrics import measure
+from assignors.problem import Int32, Member, Problem
+from assignors.registry import assign
+from assignors.settling import settle
+from assignors.verifier import violations
+from tests.assignors.problems import LAGS, heaviest_lag, random_racks, random_topics, spread
+
+BAND = {"band": 0.0}
+
+
+def racked(seed: int) -> Problem:
+    """Draw a group in two or three racks, some of whose partitions are owned, with lags."""
+    rng = random.Random(seed)
+    topics = random_topics(rng, most=3, partitions=12)
+    owners = {topic: [rng.randrange(6) for _ in range(count)] for topic, count in topics.items()}
+    members = {
+        f"c{number}": Member(
+            sorted(topics) if rng.random() < 0.8 else sorted(topics)[:1],
+            {t: [p for p, owner in enumerate(row) if owner == number] for t, row in owners.items()},
+            rack=rng.choice(["r0", "r1", "r2", None]),
+        )
+        for number in range(rng.randint(2, 4))
+    }
+    lags = {topic: [rng.choice(LAGS) for _ in range(count)] for topic, count in topics.items()}
+    return Problem.of(topics, members, lags, replica_racks=random_racks(rng, topics))
+
+
+def far(problem: Problem, owner: Int32) -> int:
+    """Partitions read from another rack, where both are known."""
+    assert problem.rack_set_of is not None
+    known = [bool(problem.rack_sets[number]) for number in problem.rack_set_of.tolist()]
+    near = in_replica_rack(problem, np.arange(owner.size), owner)
+    return sum(
+        held and not close and problem.racks[member] is not None
+        for held, close, member in zip(known, near.tolist(), owner.tolist(), strict=True)
+        if member >= 0
+    )
+
+
+def value(problem: Problem, owner: Int32) -> tuple[object, int]:
+    """Return what settling makes less of: squared shares, then what is read from another rack."""
+    return spread(problem, owner)[2], far(problem, owner)
+
+
+def test_costs_nothing_and_brings_racks_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Heaviest load, partition counts and moves stay; what is read from other racks gets less."""
+    nearer = 0
+    for seed in range(300):
+        problem = racked(seed)
+        settled = assign("sticky-lag-aware", problem, **BAND)
+        with monkeypatch.context() as without:
+            without.setattr(path, "settle", lambda _problem, owner, _weights: owner)
+            plan = assign("sticky-lag-aware", problem, **BAND)
+        assert not violations(problem, settled)
+        assert (settled.outcome, settled.frontier) == (plan.outcome, plan.frontier)
+        assert heaviest_lag(problem, settled.owner) == heaviest_lag(problem, plan.owner)
+        assert (settled.counts == plan.counts).all()
+        before, after = measure(problem, plan), measure(problem, settled)
+        assert (before.moved, before.placed) == (after.moved, after.placed)
+        assert value(problem, settled.owner) <= value(problem, plan.owner), f"seed {seed}"
+        nearer += far(problem, settled.owner) < far(problem, plan.owner)
+    assert nearer > 15
+
+
+def test_leaves_no_exchange_within_a_topic_that_would_help() -> None:
+    """The bound of the search: partitions of one topic and of one lag are as near as can be."""
+    for seed in range(200):
+        problem = racked(seed)
+        owner = assign("sticky-lag-aware", problem, **BAND).owner
+        changed = np.flatnonzero((owner != problem.owner) & (owner >= 0)).tolist()
+        for one, other in itertools.combinations(changed, 2):
+            alike = problem.weights[one] == problem.weights[other]
+            if problem.topic_of[one] != problem.topic_of[other] or not alike:
+                continue
+            if owner[one] == problem.owner[other] or owner[other] == problem.owner[one]:
+                continue
+            swapped = owner.copy()
+            swapped[[one, other]] = owner[[other, one]]
+            assert far(problem, swapped) >= far(problem, owner), f"seed {seed}"
+
+
+def test_saves_the_most_traffic_where_rates_are_known() -> None:
+    """Of two partitions only one can be near: the one that carries more."""
+    members = {
+        "a": Member(["t"], {"t": [0, 1, 2, 3]}, rack="r0"),
+        "b": Member(["t"], {}, rack="r1"),
+        "c": Member(["t"], {}, rack="r2"),
+    }
+    replicas = {"t": [["r0"], ["r0"], ["r1"], ["r1"]]}
+    lags = {"t": [10, 10, 10, 10]}
+    for quiet, busy in ((2, 3), (3, 2)):
+        rates = {"t": [1.0, 1.0, 1.0, 1.0]}
+        rates["t"][busy] = 9.0
+        problem = Problem.of({"t": 4}, members, lags, arrival_rates=rates, replica_racks=replicas)
+        start = Assignment(problem, np.array([0, 0, 2, 2], np.int32))
+        start.owner[busy], start.owner[quiet] = 2, 1
+        owner = settle(problem, start.owner, problem.weights.astype(float))
+        assert (owner[busy], owner[quiet]) == (1, 2)
+
+
+def test_spreads_a_topic_among_plans_that_are_as_good() -> None:
+    """Two newcomers take over two topics of one lag: each gets one partition of either."""
+    members = {name: Member(["t", "u"]) for name in ("b", "c")}
+    members["a"] = Member(["t", "u"], {"t": [0, 1, 2], "u": [0, 1, 2]})
+    problem = Problem.of({"t": 3, "u": 3}, members, {"t": [10] * 3, "u": [10] * 3})
+    plan = assign("sticky-lag-aware", problem, **BAND)
+    assert all("relieves a" in reason for reason in plan.reasons.values())
+    assert measure(problem, plan).topic_spread == 1.0
