@@ -1,5 +1,9 @@
 """`candidate_plans`: what is the matter with each group, and what each assignor would do."""
 
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
 import dagster as dg
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,6 +16,9 @@ from assets.shown.cohorts import materialized
 from assets.steps import snapshots_of, step
 from fairlead.common.words import plural
 from fairlead.domain.policy import policy_for
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 
 @step(
@@ -42,15 +49,16 @@ def candidate_plans(
         with store.open() as plans:
             known, changed_at = plans.capacities(groups), plans.last_changes(groups)
         context.log.info("Judging %s", plural(len(groups), "group"))
-        judged = judge_groups(
-            spark.session(context.log.info),
-            warehouse,
-            recent.snapshot_id,
-            {group: policy_for(group, policies) for group in groups},
+        judge = partial(
+            judge_groups,
+            warehouse=warehouse,
+            snapshot_id=recent.snapshot_id,
+            policies={group: policy_for(group, policies) for group in groups},
             capacities=known,
             changed_at=changed_at,
         )
-        warehouse.write("candidates", recent.snapshot_id, judged)
+        keep = partial(warehouse.write, "candidates", recent.snapshot_id)
+        spark.compute(context.log.info, partial(_judge, judge, keep))
         computed.append(warehouse.load("candidates", recent.snapshot_id).select(COLUMNS))
     candidates = pa.concat_tables(computed)
     failed = candidates.filter(pc.is_valid(candidates["error"]))
@@ -62,3 +70,11 @@ def candidate_plans(
         policies,
         lambda groups, draw: describe(candidates, groups, draw),
     )
+
+
+def _judge(
+    judge: Callable[["SparkSession"], "DataFrame"],
+    keep: Callable[["DataFrame"], None],
+    session: "SparkSession",
+) -> None:
+    keep(judge(session))

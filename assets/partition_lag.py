@@ -1,7 +1,8 @@
 """`partition_lag`: how far behind each partition is, and whether it is healthy."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 import pyarrow as pa
@@ -14,8 +15,12 @@ from assets.shown.lag import worst_first
 from assets.steps import snapshots_of, step
 from fairlead.common.words import plural
 from fairlead.domain.policy import policy_for
+from fairlead.spark.warehouse import Warehouse
 from fairlead.store.plans import PlanStore
 from fairlead.store.trend import lag_trend
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 @step(
@@ -34,9 +39,7 @@ def partition_lag(
     store: StoreResource,
 ) -> dg.MaterializeResult[None]:
     """Measure the newest snapshots of the run's cohorts."""
-    from fairlead.spark.lag import snapshot_lag  # noqa: PLC0415 - Spark, for who needs it
-
-    warehouse, session = spark.warehouse(), spark.session(context.log.info)
+    warehouse = spark.warehouse()
     policies = settings.get().policies
     measured = []
     for recent in snapshots_of(context.partition_keys, warehouse, "groups"):
@@ -46,8 +49,7 @@ def partition_lag(
             if policy_for(group, policies).auto_offset_reset == "latest"
         }
         context.log.info("Measuring the lag of %s", plural(len(recent.groups), "group"))
-        lag_now = snapshot_lag(session, warehouse, recent.snapshot_id, latest)
-        warehouse.write("lag", recent.snapshot_id, lag_now)
+        spark.compute(context.log.info, partial(_measure, warehouse, recent.snapshot_id, latest))
         measured.append(warehouse.load("lag", recent.snapshot_id))
     lag = pa.concat_tables(measured)
     with store.connect() as engine:
@@ -59,3 +61,11 @@ def partition_lag(
             return describe_lag(lag, groups, trend)
 
         return materialized(context, worst_first(lag), policies, describe)
+
+
+def _measure(
+    warehouse: Warehouse, snapshot_id: str, latest: Collection[str], session: "SparkSession"
+) -> None:
+    from fairlead.spark.lag import snapshot_lag  # noqa: PLC0415 - Spark, for who needs it
+
+    warehouse.write("lag", snapshot_id, snapshot_lag(session, warehouse, snapshot_id, latest))

@@ -5,9 +5,9 @@ settings themselves (`fairlead.settings`), so that the UI never shows a secret.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import dagster as dg
 from sqlalchemy import Engine
@@ -23,6 +23,8 @@ from fairlead.store.plans import PlanStore
 
 if TYPE_CHECKING:  # runs that need no Spark do not import it
     from pyspark.sql import SparkSession
+
+T = TypeVar("T")
 
 
 class SettingsResource(dg.ConfigurableResource[Settings]):
@@ -71,19 +73,44 @@ class StoreResource(dg.ConfigurableResource[PlanStore]):
 class SparkResource(dg.ConfigurableResource["SparkSession"]):
     """The Spark session, one a process, and the Parquet snapshots it works on."""
 
-    def session(self, tell: Tell) -> "SparkSession":
-        """Return this process's session; the first call starts it, and tells what takes seconds."""
-        from pyspark.sql import SparkSession  # noqa: PLC0415 - see above
+    def compute(self, tell: Tell, work: Callable[["SparkSession"], T]) -> T:
+        """Do work in this process's session, and once more in another where its server went away.
 
-        from fairlead.spark.session import build_session  # noqa: PLC0415 - the same
+        The first call finds the warm Spark of this machine, or starts Spark, which takes seconds.
 
-        running = SparkSession.getActiveSession()
+        Parameters
+        ----------
+        tell
+            Takes a line where something takes a while.
+        work
+            May be done twice.
+        """
+        from pyspark.errors import PySparkException  # noqa: PLC0415 - see above
+
+        from fairlead.spark.session import lost  # noqa: PLC0415 - the same
+
+        try:
+            return work(self._session(tell))
+        except PySparkException:
+            if not lost():
+                raise
+            tell("Spark went away in the middle of it: doing it once more")
+            return work(self._session(tell))
+
+    def _session(self, tell: Tell) -> "SparkSession":
+        from fairlead.sandbox.spark import SparkServer  # noqa: PLC0415 - see above
+        from fairlead.spark.session import build_session, running_session  # noqa: PLC0415 - the same
+
+        running = running_session()
         if running is not None:
             return running
-        settings, began = load_settings().spark, time.monotonic()
-        tell(f"Starting Spark at {settings.master}")
-        session = build_session(settings)
-        tell(f"Started Spark in {time.monotonic() - began:.1f} s")
+        settings, began = load_settings(), time.monotonic()
+        warm = SparkServer(settings.state_dir, settings.spark).for_run(tell)
+        if warm is None:
+            tell(f"Starting Spark, {settings.spark.master}")
+        session = build_session(settings.spark, warm=warm)
+        how = "Started Spark" if warm is None else "Found the warm Spark"
+        tell(f"{how} in {time.monotonic() - began:.1f} s")
         return session
 
     def warehouse(self) -> Warehouse:

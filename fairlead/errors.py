@@ -5,7 +5,7 @@
     FairleadError
     ├── ConfigurationError    settings, policies, a missing or too old Java
     ├── InvalidPlanError      a plan document that cannot be read or breaks an invariant
-    ├── SandboxError          the embedded Kafka or Postgres does not start, answer or stop
+    ├── SandboxError          the embedded Kafka, Postgres or Spark does not start, answer or stop
     ├── KafkaUnavailableError a broker does not answer in time: worth a retry
     ├── StoreUnavailableError Postgres does not answer in time: worth a retry
     ├── GroupError            one consumer group cannot be read; others are not affected
@@ -34,7 +34,7 @@ class InvalidPlanError(FairleadError):
 
 
 class SandboxError(FairleadError):
-    """The embedded Kafka or Postgres does not start, answer or stop."""
+    """The embedded Kafka, Postgres or Spark does not start, answer or stop."""
 
 
 class KafkaUnavailableError(FairleadError):

@@ -37,6 +37,8 @@ from fairlead.errors import ConfigurationError
 from fairlead.wire.signing import Signer
 
 CONFIG_VARIABLE: Final = "FAIRLEAD_CONFIG"
+#: Spark's master where nobody chose one.
+ANYWHERE: Final = "auto"
 #: Variables that are no settings: where settings and downloads are.
 OTHER_VARIABLES: Final = frozenset({CONFIG_VARIABLE, "FAIRLEAD_CACHE_DIR"})
 
@@ -139,7 +141,11 @@ class LooksSettings(_Section):
 class SparkSettings(_Section):
     """The Spark session that computes lag and candidate plans."""
 
-    master: str = "local[*]"
+    master: str = Field(
+        default=ANYWHERE,
+        description="auto: the warm Spark of this machine (`fairlead spark up`) where there is "
+        "one, else the process itself, local[*]; or any of Spark's own.",
+    )
     properties: dict[str, str] = Field(
         default_factory=dict,
         repr=False,  # keys of an object store may be among them

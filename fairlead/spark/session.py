@@ -1,19 +1,23 @@
 """The Spark session of this process.
 
-Belongs here: what every session of Fairlead needs. Does not: a cluster's own settings, which come
-from `SparkSettings.properties` and win.
+Belongs here: where it runs, and what every session of Fairlead needs. Does not: a cluster's own
+settings, which come from `SparkSettings.properties` and win.
 """
 
 import os
 import sys
 from collections.abc import Mapping
-from typing import Final
+from contextlib import suppress
+from typing import Any, Final
 
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from fairlead.settings import SparkSettings
+from fairlead.settings import ANYWHERE, SparkSettings
 from fairlead.spark.launch import launch
+from fairlead.spark.warm import WarmServer
 
+HERE: Final = "local[*]"
 _DEFAULTS: Final = {
     "spark.log.level": "ERROR",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -34,9 +38,32 @@ _LOCAL_DEFAULTS: Final = {
     # A few tasks a core, so that cores end together; Spark's default, 200, is for clusters.
     "spark.sql.shuffle.partitions": str(4 * (os.cpu_count() or 1)),
 }
+_SERVER_DEFAULTS: Final = {
+    "spark.master": HERE,
+    "spark.driver.memory": "1g",
+    # A JVM without memory ends, and is started again, rather than going on somehow.
+    "spark.driver.extraJavaOptions": f"{_LOCAL_DEFAULTS['spark.driver.extraJavaOptions']} "
+    "-XX:MaxMetaspaceSize=512m -XX:+ExitOnOutOfMemoryError "
+    "-Dlog4j2.configurationFile=log4j2.properties",
+    "spark.connect.grpc.binding.address": "127.0.0.1",
+    "spark.connect.grpc.binding.port": "0",  # any free one
+    # Runs share one, and may be hours apart.
+    "spark.connect.session.manager.defaultSessionTimeout": "-1",
+    "spark.python.daemon.module": "fairlead.spark.daemon",
+}
+
+#: A server of this machine answers at once or has ended; PySpark would ask for ten minutes.
+_RETRIES: Final = 2
+#: From when it answers no more until its process is gone.
+_LAST_BREATH_S: Final = 2.0
+
+#: The warm server that this process's session is on.
+_on: WarmServer | None = None
 
 
-def build_session(settings: SparkSettings, app_name: str = "fairlead") -> SparkSession:
+def build_session(
+    settings: SparkSettings, app_name: str = "fairlead", *, warm: WarmServer | None = None
+) -> SparkSession:
     """Return this process's Spark session; the first call starts it, which takes seconds.
 
     A session that runs already is returned as it is: its properties were decided when it started.
@@ -45,26 +72,79 @@ def build_session(settings: SparkSettings, app_name: str = "fairlead") -> SparkS
     ----------
     settings
         Where Spark runs and with which properties: `local[*]`, a cluster's master (`spark://`,
-        `k8s://`, `yarn`), or a Spark Connect server (`sc://`).
+        `k8s://`, `yarn`), a Spark Connect server (`sc://`), or `auto`, the warm server where there
+        is one and this process where not.
     app_name
         What Spark's own pages call the application.
+    warm
+        The warm server that `auto` comes to; None: there is none.
     """
-    running = SparkSession.getActiveSession()
+    running = running_session()
     if running is not None:
         return running
     # Workers would take whichever python3 comes first on PATH.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    if settings.master.startswith("sc://"):
+    if warm is not None:
+        return _on_server(warm, settings)
+    master = HERE if settings.master == ANYWHERE else settings.master
+    if master.startswith("sc://"):
         # The server's own properties were decided when it started; a session's are spark.sql.*.
-        of_session = {name: value for name, value in _DEFAULTS.items() if ".sql." in name}
-        return _built(SparkSession.builder.remote(settings.master), of_session, settings)
+        return _built(SparkSession.builder.remote(master), _of_sessions(_DEFAULTS), settings)
     properties = dict(_DEFAULTS)
-    if settings.master.startswith("local"):
+    if master.startswith("local"):
         properties |= _LOCAL_DEFAULTS
         os.environ.setdefault("SPARK_LOCAL_IP", _LOCAL_DEFAULTS["spark.driver.host"])
-    launch({"spark.master": settings.master, **properties, **settings.properties})
-    builder = SparkSession.builder.master(settings.master).appName(app_name)
+    launch({"spark.master": master, **properties, **settings.properties})
+    builder = SparkSession.builder.master(master).appName(app_name)
     return _built(builder, properties, settings)
+
+
+def running_session() -> SparkSession | None:
+    """Return this process's session; None: there is none, or its server has gone away."""
+    running = SparkSession.getActiveSession()
+    if running is not None and _on is not None and not _on.runs():
+        _leave(running)
+        return None
+    return running
+
+
+def lost() -> bool:
+    """Whether the server of this process's session has gone away, or goes just now."""
+    return _on is not None and _on.ends(within_s=_LAST_BREATH_S)
+
+
+def server_properties(settings: SparkSettings) -> dict[str, str]:
+    """Return what a warm server is started with."""
+    return {**_DEFAULTS, **_LOCAL_DEFAULTS, **_SERVER_DEFAULTS, **settings.properties}
+
+
+def _on_server(warm: WarmServer, settings: SparkSettings) -> SparkSession:
+    """Open a session on a warm server."""
+    global _on  # noqa: PLW0603 - a process has one session, as PySpark has it
+    from pyspark.sql.connect.client.retries import DefaultPolicy  # noqa: PLC0415 - brings pandas
+
+    builder = SparkSession.builder.remote(warm.url)
+    # Its other properties were decided when it started.
+    own = settings.model_copy(update={"properties": _of_sessions(settings.properties)})
+    session = _built(builder, _of_sessions(_DEFAULTS | _LOCAL_DEFAULTS), own)
+    client: Any = session.client
+    client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES)])
+    _on = warm
+    return session
+
+
+def _leave(session: Any) -> None:
+    """Forget a session whose server is gone, so that another one of any kind can be opened."""
+    global _on  # noqa: PLW0603 - as above
+    _on = None
+    session.release_session_on_close = False  # by whom?
+    with suppress(PySparkException):
+        session.stop()
+    os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)
+
+
+def _of_sessions(properties: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in properties.items() if name.startswith("spark.sql.")}
 
 
 def _built(

@@ -195,6 +195,10 @@ def test_image_serves_as_nobody_in_particular() -> None:
 
 def accepts(words: list[str]) -> None:
     """Let the program read its arguments, and then tell its help instead of starting."""
+    if "--" in words:  # a program that then becomes another
+        then = words.index("--")
+        accepts(words[then + 1 :])
+        words = words[:then]
     program, *arguments = words
     if program == "python":
         option, code = arguments

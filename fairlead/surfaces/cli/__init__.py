@@ -23,13 +23,14 @@ from fairlead.surfaces.cli import (
     sandbox,
     serve,
     simulate,
+    spark,
 )
 from fairlead.surfaces.cli.output import epilog, say_error
 from fairlead.surfaces.cli.surroundings import show_version, use_running_sandbox
 
 #: Commands that are about no cluster, or bring their own.
 WITHOUT_SERVICES: Final = frozenset(
-    {None, "assign", "partition", "decide", "simulate", "sandbox", "demo", "dev"}
+    {None, "assign", "partition", "decide", "simulate", "sandbox", "spark", "demo", "dev"}
 )
 
 app = typer.Typer(
@@ -76,6 +77,7 @@ def prepare(
 app.add_typer(plans.app, name="plans")
 app.add_typer(policy.app, name="policy")
 app.add_typer(sandbox.app, name="sandbox")
+app.add_typer(spark.app, name="spark")
 app.add_typer(db.app, name="db")
 app.add_typer(keys.app, name="keys")
 

@@ -5,6 +5,7 @@ condensing (`fairlead.surfaces.backtest`).
 """
 
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -64,6 +65,7 @@ def backtest(
     late everybody is, follows from who is in charge. Late is what is beyond the policy's objective.
     """
     from fairlead.domain.policy import policy_for
+    from fairlead.sandbox.spark import SparkServer
     from fairlead.settings import load_settings
     from fairlead.spark.session import build_session
     from fairlead.spark.warehouse import Warehouse
@@ -75,7 +77,8 @@ def backtest(
     settings = load_settings()
     policy = policy_for(group, settings.policies)
     warehouse = Warehouse(settings.warehouse_path)
-    spark = build_session(settings.spark)
+    warm = SparkServer(settings.state_dir, settings.spark).for_run(partial(say, err=True))
+    spark = build_session(settings.spark, warm=warm)
     recorded = find_snapshots(spark, warehouse, group, since=since, until=until)
     report = Report.of(group, replay_all(spark, warehouse, recorded, policy, assignor or ()))
     if as_json:

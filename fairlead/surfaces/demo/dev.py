@@ -20,13 +20,14 @@ from rich.console import Console
 
 from fairlead.errors import ConfigurationError, SandboxError
 from fairlead.sandbox.processes import tail
+from fairlead.sandbox.spark import SparkServer
 from fairlead.settings import Settings, WebSettings
 from fairlead.store.engine import create_store_engine
 from fairlead.surfaces.demo.cluster import Consumers, create_backlog
 from fairlead.surfaces.demo.load import Load
 from fairlead.surfaces.demo.looking import Looking
 from fairlead.surfaces.demo.scenario import ASKS_FIRST, DEV_GROUPS
-from fairlead.surfaces.demo.surroundings import CHECKOUT, surroundings
+from fairlead.surfaces.demo.surroundings import CHECKOUT, Surroundings, surroundings
 from fairlead.surfaces.links import asset_url, lineage_url
 from fairlead.surfaces.web import build_app
 from fairlead.surfaces.web.server import PORT, serving
@@ -48,6 +49,7 @@ def dev(state_dir: Path, console: Console) -> None:
         with console.status("Starting Kafka and Postgres ..."):
             around = stack.enter_context(surroundings(state_dir, progress=console.print))
         servers = around.services.bootstrap_servers
+        spark = stack.enter_context(_warm_spark(around))
         with console.status("Starting the demo cluster ..."):
             existing = AdminClient({"bootstrap.servers": servers}).list_topics(timeout=30).topics
             groups = []
@@ -80,11 +82,39 @@ def dev(state_dir: Path, console: Console) -> None:
         pages = stack.enter_context(_pages(around.settings, dagster_url))
         os.environ |= {"FAIRLEAD_WEB__URL": pages, "FAIRLEAD_WEB__DAGSTER_URL": dagster_url}
         with _dagster(workspace, around.dagster_home, port, console) as process:
+            with console.status("Warming Spark ..."):
+                spark.wait()
             console.print(f"\n[bold]Dagster[/]  {dagster_url}\n[bold]Plans[/]    {pages}")
             console.print(_first_steps(dagster_url), highlight=False, soft_wrap=True)
             with contextlib.suppress(KeyboardInterrupt):
                 process.wait()
             console.print("Stopping ...")
+
+
+@contextmanager
+def _warm_spark(around: Surroundings) -> Iterator["subprocess.Popen[bytes]"]:
+    """Start the warm Spark while everything else starts; yield the process that does.
+
+    Runs start Spark by themselves where it cannot be had. One that ran before is left running.
+    """
+    server = SparkServer(around.settings.state_dir, around.settings.spark)
+    ran_before = server.running() is not None
+    command = [
+        sys.executable,
+        "-c",
+        "from fairlead.surfaces.cli import main; main()",
+        "spark",
+        "up",
+    ]
+    with (around.dagster_home / "spark.log").open("wb") as log:
+        starting = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+        try:
+            yield starting
+        finally:
+            starting.terminate()
+            starting.wait()
+            if not ran_before:
+                server.stop()
 
 
 @contextmanager

@@ -1,0 +1,245 @@
+"""The warm Spark of a state directory: a Spark Connect server of this machine.
+
+Belongs here: its properties, its process, its log. Does not: how a run finds it
+(`fairlead.spark.warm`) or opens a session (`fairlead.spark.session`).
+
+It keeps nothing: whoever ends it costs the runs on it one more attempt.
+"""
+
+import os
+import re
+import secrets
+import shutil
+import signal
+import sys
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+import psutil
+import pyspark
+from filelock import FileLock, Timeout
+
+from fairlead.errors import SandboxError
+from fairlead.sandbox import processes
+from fairlead.sandbox.java import find_java
+from fairlead.settings import ANYWHERE, SparkSettings
+from fairlead.spark.launch import as_java_properties
+from fairlead.spark.session import build_session, server_properties
+from fairlead.spark.warm import FOLDER, WarmServer, forget, made_of
+from fairlead.spark.warming import warm_up
+
+START_TIMEOUT_S: Final = 180.0
+STOP_GRACE_S: Final = 20.0
+_SPARK_HOME: Final = Path(pyspark.__path__[0])
+_CLASS: Final = "org.apache.spark.sql.connect.service.SparkConnectServer"
+_STARTED: Final = re.compile(r"Spark Connect server started at: \S+?:(\d+)")
+#: The port is told at INFO; everything else speaks of trouble alone.
+_LOGGING: Final = """\
+rootLogger.level = warn
+rootLogger.appenderRef.stdout.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{yyyy-MM-dd HH:mm:ss.SSS} %p %c{1}: %m%n
+logger.server.name = org.apache.spark.sql.connect.service.SparkConnectServer
+logger.server.level = info
+"""
+
+
+class SparkServer:
+    """The warm Spark of a state directory.
+
+    Parameters
+    ----------
+    state_dir
+        In its folder `spark` are the log and what is written down for runs.
+    settings
+        Whose properties it is started with.
+    """
+
+    def __init__(self, state_dir: Path, settings: SparkSettings) -> None:
+        self._state_dir = state_dir.resolve()
+        self._settings = settings
+        self._home = self._state_dir / FOLDER
+        self._lock = FileLock(self._state_dir / f"{FOLDER}.lock")
+        self.log = self._home / "server.log"
+        # Only to find the process by.
+        self._mark = f"fairlead:{self._home}"
+
+    def process(self) -> psutil.Process | None:
+        """Return the server's process, whoever started it."""
+        return processes.find(self._is_server)
+
+    def running(self) -> WarmServer | None:
+        """Return the server that runs."""
+        found = WarmServer.recorded(self._state_dir)
+        return found if found is not None and found.runs() else None
+
+    def fits(self, server: WarmServer) -> bool:
+        """Whether a server was started from this very code, with these properties."""
+        return server.made_of == made_of(self._settings.properties)
+
+    def start(self) -> WarmServer:
+        """Start the server unless it runs; one of other code is replaced.
+
+        Safe to call from several processes: one starts it, the others wait and share.
+
+        Raises
+        ------
+        SandboxError
+            It ended, with the tail of its log, or does not answer in time.
+        ConfigurationError
+            There is no usable Java.
+        """
+        with self._locked():
+            found = self.running()
+            if found is not None and self.fits(found):
+                return found
+            self._stop()
+            return self._start()
+
+    def stop(self) -> None:
+        """Stop the server, whoever started it; runs start Spark by themselves from then on."""
+        if self._state_dir.exists():
+            with self._locked():
+                forget(self._state_dir)
+                self._stop()
+
+    def warm(self, server: WarmServer) -> None:
+        """Have a server do once all that a run asks for, in this process's session."""
+        warm_up(build_session(self._settings, warm=server), self._home)
+
+    def memory_bytes(self) -> int:
+        """Return what the server and its workers take of the machine's memory; 0: nothing runs."""
+        taken = 0
+        if process := self.process():
+            for one in (process, *process.children(recursive=True)):
+                with suppress(psutil.NoSuchProcess):
+                    taken += one.memory_info().rss
+        return taken
+
+    def for_run(self, tell: Callable[[str], None]) -> WarmServer | None:
+        """Return the server that a run may use, started again where it has gone away.
+
+        None: Spark is to run elsewhere, nobody asked for a warm one, or it cannot be had; `tell`
+        says why.
+        """
+        recorded = WarmServer.recorded(self._state_dir)
+        if recorded is None or self._settings.master != ANYWHERE:
+            return None
+        if not self.fits(recorded):
+            tell("The warm Spark runs other code or properties: `fairlead spark up` renews it")
+            return None
+        if recorded.runs():
+            return recorded
+        tell("The warm Spark has gone away: starting it again")
+        try:
+            return self.start()
+        except SandboxError as error:
+            tell(str(error))
+            return None
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Keep other processes from starting or stopping this server meanwhile."""
+        self._state_dir.mkdir(parents=True, exist_ok=True)
+        try:
+            with self._lock.acquire(timeout=START_TIMEOUT_S):
+                yield
+        except Timeout as error:
+            raise SandboxError(
+                f"Another process is still starting or stopping Spark in {self._home}"
+            ) from error
+
+    def _start(self) -> WarmServer:
+        find_java()  # Spark's own words for a missing Java are worse
+        shutil.rmtree(self._home / "scratch", ignore_errors=True)
+        (self._home / "scratch").mkdir(parents=True)
+        self._home.chmod(0o700)
+        (self._home / "log4j2.properties").write_text(_LOGGING)
+        if self.log.exists():
+            self.log.replace(self.log.with_suffix(".previous.log"))
+        token = secrets.token_urlsafe(32)
+        properties = self._home / "server.properties"
+        self._write(properties, token)
+        try:
+            process = self._spawn(properties)
+            server = WarmServer(
+                port=self._wait_ready(process),
+                token=token,
+                session_id=str(uuid.uuid4()),
+                pid=process.pid,
+                started_at=process.create_time(),
+                made_of=made_of(self._settings.properties),
+            )
+        except BaseException:  # Ctrl-C too
+            self._stop()
+            raise
+        finally:
+            properties.unlink()
+        server.record(self._state_dir)
+        return server
+
+    def _write(self, path: Path, token: str) -> None:
+        """Write what the server is started with; it holds secrets, and commands are public."""
+        text = as_java_properties(
+            {
+                **server_properties(self._settings),
+                "spark.connect.authenticate.token": token,
+                "spark.local.dir": str(self._home / "scratch"),
+            }
+        )
+        path.unlink(missing_ok=True)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def _spawn(self, properties: Path) -> psutil.Process:
+        # Of what its workers are to do, nothing needs to know how to reach Kafka or Postgres.
+        inherited = {
+            name: value for name, value in os.environ.items() if not name.startswith("FAIRLEAD_")
+        }
+        return processes.spawn(
+            [
+                *(str(_SPARK_HOME / "bin" / "spark-class"), "org.apache.spark.deploy.SparkSubmit"),
+                *("--properties-file", str(properties), "--name", self._mark),
+                *("--class", _CLASS, "spark-internal"),
+            ],
+            log=self.log,
+            cwd=self._home,
+            env={
+                **inherited,
+                "SPARK_HOME": str(_SPARK_HOME),
+                "SPARK_LOCAL_IP": "127.0.0.1",
+                "PYSPARK_PYTHON": sys.executable,
+            },
+        )
+
+    def _wait_ready(self, process: psutil.Process) -> int:
+        """Wait until the server answers; return its port."""
+        found: list[str] = []
+
+        def settled() -> bool:
+            found[:] = _STARTED.findall(self.log.read_text(errors="replace"))
+            return bool(found) or processes.ended(process)
+
+        in_time = processes.wait_until(settled, timeout_s=START_TIMEOUT_S)
+        if found:
+            return int(found[0])
+        problem = "ended" if in_time else f"did not answer within {START_TIMEOUT_S:.0f} s"
+        raise SandboxError(f"Spark {problem} while it was starting; {self.log}:\n{self._said()}")
+
+    def _said(self) -> str:
+        """Return what the log says, without where in Spark's code it was."""
+        lines = self.log.read_text(errors="replace").splitlines()
+        return "\n".join(f"  {line}" for line in lines if not line.startswith("\tat "))
+
+    def _stop(self) -> None:
+        if process := self.process():
+            processes.end(process, signal.SIGTERM, grace_s=STOP_GRACE_S)
+
+    def _is_server(self, command: Sequence[str]) -> bool:
+        return self._mark in command

@@ -1,0 +1,123 @@
+"""The warm Spark server of a state directory: how whoever needs Spark finds it.
+
+Belongs here: what is written down about it, whether it still runs, whether it is of this code. Does
+not: starting and stopping it (`fairlead.sandbox.spark`), sessions on it (`session`).
+"""
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final, Self
+
+import psutil
+
+import assignors
+import fairlead
+
+FOLDER: Final = "spark"
+_FILE: Final = "server.json"
+# A process's start time is counted from the boot time, which clock adjustments shift.
+_CLOCK_TOLERANCE_S: Final = 5.0
+
+
+@dataclass(frozen=True)
+class WarmServer:
+    """A Spark Connect server of this machine and this user.
+
+    Parameters
+    ----------
+    port
+        On the loopback.
+    token
+        What it asks every client for: others of this machine reach the port, too.
+    session_id
+        The session that all runs share: to Spark, each has workers of its own, which start cold.
+    pid, started_at
+        Its process; pids are used again.
+    made_of
+        What it runs, by `made_of` when it started.
+    """
+
+    port: int
+    token: str = field(repr=False)
+    session_id: str
+    pid: int
+    started_at: float
+    made_of: str
+
+    @classmethod
+    def recorded(cls, state_dir: Path) -> Self | None:
+        """Return what is written down about the server of a state directory; None: nothing."""
+        try:
+            return cls(**json.loads(_record(state_dir).read_text()))
+        except (OSError, ValueError, TypeError):  # none, another version's, or a damaged one
+            return None
+
+    def record(self, state_dir: Path) -> None:
+        """Write it down, for nobody else to read."""
+        target = _record(state_dir)
+        unfinished = target.with_suffix(".new")
+        unfinished.unlink(missing_ok=True)
+        handle = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w") as file:
+            json.dump(asdict(self), file)
+        unfinished.replace(target)
+
+    @property
+    def url(self) -> str:
+        """Where clients connect. gRPC hands a token to nobody but `localhost` without TLS."""
+        about = f"user_id=fairlead;session_id={self.session_id};token={self.token}"
+        return f"sc://localhost:{self.port}/;{about}"
+
+    def runs(self) -> bool:
+        """Whether that very process is still there."""
+        return self._process() is not None
+
+    def ends(self, *, within_s: float) -> bool:
+        """Whether that process is gone, or is so many seconds later."""
+        process = self._process()
+        if process is None:
+            return True
+        try:
+            process.wait(within_s)
+        except psutil.TimeoutExpired:
+            return False
+        return True
+
+    def _process(self) -> psutil.Process | None:
+        try:
+            process = psutil.Process(self.pid)
+            same = abs(process.create_time() - self.started_at) < _CLOCK_TOLERANCE_S
+            return process if same and process.status() != psutil.STATUS_ZOMBIE else None
+        except psutil.Error:
+            return None
+
+
+def forget(state_dir: Path) -> None:
+    """Remove what is written down: nobody wants the server any more."""
+    _record(state_dir).unlink(missing_ok=True)
+
+
+def made_of(properties: Mapping[str, str]) -> str:
+    """Return a digest of what a server's processes keep as it was when they started.
+
+    That is the interpreter, Spark, this code, and Spark's properties but those of sessions. Workers
+    that have imported other code than the planner's own would compute something else than it asks.
+    """
+    digest = hashlib.sha256(f"{sys.executable} {sys.version} {version('pyspark')}".encode())
+    for package in (assignors, fairlead):
+        for path in sorted(Path(package.__path__[0]).rglob("*.py")):
+            found = path.stat()
+            digest.update(f"{path} {found.st_mtime_ns} {found.st_size}\n".encode())
+    fixed = {name: value for name, value in properties.items() if not name.startswith("spark.sql.")}
+    digest.update(json.dumps(fixed, sort_keys=True).encode())
+    return digest.hexdigest()
+
+
+def _record(state_dir: Path) -> Path:
+    return state_dir / FOLDER / _FILE

@@ -1,0 +1,66 @@
+"""What a warm server is warm by: all that a run asks for, once, about a group that nobody has.
+
+Belongs here: the group, and asking. Does not: the server (`warm`, `fairlead.sandbox.spark`).
+"""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+import numpy as np
+from pyspark.sql import SparkSession
+
+from fairlead.domain.groups import GroupDescription, LiveMember, LogOffsets
+from fairlead.domain.policy import Policy
+from fairlead.domain.snapshot import GroupSnapshot, build_snapshot, new_snapshot_id
+from fairlead.spark.candidates import candidate_plans
+from fairlead.spark.lag import snapshot_lag
+from fairlead.spark.warehouse import Warehouse
+
+_NAME: Final = "warming"
+_PARTITIONS: Final = 4
+
+
+def warm_up(spark: SparkSession, folder: Path) -> None:
+    """Measure and plan a group of a warehouse of its own, below a folder, which is removed."""
+    with TemporaryDirectory(dir=folder, prefix="warming-") as place:
+        warehouse, snapshot = Warehouse(place), _snapshot(datetime.now(UTC))
+        warehouse.write_snapshot(snapshot)
+        lag = snapshot_lag(spark, warehouse, snapshot.snapshot_id)
+        warehouse.write("lag", snapshot.snapshot_id, lag)
+        judged = candidate_plans(spark, warehouse, snapshot.snapshot_id, {_NAME: Policy()})
+        warehouse.write("candidates", snapshot.snapshot_id, judged)
+
+
+def _snapshot(at: datetime) -> GroupSnapshot:
+    """Return a group of one member that is behind."""
+    numbers = np.arange(_PARTITIONS, dtype=np.int32)
+    member = LiveMember(
+        member_id=_NAME,
+        client_id=_NAME,
+        host="",
+        instance_id=None,
+        name=_NAME,
+        topics=(_NAME,),
+        partitions={_NAME: tuple(numbers.tolist())},
+        generation=None,
+    )
+    log = LogOffsets(
+        starts={_NAME: 0},
+        counts={_NAME: _PARTITIONS},
+        begin=np.zeros(_PARTITIONS, np.int64),
+        end=1_000 + np.arange(_PARTITIONS, dtype=np.int64),
+        error=np.full(_PARTITIONS, -1, np.int32),
+        error_texts=(LogOffsets.GONE_TEXT,),
+        unreadable={},
+    )
+    return build_snapshot(
+        snapshot_id=new_snapshot_id(at),
+        snapshot_at=at,
+        spread_s=0.0,
+        descriptions={_NAME: GroupDescription(_NAME, "Stable", "consumer", "range", (member,))},
+        cohorts={},
+        committed={_NAME: {_NAME: (numbers, np.zeros(_PARTITIONS, np.int64))}},
+        log=log,
+    )

@@ -1,0 +1,87 @@
+"""`fairlead spark`: Spark kept warm on this machine, by hand.
+
+Belongs here: commands over `fairlead.sandbox.spark`. Does not: how the server is run.
+"""
+
+import os
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fairlead.surfaces.cli.output import epilog, say, say_error
+
+if TYPE_CHECKING:
+    from fairlead.sandbox.spark import SparkServer
+
+app = typer.Typer(
+    help="Spark kept warm on this machine, for planning runs: a Spark Connect server.",
+    no_args_is_help=True,
+)
+
+
+@app.command(
+    context_settings={"allow_interspersed_args": False},
+    epilog=epilog("spark up", "spark up -- dagster code-server start"),
+)
+def up(
+    command: Annotated[
+        list[str] | None, typer.Argument(help="Then become this, whether Spark runs or not.")
+    ] = None,
+) -> None:
+    """Start Spark, warm it, and leave it running until `fairlead spark down`.
+
+    Runs with the same state directory then find it by themselves. One that runs other code or was
+    started with other properties is replaced.
+    """
+    from fairlead.errors import SandboxError
+
+    try:
+        _up()
+    except SandboxError as error:
+        if not command:
+            raise
+        say_error(error)
+    if command:
+        os.execvp(command[0], command)  # noqa: S606 - what the user named, without a shell
+
+
+def _up() -> None:
+    server = _server()
+    before, found = server.running(), server.start()
+    if found != before:
+        server.warm(found)
+    say(f"Spark runs at localhost:{found.port}, process {found.pid}")
+
+
+@app.command(epilog=epilog("spark down"))
+def down() -> None:
+    """Stop Spark, whoever started it; runs start it by themselves from then on."""
+    _server().stop()
+
+
+@app.command(epilog=epilog("spark status"))
+def status() -> None:
+    """Say whether Spark runs; the exit code is 1 where runs have to start it by themselves."""
+    server = _server()
+    found = server.running()
+    if found is None:
+        say("not running")
+        raise typer.Exit(1)
+    since = datetime.fromtimestamp(found.started_at, UTC).isoformat(timespec="seconds")
+    say(
+        f"Spark    localhost:{found.port}",
+        f"Process  {found.pid}, since {since}, {server.memory_bytes() / 2**20:,.0f} MiB",
+        f"Log      {server.log}",
+    )
+    if not server.fits(found):
+        say("It runs other code or properties than this: `fairlead spark up` renews it", err=True)
+        raise typer.Exit(1)
+
+
+def _server() -> "SparkServer":
+    from fairlead.sandbox.spark import SparkServer
+    from fairlead.settings import load_settings
+
+    settings = load_settings()
+    return SparkServer(settings.state_dir, settings.spark)

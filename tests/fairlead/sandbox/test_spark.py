@@ -1,0 +1,165 @@
+"""The warm Spark: one process, found again, for its user alone, gone when it is to be."""
+
+import os
+import socket
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import grpc
+import psutil
+import pytest
+from pyspark.sql.connect.proto import ConfigRequest
+from pyspark.sql.connect.proto.base_pb2_grpc import SparkConnectServiceStub
+from typer.testing import CliRunner, Result
+
+from fairlead.errors import SandboxError
+from fairlead.sandbox import processes
+from fairlead.sandbox.spark import SparkServer
+from fairlead.settings import SparkSettings
+from fairlead.spark.warm import WarmServer, made_of
+from fairlead.surfaces.cli import app
+
+AUTO = SparkSettings()
+
+
+def status(state_dir: Path) -> Result:
+    """Ask `fairlead spark status` about a state directory."""
+    return CliRunner(env={"FAIRLEAD_STATE_DIR": str(state_dir)}).invoke(app, ["spark", "status"])
+
+
+@contextmanager
+def decoy(state_dir: Path) -> Iterator[psutil.Process]:
+    """Run a process that looks like the server of a state directory."""
+    mark = f"fairlead:{state_dir / 'spark'}"
+    process = processes.spawn(
+        [sys.executable, "-c", "import time; time.sleep(600)", mark], log=Path(os.devnull)
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait(30)
+
+
+@pytest.fixture(scope="module")
+def state_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Return a state directory with a space in its name, whose Spark runs."""
+    folder = tmp_path_factory.mktemp("warm spark")
+    try:
+        # In a process of its own: PySpark has one kind of session in each.
+        subprocess.run(
+            [Path(sys.executable).with_name("fairlead"), "spark", "up"],
+            env={**os.environ, "FAIRLEAD_STATE_DIR": str(folder)},
+            check=True,
+            timeout=240,
+        )
+        yield folder
+    finally:
+        SparkServer(folder, AUTO).stop()
+
+
+@pytest.fixture
+def server(state_dir: Path) -> WarmServer:
+    """Return the module's server."""
+    found = SparkServer(state_dir, AUTO).running()
+    assert found is not None
+    return found
+
+
+@pytest.mark.spark
+def test_server_is_started_once_and_found_again(state_dir: Path, server: WarmServer) -> None:
+    """Starting again finds it; `status` tells where, and of other properties that it has not."""
+    assert SparkServer(state_dir, AUTO).start() == server
+    assert SparkServer(state_dir, AUTO).for_run(pytest.fail) == server
+    said = status(state_dir)
+    assert (said.exit_code, said.stderr) == (0, "")
+    assert f"localhost:{server.port}" in said.stdout
+    assert f"{server.pid}, since 2" in said.stdout
+    other = SparkServer(state_dir, SparkSettings(properties={"spark.driver.memory": "2g"}))
+    told: list[str] = []
+    assert other.for_run(told.append) is None
+    assert told == ["The warm Spark runs other code or properties: `fairlead spark up` renews it"]
+    elsewhere = SparkServer(state_dir, SparkSettings(master="local[1]"))
+    assert elsewhere.for_run(pytest.fail) is None
+
+
+@pytest.mark.spark
+def test_others_of_the_machine_neither_read_the_token_nor_do_without(
+    state_dir: Path, server: WarmServer
+) -> None:
+    """It is in a file of the user's own, on no command line; without it nobody is answered."""
+    record = state_dir / "spark" / "server.json"
+    assert stat.S_IMODE(record.stat().st_mode) == 0o600
+    assert stat.S_IMODE(record.parent.stat().st_mode) == 0o700
+    assert server.token in record.read_text()
+    assert server.token not in repr(server)
+    process = psutil.Process(server.pid)
+    assert server.token not in " ".join(process.cmdline())
+    assert not (state_dir / "spark" / "server.properties").exists()
+    listens = {
+        one.laddr.ip.removeprefix("::ffff:")
+        for one in process.net_connections("tcp")
+        if one.status == psutil.CONN_LISTEN
+    }
+    assert listens == {"127.0.0.1"}
+    with grpc.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+        stub: Any = SparkConnectServiceStub(channel)  # type: ignore[no-untyped-call]
+        with pytest.raises(grpc.RpcError) as refused:
+            stub.Config(ConfigRequest(session_id=server.session_id), timeout=60)
+    assert refused.value.code() is grpc.StatusCode.UNAUTHENTICATED
+
+
+@pytest.mark.spark
+def test_memory_of_the_server_is_bounded(server: WarmServer) -> None:
+    """Heap and classes have a limit, at which the process ends."""
+    options = psutil.Process(server.pid).cmdline()
+    assert {"-Xmx1g", "-XX:MaxMetaspaceSize=512m", "-XX:+ExitOnOutOfMemoryError"} <= set(options)
+
+
+@pytest.mark.spark
+def test_taken_port_is_reported_with_the_log(tmp_path: Path) -> None:
+    """Who fixes a port that is taken is told so; nothing stays behind."""
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = {"spark.connect.grpc.binding.port": str(other.getsockname()[1])}
+        server = SparkServer(tmp_path, SparkSettings(properties=port))
+        with pytest.raises(SandboxError, match=r"ended while it was starting(.|\n)*in use"):
+            server.start()
+    assert server.process() is None
+    assert server.running() is None
+    assert server.for_run(pytest.fail) is None
+
+
+def test_stale_record_is_nobody_else_s_process(tmp_path: Path) -> None:
+    """A pid that somebody else has by now is no server, and stopping leaves it alone."""
+    (tmp_path / "spark").mkdir()
+    with decoy(tmp_path / "other") as process:
+        stale = WarmServer(1, "", "", process.pid, 0.0, made_of({}))
+        stale.record(tmp_path)
+        server = SparkServer(tmp_path, AUTO)
+        assert server.running() is None
+        server.stop()
+        assert not processes.ended(process)
+    assert WarmServer.recorded(tmp_path) is None
+    said = status(tmp_path)
+    assert (said.exit_code, said.stdout) == (1, "not running\n")
+
+
+def test_record_of_another_version_is_none(tmp_path: Path) -> None:
+    """What cannot be understood is started anew."""
+    (tmp_path / "spark").mkdir()
+    (tmp_path / "spark" / "server.json").write_text('{"port": 1}')
+    assert WarmServer.recorded(tmp_path) is None
+
+
+def test_code_is_part_of_what_a_server_is_made_of() -> None:
+    """Properties of sessions are not, those of the process are."""
+    bare = made_of({})
+    assert bare == made_of({"spark.sql.shuffle.partitions": "3"})
+    assert bare != made_of({"spark.driver.memory": "3g"})
