@@ -14,6 +14,7 @@ from assets.steps import groups_of, step
 from fairlead.common.words import plural
 from fairlead.store.plans import PlanStore
 from fairlead.workflows.delivery import Terms
+from fairlead.workflows.following import follow
 from fairlead.workflows.telling import Pass, tell_groups
 
 
@@ -33,12 +34,20 @@ def tell(
         topic.ensure()
         now, live = datetime.now(UTC), gateway.live_groups
         done = tell_groups(plans, groups, live=live, topic=topic, terms=terms, now=now)
+        followed = follow(
+            gateway,
+            gateway.settings,
+            groups,
+            lambda some: plans.in_state("published", groups=some),
+        )
     for one in [one for one in done.results if one.position is None][:ROWS]:
         log.warning("Group %s: %s", one.group, one.reason)
     for difference in done.found[:ROWS]:
         log.warning("Group %s: %s; said again", difference.group, difference.what)
     for group, reason in done.untold[:ROWS]:
         log.warning("Group %s: not told of its plan again: %s", group, reason)
+    for left in [one for one in followed if not one.reached][:ROWS]:
+        log.warning("Group %s: its broker does not follow: %s", left.group, left.reason)
     return done
 
 

@@ -86,6 +86,10 @@ class KafkaSettings(_Section):
     pin_topic: str = Field(
         default="fairlead.pins", description="Where members of confluent-kafka groups agree."
     )
+    members_topic: str = Field(
+        default="fairlead.members",
+        description="Tells brokers who the members of groups are that they assign (KIP-848).",
+    )
     signing_key: Annotated[SecretStr, AfterValidator(_private_key)] | None = Field(
         default=None,
         description="Ed25519 key that plans are signed with, as `fairlead keys new` prints it.",

@@ -16,6 +16,7 @@ import pyarrow as pa
 from assignors.moves import MOVED, PLACED
 from fairlead.common.tables import named, slices
 from fairlead.domain.choice import FORECAST, METRICS, OBSERVED, candidate_of
+from fairlead.domain.groups import with_advice
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.judgement.forecast import Outlook
 from fairlead.domain.policy import Policy, policy_for
@@ -25,6 +26,8 @@ from fairlead.wire.document import MemberShare
 
 #: The candidates' row that measures what the group has now.
 
+#: Of the table of groups.
+_DESCRIBED: Final = ["group", "error", "protocol", "group_type", "topic_ids"]
 #: Of the table of candidates: what is said of each, without the arrays of its assignment.
 _SUMMARY: Final = [
     *("assignor", "error", "outcome", *METRICS, *FORECAST, "frontier"),
@@ -75,7 +78,7 @@ def decisions(
     subscriptions = tables.members.select(["group", "member", "topics"])
     members = slices(subscriptions, "group")
     candidates = slices(tables.candidates, "group")
-    for row in tables.groups.sort_by("group").select(["group", "error"]).to_pylist():
+    for row in tables.groups.sort_by("group").select(_DESCRIBED).to_pylist():
         group = row["group"]
         common = {
             "group": group,
@@ -92,6 +95,7 @@ def decisions(
                 policy_for(group, policies),
                 candidates.get(group, tables.candidates.slice(0, 0)),
                 members=members.get(group, subscriptions.slice(0, 0)),
+                described=row,
                 now=now,
             )
         except Exception as error:  # noqa: BLE001 - one group's data must not fail the others
@@ -111,7 +115,13 @@ def ownership(members: pa.Table) -> dict[str, dict[str, dict[str, list[int]]]]:
 
 
 def _decide(
-    common: Mapping[str, Any], policy: Policy, rows: pa.Table, *, members: pa.Table, now: datetime
+    common: Mapping[str, Any],
+    policy: Policy,
+    rows: pa.Table,
+    *,
+    members: pa.Table,
+    described: Mapping[str, Any],
+    now: datetime,
 ) -> PlanDraft | NoPlan:
     summaries = rows.select(_SUMMARY).to_pylist()
     candidates = {row["assignor"]: candidate_of(row) for row in summaries}
@@ -125,7 +135,7 @@ def _decide(
     known = {**common, "observed": observed.metrics, "candidates": tuple(candidates.values())}
     if judged["decision"] is None:
         return NoPlan(**known, reason=f"{observed.outcome or 'nothing'}: there is nothing to plan")
-    known |= {"reason": judged["decision_reason"], "findings": _findings(judged)}
+    known |= {"reason": judged["decision_reason"], "findings": _findings(judged, described)}
     if judged["decision"] != "plan":
         return NoPlan(**known)
     layout, place = _Layout.of(rows, places[OBSERVED]), places[judged["chosen"]]
@@ -140,16 +150,21 @@ def _decide(
         partition_counts=dict(zip(layout.topics, layout.counts.tolist(), strict=True)),
         members=layout.shares(owner, members),
         weights=dict(zip(layout.topics, layout.cut(layout.weights), strict=True)),
+        topic_ids={
+            one["topic"]: one["id"]
+            for one in described["topic_ids"] or ()
+            if one["topic"] in layout.topics
+        },
         four_eyes=policy.four_eyes,
         prospect=layout.prospect(rows, places[OBSERVED], policy.horizon.total_seconds()),
     )
 
 
-def _findings(judged: Mapping[str, Any]) -> Findings:
+def _findings(judged: Mapping[str, Any], described: Mapping[str, Any]) -> Findings:
     return Findings(
         diagnosis=judged["diagnosis"],
         names=tuple(judged["names"]),
-        evidence=judged["evidence"],
+        evidence=with_advice(judged["evidence"], described),
         late_s=judged["late_s"],
         utilisation=judged["utilisation"],
         capacities={

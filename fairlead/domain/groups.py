@@ -5,9 +5,9 @@ lays them out in (`snapshot`).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,39 @@ CommittedOffsets = Mapping[str, tuple[npt.NDArray[np.int32], npt.NDArray[np.int6
 
 CLASSIC: Final = "classic"
 """The type of groups whose members assign; of the others (KIP-848), `consumer`, the broker does."""
+_FOLLOWING: Final = "fairlead"
+
+
+def not_followed(group_type: str | None, assignor: str) -> str:
+    """Say what to do about a group that a broker assigns without regard to plans; empty: nothing.
+
+    Examples
+    --------
+    >>> not_followed("classic", "range")
+    ''
+    >>> not_followed("consumer", "uniform")[:39]
+    "the broker's assignor uniform follows n"
+    """
+    if group_type in {None, CLASSIC} or assignor in {_FOLLOWING, ""}:
+        return ""
+    return (
+        f"the broker's assignor {assignor} follows no plans: put the assignor fairlead into the "
+        "brokers, and set group.remote.assignor=fairlead in the consumers"
+    )
+
+
+def with_advice(evidence: str, described: Mapping[str, Any]) -> str:
+    """Return the evidence of a diagnosis, and what else is to be said of its group.
+
+    Parameters
+    ----------
+    evidence
+        A sentence.
+    described
+        Its row of the snapshot's groups.
+    """
+    advice = not_followed(described["group_type"], described["protocol"])
+    return f"{evidence}; {advice}" if advice else evidence
 
 
 @dataclass(frozen=True)
@@ -63,6 +96,9 @@ class GroupDescription:
         Why the group cannot be planned now; None: it can.
     group_type
         `classic` or `consumer`.
+    topic_ids
+        Topic to its id, as Kafka writes it, where the coordinator tells: for who assigns in a
+        broker, and knows no names.
     """
 
     group: str
@@ -72,6 +108,7 @@ class GroupDescription:
     members: tuple[LiveMember, ...] = ()
     error: str | None = None
     group_type: str = CLASSIC
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

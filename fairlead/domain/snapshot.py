@@ -60,6 +60,7 @@ GROUPS: Final = pa.schema(
         "protocol_type": pa.string(),
         "protocol": pa.string(),
         "group_type": pa.string(),
+        "topic_ids": pa.list_(pa.struct({"topic": pa.string(), "id": pa.string()})),
         "error": pa.string(),
     }
 )
@@ -149,6 +150,10 @@ def build_snapshot(
                     "protocol_type": descriptions[name].protocol_type,
                     "protocol": descriptions[name].protocol,
                     "group_type": descriptions[name].group_type,
+                    "topic_ids": [
+                        {"topic": topic, "id": text}
+                        for topic, text in sorted(descriptions[name].topic_ids.items())
+                    ],
                     "error": problems[name],
                 }
                 for name in names

@@ -9,7 +9,7 @@ nor their racks, nor which of them speak the classic protocol.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.wire.partitions import kafka_uuid
@@ -86,7 +86,7 @@ class BrokerGroup:
     state: str
     assignor: str
     members: tuple[BrokerMember, ...] = ()
-    topic_ids: Mapping[str, str] | None = None
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
     error: str | None = None
 
     @property

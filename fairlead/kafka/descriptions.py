@@ -68,8 +68,24 @@ def read_broker_group(found: BrokerGroup) -> GroupDescription:
             )
         except GroupError as unreadable:
             error = str(unreadable).replace(NUL, r"\0")
+    read = {topic for one in members for topic in one.topics}
     return GroupDescription(
-        found.group, state, CONSUMER_PROTOCOL, found.assignor, members, error, CONSUMER
+        group=found.group,
+        state=state,
+        protocol_type=CONSUMER_PROTOCOL,
+        protocol=found.assignor,
+        members=members,
+        error=error,
+        group_type=CONSUMER,
+        topic_ids={topic: text for topic, text in found.topic_ids.items() if topic in read},
+    )
+
+
+def broker_names(found: BrokerGroup) -> dict[str, str]:
+    """Return member id to the name that plans use, settled or not; nudges have none."""
+    return member_names(
+        GroupMember(one.member_id, one.topics, instance_id=one.instance_id, client_id=one.client_id)
+        for one in found.consumers
     )
 
 

@@ -6,7 +6,7 @@ answers (`descriptions`, `offsets`), the tables they fill (`snapshot`), plans (`
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from types import TracebackType
@@ -20,7 +20,7 @@ from fairlead.common.kafka_python_log import keep_secrets
 from fairlead.domain.groups import GroupDescription, LiveGroup
 from fairlead.domain.snapshot import GroupSnapshot, build_snapshot, new_snapshot_id
 from fairlead.errors import ConfigurationError, GroupError, KafkaUnavailableError
-from fairlead.kafka.consumer_protocol import BrokerGroup, describe_broker_groups
+from fairlead.kafka.consumer_protocol import CONSUMER, BrokerGroup, describe_broker_groups
 from fairlead.kafka.descriptions import (
     CONSUMER_PROTOCOL,
     NUL,
@@ -29,13 +29,20 @@ from fairlead.kafka.descriptions import (
     read_broker_group,
     read_description,
 )
-from fairlead.kafka.offsets import committed_offsets, log_offsets, partition_counts, read_committed
+from fairlead.kafka.offsets import (
+    committed_offsets,
+    described_topics,
+    log_offsets,
+    partition_counts,
+    read_committed,
+)
 from fairlead.kafka.pinned import PinLog, with_pinned_shares
 from fairlead.kafka.progress import Tell, phase
 from fairlead.kafka.refusals import raise_if_refused
 from fairlead.kafka.requests import GRACE_S, backoff, kafka_error
 from fairlead.kafka.security import kafka_python_settings
 from fairlead.settings import KafkaSettings
+from fairlead.wire.partitions import kafka_uuid
 
 if TYPE_CHECKING:  # imported when a coordinator is asked: it takes as long as all else here
     from kafka.admin import KafkaAdminClient
@@ -118,6 +125,11 @@ class KafkaGateway:
         self._pins.close()
         self._close_member_admin()
         raise_if_refused(exc, self._settings)
+
+    @property
+    def settings(self) -> KafkaSettings:
+        """How the cluster is reached."""
+        return self._settings
 
     def list_groups(self) -> list[str]:
         """List the consumer groups of the cluster, empty ones included, ascending.
@@ -287,6 +299,39 @@ class KafkaGateway:
         return found | {
             group: read_broker_group(told)
             for group, told in self.broker_groups(broker_assigns).items()
+        }
+
+    def assigned_by_brokers(self, groups: Iterable[str]) -> list[str]:
+        """Return those of some groups that are of the consumer protocol (KIP-848), ascending.
+
+        Raises
+        ------
+        KafkaUnavailableError
+            Brokers do not answer in time.
+        """
+        wanted = set(groups)
+        listed = self._ask_members(lambda admin: admin.list_groups()) if wanted else []
+        return sorted(
+            group["group_id"]
+            for group in listed
+            if group["group_id"] in wanted and str(group.get("group_type")).lower() == CONSUMER
+        )
+
+    def topics_of(self, topics: Collection[str]) -> dict[str, tuple[str, int]]:
+        """Return topics' ids, as Kafka writes them, and how many partitions they have.
+
+        Topics that do not exist, or may not be described, are missing.
+
+        Raises
+        ------
+        KafkaUnavailableError
+            No broker answers in time.
+        """
+        admin = self._open_admin()
+        found = described_topics(admin, sorted(topics), self._timeout_s).values
+        return {
+            topic: (kafka_uuid(str(one.topic_id)), len(one.partitions))
+            for topic, one in found.items()
         }
 
     def broker_groups(self, groups: Sequence[str]) -> dict[str, BrokerGroup]:

@@ -76,21 +76,28 @@ def partition_counts(
     -------
     Topic to number of partitions, of those that exist; topic to the error that hides it.
     """
-
-    def ask(some: Sequence[str]) -> dict[str, "Future[TopicDescription]"]:
-        return admin.describe_topics(TopicCollection(list(some)), request_timeout=timeout_s)
-
     told = phase(tell, "Counted the partitions of {:,} of {:,} topics")
     counts = _in_one_call(admin, topics) if len(topics) > TOPICS_A_BATCH else {}
     told(len(counts), len(topics))
     left = sorted(set(topics) - counts.keys())
-    answers = ask_each(left, ask, batch=TOPICS_A_BATCH, timeout_s=timeout_s)
+    answers = described_topics(admin, left, timeout_s)
     told(len(topics), len(topics))
     hidden = {
         topic: error.str() for topic, error in answers.errors.items() if error.code() not in MISSING
     }
     counts |= {topic: len(found.partitions) for topic, found in answers.values.items()}
     return counts, hidden
+
+
+def described_topics(
+    admin: AdminClient, topics: Sequence[str], timeout_s: float
+) -> Answers[str, TopicDescription]:
+    """Ask for the ids and partitions of topics, each by itself."""
+
+    def ask(some: Sequence[str]) -> dict[str, "Future[TopicDescription]"]:
+        return admin.describe_topics(TopicCollection(list(some)), request_timeout=timeout_s)
+
+    return ask_each(topics, ask, batch=TOPICS_A_BATCH, timeout_s=timeout_s)
 
 
 def _in_one_call(admin: AdminClient, topics: Collection[str]) -> dict[str, int]:

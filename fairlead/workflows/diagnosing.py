@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from fairlead.archive import LookArchive
 from fairlead.common.tables import slices
+from fairlead.domain.groups import with_advice
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.judgement.decision import judge
 from fairlead.domain.judgement.forecast import Forecast
@@ -99,7 +100,7 @@ def _findings(group: Group, policy: Policy) -> Findings | None:
     return Findings(
         diagnosis=judgement.diagnosis.name,
         names=judgement.diagnosis.names,
-        evidence=judgement.diagnosis.evidence,
+        evidence=with_advice(judgement.diagnosis.evidence, group.described),
         late_s=kept.late_s,
         utilisation=kept.utilisation,
         capacities=judgement.capacities,

@@ -4,6 +4,7 @@ Belongs here: which groups, in which portions, and what is written down. Does no
 nor how groups are asked (`fairlead.kafka.gateway`).
 """
 
+import logging
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -20,9 +21,14 @@ from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import Settings
 from fairlead.store.plans import PlanStore
 from fairlead.workflows.diagnosing import MOST, diagnose
+from fairlead.workflows.following import follow
+
+_log = logging.getLogger(__name__)
 
 #: Commits are read before ends; with few groups at a time, seconds lie between the two at most.
 GROUPS_AT_ONCE: Final = 500
+#: How long a look waits for brokers that are to follow: what is left is for the next look.
+NUDGED_S: Final = 5.0
 
 
 def covered_groups(gateway: KafkaGateway, settings: Settings) -> list[str]:
@@ -37,12 +43,13 @@ def take(
     groups: Sequence[str],
     store: PlanStore | None = None,
 ) -> Taken:
-    """Look at groups, write it down, tidy the archive, and say what is the matter.
+    """Look at groups, write it down, tidy the archive, say what is the matter, and tell brokers.
 
     Parameters
     ----------
     store
-        Where diagnoses go, of at most `diagnosing.MOST` groups; None: nobody asks for them.
+        Where diagnoses go, of at most `diagnosing.MOST` groups, and plans are that brokers follow;
+        None: nobody asks for them.
 
     Raises
     ------
@@ -69,7 +76,25 @@ def take(
     finally:  # the look was taken, whatever became of the diagnoses
         taken = Taken(began, time.monotonic() - clock, look.num_rows, partitions_in(look))
         archive.note(taken)
+    if store is not None:
+        tell_brokers(gateway, settings, groups, store)
     return taken
+
+
+def tell_brokers(
+    gateway: KafkaGateway, settings: Settings, groups: Sequence[str], store: PlanStore
+) -> None:
+    """Have brokers follow the plans of groups whose members have come or gone; see `following`."""
+    for one in follow(
+        gateway,
+        settings.kafka,
+        groups,
+        lambda assigned: store.in_state("published", groups=assigned),
+        patience_s=NUDGED_S,
+        times=1,
+    ):
+        if not one.reached:
+            _log.info("group %s: the broker does not follow its plan: %s", one.group, one.reason)
 
 
 def keep(snapshot: GroupSnapshot, archive: LookArchive) -> None:

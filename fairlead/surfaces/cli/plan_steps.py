@@ -90,6 +90,7 @@ def publish(group: Group, *, as_json: Json = False) -> None:
     from fairlead.kafka.plan_topic import PlanTopic
     from fairlead.store import PlanStore
     from fairlead.workflows.delivery import Terms
+    from fairlead.workflows.following import follow
     from fairlead.workflows.publication import publish_all, settle_all
 
     kafka = _kafka()
@@ -119,6 +120,9 @@ def publish(group: Group, *, as_json: Json = False) -> None:
                     terms=Terms.of(kafka),
                 ),
             ]
+            followed = follow(
+                gateway, kafka, [group], lambda some: store.in_state("published", groups=some)
+            )
     if not results:
         raise PlanStateError(f"group {group}: somebody else is at its plan; ask again")
     done = results[-1]
@@ -138,6 +142,9 @@ def publish(group: Group, *, as_json: Json = False) -> None:
         f"{group}: version {done.version} is published: {done.reason}",
         as_json=as_json,
     )
+    for one in followed:
+        if not one.reached:
+            say(f"{group}: its broker does not follow: {one.reason}", err=True)
 
 
 @app.command(epilog=epilog("plans rollback orders 5 --reason 'version 6 moved the hot partition'"))

@@ -53,6 +53,6 @@ def test_a_group_of_the_consumer_protocol_is_described_like_a_classic_one(
     assert [row["error"] for row in snapshot.groups.to_pylist()] == [None]
     assert sum(row["end_offset"] for row in snapshot.offsets.to_pylist()) == 4
     assert {one.rack for one in told.members} == {None, "r1"}
-    assert set(told.topic_ids or {}) == {first, second}
+    assert set(told.topic_ids) == {first, second}
     assert (empty.state, empty.members) == ("Empty", ())
     assert all(one.owned == one.target and not one.classic for one in told.members)

@@ -1,0 +1,149 @@
+"""The members topic: compacted; its newest record under a group's id says who the members are.
+
+Belongs here: creating the topic, reading the newest records, sending others. Does not: what one
+says (`fairlead.wire.membership`), nor when one is sent (`fairlead.workflows.following`).
+"""
+
+import logging
+from collections.abc import Collection, Iterable
+from types import TracebackType
+from typing import Self
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from fairlead.errors import ConfigurationError, InvalidPlanError, KafkaUnavailableError
+from fairlead.kafka.plan_channel import LARGEST_PLAN_BYTES
+from fairlead.kafka.plan_topic import PlanTopic
+from fairlead.kafka.requests import TRANSIENT, kafka_error
+from fairlead.settings import KafkaSettings
+from fairlead.wire.membership import Membership, read_membership
+from fairlead.wire.record_reading import Trust
+from fairlead.wire.signing import Verifier
+
+log = logging.getLogger(__name__)
+
+Known = dict[str, tuple[Membership, int]]
+"""Group to what its newest good record says, and the record's epoch."""
+
+
+class MembersTopic:
+    """Reads and sends records of who is who. A context manager; not for several threads.
+
+    Unlike plans, these are sent without a turn: each says how things are, and the next look mends
+    what an older one has covered.
+
+    Parameters
+    ----------
+    settings
+        How to reach the cluster, the topic's name, and what records are signed with.
+    """
+
+    def __init__(self, settings: KafkaSettings) -> None:
+        as_topic = {"plan_topic": settings.members_topic, "plan_topic_partitions": 1}
+        self._topic = PlanTopic(settings.model_copy(update=as_topic))
+        self._settings = settings
+        self._signer = settings.signer
+        self._ready = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Hold nothing: every producer and reader is closed where it is opened."""
+
+    @property
+    def name(self) -> str:
+        """The topic's name."""
+        return self._topic.name
+
+    def newest(self, groups: Collection[str]) -> Known:
+        """Return what is said of groups; the topic is made, if there is none.
+
+        Raises
+        ------
+        ConfigurationError
+            The topic may not be created or read, or would lose records.
+        KafkaUnavailableError
+            Brokers do not answer in time.
+        """
+        if not self._ready:
+            self._topic.ensure()
+            self._ready = True
+        signer = self._signer
+        trust = Trust() if signer is None else Trust(Verifier.from_text(signer.public_text()))
+        homes: dict[int, list[str]] = {}
+        for group in groups:
+            homes.setdefault(self._topic.home_of(group), []).append(group)
+        known: Known = {}
+        for partition, some in homes.items():
+            for group, record in self._topic.newest(partition, some).items():
+                if record.value is None:
+                    continue
+                try:
+                    known[group] = read_membership(
+                        record.value,
+                        record.headers,
+                        group=group,
+                        origin=self._topic.origin,
+                        trust=trust,
+                    )
+                except InvalidPlanError as error:
+                    log.warning("Topic %s, group %s: %s; said again", self.name, group, error)
+        return known
+
+    def send(self, memberships: Iterable[Membership], known: Known) -> None:
+        """Send records, and wait until they are written.
+
+        Parameters
+        ----------
+        memberships
+            What is to be said.
+        known
+            What was said last.
+
+        Raises
+        ------
+        ConfigurationError
+            The topic may not be written.
+        KafkaUnavailableError
+            Brokers do not answer in time.
+        """
+        errors: list[KafkaError] = []
+
+        def delivered(error: KafkaError | None, _: Message) -> None:
+            if error is not None:
+                errors.append(error)
+
+        producer = Producer(
+            self._settings.librdkafka(
+                **{
+                    "enable.idempotence": "true",
+                    "message.max.bytes": str(LARGEST_PLAN_BYTES),
+                    "delivery.timeout.ms": str(int(self._settings.request_timeout_s * 1000)),
+                }
+            )
+        )
+        for one in memberships:
+            after = known[one.group][1] if one.group in known else 0
+            headers = one.headers(origin=self._topic.origin, after=after, signer=self._signer)
+            try:
+                producer.produce(
+                    self.name,
+                    one.to_bytes(),
+                    key=one.group.encode(),
+                    headers=list(headers),
+                    partition=self._topic.home_of(one.group),
+                    on_delivery=delivered,
+                )
+            except KafkaException as error:
+                errors.append(kafka_error(error))
+        left = producer.flush(self._settings.request_timeout_s)
+        if errors and errors[0].code() not in TRANSIENT:
+            raise ConfigurationError(f"Topic {self.name} does not take a record: {errors[0].str()}")
+        if errors or left:
+            raise KafkaUnavailableError(f"Topic {self.name}: not written in time")

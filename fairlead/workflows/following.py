@@ -1,0 +1,146 @@
+"""Following by the broker: who is who is told to it, and it is made to assign when plans arrive.
+
+Belongs here: groups of the consumer protocol (KIP-848) that have a published plan: the record of
+their members, whether the broker's target is what the plan gives them, and nudges where it is not.
+Does not: publishing plans (`publication`), nor how far consumers have followed (`adoption`).
+
+Nothing here may fail a publication or a look: what cannot be done is said, and done at the next
+pass.
+"""
+
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from fairlead.domain.records import StoredPlan
+from fairlead.errors import FairleadError
+from fairlead.kafka.consumer_protocol import ASSIGNOR, BrokerGroup
+from fairlead.kafka.descriptions import broker_names
+from fairlead.kafka.gateway import KafkaGateway
+from fairlead.kafka.members_topic import MembersTopic
+from fairlead.settings import KafkaSettings
+from fairlead.wire.membership import Membership
+from fairlead.workflows.nudging import (
+    PATIENCE_S,
+    TIMES,
+    Followed,
+    Goal,
+    nudge_all,
+    out_of_reach,
+)
+
+log = logging.getLogger(__name__)
+
+#: Groups that are nudged side by side: each takes a consumer.
+AT_ONCE: Final = 50
+
+Published = Callable[[Sequence[str]], Sequence[StoredPlan]]
+
+
+def follow(
+    gateway: KafkaGateway,
+    settings: KafkaSettings,
+    groups: Collection[str],
+    published: Published,
+    *,
+    patience_s: float = PATIENCE_S,
+    times: int = TIMES,
+) -> list[Followed]:
+    """Have brokers follow published plans, of the groups that they assign.
+
+    The record of members goes first; then groups whose target is another one are nudged. Raises
+    nothing that Kafka or a plan may be the reason of.
+
+    Parameters
+    ----------
+    gateway
+        To the cluster.
+    settings
+        How to reach it.
+    groups
+        Those of them that brokers do not assign are left alone.
+    published
+        Tells the published plans of groups.
+    patience_s, times
+        How long a nudge stays at most, and how often one comes.
+
+    Returns
+    -------
+    One for each group that a broker assigns and that has a published plan.
+    """
+    try:
+        assigned = gateway.assigned_by_brokers(groups)
+        wanted = {plan.group: plan for plan in published(assigned)} if assigned else {}
+        found = gateway.broker_groups(sorted(wanted))
+        topics = gateway.topics_of({topic for one in found.values() for topic in read_by(one)})
+    except FairleadError as error:
+        log.warning("Groups that brokers assign are left alone for now: %s", error)
+        return []
+    said = tell_members(settings, found, topics)
+    counts = {topic: count for topic, (_, count) in topics.items()}
+    done: list[Followed] = []
+    goals: dict[str, Goal] = {}
+    for group in sorted(wanted):
+        version = wanted[group].version
+        if reason := said or out_of_reach(found[group]):
+            done.append(Followed(group, version, reached=False, reason=reason))
+            continue
+        try:
+            goals[group] = Goal(wanted[group].verify(), counts)
+        except FairleadError as error:
+            done.append(Followed(group, version, reached=False, reason=str(error)))
+    names = list(goals)
+    for first in range(0, len(names), AT_ONCE):
+        some = {name: goals[name] for name in names[first : first + AT_ONCE]}
+        done += nudge_all(some, gateway.broker_groups, settings, patience_s=patience_s, times=times)
+    return done
+
+
+def tell_members(
+    settings: KafkaSettings,
+    found: Mapping[str, BrokerGroup],
+    topics: Mapping[str, tuple[str, int]],
+) -> str:
+    """Tell brokers who is in groups, where it is not what was said last; returns why it cannot be.
+
+    Parameters
+    ----------
+    settings
+        How to reach the cluster.
+    found
+        Groups that brokers assign, as they are now; those whose assignor follows no plans, and
+        those without members, are left out.
+    topics
+        Topic to its id and number of partitions.
+    """
+    at = datetime.now(UTC)
+    now = {
+        group: Membership(
+            group, at, broker_names(one), {t: topics[t][0] for t in read_by(one) if t in topics}
+        )
+        for group, one in found.items()
+        if one.error is None and one.consumers and one.assignor == ASSIGNOR
+    }
+    if not now:
+        return ""
+    try:
+        with MembersTopic(settings) as topic:
+            known = topic.newest(now)
+            topic.send(
+                [
+                    one
+                    for group, one in now.items()
+                    if group not in known or known[group][0].says() != one.says()
+                ],
+                known,
+            )
+    except FairleadError as error:
+        log.warning("Brokers are not told who the members of groups are: %s", error)
+        return f"the broker is not told who its members are: {error}"
+    return ""
+
+
+def read_by(found: BrokerGroup) -> set[str]:
+    """Return the topics that some consumer of a group subscribes to."""
+    return {topic for one in found.consumers for topic in one.topics}

@@ -1,0 +1,209 @@
+"""Nudging: groups whose target is not what their plan gives them have it computed anew.
+
+Belongs here: when a group may be nudged, for how long, and whether it has worked. Does not: joining
+and leaving (`fairlead.kafka.nudge`), nor which groups have which plan (`following`).
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Final, Self
+
+from fairlead.domain.groups import not_followed
+from fairlead.errors import FairleadError
+from fairlead.kafka.consumer_protocol import CONSUMER, BrokerGroup
+from fairlead.kafka.descriptions import broker_names
+from fairlead.kafka.nudge import Nudge
+from fairlead.settings import KafkaSettings
+from fairlead.wire.document import PlanDocument
+from fairlead.wire.fit import fit
+
+#: How long a nudge stays: a second between two assignments, and two heartbeats of stock brokers.
+PATIENCE_S: Final = 11.0
+#: How often a group is nudged in a pass, where the first one had no effect.
+TIMES: Final = 2
+_LOOK_AGAIN_S: Final = 0.1
+
+Describe = Callable[[Sequence[str]], Mapping[str, BrokerGroup]]
+
+
+@dataclass(frozen=True)
+class Followed:
+    """What became of a group that a broker assigns.
+
+    Parameters
+    ----------
+    group, version
+        Whose plan.
+    reached
+        Whether the broker's target is what the plan gives the members.
+    nudges
+        How many it took.
+    reason
+        Why it is not, or nothing.
+    """
+
+    group: str
+    version: int
+    reached: bool
+    nudges: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A plan that a broker is to follow.
+
+    Parameters
+    ----------
+    plan
+        It.
+    counts
+        Topic to number of partitions now.
+    """
+
+    plan: PlanDocument
+    counts: Mapping[str, int]
+
+    def reached(self, found: BrokerGroup) -> bool:
+        """Whether the target of a group is what the plan gives those who are in it."""
+        names = broker_names(found)
+        wanted = fit(
+            self.plan, {names[one.member_id]: one.topics for one in found.consumers}, self.counts
+        )
+        return all(
+            {topic: list(numbers) for topic, numbers in one.target.items()}
+            == wanted[names[one.member_id]]
+            for one in found.consumers
+        )
+
+
+def nudge_all(
+    goals: Mapping[str, Goal],
+    describe: Describe,
+    settings: KafkaSettings,
+    *,
+    patience_s: float = PATIENCE_S,
+    times: int = TIMES,
+    any_assignor: bool = False,
+) -> list[Followed]:
+    """Nudge groups until their targets are as wanted, each by one member at a time.
+
+    A group is described immediately before, and left alone unless a member of the consumer
+    protocol is in it: a nudge would convert a classic group, and bring an empty one to life. One
+    that somebody else nudges is only watched.
+
+    Parameters
+    ----------
+    goals
+        Group to what it is to follow.
+    describe
+        Asks coordinators.
+    settings
+        How to reach the cluster.
+    patience_s
+        How long a nudge stays at most; it then leaves, which is one more, and another one comes.
+    times
+        How often one comes.
+    any_assignor
+        Whether groups are nudged whose assignor follows no plans: to no purpose.
+    """
+    with _Round(goals, describe, settings, any_assignor) as round_:
+        for _ in range(times):
+            round_.begin()
+            round_.watch(time.monotonic() + patience_s)
+            round_.leave()
+        round_.give_up()
+    return [round_.done[group] for group in goals]
+
+
+@dataclass
+class _Round:
+    """Groups on their way: who has been nudged how often, and by whom now."""
+
+    goals: Mapping[str, Goal]
+    describe: Describe
+    settings: KafkaSettings
+    any_assignor: bool
+    done: dict[str, Followed] = field(default_factory=dict)
+    _times: dict[str, int] = field(default_factory=dict)
+    _nudges: dict[str, Nudge] = field(default_factory=dict)
+    _everybody: ExitStack = field(default_factory=ExitStack)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.leave()
+
+    def begin(self) -> None:
+        """Nudge whom it may do good."""
+        for group, found in self._look().items():
+            if group not in self.done and not any(one.is_nudge for one in found.members):
+                try:
+                    nudge = Nudge(self.settings, group, self.goals[group].plan.version)
+                    self._nudges[group] = nudge.__enter__()
+                except Exception as error:  # noqa: BLE001 - whatever the client says: it is said
+                    self._end(group, f"it cannot be nudged: {error}")
+                else:
+                    self._times[group] = self._times.get(group, 0) + 1
+
+    def watch(self, until: float) -> None:
+        """Wait until all groups are as wanted, or refused, or it is so late."""
+        while len(self.done) < len(self.goals) and time.monotonic() < until:
+            for group, nudge in list(self._nudges.items()):
+                if reason := nudge.refused():
+                    self._end(group, f"it cannot be nudged: {reason}")
+            time.sleep(_LOOK_AGAIN_S)
+            self._look()
+
+    def leave(self) -> None:
+        """Have all nudges leave."""
+        for group in list(self._nudges):
+            self._nudges.pop(group).__exit__(None, None, None)
+
+    def give_up(self) -> None:
+        """Be done with the groups that are left."""
+        for group in self.goals:
+            if group not in self.done:
+                self._end(group, "its target was not reached in time: again at the next pass")
+
+    def _look(self) -> Mapping[str, BrokerGroup]:
+        """Describe the groups that are left, and be done with whom no nudge does good any more."""
+        left = [group for group in self.goals if group not in self.done]
+        try:
+            found = self.describe(left) if left else {}
+        except FairleadError as error:
+            for group in left:
+                self._end(group, str(error))
+            return {}
+        for group, one in found.items():
+            if reason := out_of_reach(one, any_assignor=self.any_assignor):
+                self._end(group, reason)
+            elif self.goals[group].reached(one):
+                self._end(group, "")
+        return found
+
+    def _end(self, group: str, reason: str) -> None:
+        if group in self._nudges:
+            self._nudges.pop(group).__exit__(None, None, None)
+        version, times = self.goals[group].plan.version, self._times.get(group, 0)
+        self.done[group] = Followed(group, version, not reason, times, reason)
+
+
+def out_of_reach(found: BrokerGroup, *, any_assignor: bool = False) -> str:
+    """Say why a group is not to be nudged, whatever its target is; empty: it may be."""
+    if found.error is not None:
+        return found.error
+    if not found.consumers:
+        return "it has no members"
+    if all(one.classic for one in found.consumers):
+        return "all its members speak the classic protocol"
+    return "" if any_assignor else not_followed(CONSUMER, found.assignor)

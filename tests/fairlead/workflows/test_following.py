@@ -1,0 +1,140 @@
+"""Groups that a broker assigns are planned and published like others, on the run's broker."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fairlead.archive import LookArchive
+from fairlead.domain.policy import Policy
+from fairlead.domain.records import StoredPlan
+from fairlead.kafka.gateway import KafkaGateway
+from fairlead.kafka.members_topic import MembersTopic
+from fairlead.kafka.plan_topic import PlanTopic
+from fairlead.settings import KafkaSettings, Settings
+from fairlead.store import PlanStore
+from fairlead.wire.document import MemberShare
+from fairlead.workflows.adoption import observe
+from fairlead.workflows.following import follow, tell_members
+from fairlead.workflows.planning import Memory, plan_group
+from fairlead.workflows.publication import publish_all
+from tests.fairlead.kafka.conftest import Produce, gateway, produce  # noqa: F401 - fixtures
+from tests.fairlead.kafka.members import BrokerAssigned
+from tests.fairlead.workflows.plans import TERMS
+
+pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
+
+
+@pytest.fixture
+def cluster(settings: Settings, kafka_topic: Any) -> KafkaSettings:
+    """Return how to reach the run's broker, with topics of the test's own."""
+    compacted = {"cleanup.policy": "compact"}
+    return settings.kafka.model_copy(
+        update={
+            "plan_topic": kafka_topic(config=compacted),
+            "members_topic": kafka_topic(config=compacted),
+        }
+    )
+
+
+@pytest.fixture
+def plans(cluster: KafkaSettings) -> Iterator[PlanTopic]:
+    """Return the plan topic."""
+    with PlanTopic(cluster) as topic:
+        yield topic
+
+
+def test_a_group_of_the_consumer_protocol_is_published_and_its_broker_is_said_to_not_follow(
+    *,
+    cluster: KafkaSettings,
+    plans: PlanTopic,
+    gateway: KafkaGateway,  # noqa: F811
+    store: PlanStore,
+    approve: Callable[..., StoredPlan],
+    kafka_topic: Any,
+    produce: Produce,  # noqa: F811
+    tmp_path: Path,
+    unique_name: str,
+) -> None:
+    """Its basis is verified; adoption is measured; without the plug-in it says what to do."""
+    topic = kafka_topic(partitions=4)
+    produce(topic, [9, 9, 1, 1])
+    with BrokerAssigned(cluster) as members:
+        for name in ("a", "b"):
+            members.join(unique_name, name, [topic])
+        members.settle(4)
+        seen = plan_group(
+            gateway,
+            LookArchive(str(tmp_path)),
+            unique_name,
+            policies=(Policy(),),
+            memory=Memory({}),
+            now=datetime.now(UTC),
+        )
+        shares = {"a": [0, 2, 3], "b": [1]}
+        approve(
+            group=unique_name,
+            members={
+                name: MemberShare((topic,), {topic: np.array(numbers, np.int32)})
+                for name, numbers in shares.items()
+            },
+            partition_counts={topic: 4},
+            weights={topic: np.ones(4)},
+        )
+        (published,) = publish_all(
+            store,
+            store.approved_unpublished([unique_name]),
+            live=gateway.live_groups,
+            topic=plans,
+            terms=TERMS,
+        )
+        in_force = store.in_state("published", groups=[unique_name])
+        (followed,) = follow(gateway, cluster, [unique_name, "absent"], lambda _: in_force)
+        (adopted,) = observe(in_force, gateway.live_groups, patiently=(), until=0.0)
+
+    findings = seen.look.decision.findings
+    assert findings is not None
+    assert "the broker's assignor uniform follows no plans" in findings.evidence
+    assert published.position is not None, published.reason
+    assert (followed.version, followed.reached, followed.nudges) == (1, False, 0)
+    assert "group.remote.assignor=fairlead" in followed.reason
+    assert adopted.adoption is not None
+    assert adopted.adoption.planned == 4
+
+
+def test_brokers_are_told_who_is_who_when_members_change_and_not_else(
+    cluster: KafkaSettings,
+    gateway: KafkaGateway,  # noqa: F811
+    kafka_topic: Any,
+    unique_name: str,
+) -> None:
+    """The record has every member's name and every topic's id; the same is not said twice."""
+    topic = kafka_topic(partitions=2)
+
+    def tell() -> tuple[dict[str, str], dict[str, str], int]:
+        found = gateway.broker_groups([unique_name])
+        as_if = {group: replace(one, assignor="fairlead") for group, one in found.items()}
+        topics = gateway.topics_of([topic])
+        assert tell_members(cluster, as_if, topics) == ""
+        with MembersTopic(cluster) as members_topic:
+            said, epoch = members_topic.newest([unique_name])[unique_name]
+        assert dict(said.topics) == {topic: topics[topic][0]}
+        ids = {one.member_id: one.client_id for one in found[unique_name].members}
+        return dict(said.members), ids, epoch
+
+    with BrokerAssigned(cluster) as members:
+        members.join(unique_name, "a", [topic])
+        members.settle(2)
+        said, ids, first = tell()
+        assert said == ids
+        assert tell()[2] == first
+        members.join(unique_name, "b", [topic])
+        members.settle(2)
+        said, ids, second = tell()
+        assert said == ids
+        assert len(said) == 2
+        assert second > first

@@ -1,0 +1,180 @@
+"""The nudge is harmless wherever no broker follows plans, on the run's broker."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from fairlead.kafka.gateway import KafkaGateway
+from fairlead.kafka.nudge import Nudge
+from fairlead.settings import KafkaSettings, Settings
+from fairlead.workflows.nudging import Followed, Goal, nudge_all
+from tests.fairlead.kafka.members import BrokerAssigned, Owned, eventually
+from tests.fairlead.workflows.plans import make_plan
+
+pytestmark = pytest.mark.kafka
+
+PATIENCE_S = 1.5
+
+
+@pytest.fixture
+def cluster(settings: Settings, kafka_topic: Any) -> KafkaSettings:
+    """Return how to reach the run's broker, with a plan topic of the test's own."""
+    plans = kafka_topic(partitions=4, config={"cleanup.policy": "compact"})
+    return settings.kafka.model_copy(update={"plan_topic": plans})
+
+
+@pytest.fixture
+def gateway(settings: Settings) -> Iterator[KafkaGateway]:
+    """Return a gateway to the run's broker."""
+    with KafkaGateway(settings.kafka) as gateway:
+        yield gateway
+
+
+def goal(group: str, topic: str, partitions: int = 6) -> Goal:
+    """Return a plan that gives everything to one member."""
+    shares = {"a": {topic: list(range(partitions))}, "b": {}, "c": {}}
+    plan = make_plan(shares, {topic: [1.0] * partitions}, group=group)
+    return Goal(plan, {topic: partitions})
+
+
+def come(members: BrokerAssigned, gateway: KafkaGateway, group: str, topic: str) -> Owned:
+    """Have three members share six partitions; returns who has which, and forgets how it came."""
+    for name in "abc":
+        members.join(group, name, [topic])
+
+    def even() -> bool:
+        shares = members.owned().values()
+        return [len(share.get(topic, ())) for share in shares] == [2, 2, 2]
+
+    eventually(even, "they share")
+    eventually(lambda: gateway.live_group(group).state == "Stable", "it settles")
+    members.revoked.clear()
+    return members.owned()
+
+
+def nudge(gateway: KafkaGateway, cluster: KafkaSettings, group: str, topic: str) -> Followed:
+    """Nudge a group, whatever assigns it."""
+    (done,) = nudge_all(
+        {group: goal(group, topic)},
+        gateway.broker_groups,
+        cluster,
+        patience_s=PATIENCE_S,
+        any_assignor=True,
+    )
+    return done
+
+
+@pytest.mark.parametrize("assignor", ["uniform", "range"])
+def test_nobody_moves_under_the_brokers_own_assignors(
+    gateway: KafkaGateway, cluster: KafkaSettings, kafka_topic: Any, unique_name: str, assignor: str
+) -> None:
+    """The nudge comes, is seen by no planner, and goes; the members keep all they have."""
+    topic = kafka_topic(partitions=6)
+    with BrokerAssigned(cluster, **{"group.remote.assignor": assignor}) as members:
+        before = come(members, gateway, unique_name, topic)
+        with Nudge(cluster, unique_name, 1) as one:
+
+            def joined() -> bool:
+                assert one.refused() == ""
+                found = gateway.broker_groups([unique_name])[unique_name]
+                return any(m.is_nudge and m.owned for m in found.members)
+
+            eventually(joined, "the nudge has joined, and is given its own topic")
+            seen = gateway.live_group(unique_name)
+        done = nudge(gateway, cluster, unique_name, topic)
+        gone = gateway.broker_groups([unique_name])[unique_name]
+        assert (members.owned(), members.revoked) == (before, [])
+    assert {one.name for one in seen.members} == {"a", "b", "c"}
+    assert seen.partition_counts == {topic: 6}
+    assert (done.reached, done.nudges) == (False, 2)
+    assert "not reached in time" in done.reason
+    assert {one.client_id for one in gone.members} == {"a", "b", "c"}
+
+
+def test_a_live_classic_group_is_never_joined(
+    gateway: KafkaGateway, cluster: KafkaSettings, kafka_topic: Any, unique_name: str
+) -> None:
+    """It would be converted by that; it stays classic."""
+    topic = kafka_topic(partitions=6)
+    with BrokerAssigned(cluster, **{"group.protocol": "classic"}) as members:
+        members.join(unique_name, "a", [topic])
+        members.settle(6)
+        done = nudge(gateway, cluster, unique_name, topic)
+        assert (done.reached, done.nudges) == (False, 0)
+        assert gateway.live_group(unique_name).group_type == "classic"
+        assert members.revoked == []
+
+
+def test_an_absent_and_an_empty_group_are_never_joined(
+    gateway: KafkaGateway, cluster: KafkaSettings, kafka_topic: Any, unique_name: str
+) -> None:
+    """A nudge would make a group of one, and a group of the other."""
+    topic, empty = kafka_topic(partitions=6), f"{unique_name}-empty"
+    with BrokerAssigned(cluster) as members:
+        members.join(empty, "a", [topic])
+        members.settle(6)
+        members.leave("a")
+    for group in (unique_name, empty):
+        done = nudge(gateway, cluster, group, topic)
+        assert (done.reached, done.nudges) == (False, 0)
+    assert gateway.live_group(empty).state == "Empty"
+    assert unique_name not in gateway.list_groups()
+
+
+def test_the_nudge_leaves_with_the_last_member(
+    gateway: KafkaGateway, cluster: KafkaSettings, kafka_topic: Any, unique_name: str
+) -> None:
+    """It does not stay in a group of which everybody else is gone while it is there."""
+    topic = kafka_topic(partitions=6)
+    with BrokerAssigned(cluster) as members:
+        come(members, gateway, unique_name, topic)
+        looks = 0
+
+        def describe(groups: Any) -> Any:
+            nonlocal looks
+            looks += 1
+            if looks == 2:
+                for name in "abc":
+                    members.leave(name)
+            return gateway.broker_groups(groups)
+
+        goals = {unique_name: goal(unique_name, topic)}
+        (done,) = nudge_all(goals, describe, cluster, patience_s=30.0, any_assignor=True)
+    assert done == Followed(unique_name, 1, reached=False, nudges=1, reason="it has no members")
+    assert gateway.live_group(unique_name).state == "Empty"
+    assert not gateway.broker_groups([unique_name])[unique_name].members
+
+
+def test_a_killed_nudge_is_a_ghost_that_disturbs_nobody(
+    gateway: KafkaGateway, cluster: KafkaSettings, kafka_topic: Any, unique_name: str
+) -> None:
+    """While it is there, nobody nudges beside it; members keep what they have."""
+    topic = kafka_topic(partitions=6)
+    with BrokerAssigned(cluster) as members:
+        before = come(members, gateway, unique_name, topic)
+        script = (
+            "import sys, time\n"
+            "from fairlead.kafka.nudge import Nudge\n"
+            "from fairlead.settings import KafkaSettings\n"
+            "settings = KafkaSettings(bootstrap_servers=sys.argv[1], plan_topic=sys.argv[2])\n"
+            "with Nudge(settings, sys.argv[3], 1) as one:\n"
+            "    while True:\n"
+            "        one.refused(), time.sleep(0.05)\n"
+        )
+        own = [cluster.bootstrap_servers, cluster.plan_topic, unique_name]
+        with subprocess.Popen([sys.executable, "-c", script, *own]) as process:
+
+            def there() -> bool:
+                found = gateway.broker_groups([unique_name])[unique_name]
+                return any(one.is_nudge for one in found.members)
+
+            eventually(there, "the nudge has joined")
+            os.kill(process.pid, signal.SIGKILL)
+        done = nudge(gateway, cluster, unique_name, topic)
+        assert (done.reached, done.nudges, there()) == (False, 0, True)
+        assert (members.owned(), members.revoked) == (before, [])
