@@ -18,6 +18,7 @@ CommittedOffsets = Mapping[str, tuple[npt.NDArray[np.int32], npt.NDArray[np.int6
 CLASSIC: Final = "classic"
 """The type of groups whose members assign; of the others (KIP-848), `consumer`, the broker does."""
 _FOLLOWING: Final = "fairlead"
+_BROKERS: Final = "the broker's assignor "
 
 
 def not_followed(group_type: str | None, assignor: str) -> str:
@@ -33,7 +34,7 @@ def not_followed(group_type: str | None, assignor: str) -> str:
     if group_type in {None, CLASSIC} or assignor in {_FOLLOWING, ""}:
         return ""
     return (
-        f"the broker's assignor {assignor} follows no plans: put the assignor fairlead into the "
+        f"{_BROKERS}{assignor} follows no plans: put the assignor fairlead into the "
         "brokers, and set group.remote.assignor=fairlead in the consumers"
     )
 
@@ -50,6 +51,21 @@ def with_advice(evidence: str, described: Mapping[str, Any]) -> str:
     """
     advice = not_followed(described["group_type"], described["protocol"])
     return f"{evidence}; {advice}" if advice else evidence
+
+
+def advice_in(evidence: str | None) -> str:
+    """Return what `with_advice` has added to the evidence of a diagnosis; empty: nothing.
+
+    Examples
+    --------
+    >>> row = {"group_type": "consumer", "protocol": "uniform"}
+    >>> advice_in(with_advice("all is well", row)) == not_followed("consumer", "uniform")
+    True
+    >>> advice_in("all is well")
+    ''
+    """
+    _, mark, advice = (evidence or "").partition(f"; {_BROKERS}")
+    return _BROKERS + advice if mark else ""
 
 
 @dataclass(frozen=True)

@@ -21,14 +21,7 @@ from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.members_topic import MembersTopic
 from fairlead.settings import KafkaSettings
 from fairlead.wire.membership import Membership
-from fairlead.workflows.nudging import (
-    PATIENCE_S,
-    TIMES,
-    Followed,
-    Goal,
-    nudge_all,
-    out_of_reach,
-)
+from fairlead.workflows.nudging import STAYS_S, Followed, Goal, nudge_all, out_of_reach
 
 log = logging.getLogger(__name__)
 
@@ -44,8 +37,7 @@ def follow(
     groups: Collection[str],
     published: Published,
     *,
-    patience_s: float = PATIENCE_S,
-    times: int = TIMES,
+    stays_s: Sequence[float] = STAYS_S,
 ) -> list[Followed]:
     """Have brokers follow published plans, of the groups that they assign.
 
@@ -62,8 +54,8 @@ def follow(
         Those of them that brokers do not assign are left alone.
     published
         Tells the published plans of groups.
-    patience_s, times
-        How long a nudge stays at most, and how often one comes.
+    stays_s
+        How long one nudge after the other stays at most.
 
     Returns
     -------
@@ -93,7 +85,7 @@ def follow(
     names = list(goals)
     for first in range(0, len(names), AT_ONCE):
         some = {name: goals[name] for name in names[first : first + AT_ONCE]}
-        done += nudge_all(some, gateway.broker_groups, settings, patience_s=patience_s, times=times)
+        done += nudge_all(some, gateway.broker_groups, settings, stays_s=stays_s)
     return done
 
 

@@ -22,13 +22,12 @@ from fairlead.settings import Settings
 from fairlead.store.plans import PlanStore
 from fairlead.workflows.diagnosing import MOST, diagnose
 from fairlead.workflows.following import follow
+from fairlead.workflows.nudging import STAYS_S
 
 _log = logging.getLogger(__name__)
 
 #: Commits are read before ends; with few groups at a time, seconds lie between the two at most.
 GROUPS_AT_ONCE: Final = 500
-#: How long a look waits for brokers that are to follow: what is left is for the next look.
-NUDGED_S: Final = 5.0
 
 
 def covered_groups(gateway: KafkaGateway, settings: Settings) -> list[str]:
@@ -84,14 +83,16 @@ def take(
 def tell_brokers(
     gateway: KafkaGateway, settings: Settings, groups: Sequence[str], store: PlanStore
 ) -> None:
-    """Have brokers follow the plans of groups whose members have come or gone; see `following`."""
+    """Have brokers follow the plans of groups whose members have come or gone; see `following`.
+
+    The last and longest nudge is left out: the next look comes soon.
+    """
     for one in follow(
         gateway,
         settings.kafka,
         groups,
         lambda assigned: store.in_state("published", groups=assigned),
-        patience_s=NUDGED_S,
-        times=1,
+        stays_s=STAYS_S[:2],
     ):
         if not one.reached:
             _log.info("group %s: the broker does not follow its plan: %s", one.group, one.reason)

@@ -20,10 +20,11 @@ from fairlead.settings import KafkaSettings
 from fairlead.wire.document import PlanDocument
 from fairlead.wire.fit import fit
 
-#: How long a nudge stays: a second between two assignments, and two heartbeats of stock brokers.
-PATIENCE_S: Final = 11.0
-#: How often a group is nudged in a pass, where the first one had no effect.
-TIMES: Final = 2
+#: How long one nudge after the other stays: eleven seconds in all, which are the one that brokers
+#: leave between two assignments, and two heartbeats of stock ones. A join has the target computed
+#: at once, if that second is over, so that short stays come to it sooner where the first was early:
+#: before the assignor had read the plan, say.
+STAYS_S: Final = (1.5, 2.5, 7.0)
 _LOOK_AGAIN_S: Final = 0.1
 
 Describe = Callable[[Sequence[str]], Mapping[str, BrokerGroup]]
@@ -85,8 +86,7 @@ def nudge_all(
     describe: Describe,
     settings: KafkaSettings,
     *,
-    patience_s: float = PATIENCE_S,
-    times: int = TIMES,
+    stays_s: Sequence[float] = STAYS_S,
     any_assignor: bool = False,
 ) -> list[Followed]:
     """Nudge groups until their targets are as wanted, each by one member at a time.
@@ -103,17 +103,15 @@ def nudge_all(
         Asks coordinators.
     settings
         How to reach the cluster.
-    patience_s
-        How long a nudge stays at most; it then leaves, which is one more, and another one comes.
-    times
-        How often one comes.
+    stays_s
+        How long each nudge stays at most; it then leaves, and the next one comes.
     any_assignor
         Whether groups are nudged whose assignor follows no plans: to no purpose.
     """
     with _Round(goals, describe, settings, any_assignor) as round_:
-        for _ in range(times):
+        for stay_s in stays_s:
             round_.begin()
-            round_.watch(time.monotonic() + patience_s)
+            round_.watch(time.monotonic() + stay_s)
             round_.leave()
         round_.give_up()
     return [round_.done[group] for group in goals]

@@ -22,8 +22,12 @@ from fairlead.domain.policy import Policy
 
 _COOPERATIVE: Final = "cooperative-sticky"
 _FOLLOWING: Final = "fairlead"
-#: A member id is the client's id and a UUID: a name that no restart keeps.
-_MEMBER_ID: Final = re.compile(r"-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$")
+#: A member id is the client's id and a UUID, or a UUID alone in base64, where the broker assigns
+#: (rarely without both cases): a name that no restart keeps.
+_MEMBER_ID: Final = re.compile(
+    r"-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
+    r"|^(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9_-]{22}$"
+)
 
 
 @dataclass(frozen=True)

@@ -44,11 +44,27 @@ def groups(*, as_json: Json = False) -> None:
         print_json(rows)
     elif rows:
         print_table([row | _forecast(row) for row in rows], _GROUPS)
+        say(*_advice(rows))
     else:
         say(
             "No group has been planned yet: `python -m orchestration planning GROUP` plans one, "
             "the schedule planning_schedule all of them"
         )
+
+
+def _advice(rows: list[dict[str, Any]]) -> list[str]:
+    """Return what is to be done about groups that do not follow, a line for all of whom it is."""
+    from fairlead.domain.groups import advice_in
+
+    about: dict[str, list[str]] = {}
+    for row in rows:
+        if advice := advice_in(row["evidence"]):
+            about.setdefault(advice, []).append(row["group"])
+    return [
+        f"{groups[0] if len(groups) == 1 else f'{len(groups)} groups, {groups[0]} among them'}: "
+        f"{advice}"
+        for advice, groups in about.items()
+    ]
 
 
 def _forecast(row: dict[str, Any]) -> dict[str, str | None]:

@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,9 +14,12 @@ from fairlead.errors import ConfigurationError, FairleadError
 from fairlead.followers import aiokafka, kafka_python
 from fairlead.followers.confluent import PlanConsumer
 from fairlead.kafka.gateway import KafkaGateway
+from fairlead.kafka.nudge import Nudge
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.wire.partitions import by_topic
 from fairlead.wire.record import bare_headers
+from fairlead.workflows.following import tell_members
+from fairlead.workflows.nudging import Goal, nudge_all
 from tests.fairlead.followers.helpers import (
     AiokafkaMember,
     ConfluentMember,
@@ -24,7 +28,8 @@ from tests.fairlead.followers.helpers import (
     eventually,
     make_plan,
 )
-from tests.fairlead.kafka.secured import SecuredBroker, rights, secured_broker
+from tests.fairlead.kafka.members import BrokerAssigned
+from tests.fairlead.kafka.secured import Right, SecuredBroker, rights, secured_broker
 
 pytestmark = pytest.mark.kafka
 
@@ -105,6 +110,49 @@ def test_rights_suffice_to_plan_and_to_follow(
             offsets = gateway.snapshot([group]).tables["offsets"].to_pylist()
             assert {row["end_offset"] for row in offsets if row["topic"] == orders} == {10}
             assert not any(row["error"] for row in offsets)
+
+
+def test_rights_suffice_where_the_broker_assigns(broker: SecuredBroker, orders: str) -> None:
+    """The planner describes the group, tells who is who, and nudges; without READ it is refused.
+
+    Plain consumers need nothing but their topics and their group; refused or not, they keep all.
+    """
+    group, user, stranger = (f"{what}-{orders}" for what in ("group", "user", "stranger"))
+    consumes = [Right("groups", None, ("READ",)), Right("topics", None, ("DESCRIBE", "READ"))]
+    for one, theirs in ((user, consumes), ("planner", rights("planner")), (stranger, ())):
+        if one != "planner":
+            broker.add_user(one)
+        for right in theirs:
+            if right.name is None:
+                broker.allow(one, right, group if right.kind == "groups" else orders)
+    settings = broker.settings("planner")
+    plan = make_plan({"a": {orders: [0, 1, 2, 3]}, "b": {}}, partition_counts={orders: 4})
+    with (
+        BrokerAssigned(broker.settings(user)) as members,
+        KafkaGateway(settings) as gateway,
+        PlanTopic(settings) as topic,
+    ):
+        topic.ensure()
+        for name in "ab":
+            members.join(group, name, [orders])
+        both = lambda: [len(share) for share in members.owned().values()] == [1, 1]  # noqa: E731
+        eventually(both, "they share")
+        owned = members.owned()
+        found = gateway.broker_groups([group])
+        told = {group: replace(found[group], assignor="fairlead")}
+        assert tell_members(settings, told, gateway.topics_of([orders])) == ""
+        (done,) = nudge_all(
+            {group: Goal(plan, {orders: 4})},
+            gateway.broker_groups,
+            settings,
+            stays_s=(1.0, 1.0),
+            any_assignor=True,
+        )
+        assert done.nudges == 2
+        assert "not reached in time" in done.reason
+        with Nudge(broker.settings(stranger), group, 1) as refused:
+            eventually(lambda: "authoriz" in refused.refused().lower(), "it is refused")
+        assert members.owned() == owned
 
 
 def pairs(member: Any) -> list[tuple[str, int]]:

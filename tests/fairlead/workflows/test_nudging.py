@@ -18,7 +18,7 @@ from tests.fairlead.workflows.plans import make_plan
 
 pytestmark = pytest.mark.kafka
 
-PATIENCE_S = 1.5
+STAYS_S = (1.5, 1.5)
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def nudge(gateway: KafkaGateway, cluster: KafkaSettings, group: str, topic: str)
         {group: goal(group, topic)},
         gateway.broker_groups,
         cluster,
-        patience_s=PATIENCE_S,
+        stays_s=STAYS_S,
         any_assignor=True,
     )
     return done
@@ -144,7 +144,7 @@ def test_the_nudge_leaves_with_the_last_member(
             return gateway.broker_groups(groups)
 
         goals = {unique_name: goal(unique_name, topic)}
-        (done,) = nudge_all(goals, describe, cluster, patience_s=30.0, any_assignor=True)
+        (done,) = nudge_all(goals, describe, cluster, stays_s=(30.0,), any_assignor=True)
     assert done == Followed(unique_name, 1, reached=False, nudges=1, reason="it has no members")
     assert gateway.live_group(unique_name).state == "Empty"
     assert not gateway.broker_groups([unique_name])[unique_name].members
