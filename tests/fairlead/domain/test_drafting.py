@@ -1,5 +1,6 @@
 """From a snapshot's tables to what is to be stored of each group."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from assignors.moves import MOVED, PLACED
 from fairlead.domain.choice import OBSERVED
 from fairlead.domain.drafting import SnapshotTables, decisions, ownership
+from fairlead.domain.groups import advice_in
 from fairlead.domain.judging import judge_group
 from fairlead.domain.looks.questions import Group, Ways
 from fairlead.domain.policy import Policy
@@ -255,3 +257,21 @@ def test_draft_is_a_document_that_reads_back(lags: list[int]) -> None:
     assert isinstance(draft, PlanDraft)
     document = draft.document(1, "id", DAY)  # type: ignore[arg-type] # any text will do
     assert document.from_bytes(document.to_bytes(), group="orders").partition_counts == {"t": 3}
+
+
+def test_where_the_broker_assigns_topic_ids_are_named_and_who_follows_no_plans() -> None:
+    """The ids go into the document; what is to be done about the broker follows the evidence."""
+    tables = snapshot(TWO, [100, 60, 5])
+    row = tables.groups.to_pylist()[0] | {
+        "group_type": "consumer",
+        "protocol": "uniform",
+        "topic_ids": [{"topic": "t", "id": "dG9waWM"}, {"topic": "unread", "id": "b3RoZXI"}],
+    }
+    draft = decide(replace(tables, groups=pa.Table.from_pylist([row], GROUPS)))
+    assert isinstance(draft, PlanDraft)
+    assert draft.topic_ids == {"t": "dG9waWM"}
+    assert draft.findings is not None
+    assert advice_in(draft.findings.evidence).startswith("the broker's assignor uniform")
+    plain = decide(tables)
+    assert plain.findings is not None
+    assert advice_in(plain.findings.evidence) == ""
