@@ -26,7 +26,7 @@ _FOLLOWING: Final = "fairlead"
 #: (rarely without both cases): a name that no restart keeps.
 _MEMBER_ID: Final = re.compile(
     r"-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
-    r"|^(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9_-]{22}$"
+    r"|^(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9_+/-]{22}$"
 )
 
 

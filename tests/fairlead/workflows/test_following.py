@@ -23,7 +23,7 @@ from fairlead.workflows.following import follow, tell_members
 from fairlead.workflows.planning import Memory, plan_group
 from fairlead.workflows.publication import publish_all
 from tests.fairlead.kafka.conftest import Produce, gateway, produce  # noqa: F401 - fixtures
-from tests.fairlead.kafka.members import BrokerAssigned
+from tests.fairlead.kafka.members import BrokerAssigned, eventually
 from tests.fairlead.workflows.plans import TERMS
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
@@ -133,7 +133,7 @@ def test_brokers_are_told_who_is_who_when_members_change_and_not_else(
         assert said == ids
         assert tell()[2] == first
         members.join(unique_name, "b", [topic])
-        members.settle(2)
+        eventually(lambda: all(members.owned().values()), "both own something")
         said, ids, second = tell()
         assert said == ids
         assert len(said) == 2
