@@ -10,6 +10,7 @@ import pyarrow as pa
 from assets.candidate_plans import candidate_plans
 from assets.presentation import ROWS
 from assets.resources import SettingsResource, SparkResource, StoreResource
+from assets.scope import scope_of
 from assets.shown.cohorts import materialized
 from assets.shown.plans import describe as describe_plans
 from assets.shown.plans import detail_of, worst_first
@@ -44,7 +45,7 @@ def assignment_plan(
         plans = PlanStore(engine)
         for expired_group, version in plans.expire_due(datetime.now(UTC)):
             context.log.info("Group %s: version %d has expired", expired_group, version)
-        for recent in snapshots_of(context.partition_keys, warehouse, "candidates"):
+        for recent in snapshots_of(scope_of(context).cohorts, warehouse, "candidates"):
             decided, members = decide_on(plans, warehouse, recent, policies, datetime.now(UTC))
             outcomes += decided
             read.append(members)

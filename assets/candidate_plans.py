@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from assets.partition_lag import partition_lag
 from assets.presentation import ROWS
 from assets.resources import SettingsResource, SparkResource, StoreResource
+from assets.scope import scope_of
 from assets.shown.candidates import COLUMNS, describe, worst_first
 from assets.shown.cohorts import materialized
 from assets.steps import snapshots_of, step
@@ -44,7 +45,7 @@ def candidate_plans(
     warehouse = spark.warehouse()
     policies = settings.get().policies
     computed = []
-    for recent in snapshots_of(context.partition_keys, warehouse, "lag"):
+    for recent in snapshots_of(scope_of(context).cohorts, warehouse, "lag"):
         groups = warehouse.load("groups", recent.snapshot_id)["group"].to_pylist()
         with store.open() as plans:
             known, changed_at = plans.capacities(groups), plans.last_changes(groups)

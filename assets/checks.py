@@ -5,7 +5,6 @@ invariant is (`assignors.verifier`). Publication verifies again by itself: a che
 it only within its run.
 """
 
-from collections.abc import Sequence
 from typing import Final
 
 import dagster as dg
@@ -20,7 +19,8 @@ from assets.partitions import COHORT
 from assets.presentation import ROWS, table
 from assets.published_plan import published_plan
 from assets.resources import KafkaResource, SettingsResource, SparkResource, StoreResource
-from assets.steps import groups_of, snapshots_of
+from assets.scope import Scope, scope_of
+from assets.steps import snapshots_of
 from assignors.metrics import measure
 from assignors.verifier import violations
 from fairlead.domain.as_problem import assignment_of, planned, problem_of
@@ -46,7 +46,7 @@ def every_group_was_read(
     warehouse = spark.warehouse()
     errors = [
         f"{row['group']}: {row['error']}"
-        for recent in snapshots_of(_cohorts(context), warehouse, "groups")
+        for recent in snapshots_of(_scope(context).cohorts, warehouse, "groups")
         for row in warehouse.load("groups", recent.snapshot_id).to_pylist()
         if row["error"] and row["group"] in recent.groups
     ]
@@ -65,7 +65,7 @@ def every_partition_has_one_lag(
     """Compare the lag with the offsets it was computed from."""
     warehouse = spark.warehouse()
     problems = []
-    for recent in snapshots_of(_cohorts(context), warehouse, "lag"):
+    for recent in snapshots_of(_scope(context).cohorts, warehouse, "lag"):
         offsets = warehouse.load("offsets", recent.snapshot_id)
         lag = warehouse.load("lag", recent.snapshot_id)
         readable = offsets.filter(pc.is_null(offsets["error"])).select(_PARTITION)
@@ -175,22 +175,22 @@ CHECKS: Final = [
 ]
 
 
-def _cohorts(context: dg.AssetCheckExecutionContext) -> Sequence[str]:
-    """Return the cohorts of the run; all there are where a check is run by itself, in the UI say.
+def _scope(context: dg.AssetCheckExecutionContext) -> Scope:
+    """Return what the run is about; all there is where a check is run by itself, in the UI say.
 
     A check has no partitions of its own: it would look at every group in every run.
     """
     run = context.op_execution_context
     if run.has_partition_key or run.has_partition_key_range:
-        return run.partition_keys
-    return run.instance.get_dynamic_partitions(COHORT)
+        return scope_of(run)
+    return Scope(run.instance.get_dynamic_partitions(COHORT), {}, chosen=False)
 
 
 def _groups(
     context: dg.AssetCheckExecutionContext, settings: SettingsResource, plans: PlanStore
 ) -> list[str]:
     """Return the run's groups: nothing is loaded of the others."""
-    return groups_of(_cohorts(context), settings, plans.known_groups())
+    return _scope(context).of(plans.known_groups(), settings)
 
 
 def _names(partitions: pa.Table) -> list[str]:

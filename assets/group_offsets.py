@@ -6,6 +6,7 @@ import dagster as dg
 
 from assets.presentation import ROWS
 from assets.resources import KafkaResource, SettingsResource, SparkResource
+from assets.scope import ScopeConfig, scope_of
 from assets.shown.cohorts import materialized
 from assets.shown.offsets import describe
 from assets.steps import step
@@ -23,19 +24,20 @@ from fairlead.workflows.looking import keep
 )
 def group_offsets(
     context: dg.AssetExecutionContext,
+    config: ScopeConfig,  # noqa: ARG001 - every step reads it from the run
     settings: SettingsResource,
     kafka: KafkaResource,
     spark: SparkResource,
 ) -> dg.MaterializeResult[None]:
-    """Take one snapshot of all groups of the run's cohorts and keep it in the warehouse."""
-    current = settings.get()
+    """Take one snapshot of all groups that the run is about and keep it in the warehouse."""
+    current, scope = settings.get(), scope_of(context)
     with kafka.gateway() as gateway:
-        groups = groups_in(
-            context.partition_keys, gateway.list_groups(), current.discovery, current.policies
-        )
+        listed_now = gateway.list_groups()
+        found = groups_in(scope.cohorts, listed_now, current.discovery, current.policies)
+        groups = {group: cohort for group, cohort in found.items() if scope.has(group, cohort)}
         if not groups:
             raise dg.Failure(
-                f"The cluster has no consumer group in {listed(sorted(context.partition_keys))}",
+                f"The cluster has no consumer group in {listed(sorted(scope.cohorts))}",
                 allow_retries=False,
             )
         snapshot = gateway.snapshot(sorted(groups), cohorts=groups, progress=context.log.info)

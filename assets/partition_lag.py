@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from assets.group_offsets import group_offsets
 from assets.resources import SettingsResource, SparkResource, StoreResource
+from assets.scope import scope_of
 from assets.shown.cohorts import materialized
 from assets.shown.lag import describe as describe_lag
 from assets.shown.lag import worst_first
@@ -42,7 +43,7 @@ def partition_lag(
     warehouse = spark.warehouse()
     policies = settings.get().policies
     measured = []
-    for recent in snapshots_of(context.partition_keys, warehouse, "groups"):
+    for recent in snapshots_of(scope_of(context).cohorts, warehouse, "groups"):
         latest = {
             group
             for group in warehouse.load("groups", recent.snapshot_id)["group"].to_pylist()

@@ -10,9 +10,10 @@ from pydantic import Field
 from assets.presentation import ROWS
 from assets.published_plan import published_plan
 from assets.resources import KafkaResource, SettingsResource, StoreResource
+from assets.scope import scope_of
 from assets.shown.adoption import Metrics, describe, least_adherent_first
 from assets.shown.cohorts import materialized
-from assets.steps import groups_of, step
+from assets.steps import step
 from fairlead.common.words import plural
 from fairlead.store.plans import PlanStore
 from fairlead.workflows.adoption import Observed, observe, to_record
@@ -83,7 +84,7 @@ def plan_adoption(
 ) -> dg.MaterializeResult[None]:
     """Compare live assignments with the published plans of the run's groups."""
     with store.open() as plans:
-        groups = groups_of(context.partition_keys, settings, plans.known_groups())
+        groups = scope_of(context).of(plans.known_groups(), settings)
         found = look_at(plans, groups, kafka=kafka, wait_s=config.wait_s, log=context.log)
     return materialized(
         context,

@@ -8,9 +8,10 @@ import dagster as dg
 from assets.assignment_plan import assignment_plan
 from assets.presentation import ROWS
 from assets.resources import KafkaResource, SettingsResource, StoreResource
+from assets.scope import scope_of
 from assets.shown.cohorts import materialized
 from assets.shown.publication import describe
-from assets.steps import groups_of, step
+from assets.steps import step
 from fairlead.common.words import plural
 from fairlead.store.plans import PlanStore
 from fairlead.workflows.delivery import Terms
@@ -69,7 +70,7 @@ def published_plan(
     """Publish the approved plans of the run's groups."""
     terms = Terms.of(settings.get().kafka)
     with store.open() as plans:
-        known = groups_of(context.partition_keys, settings, plans.known_groups())
+        known = scope_of(context).of(plans.known_groups(), settings)
         done = tell(plans, known, kafka=kafka, terms=terms, log=context.log)
     groups = [one.group for one in sorted(done.results, key=lambda one: one.position is not None)]
     return materialized(

@@ -39,9 +39,18 @@ class KafkaResource(dg.ConfigurableResource[KafkaGateway]):
     """The Kafka cluster that is planned for."""
 
     @contextmanager
-    def gateway(self) -> Iterator[KafkaGateway]:
-        """Open clients for groups and offsets; closed on leaving."""
-        with KafkaGateway(load_settings().kafka) as gateway:
+    def gateway(self, *, at_most_s: float | None = None) -> Iterator[KafkaGateway]:
+        """Open clients for groups and offsets; closed on leaving.
+
+        Parameters
+        ----------
+        at_most_s
+            Brokers are given up after so long, where the settings are more patient.
+        """
+        settings = load_settings().kafka
+        if at_most_s is not None and at_most_s < settings.request_timeout_s:
+            settings = settings.model_copy(update={"request_timeout_s": at_most_s})
+        with KafkaGateway(settings) as gateway:
             yield gateway
 
     @contextmanager

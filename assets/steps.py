@@ -3,17 +3,15 @@
 Belongs here: the arguments every asset has in common. Does not: any step.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import dagster as dg
 
 from assets.about import OWNERS, Changed, changes, written_at
 from assets.partitions import cohort
-from assets.resources import SettingsResource
 from assets.retries import RETRIES, failing_at_once
 from fairlead.common.words import listed
-from fairlead.domain.cohorts import cohort_of
 from fairlead.spark.newest import Recent, newest
 from fairlead.spark.warehouse import Warehouse
 
@@ -64,11 +62,3 @@ def snapshots_of(cohorts: Sequence[str], warehouse: Warehouse, table: str) -> li
             allow_retries=False,
         )
     return found
-
-
-def groups_of(
-    cohorts: Iterable[str], settings: SettingsResource, groups: Iterable[str]
-) -> list[str]:
-    """Return those of some groups that belong to some cohorts."""
-    wanted, policies = set(cohorts), settings.get().policies
-    return [group for group in groups if cohort_of(group, policies) in wanted]

@@ -4,7 +4,7 @@ Belongs here: groups of any number and size, with skewed lag, as the tables of a
 measuring (`fleet`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -43,12 +43,23 @@ class Size:
         return -(-self.partitions // self.in_topic)
 
 
-def snapshot(sizes: Sequence[Size], *, at: datetime | None = None, seed: int = 1) -> GroupSnapshot:
+def every_third(number: int) -> bool:
+    """Whether the group of a number is level, unless somebody says otherwise."""
+    return number % 3 == 0
+
+
+def snapshot(
+    sizes: Sequence[Size],
+    *,
+    at: datetime | None = None,
+    seed: int = 1,
+    level: Callable[[int], bool] = every_third,
+) -> GroupSnapshot:
     """Make the snapshot of a fleet, all of one cohort.
 
     A group reads topics of its own, of `IN_TOPIC` partitions, or of more where these would be more
     than `TOPICS_AT_MOST` topics. Its members own them in turns. One in `ONE_IN` of them has fallen
-    behind: the lag of its partitions is Zipf's, shuffled. Every third group is level.
+    behind: the lag of its partitions is Zipf's, shuffled. Level groups have nobody behind.
 
     Parameters
     ----------
@@ -58,6 +69,8 @@ def snapshot(sizes: Sequence[Size], *, at: datetime | None = None, seed: int = 1
         When it was taken; None: now.
     seed
         Decides the lags.
+    level
+        Which groups are level, by their numbers.
     """
     at = at or datetime.now(UTC)
     snapshot_id = new_snapshot_id(at)
@@ -68,7 +81,7 @@ def snapshot(sizes: Sequence[Size], *, at: datetime | None = None, seed: int = 1
         for number in range(size.groups)
     ]
     offsets = [
-        _offsets(name, size, level=number % 3 == 0, rng=rng)
+        _offsets(name, size, level=level(number), rng=rng)
         for number, (name, size) in enumerate(groups)
     ]
     members = [row for name, size in groups for row in _members(name, size)]

@@ -14,8 +14,8 @@ twice.
 
 import json
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -25,6 +25,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from fairlead.domain.calls import Call
 from fairlead.domain.looks.look import EVERY_LOOK, INTERVAL, LOOKS
 
 #: How long a file that another one stands for stays, for those that read it.
@@ -51,12 +52,15 @@ class Taken:
         How long it took, with writing it down.
     groups, partitions
         How many were looked at.
+    calls
+        The groups that it found in need of a plan.
     """
 
     began: datetime
     took_s: float
     groups: int
     partitions: int
+    calls: Mapping[str, Call] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, order=True)
@@ -101,16 +105,22 @@ class LookArchive:
             self._write(f"open/{look_id}.parquet", look, [look_id])
 
     def note(self, taken: Taken) -> None:
-        """Remember what taking the newest look cost."""
-        fields = {**vars(taken), "began": taken.began.isoformat()}
-        self._move_in("taken.json", json.dumps(fields).encode())
+        """Remember what taking the newest look cost, and what it calls for."""
+        calls = {group: vars(call) for group, call in taken.calls.items()}
+        text = json.dumps({**vars(taken), "calls": calls}, default=datetime.isoformat)
+        self._move_in("taken.json", text.encode())
 
     def taken(self) -> Taken | None:
         """Return what the newest look cost; None: there is none, or it is not known."""
         try:
             with self._files.open_input_stream(f"{self._root}/taken.json") as stream:
                 fields = json.loads(stream.read())
-            return Taken(**{**fields, "began": datetime.fromisoformat(fields["began"])})
+            calls = {
+                group: Call(**{**call, "since": datetime.fromisoformat(call["since"])})
+                for group, call in fields.pop("calls", {}).items()
+            }
+            began = datetime.fromisoformat(fields.pop("began"))
+            return Taken(**fields, began=began, calls=calls)
         except (FileNotFoundError, ValueError, TypeError, KeyError):
             return None
 
@@ -138,6 +148,16 @@ class LookArchive:
         looks = pa.concat_tables([LOOKS.empty_table(), *rows])
         in_time = _between(looks, since, until)
         return looks.filter(in_time).sort_by([("group", "ascending"), ("at", "ascending")])
+
+    def groups(self, since: datetime, until: datetime) -> list[str]:
+        """Return the groups that were looked at in a time, ascending; little is read for it."""
+        names: set[str] = set()
+        for one in self._current(since, until):
+            rows = pq.read_table(
+                f"{self._root}/{one.path}", filesystem=self._files, columns=["group", "at"]
+            )
+            names.update(rows.filter(_between(rows, since, until))["group"].to_pylist())
+        return sorted(names)
 
     def tidy(self, now: datetime, retention: timedelta) -> None:
         """Close and thin intervals that are over, and remove what is old or stood for."""

@@ -142,6 +142,21 @@ class LooksSettings(_Section):
     )
 
 
+class PlanningSettings(_Section):
+    """When groups are planned."""
+
+    schedule: str = Field(
+        default="*/15 * * * *",
+        pattern=r"^[\d*,/-]+( [\d*,/A-Za-z-]+){4}$",
+        description="Of planning_schedule, as cron writes it; read when the code location loads.",
+    )
+    again: timedelta = Field(
+        default=timedelta(minutes=10),
+        gt=timedelta(0),
+        description="A group that goes on needing a plan after a decision is planned again.",
+    )
+
+
 class SparkSettings(_Section):
     """The Spark session that computes lag and candidate plans."""
 
@@ -210,6 +225,7 @@ class Settings(BaseSettings):
     postgres: PostgresSettings = PostgresSettings()
     spark: SparkSettings = SparkSettings()
     looks: LooksSettings = LooksSettings()
+    planning: PlanningSettings = PlanningSettings()
     web: WebSettings = WebSettings()
     discovery: Discovery = Discovery()
     policies: tuple[Policy, ...] = ()

@@ -17,20 +17,19 @@ from typing import Any
 import dagster as dg
 
 from orchestration.definitions import build_defs
-from orchestration.schedules import EVERY_QUARTER_OF_AN_HOUR, build_planning_schedule
+from orchestration.schedules import build_planning_schedule
 
 __all__ = ["PlannerComponent", "definitions"]
 
 
-def definitions(
-    *, planning_schedule: str = EVERY_QUARTER_OF_AN_HOUR, **overrides: Any
-) -> dg.Definitions:
+def definitions(*, planning_schedule: str | None = None, **overrides: Any) -> dg.Definitions:
     """Return the planner's definitions, to be merged with others.
 
     Parameters
     ----------
     planning_schedule
-        When cohorts are planned that are due, as cron writes it.
+        When cohorts are planned that are due, as cron writes it; None: as the setting
+        `planning.schedule` says.
     overrides
         Arguments of `dagster.Definitions`, in place of the planner's.
 
@@ -52,10 +51,11 @@ class PlannerComponent(dg.Component, dg.Model, dg.Resolvable):
     Parameters
     ----------
     planning_schedule
-        When cohorts are planned that are due, as cron writes it.
+        When cohorts are planned that are due, as cron writes it; None: as the setting
+        `planning.schedule` says.
     """
 
-    planning_schedule: str = EVERY_QUARTER_OF_AN_HOUR
+    planning_schedule: str | None = None
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
         """Return the planner's definitions."""

@@ -12,6 +12,7 @@ from assets.partition_lag import partition_lag
 from assets.plan_adoption import plan_adoption
 from assets.published_plan import published_plan
 from assets.resources import KafkaResource, SettingsResource, SparkResource, StoreResource
+from orchestration.calls import planning_sensor
 from orchestration.jobs import adoption, planning, publication
 from orchestration.looks import group_looks, look
 from orchestration.operations import OPERATIONS
@@ -33,7 +34,7 @@ def build_defs(**overrides: Any) -> dg.Definitions:
         "asset_checks": CHECKS,
         "jobs": [planning, publication, adoption, look, *OPERATIONS],
         "schedules": [planning_schedule],
-        "sensors": [group_discovery, approved_plans, plan_life, group_looks],
+        "sensors": [group_discovery, approved_plans, plan_life, group_looks, planning_sensor],
         "resources": {
             "settings": SettingsResource(),
             "kafka": KafkaResource(),

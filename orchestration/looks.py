@@ -10,14 +10,17 @@ import dagster as dg
 from assets.about import OWNERS, changes, written_here
 from assets.resources import KafkaResource, SettingsResource, SparkResource, StoreResource
 from assets.retries import RETRIES, failing_at_once
+from fairlead.archive import Taken
+from fairlead.common.words import listed, plural
 from fairlead.workflows.looking import covered_groups, take
 from fairlead.workflows.pace import due, now, told, wait_s
+from orchestration.rhythm import ask_every_s
 from orchestration.runs import under_way
 
-#: How often the sensor asks whether a look is due: often enough for one a minute.
-ASK_EVERY_S: Final = 30
 #: What takes longer is a run of its own: sensors take turns, and a minute at most.
 IN_A_TICK_S: Final = 15.0
+#: A tick waits no longer for brokers: the sensors after it wait, too.
+PATIENCE_S: Final = 10.0
 #: As long as nobody knows what looking takes.
 GROUPS_IN_A_TICK: Final = 500
 
@@ -35,7 +38,7 @@ def look_at_groups(
     current = settings.get()
     with kafka.gateway() as gateway, store.open() as plans:
         taken = take(gateway, spark.looks(), current, covered_groups(gateway, current), plans)
-    context.log.info(told(taken, current.looks))
+    context.log.info("%s%s", told(taken, current.looks), _called(taken))
     context.add_output_metadata(
         {"groups": taken.groups, "partitions": taken.partitions, "took_s": taken.took_s}
     )
@@ -55,7 +58,7 @@ def look() -> None:
 
 @dg.sensor(
     job=look,
-    minimum_interval_seconds=ASK_EVERY_S,
+    minimum_interval_seconds=ask_every_s(),
     default_status=dg.DefaultSensorStatus.RUNNING,
     description="Looks at the offsets and owners of all planned groups, as often as looks.every "
     "and looks.share say: rates, capacities and diagnoses come from these looks. Where that takes "
@@ -80,9 +83,18 @@ def group_looks(
         return dg.SkipReason("The look before is still under way.")
     if last is not None and last.took_s > IN_A_TICK_S:
         return dg.RunRequest()
-    with kafka.gateway() as gateway, store.open() as plans:
+    with kafka.gateway(at_most_s=PATIENCE_S) as gateway, store.open() as plans:
         groups = covered_groups(gateway, current)
         if last is None and len(groups) > GROUPS_IN_A_TICK:
             return dg.RunRequest()
         taken = take(gateway, archive, current, groups, plans)
-    return dg.SkipReason(f"{told(taken, current.looks)}.")
+    return dg.SkipReason(f"{told(taken, current.looks)}{_called(taken)}.")
+
+
+def _called(taken: Taken) -> str:
+    """Say which groups a look found in need of a plan."""
+    if not taken.calls:
+        return ""
+    need = "needs" if len(taken.calls) == 1 else "need"
+    groups = plural(len(taken.calls), "group")
+    return f"; {groups} {need} a plan: {listed(sorted(taken.calls))}"

@@ -6,6 +6,7 @@ into ranges (`fairlead.domain.cohorts.stretches`).
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Final
 
 import dagster as dg
 from dagster._core.storage.tags import (
@@ -19,6 +20,9 @@ from fairlead.domain.cohorts import stretches
 #: A process that is killed leaves its run as started for ever; one this old is taken for dead.
 PRESUMED_DEAD = timedelta(hours=1)
 
+_PLANNING: Final = "planning"
+#: A run that materializes this decides on groups, whichever job it is of.
+_DECIDING: Final = dg.AssetKey("assignment_plan")
 _UNFINISHED = [
     dg.DagsterRunStatus.QUEUED,
     dg.DagsterRunStatus.NOT_STARTED,
@@ -39,6 +43,26 @@ def under_way(instance: dg.DagsterInstance, job: str | None = None) -> bool:
             )
         )
     )
+
+
+def planning_under_way(instance: dg.DagsterInstance) -> str | None:
+    """Return the run that plans now, by the job or by materializing its step; None: none does."""
+    runs = instance.get_runs(
+        dg.RunsFilter(statuses=_UNFINISHED, created_after=datetime.now(UTC) - PRESUMED_DEAD)
+    )
+    for run in runs:
+        if run.job_name == _PLANNING or _DECIDING in (run.asset_selection or ()):
+            return run.run_id
+    return None
+
+
+def since_failure(instance: dg.DagsterInstance, job: str, now: datetime) -> timedelta | None:
+    """Return how long ago the newest run of a job ended, if it failed; None: it did not."""
+    newest = instance.get_run_records(dg.RunsFilter(job_name=job), limit=1)
+    if not newest or newest[0].dagster_run.status != dg.DagsterRunStatus.FAILURE:
+        return None
+    ended = newest[0].end_time
+    return None if ended is None else now - datetime.fromtimestamp(ended, UTC)
 
 
 def range_tags(first: str, last: str) -> dict[str, str]:

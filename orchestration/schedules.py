@@ -1,6 +1,6 @@
 """The schedule: every cohort that is due by its policy's cadence, in as few runs as possible.
 
-Another rhythm: `build_defs(schedules=[build_planning_schedule("*/5 * * * *")])`.
+Another rhythm is a setting, `planning.schedule`.
 """
 
 from collections.abc import Sequence
@@ -11,18 +11,17 @@ from assets.about import OWNERS, changes, written_here
 from assets.resources import SettingsResource, StoreResource
 from fairlead.domain.cohorts import cadence_of, due
 from orchestration.jobs import planning
+from orchestration.rhythm import planning_rhythm
 from orchestration.runs import known_cohorts, run_requests, under_way
-
-EVERY_QUARTER_OF_AN_HOUR = "*/15 * * * *"
 
 
 def build_planning_schedule(
-    cron_schedule: str = EVERY_QUARTER_OF_AN_HOUR,
+    cron_schedule: str | None = None,
 ) -> dg.ScheduleDefinition:
-    """Return the schedule, in a rhythm of cron's."""
+    """Return the schedule, in a rhythm of cron's; None: as the settings say."""
     return dg.schedule(
         job=planning,
-        cron_schedule=cron_schedule,
+        cron_schedule=cron_schedule or planning_rhythm(),
         name="planning_schedule",
         description="Plans the cohorts that are due: all of them, in a single run, but for those "
         "whose policy has a cadence and that were planned within it.",

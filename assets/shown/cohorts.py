@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import dagster as dg
 
+from assets.scope import scope_of
 from fairlead.domain.cohorts import cohort_of
 from fairlead.domain.policy import Policy
 
@@ -41,10 +42,12 @@ def materialized(
     describe
         Makes the metadata of some groups.
     """
-    keys = context.partition_keys
-    if len(keys) == 1:
+    scope = scope_of(context)
+    if len(scope.cohorts) == 1:
         return dg.MaterializeResult(metadata=describe(list(groups), True))  # noqa: FBT003 - typed
-    cohorts = gathered(groups, keys, policies)
+    cohorts = gathered(groups, scope.cohorts, policies)
+    if scope.chosen:
+        return _said_of_each(context, cohorts, describe)
     for place, (cohort, members) in enumerate(islice(cohorts.items(), DETAILED)):
         context.add_asset_metadata(describe(members, place < DRAWN), partition_key=cohort)
     if len(cohorts) <= DETAILED:
@@ -54,6 +57,25 @@ def materialized(
         "groups, and all are in Postgres"
     )
     return dg.MaterializeResult(metadata={"planned together": run})
+
+
+def _said_of_each(
+    context: dg.AssetExecutionContext, cohorts: Mapping[str, Sequence[str]], describe: Describe
+) -> dg.MaterializeResult[None]:
+    """Say of every cohort but the run's partition that it was materialized; Dagster says of that.
+
+    A run has one partition, or a range of them: chosen cohorts are no range.
+    """
+    own: Mapping[str, Any] = {}
+    for place, (cohort, members) in enumerate(cohorts.items()):
+        shown = describe(members, place < DRAWN) if place < DETAILED else {}
+        if cohort == context.partition_key:
+            own = shown
+        else:
+            context.log_event(
+                dg.AssetMaterialization(context.asset_key, partition=cohort, metadata=shown)
+            )
+    return dg.MaterializeResult(metadata=own)
 
 
 def gathered(

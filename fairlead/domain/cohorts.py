@@ -102,6 +102,17 @@ def cadence_of(cohort: str, policies: Sequence[Policy]) -> timedelta | None:
     return min(given) if len(given) == len(asked) else None
 
 
+def stretch_began(cadence: timedelta, now: datetime) -> datetime:
+    """Return when the stretch of a cadence began that `now` lies in (time-zone-aware).
+
+    Examples
+    --------
+    >>> stretch_began(timedelta(hours=6), datetime(2026, 1, 1, 13, 5, tzinfo=UTC)).hour
+    12
+    """
+    return now - (now - _EPOCH) % cadence
+
+
 def due(
     cohorts: Iterable[str],
     policies: Sequence[Policy],
@@ -140,7 +151,7 @@ def due(
         cadence = cadence_of(cohort, policies)
         if cadence is None or cohort not in last:
             return False
-        return last[cohort] >= now - (now - _EPOCH) % cadence
+        return last[cohort] >= stretch_began(cadence, now)
 
     return [cohort for cohort in cohorts if not waits(cohort)]
 

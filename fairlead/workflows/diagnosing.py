@@ -1,107 +1,248 @@
-"""What is the matter with the groups that were just looked at.
+"""What is the matter with the groups that were just looked at, and which of them need a plan.
 
-Belongs here: diagnosing some groups between planning runs, within bounds. Does not: definitions
-(`fairlead.domain.judgement.diagnosis`), storing what was found (`fairlead.store`).
+Belongs here: judging groups between planning runs, by what a look has seen. Does not: definitions
+(`fairlead.domain.judgement`), storing what was found (`fairlead.store`), starting runs.
 """
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+import multiprocessing
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from fairlead.archive import LookArchive
 from fairlead.common.tables import slices
+from fairlead.domain.basis import differences
+from fairlead.domain.calls import Call
 from fairlead.domain.groups import with_advice
 from fairlead.domain.judgement.capacities import Capacity
-from fairlead.domain.judgement.decision import judge
-from fairlead.domain.judgement.forecast import Forecast
+from fairlead.domain.judgement.decision import Judgement, judge
 from fairlead.domain.looks.look import EVERY_LOOK, look_of
 from fairlead.domain.looks.questions import Group, Ways, capacity_rows, question_about
 from fairlead.domain.policy import Policy, policy_for
-from fairlead.domain.records import Findings
+from fairlead.domain.records import Findings, StoredPlan
 from fairlead.domain.snapshot import GroupSnapshot
+from fairlead.errors import InvalidPlanError, TamperedPlanError
 
 _log = logging.getLogger(__name__)
 
-#: Of more groups than these only planning runs say what is the matter, in Spark.
-MOST: Final = 300
+#: So many groups are worth processes of their own: each takes seconds to start.
+MANY: Final = 1_000
 
 Found = dict[str, tuple[datetime, Findings]]
 
 
+@dataclass(frozen=True)
+class Seen:
+    """Of a snapshot, what a judgement needs beside the looks before it.
+
+    Parameters
+    ----------
+    at
+        When it was taken; time-zone-aware.
+    groups, members
+        Its tables.
+    look
+        The snapshot as a look.
+    """
+
+    at: datetime
+    groups: pa.Table
+    members: pa.Table
+    look: pa.Table
+
+    @classmethod
+    def of(cls, snapshot: GroupSnapshot) -> "Seen":
+        """Leave the offsets behind, which the look has too."""
+        groups = snapshot.groups
+        return cls(snapshot.snapshot_at, groups, snapshot.members, look_of(snapshot))
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What is remembered of groups; those of which nothing is are missing.
+
+    Parameters
+    ----------
+    capacities
+        Group to what is known of its members' speeds.
+    changed_at
+        Group to when a plan of it last took effect.
+    """
+
+    capacities: Mapping[str, Mapping[str, Capacity]] = field(default_factory=dict)
+    changed_at: Mapping[str, datetime] = field(default_factory=dict)
+
+    def of(self, groups: Iterable[str]) -> "Memory":
+        """Return what is remembered of some groups."""
+        names = list(groups)
+        return Memory(
+            {name: self.capacities[name] for name in names if name in self.capacities},
+            {name: self.changed_at[name] for name in names if name in self.changed_at},
+        )
+
+
+@dataclass(frozen=True)
+class Diagnosed:
+    """What groups came to.
+
+    Parameters
+    ----------
+    found
+        Group to when it was looked at, and what was found.
+    calls
+        The groups for which a plan is worth its price, as a planning run would decide now.
+    """
+
+    found: Found = field(default_factory=dict)
+    calls: dict[str, Call] = field(default_factory=dict)
+
+
 def diagnose(
-    archive: LookArchive,
-    snapshots: Sequence[GroupSnapshot],
-    policies: Sequence[Policy],
-    known: Mapping[str, Mapping[str, Capacity]],
-) -> Found:
-    """Diagnose the groups of snapshots by the looks of the last hour.
+    archive: LookArchive, seen: Sequence[Seen], policies: Sequence[Policy], memory: Memory
+) -> Diagnosed:
+    """Judge groups by the looks of the last hour.
 
     Parameters
     ----------
     archive
-        Has the looks before the snapshots, and may have these.
-    snapshots
-        Just taken, of each group one.
+        Has the looks before, and may have these.
+    seen
+        Just now, of each group once.
     policies
-        Say what is too far behind.
-    known
-        Group to what is remembered of its members' speeds.
+        Say what is too far behind, and what a plan may cost.
+    memory
+        What is known from before.
 
     Returns
     -------
-    Group to when it was looked at, and what was found. Groups that could not be read, or whose
-    members read nothing, are missing.
+    Groups that could not be read, or whose members read nothing, are missing.
+
+    Notes
+    -----
+    Candidates are computed where the forecast calls for a plan, and nowhere else: a healthy group
+    costs its forecast. From `MANY` groups on, each portion of `seen` is a task of as many processes
+    as the machine has cores.
     """
-    found: Found = {}
-    for snapshot in snapshots:
-        for group in _groups(archive, snapshot, known):
-            name = group.described["group"]
-            try:
-                findings = _findings(group, policy_for(name, policies))
-            except ValueError as error:  # offsets that no broker told, say: the next look may know
-                _log.info("group %s: not diagnosed: %s", name, error)
-                continue
-            if findings is not None:
-                found[name] = (snapshot.snapshot_at, findings)
-    return found
+    work = partial(_diagnose, archive, policies)
+    questions = [(one, memory.of(one.look["group"].to_pylist())) for one in seen]
+    if sum(one.look.num_rows for one in seen) < MANY:
+        portions = [work(*question) for question in questions]
+    else:
+        # Not forked: clients of brokers and databases have threads.
+        processes = min(len(seen), os.cpu_count() or 1)
+        with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
+            portions = list(pool.map(work, *zip(*questions, strict=True)))
+    diagnosed = Diagnosed()
+    for portion in portions:
+        diagnosed.found.update(portion.found)
+        diagnosed.calls.update(portion.calls)
+    return diagnosed
 
 
-def _groups(
-    archive: LookArchive, snapshot: GroupSnapshot, known: Mapping[str, Mapping[str, Capacity]]
-) -> Iterator[Group]:
-    now = look_of(snapshot)
-    if not now.num_rows:
+def _diagnose(
+    archive: LookArchive, policies: Sequence[Policy], one: Seen, memory: Memory
+) -> Diagnosed:
+    diagnosed = Diagnosed()
+    for group in _groups(archive, one, memory):
+        name = group.described["group"]
+        try:
+            judgement = _judgement(group, policy_for(name, policies))
+        except ValueError as error:  # offsets that no broker told, say: the next look may know
+            _log.info("group %s: not diagnosed: %s", name, error)
+            continue
+        if judgement is None:
+            continue
+        diagnosed.found[name] = (one.at, _findings(group, judgement))
+        if judgement.outcome == "plan":
+            diagnosed.calls[name] = _call(judgement, one.at)
+    return diagnosed
+
+
+def members_changed(
+    calls: Mapping[str, Call], seen: Sequence[Seen], published: Sequence[StoredPlan]
+) -> dict[str, Call]:
+    """Say of calls where members are others than the plan that is followed was made for.
+
+    Followers fit a plan to whoever is there; such a call says that this does not do.
+
+    Parameters
+    ----------
+    published
+        The plans that the groups of `calls` follow.
+    """
+    told = dict(calls)
+    plans = {plan.group: plan for plan in published if plan.group in calls}
+    names = pa.array(list(plans), pa.string())
+    for one in seen if plans else ():
+        members = slices(one.members.filter(pc.is_in(one.members["group"], names)), "group")
+        looks = slices(one.look.filter(pc.is_in(one.look["group"], names)), "group")
+        for group in members.keys() & looks.keys():
+            call, plan = calls[group], plans[group]
+            changes = "; ".join(_changes(plan, members[group], looks[group]))
+            if changes:
+                why = f"since version {plan.version}: {changes}; {call.why}"
+                told[group] = Call(f"{changes}; {call.what}", why, call.since)
+    return told
+
+
+def _changes(plan: StoredPlan, members: pa.Table, look: pa.Table) -> list[str]:
+    try:
+        document = plan.verify()
+    except (InvalidPlanError, TamperedPlanError):
+        return []
+    read = {row["member"]: row["topics"] for row in members.to_pylist()}
+    (row,) = look.to_pylist()
+    return differences(document, read, dict(zip(row["topics"], row["counts"], strict=True)))
+
+
+def _groups(archive: LookArchive, seen: Seen, memory: Memory) -> Iterator[Group]:
+    if not seen.look.num_rows:
         return
-    names = now["group"].to_pylist()
-    earlier = archive.read(
-        snapshot.snapshot_at - EVERY_LOOK, snapshot.snapshot_at, (min(names), max(names))
-    )
-    looks = slices(pa.concat_tables([earlier, now]), "group")
-    members = slices(snapshot.members, "group")
-    for row in snapshot.groups.to_pylist():
-        if row["error"] is None and row["group"] in members:
+    names = seen.look["group"].to_pylist()
+    earlier = archive.read(seen.at - EVERY_LOOK, seen.at, (min(names), max(names)))
+    looks = slices(pa.concat_tables([earlier, seen.look]), "group")
+    members = slices(seen.members, "group")
+    for row in seen.groups.to_pylist():
+        name = row["group"]
+        if row["error"] is None and name in members:
+            changed_at = memory.changed_at.get(name)
             yield Group(
                 described=row,
-                members=members[row["group"]].to_pylist(),
-                looks=looks[row["group"]],
-                capacities=capacity_rows(known.get(row["group"], {})),
+                members=members[name].to_pylist(),
+                looks=looks[name],
+                capacities=capacity_rows(memory.capacities.get(name, {})),
+                changed_at=None if changed_at is None else changed_at.timestamp(),
             )
 
 
-def _findings(group: Group, policy: Policy) -> Findings | None:
-    question = question_about(group, Ways.of(policy, compare=False))
+def _judgement(group: Group, policy: Policy) -> Judgement | None:
+    ways = Ways.of(policy, compare=False)
+    question = question_about(group, ways)
     if not question.problem.partition_total:
         return None
-    judgement = judge(question, assignors=())
-    kept: Forecast = judgement.kept
+    return judge(question, assignors=ways.assignors, options=ways.options, choose=ways.choose)
+
+
+def _findings(group: Group, judgement: Judgement) -> Findings:
     return Findings(
         diagnosis=judgement.diagnosis.name,
         names=judgement.diagnosis.names,
         evidence=with_advice(judgement.diagnosis.evidence, group.described),
-        late_s=kept.late_s,
-        utilisation=kept.utilisation,
+        late_s=judgement.kept.late_s,
+        utilisation=judgement.kept.utilisation,
         capacities=judgement.capacities,
     )
+
+
+def _call(judgement: Judgement, at: datetime) -> Call:
+    diagnosis = judgement.diagnosis
+    what = ": ".join(filter(None, (diagnosis.name, ", ".join(diagnosis.names))))
+    return Call(what, f"{diagnosis.name}: {diagnosis.evidence}", at)

@@ -15,12 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fairlead.archive import LookArchive, Taken
+from fairlead.domain.calls import Call, lasting
 from fairlead.domain.looks.look import LOOKS, look_of
 from fairlead.domain.snapshot import GroupSnapshot, new_snapshot_id
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import Settings
 from fairlead.store.plans import PlanStore
-from fairlead.workflows.diagnosing import MOST, diagnose
+from fairlead.workflows.diagnosing import Diagnosed, Memory, Seen, diagnose, members_changed
 from fairlead.workflows.following import follow
 from fairlead.workflows.nudging import STAYS_S
 
@@ -47,33 +48,36 @@ def take(
     Parameters
     ----------
     store
-        Where diagnoses go, of at most `diagnosing.MOST` groups, and plans are that brokers follow;
-        None: nobody asks for them.
+        Knows what is remembered of groups and the plans that brokers follow, and takes the
+        diagnoses; None: nobody asks for them.
+
+    Returns
+    -------
+    What it cost; with `store`, the groups that need a plan, too.
 
     Raises
     ------
     KafkaUnavailableError
         Brokers do not answer in time. Nothing is written then.
     StoreUnavailableError
-        The database does not answer. The look is written down all the same.
+        The database does not answer. The look is written down all the same, without calls.
     """
     began, clock = datetime.now(UTC), time.monotonic()
-    diagnosed = store is not None and 0 < len(groups) <= MOST
-    looks, snapshots = [LOOKS.empty_table()], []
-    for first in range(0, len(groups), GROUPS_AT_ONCE):
-        snapshot = gateway.snapshot(groups[first : first + GROUPS_AT_ONCE])
-        looks.append(look_of(snapshot))
-        if diagnosed:
-            snapshots.append(snapshot)
-    look = pa.concat_tables(looks)
+    seen = [
+        Seen.of(gateway.snapshot(groups[first : first + GROUPS_AT_ONCE]))
+        for first in range(0, len(groups), GROUPS_AT_ONCE)
+    ]
+    look = pa.concat_tables([LOOKS.empty_table(), *(one.look for one in seen)])
     archive.append(look, new_snapshot_id(began))
     archive.tidy(datetime.now(UTC), settings.looks.retention)
+    before, calls = archive.taken(), dict[str, Call]()
     try:
-        if store is not None and snapshots:
-            known = store.capacities(groups)
-            store.record_findings(diagnose(archive, snapshots, settings.policies, known))
+        if store is not None and seen:
+            diagnosed = _diagnosed(archive, seen, settings, groups, store)
+            calls = lasting(diagnosed.calls, {} if before is None else before.calls)
     finally:  # the look was taken, whatever became of the diagnoses
-        taken = Taken(began, time.monotonic() - clock, look.num_rows, partitions_in(look))
+        took_s = time.monotonic() - clock
+        taken = Taken(began, took_s, look.num_rows, partitions_in(look), calls)
         archive.note(taken)
     if store is not None:
         tell_brokers(gateway, settings, groups, store)
@@ -96,6 +100,21 @@ def tell_brokers(
     ):
         if not one.reached:
             _log.info("group %s: the broker does not follow its plan: %s", one.group, one.reason)
+
+
+def _diagnosed(
+    archive: LookArchive,
+    seen: Sequence[Seen],
+    settings: Settings,
+    groups: Sequence[str],
+    store: PlanStore,
+) -> Diagnosed:
+    """Judge what was seen, and store what is the matter."""
+    memory = Memory(store.capacities(groups), store.last_changes(groups))
+    diagnosed = diagnose(archive, seen, settings.policies, memory)
+    store.record_findings(diagnosed.found)
+    followed = store.in_state("published", groups=diagnosed.calls) if diagnosed.calls else []
+    return Diagnosed(diagnosed.found, members_changed(diagnosed.calls, seen, followed))
 
 
 def keep(snapshot: GroupSnapshot, archive: LookArchive) -> None:

@@ -159,6 +159,7 @@ def test_schedules_and_sensors() -> None:
         "approved_plans": (["publication"], 30, "RUNNING"),
         "plan_life": ([], 30, "RUNNING"),
         "group_looks": (["look"], 30, "RUNNING"),
+        "planning_sensor": (["planning"], 30, "STOPPED"),
     }
 
 
@@ -212,6 +213,7 @@ def test_overrides_replace_arguments() -> None:
         "approved_plans",
         "plan_life",
         "group_looks",
+        "planning_sensor",
     ]
     assert len(list(build_defs().schedules or [])) == 1
 

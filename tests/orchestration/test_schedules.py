@@ -12,6 +12,8 @@ from dagster._core.definitions.schedule_definition import ScheduleExecutionData
 
 from assets.partitions import COHORT
 from orchestration.definitions import build_defs
+from orchestration.rhythm import ask_every_s
+from orchestration.schedules import build_planning_schedule
 
 
 @pytest.fixture
@@ -51,6 +53,16 @@ def test_schedule_asks_for_the_partition_where_there_is_one_alone(
     """A single cohort needs no range."""
     (request,) = tick(instance, "only").run_requests or ()
     assert request.partition_key == "only"
+
+
+def test_rhythm_is_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the schedule, and of who asks whether a look is due; the default where settings err."""
+    monkeypatch.setenv("FAIRLEAD_PLANNING__SCHEDULE", "0 */6 * * *")
+    monkeypatch.setenv("FAIRLEAD_LOOKS__EVERY", "PT15S")
+    assert build_planning_schedule().cron_schedule == "0 */6 * * *"
+    assert ask_every_s() == 7
+    monkeypatch.setenv("FAIRLEAD_PLANNING__SCHEDULE", "now and then")
+    assert build_planning_schedule().cron_schedule == "*/15 * * * *"
 
 
 def test_schedule_skips_without_cohorts(instance: dg.DagsterInstance) -> None:

@@ -1,0 +1,136 @@
+"""What a look at a fleet costs, with its diagnosis: `python -m benchmarks.fleet_looks`.
+
+Belongs here: a recorded fleet of which one group in a hundred is in trouble, looked at as the job
+`look` does; printing, and writing fleet_looks.json. Does not: fetching from brokers, which recorded
+answers stand for (`fleet_fetch` measures it).
+"""
+
+import argparse
+import cProfile
+import json
+import os
+import platform
+import pstats
+import time
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from benchmarks import recorded
+from benchmarks.recorded import Size
+from fairlead.archive import LookArchive
+from fairlead.domain.snapshot import GroupSnapshot
+from fairlead.kafka.gateway import KafkaGateway
+from fairlead.sandbox.postgres import Postgres
+from fairlead.settings import Settings
+from fairlead.store.engine import create_store_engine
+from fairlead.store.migrate import upgrade
+from fairlead.store.plans import PlanStore
+from fairlead.workflows.looking import take
+
+RESULTS: Final = Path(__file__).with_name("fleet_looks.json")
+IN_TROUBLE: Final = 100  # one group in so many
+
+
+class RecordedGateway:
+    """Answers for brokers with what was recorded."""
+
+    def __init__(self, snapshot: GroupSnapshot) -> None:
+        self._snapshot = snapshot
+        self.answering_s = 0.0
+
+    def snapshot(self, groups: Sequence[str]) -> GroupSnapshot:
+        """Return what was recorded of some groups."""
+        began = time.perf_counter()
+        names = pa.array(groups, pa.string())
+
+        def of(rows: pa.Table) -> pa.Table:
+            return rows.filter(pc.is_in(rows["group"], names))
+
+        whole = self._snapshot
+        found = GroupSnapshot(
+            snapshot_id=whole.snapshot_id,
+            snapshot_at=whole.snapshot_at,
+            spread_s=0.0,
+            offsets=of(whole.offsets),
+            members=of(whole.members),
+            groups=of(whole.groups),
+        )
+        self.answering_s += time.perf_counter() - began
+        return found
+
+
+def main() -> None:
+    """Measure, print, and write the results."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--groups", type=int, default=10_000)
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--profile", action="store_true")
+    parser.add_argument("--answer", type=Path, default=RESULTS)
+    arguments = parser.parse_args()
+    with TemporaryDirectory(ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        server = Postgres(folder / "postgres")
+        server.start()
+        try:
+            url = server.url("fairlead")
+            upgrade(url)
+            profile = cProfile.Profile() if arguments.profile else None
+            result = measured(folder, url, arguments.groups, arguments.rounds, profile)
+        finally:
+            server.stop()
+    if profile is not None:
+        pstats.Stats(profile).sort_stats("tottime").print_stats(35)
+        return
+    arguments.answer.write_text(json.dumps(result, indent=1) + "\n")
+    print(json.dumps(result, indent=1))
+
+
+def measured(
+    folder: Path, url: str, groups: int, rounds: int, profile: cProfile.Profile | None
+) -> dict[str, Any]:
+    """Look at a fleet some times; return the seconds each took without the recorded answers."""
+    settings = Settings(state_dir=folder, postgres={"url": url})  # type: ignore[arg-type]
+    archive = LookArchive(str(folder / "warehouse"))
+    snapshot = recorded.snapshot(
+        [Size(groups, 100, 10)], level=lambda number: number % IN_TROUBLE != 0
+    )
+    for look_id, look in recorded.past(snapshot):
+        archive.append(look, look_id)
+    archive.tidy(snapshot.snapshot_at, timedelta(days=2))
+    gateway = RecordedGateway(snapshot)
+    names = snapshot.groups["group"].to_pylist()
+    store = PlanStore(create_store_engine(url))
+    took: list[float] = []
+    cpu: list[float] = []
+    calls = 0
+    for _ in range(rounds):
+        gateway.answering_s, began, before = 0.0, time.perf_counter(), os.times()
+        if profile is not None:
+            profile.enable()
+        calls = len(take(cast("KafkaGateway", gateway), archive, settings, names, store).calls)
+        if profile is not None:
+            profile.disable()
+        took.append(round(time.perf_counter() - began - gateway.answering_s, 2))
+        spent = [now - then for now, then in zip(os.times()[:4], before[:4], strict=True)]
+        cpu.append(round(sum(spent) - gateway.answering_s, 2))
+    return {
+        "machine": {"cpus": os.cpu_count(), "python": platform.python_version()},
+        "groups": groups,
+        "partitions": groups * 100,
+        "in trouble": -(-groups // IN_TROUBLE),
+        "called for": calls,
+        "look and diagnosis, without fetching (s)": took,
+        "of all processors, its own processes (s)": cpu,
+        "load average": [round(one, 1) for one in os.getloadavg()],
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+"""Runs for the groups that need a plan: what looks call for, and what is due by its cadence.
+
+Belongs here: the sensor, what it waits for, and how it says why. Does not: looking (`looks`), what
+calls for a plan (`fairlead.workflows.diagnosing`), what of that holds (`fairlead.domain.calls`).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import dagster as dg
+
+from assets.about import OWNERS, changes, written_here
+from assets.resources import SettingsResource, SparkResource, StoreResource
+from assets.scope import run_config
+from fairlead.archive import LookArchive, Taken
+from fairlead.common.words import length, listed, plural
+from fairlead.domain.calls import Call, overdue, unanswered
+from fairlead.domain.cohorts import cohort_of
+from fairlead.domain.policy import Policy
+from fairlead.settings import Settings
+from fairlead.store.plans import PlanStore
+from fairlead.workflows.pace import interval
+from orchestration.jobs import planning
+from orchestration.rhythm import ask_every_s
+from orchestration.runs import known_cohorts, planning_under_way, since_failure
+
+#: The run's tag that says why there is one.
+WHY_TAG: Final = "fairlead/why"
+#: After a planning run failed the next one that is called for waits so long.
+AFTER_FAILURE: Final = timedelta(minutes=2)
+#: Calls of a look that is older than so many of its intervals say nothing of now.
+_OLD: Final = 3
+_CADENCE: Final = "due by its cadence"
+#: Postgres indexes the tags of runs, and takes some 2,700 bytes at most.
+_LONGEST: Final = 500
+
+
+@dg.sensor(
+    job=planning,
+    minimum_interval_seconds=ask_every_s(),
+    default_status=dg.DefaultSensorStatus.STOPPED,
+    description="Plans the groups that need it, in one run: those for which a look found that a "
+    "plan is worth its price, and those that are due by their policy's cadence. The others cost a "
+    "look and no run. Waits while a planning run is under way.",
+    owners=OWNERS,
+    tags=changes("consumers"),
+    metadata=written_here(),
+)
+def planning_sensor(
+    context: dg.SensorEvaluationContext,
+    settings: SettingsResource,
+    spark: SparkResource,
+    store: StoreResource,
+) -> dg.SensorResult | dg.SkipReason:
+    """Ask for one run over the groups that need a plan."""
+    current, archive, now = settings.get(), spark.looks(), datetime.now(UTC)
+    taken = archive.taken()
+    if taken is None:
+        return dg.SkipReason("No look was taken yet: turn on the sensor group_looks.")
+    under_way = planning_under_way(context.instance)
+    if under_way is not None:
+        waiting = plural(len(taken.calls), "group")
+        return dg.SkipReason(f"Run {under_way} is under way; {waiting} may wait for the next one.")
+    failed = since_failure(context.instance, planning.name, now)
+    if failed is not None and failed < AFTER_FAILURE:
+        left = length((AFTER_FAILURE - failed).total_seconds())
+        return dg.SkipReason(f"The planning run before failed; the next one waits {left} more.")
+    with store.open() as plans:
+        needed = _needed(taken, archive, current, plans, now)
+    known = set(known_cohorts(context.instance))
+    only = _by_cohort(needed, current.policies, known)
+    if not only:
+        return dg.SkipReason(_why_nothing(taken, needed, current, now))
+    groups = [group for some in only.values() for group in some]
+    why = _told(groups, needed)
+    context.log.info(why)
+    request = dg.RunRequest(
+        partition_key=next(iter(only)), run_config=run_config(only), tags={WHY_TAG: why}
+    )
+    return dg.SensorResult([request], cursor=f"{now:%Y-%m-%d %H:%M:%S} UTC: {why}")
+
+
+def _needed(
+    taken: Taken, archive: LookArchive, settings: Settings, plans: PlanStore, now: datetime
+) -> dict[str, str]:
+    """Return the groups that are to be planned now, each with why; what is late comes first."""
+    cadences = any(policy.cadence is not None for policy in settings.policies)
+    if not (taken.calls or cadences):
+        return {}
+    decided_at = plans.last_decisions()
+    calls: Mapping[str, Call] = {}
+    if now - taken.began <= _OLD * interval(taken, settings.looks):
+        calls = unanswered(
+            taken.calls, taken.began, decided_at, again=settings.planning.again, now=now
+        )
+    needed = {group: call.why for group, call in calls.items()}
+    if cadences:
+        seen = archive.groups(taken.began, now)
+        due = overdue(seen, settings.policies, decided_at, now)
+        needed |= {group: _CADENCE for group in due if group not in needed}
+    return needed
+
+
+def _by_cohort(
+    groups: Iterable[str], policies: Sequence[Policy], known: set[str]
+) -> dict[str, list[str]]:
+    """Gather groups by their cohorts, as far as Dagster knows these."""
+    found: dict[str, list[str]] = {}
+    for group in groups:
+        cohort = cohort_of(group, policies)
+        if cohort in known:
+            found.setdefault(cohort, []).append(group)
+    return found
+
+
+def _told(groups: Sequence[str], needed: Mapping[str, str]) -> str:
+    """Say for which groups a run is asked for, and why for the first."""
+    first = groups[0]
+    whose = f"{plural(len(groups), 'group')}: {listed(groups, at_most=3)}"
+    return f"{whose}. {first}: {needed[first]}"[:_LONGEST]
+
+
+def _why_nothing(taken: Taken, needed: Mapping[str, str], settings: Settings, now: datetime) -> str:
+    """Say that nobody needs a run, and who would get none."""
+    ago = length((now - taken.began).total_seconds())
+    looked = f"Of {plural(taken.groups, 'group')} looked at {ago} ago"
+    if needed:
+        return f"{looked}, these are in no partition that Dagster knows: {listed(sorted(needed))}."
+    if not taken.calls:
+        return f"{looked}, none needs a plan."
+    again = length(settings.planning.again.total_seconds())
+    return (
+        f"{looked}, none needs a plan that was not decided on since: {listed(sorted(taken.calls))} "
+        f"within {again} of the decision, or the look is too old."
+    )

@@ -1,0 +1,42 @@
+"""How often schedules and sensors tick: Dagster wants to know when definitions are made.
+
+Belongs here: what settings say of that, read once, when the code location loads. Does not: any
+other setting, which ticks and runs read anew.
+"""
+
+from fairlead.errors import ConfigurationError
+from fairlead.settings import LooksSettings, PlanningSettings, load_settings
+
+#: Dagster's daemon asks sensors every five seconds at most.
+_LEAST_S, _MOST_S = 5, 30
+
+
+def _read() -> tuple[PlanningSettings, LooksSettings]:
+    """Return what the settings say, or the defaults: each tick says what is wrong with them."""
+    try:
+        settings = load_settings()
+    except ConfigurationError:
+        return PlanningSettings(), LooksSettings()
+    return settings.planning, settings.looks
+
+
+def planning_rhythm() -> str:
+    """Return when cohorts are planned that are due, as cron writes it."""
+    return _read()[0].schedule
+
+
+def ask_every_s() -> int:
+    """Return how often it is asked whether a look is due, or a plan: twice a look."""
+    return asked_every_s(_read()[1])
+
+
+def asked_every_s(looks: LooksSettings) -> int:
+    """Return the same of some settings.
+
+    Examples
+    --------
+    >>> from datetime import timedelta
+    >>> [asked_every_s(LooksSettings(every=timedelta(seconds=every))) for every in (15, 30, 300)]
+    [7, 15, 30]
+    """
+    return int(max(_LEAST_S, min(_MOST_S, looks.every.total_seconds() / 2)))

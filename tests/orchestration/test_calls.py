@@ -1,0 +1,179 @@
+"""Which runs looks ask for: of the groups that need one, in one run, and never two at a time."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from assets.scope import run_config
+from fairlead.errors import KafkaUnavailableError
+from orchestration.calls import WHY_TAG
+from tests.conftest import KafkaTopic
+from tests.fairlead.kafka.conftest import Commit, Join
+from tests.pipeline import APPROVED_BY_A_PERSON, SKEWED, Pipeline
+from tests.recalled import CONSUMED
+
+pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
+
+EVEN = (5, 5, 5, 5)
+MakeGroup = Callable[..., str]
+
+
+@pytest.fixture
+def make_group(
+    pipeline: Pipeline, kafka_topic: KafkaTopic, join: Join, commit: Commit, unique_name: str
+) -> MakeGroup:
+    """Return a function that makes a group of two with a past, in trouble or not.
+
+    `make_group("a", trouble=True) -> its name`. Discovery sees only such groups.
+    """
+    pipeline.configure(f'[discovery]\ninclude = ["{unique_name}-*"]\n')
+
+    def make(name: str, *, trouble: bool) -> str:
+        group, topic = f"{unique_name}-{name}", kafka_topic(partitions=4)
+        lags = SKEWED if trouble else EVEN
+        pipeline.produce(topic, [CONSUMED + lag for lag in lags])
+        commit(group, {(topic, number): CONSUMED for number in range(4)})
+        join(group, [topic], 4, [{"client.id": "one"}, {"client.id": "two"}])
+        pipeline.recall(group)
+        return group
+
+    return make
+
+
+def asked(pipeline: Pipeline) -> list[dict[str, Any]]:
+    """Return what the sensor asks to be planned: cohort to groups, a run each."""
+    tick = pipeline.sensor("planning_sensor")
+    return [
+        request.run_config["ops"]["group_offsets"]["config"]["only"]
+        for request in tick.run_requests or ()
+    ]
+
+
+def skipped(pipeline: Pipeline) -> str:
+    """Return why the sensor asks for nothing."""
+    tick = pipeline.sensor("planning_sensor")
+    assert not tick.run_requests
+    return str(tick.skip_message)
+
+
+def decide(pipeline: Pipeline, group: str, at: datetime) -> None:
+    """Record a decision on a group."""
+    known = "INSERT INTO fairlead_raw.consumer_group VALUES (%s) ON CONFLICT DO NOTHING"
+    pipeline.sql(known, group)
+    pipeline.sql("SELECT fairlead_raw.ensure_day(%s)", at.date())
+    values = (group, at.isoformat(), at, at, "no change", "fine")
+    pipeline.sql("INSERT INTO fairlead_raw.decision VALUES (%s, %s, %s, %s, %s, %s)", *values)
+
+
+def test_groups_in_trouble_get_one_run_and_healthy_ones_none(
+    pipeline: Pipeline, make_group: MakeGroup
+) -> None:
+    """A storm of causes is one run, over cohorts that lie apart; the tick says for whom and why."""
+    a, b, c = (make_group(name, trouble=name != "b") for name in "abc")
+    pipeline.know(a, b, c)
+    assert "No look was taken yet" in skipped(pipeline)
+    look = pipeline.sensor("group_looks")
+    assert f"2 groups need a plan: {a}, {c}" in str(look.skip_message)
+    tick = pipeline.sensor("planning_sensor")
+    (request,) = tick.run_requests or ()
+    assert request.partition_key == a
+    assert request.run_config == run_config({a: [a], c: [c]})
+    assert f"2 groups: {a}, {c}. {a}: badly spread: " in request.tags[WHY_TAG]
+    assert f"2 groups: {a}, {c}." in str(tick.cursor)
+
+
+def test_what_nobody_can_plan_is_said(pipeline: Pipeline, make_group: MakeGroup) -> None:
+    """A group that Dagster does not know yet waits for discovery, by name."""
+    group = make_group("new", trouble=True)
+    pipeline.sensor("group_looks")
+    assert f"in no partition that Dagster knows: {group}" in skipped(pipeline)
+
+
+def test_no_second_run_while_one_is_under_way(pipeline: Pipeline, make_group: MakeGroup) -> None:
+    """Whether the job plans or a person has materialized the step; after a failure, not at once."""
+    group = make_group("a", trouble=True)
+    pipeline.know(group)
+    pipeline.sensor("group_looks")
+    started = dg.DagsterRunStatus.STARTED
+    deciding = frozenset({dg.AssetKey("assignment_plan")})
+    for job, selected in (("planning", None), ("__ASSET_JOB", deciding)):
+        run = dg.DagsterRun(job_name=job, asset_selection=selected, status=started)
+        pipeline.instance.add_run(run)
+        assert "is under way; 1 group may wait" in skipped(pipeline)
+        pipeline.instance.report_run_canceled(run)
+    run = dg.DagsterRun(job_name="planning", status=started)
+    pipeline.instance.add_run(run)
+    pipeline.instance.report_run_failed(run)
+    assert "run before failed; the next one waits" in skipped(pipeline)
+
+
+def test_call_that_was_decided_on_is_repeated_after_a_while(
+    pipeline: Pipeline, make_group: MakeGroup
+) -> None:
+    """A plan may wait for a person: not a run at every look."""
+    group = make_group("a", trouble=True)
+    pipeline.know(group)
+    pipeline.sensor("group_looks")
+    decide(pipeline, group, datetime.now(UTC) - timedelta(hours=1))
+    assert asked(pipeline) == [{group: [group]}]
+    decide(pipeline, group, datetime.now(UTC))
+    assert f"decided on since: {group}" in skipped(pipeline)
+
+
+def test_cadence_asks_for_what_is_due(pipeline: Pipeline, make_group: MakeGroup) -> None:
+    """Of a cohort, the groups that were not decided on in this stretch; healthy ones, too."""
+    a, b = (make_group(name, trouble=False) for name in "ab")
+    prefix = a.removesuffix("-a")
+    pipeline.configure(
+        f'[discovery]\ninclude = ["{prefix}-*"]\n'
+        f'[[policies]]\ngroups = "{prefix}-*"\ncohort = "fleet"\ncadence = "P1D"\n'
+    )
+    pipeline.know("fleet")
+    pipeline.sensor("group_looks")
+    decide(pipeline, a, datetime.now(UTC) - timedelta(days=2))
+    decide(pipeline, b, datetime.now(UTC))
+    assert asked(pipeline) == [{"fleet": [a]}]
+
+
+def test_brokers_that_are_away_cost_a_tick_and_no_more(
+    pipeline: Pipeline, make_group: MakeGroup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tick fails in time, saying so; the next one looks."""
+    make_group("a", trouble=False)
+    with monkeypatch.context() as away:
+        away.setenv("FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS", "localhost:1")
+        away.setattr("orchestration.looks.PATIENCE_S", 1.0)
+        began = datetime.now(UTC)
+        with pytest.raises(KafkaUnavailableError, match="Kafka does not answer"):
+            pipeline.sensor("group_looks")
+        assert datetime.now(UTC) - began < timedelta(seconds=10)
+    assert "Looked at 1 groups" in str(pipeline.sensor("group_looks").skip_message)
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_run_is_about_the_groups_that_were_asked_for(
+    pipeline: Pipeline, make_group: MakeGroup
+) -> None:
+    """Of a fleet one group, and a cohort that lies apart; nothing is said of the others."""
+    a, b, c = (make_group(name, trouble=True) for name in "abc")
+    prefix = a.removesuffix("-a")
+    pipeline.configure(
+        f'[discovery]\ninclude = ["{prefix}-*"]\n{APPROVED_BY_A_PERSON}'
+        f'[[policies]]\ngroups = "{prefix}-[ab]"\ncohort = "fleet"\n'
+    )
+    pipeline.know("fleet", "between", c)
+    result = pipeline.run("planning", "fleet", run_config=run_config({"fleet": [a], c: [c]}))
+    assert result.success
+    assert [len(pipeline.decisions(group)) for group in (a, b, c)] == [1, 0, 1]
+    for key in ("group_offsets", "assignment_plan", "plan_adoption"):
+        assert pipeline.instance.get_materialized_partitions(dg.AssetKey(key)) == {"fleet", c}
+    (check,) = {
+        one.metadata["problems"].value
+        for one in result.get_asset_check_evaluations()
+        if one.check_name == "every_partition_has_one_owner"
+    }
+    assert check == 0
