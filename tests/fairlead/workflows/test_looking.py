@@ -1,5 +1,6 @@
 """Looks at groups of the run's broker."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from sqlalchemy import Engine, text
 
 from fairlead.archive import LookArchive
 from fairlead.domain.policy import Discovery
+from fairlead.domain.records import StoredPlan
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import Settings
 from fairlead.store import PlanStore
@@ -23,7 +25,15 @@ from tests.fairlead.kafka.conftest import (  # noqa: F401 - fixtures
     join,
     produce,
 )
-from tests.fairlead.store.conftest import engine, store, store_url  # noqa: F401 - fixtures
+from tests.fairlead.store.conftest import (  # noqa: F401 - fixtures
+    approve,
+    draft,
+    engine,
+    propose,
+    publish,
+    store,
+    store_url,
+)
 from tests.recalled import CONSUMED, recall
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
@@ -97,6 +107,47 @@ def test_groups_are_diagnosed_as_they_are_looked_at(
         ("unknown", []),
         ("badly spread", ["one"]),
     ]
+
+
+@pytest.mark.parametrize("lags", [(100, 80, 5, 5), (5, 5, 5, 5)])
+def test_change_of_members_calls_for_a_plan_where_the_fit_does_not_do(
+    *,
+    lags: tuple[int, ...],
+    gateway: KafkaGateway,  # noqa: F811
+    join: Join,  # noqa: F811
+    produce: Produce,  # noqa: F811
+    commit: Commit,  # noqa: F811
+    kafka_topic: KafkaTopic,
+    settings: Settings,
+    tmp_path: Path,
+    unique_name: str,
+    store: PlanStore,  # noqa: F811
+    engine: Engine,  # noqa: F811
+    publish: Callable[..., StoredPlan],  # noqa: F811
+) -> None:
+    """Others than the plan names are there: said where they are late, no reason where not."""
+    topic = kafka_topic(partitions=4)
+    produce(topic, [CONSUMED + lag for lag in lags])
+    commit(unique_name, {(topic, number): CONSUMED for number in range(4)})
+    join(unique_name, [topic], 4, [{"client.id": "one"}, {"client.id": "two"}])
+    publish(group=unique_name)
+    with engine.begin() as connection:  # long ago: what it did can be seen
+        connection.execute(text("SET LOCAL session_replication_role = replica"))
+        connection.execute(text("UPDATE fairlead_raw.plan_event SET at = at - interval '1 hour'"))
+    recall(settings.kafka, str(tmp_path), unique_name)
+    archive = LookArchive(str(tmp_path))
+    first = take(gateway, archive, settings, [unique_name], store)
+    again = take(gateway, archive, settings, [unique_name], store)
+    if lags == (5, 5, 5, 5):
+        assert (first.calls, again.calls) == ({}, {})
+        return
+    call = first.calls[unique_name]
+    assert call.why.startswith(
+        "since version 1: members that left: orders-1, orders-2; new members: one, two; "
+    )
+    assert "badly spread: " in call.why
+    assert again.calls[unique_name].since == call.since  # it is the same one
+    assert archive.taken() == again
 
 
 def test_snapshot_of_a_planning_run_is_a_look(
