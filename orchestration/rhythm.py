@@ -26,7 +26,7 @@ def planning_rhythm() -> str:
 
 
 def ask_every_s() -> int:
-    """Return how often it is asked whether a look is due, or a plan: twice a look."""
+    """Return how often it is asked whether a look is due, or a plan: three times a look."""
     return asked_every_s(_read()[1])
 
 
@@ -37,6 +37,6 @@ def asked_every_s(looks: LooksSettings) -> int:
     --------
     >>> from datetime import timedelta
     >>> [asked_every_s(LooksSettings(every=timedelta(seconds=every))) for every in (15, 30, 300)]
-    [7, 15, 30]
+    [5, 10, 30]
     """
-    return int(max(_LEAST_S, min(_MOST_S, looks.every.total_seconds() / 2)))
+    return int(max(_LEAST_S, min(_MOST_S, looks.every.total_seconds() / 3)))

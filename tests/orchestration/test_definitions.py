@@ -158,8 +158,8 @@ def test_schedules_and_sensors() -> None:
         "group_discovery": ([], 60, "RUNNING"),
         "approved_plans": (["publication"], 30, "RUNNING"),
         "plan_life": ([], 30, "RUNNING"),
-        "group_looks": (["look"], 30, "RUNNING"),
-        "planning_sensor": (["planning"], 30, "STOPPED"),
+        "group_looks": (["look"], 20, "RUNNING"),
+        "planning_sensor": (["planning"], 20, "STOPPED"),
     }
 
 

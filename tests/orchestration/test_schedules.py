@@ -60,7 +60,7 @@ def test_rhythm_is_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAIRLEAD_PLANNING__SCHEDULE", "0 */6 * * *")
     monkeypatch.setenv("FAIRLEAD_LOOKS__EVERY", "PT15S")
     assert build_planning_schedule().cron_schedule == "0 */6 * * *"
-    assert ask_every_s() == 7
+    assert ask_every_s() == 5
     monkeypatch.setenv("FAIRLEAD_PLANNING__SCHEDULE", "now and then")
     assert build_planning_schedule().cron_schedule == "*/15 * * * *"
 

@@ -23,6 +23,7 @@ from fairlead.sandbox.processes import tail
 from fairlead.sandbox.spark import SparkServer
 from fairlead.settings import Settings, WebSettings
 from fairlead.store.engine import create_store_engine
+from fairlead.store.plans import PlanStore
 from fairlead.surfaces.demo.cluster import Consumers, create_backlog
 from fairlead.surfaces.demo.load import Load
 from fairlead.surfaces.demo.looking import Looking
@@ -76,7 +77,10 @@ def dev(state_dir: Path, console: Console) -> None:
 
         stack.enter_context(Load(servers, DEV_GROUPS, groups_report))
         names = [group.name for group in DEV_GROUPS]
-        stack.enter_context(Looking(around.settings, names, every_s=LOOK_EVERY_S))
+        engine = create_store_engine(around.settings.postgres)
+        stack.callback(engine.dispose)
+        looking = Looking(around.settings, names, every_s=LOOK_EVERY_S, store=PlanStore(engine))
+        stack.enter_context(looking)
         port = _free_port(DAGSTER_PORT)
         dagster_url = f"http://127.0.0.1:{port}"
         pages = stack.enter_context(_pages(around.settings, dagster_url))

@@ -12,6 +12,7 @@ from typing import Final, Self
 from fairlead.archive import LookArchive
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import Settings
+from fairlead.store.plans import PlanStore
 from fairlead.workflows.looking import take
 
 EVERY_S: Final = 3.0
@@ -28,12 +29,20 @@ class Looking:
         At which groups.
     every_s
         Seconds between looks.
+    store
+        Where diagnoses go, and what is called for from; None: nobody asks.
     """
 
     def __init__(
-        self, settings: Settings, groups: Sequence[str], *, every_s: float = EVERY_S
+        self,
+        settings: Settings,
+        groups: Sequence[str],
+        *,
+        every_s: float = EVERY_S,
+        store: PlanStore | None = None,
     ) -> None:
         self._settings, self._groups, self._every_s = settings, groups, every_s
+        self._store = store
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self.taken = 0
@@ -57,5 +66,5 @@ class Looking:
         archive = LookArchive(self._settings.warehouse_path)
         with KafkaGateway(self._settings.kafka) as gateway:
             while not self._stopped.wait(self._every_s):
-                take(gateway, archive, self._settings, self._groups)
+                take(gateway, archive, self._settings, self._groups, self._store)
                 self.taken += 1
