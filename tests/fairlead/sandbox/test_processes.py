@@ -43,7 +43,7 @@ def test_process_is_found_by_its_command_line_until_it_ends(tmp_path: Path) -> N
 def test_signal_is_enough_for_most(tmp_path: Path) -> None:
     """A process that heeds the signal is not killed."""
     process = _spawn(SLEEP, tmp_path)
-    assert processes.end(process, signal.SIGTERM, grace_s=10)
+    assert processes.end(process, signal.SIGTERM, grace_s=60)
     assert processes.ended(process)
 
 
@@ -57,8 +57,8 @@ def test_process_that_ignores_the_signal_is_killed(tmp_path: Path) -> None:
 def test_ending_twice_is_harmless(tmp_path: Path) -> None:
     """A process that is gone already counts as ended."""
     process = _spawn(SLEEP, tmp_path)
-    processes.end(process, signal.SIGTERM, grace_s=10)
-    assert processes.end(process, signal.SIGTERM, grace_s=10)
+    processes.end(process, signal.SIGTERM, grace_s=60)
+    assert processes.end(process, signal.SIGTERM, grace_s=60)
 
 
 def test_tail_shows_the_last_lines(tmp_path: Path) -> None:
