@@ -67,6 +67,8 @@ def test_the_bound_accounts_for_eligibility() -> None:
     problem = Problem.of({"t": 2, "u": 2, "v": 1}, members, lags)
     assert lag_lower_bound(problem) == 45
     assert load_lower_bound(problem, problem.weights.astype(float)).shared == 45.0
+    nothing = np.zeros(problem.partition_total)
+    assert load_lower_bound(problem, nothing) == (0.0, 0.0, -1)
 
 
 def test_the_bound_accounts_for_capacity() -> None:
