@@ -5,12 +5,13 @@ Spark starts it by the name that `spark.python.daemon.module` holds.
 """
 
 import pandas as pd  # PyArrow looks for it when it makes its first array
+import pyarrow.dataset as ds  # and for this when it reads its first file
 from pyspark import worker
 from pyspark.daemon import manager
 
 from fairlead.spark import lag, planning
 
-__all__ = ["lag", "pd", "planning", "worker"]
+__all__ = ["ds", "lag", "pd", "planning", "worker"]
 
 if __name__ == "__main__":
     manager()

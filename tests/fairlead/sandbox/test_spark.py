@@ -1,5 +1,6 @@
 """The warm Spark: one process, found again, for its user alone, gone when it is to be."""
 
+import json
 import os
 import socket
 import stat
@@ -25,6 +26,26 @@ from fairlead.spark.warm import WarmServer, made_of
 from fairlead.surfaces.cli import app
 
 AUTO = SparkSettings()
+#: Run in a process of its own: PySpark has one kind of session in each.
+PROGRAM = """
+import json
+from assets.resources import SparkResource
+from fairlead.sandbox.spark import SparkServer
+from fairlead.settings import load_settings
+
+settings = load_settings()
+server = SparkServer(settings.state_dir, settings.spark)
+told, pids = [], []
+
+def work(session):
+    pids.append(server.process().pid)
+    if len(pids) == 1:
+        server.process().kill()
+    return session.range(3).count()
+
+counted = SparkResource().compute(told.append, work)
+print(json.dumps({"counted": counted, "pids": pids, "told": told}))
+"""
 
 
 def status(state_dir: Path) -> Result:
@@ -122,6 +143,25 @@ def test_memory_of_the_server_is_bounded(server: WarmServer) -> None:
 
 
 @pytest.mark.spark
+def test_run_goes_on_where_the_warm_spark_is_killed_in_its_middle(state_dir: Path) -> None:
+    """Its step is done once more, on the server that it has started again."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env={**os.environ, "FAIRLEAD_STATE_DIR": str(state_dir)},
+        stdout=subprocess.PIPE,
+        check=True,
+        timeout=240,
+    )
+    said = json.loads(done.stdout.splitlines()[-1])
+    assert said["counted"] == 3
+    assert len(set(said["pids"])) == 2
+    assert [line for line in said["told"] if "Found" not in line] == [
+        "Spark went away in the middle of it: doing it once more",
+        "The warm Spark has gone away: starting it again",
+    ]
+
+
+@pytest.mark.spark
 def test_taken_port_is_reported_with_the_log(tmp_path: Path) -> None:
     """Who fixes a port that is taken is told so; nothing stays behind."""
     with socket.socket() as other:
@@ -129,7 +169,7 @@ def test_taken_port_is_reported_with_the_log(tmp_path: Path) -> None:
         other.listen()
         port = {"spark.connect.grpc.binding.port": str(other.getsockname()[1])}
         server = SparkServer(tmp_path, SparkSettings(properties=port))
-        with pytest.raises(SandboxError, match=r"ended while it was starting(.|\n)*in use"):
+        with pytest.raises(SandboxError, match=r"ended while it was starting(.|\n)*Failed to bind"):
             server.start()
     assert server.process() is None
     assert server.running() is None
