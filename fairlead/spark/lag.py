@@ -101,13 +101,13 @@ def _looks(place: Place, names: Sequence[str]) -> dict[str, pa.Table]:
     span = min(names), max(names)
     filters = [("group", ">=", span[0]), ("group", "<=", span[1])]
     now = _of(names, warehouse.load("look", place.snapshot_id, filters))
-    recent = archive.read(place.snapshot_at - LOOKED_BACK, place.snapshot_at, span)
-    found = slices(pa.concat_tables([_of(names, recent), now]), "group")
+    recent = archive.read(place.snapshot_at - LOOKED_BACK, place.snapshot_at, names)
+    found = slices(pa.concat_tables([recent, now]), "group")
     # The snapshot may be among the looks as well.
     few = [name for name, rows in found.items() if pc.count_distinct(rows["at"]).as_py() <= LEAST]
     if few:
-        day = archive.read(place.snapshot_at - HISTORY, place.snapshot_at, (min(few), max(few)))
-        found |= slices(pa.concat_tables([_of(few, day), _of(few, now)]), "group")
+        day = archive.read(place.snapshot_at - HISTORY, place.snapshot_at, few)
+        found |= slices(pa.concat_tables([day, _of(few, now)]), "group")
     return found
 
 

@@ -144,8 +144,7 @@ def _groups(place: Place, task: int) -> Iterator[tuple[Group, int]]:
     # groups it would be most of what is read.
     remembered = len(questions) > FEW and all(row["capacities"] for row in questions)
     since = place.snapshot_at - (EVERY_LOOK if remembered else HISTORY)
-    earlier = LookArchive(place.warehouse).read(since, place.snapshot_at, (min(names), max(names)))
-    earlier = earlier.filter(pc.is_in(earlier["group"], now["group"].combine_chunks()))
+    earlier = LookArchive(place.warehouse).read(since, place.snapshot_at, now["group"].to_pylist())
     # The snapshot comes last: of equal moments, as where it is among the looks, the last counts.
     looks = slices(pa.concat_tables([earlier, now]), "group")
     for row in questions:

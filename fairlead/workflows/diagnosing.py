@@ -207,7 +207,7 @@ def _groups(archive: LookArchive, seen: Seen, memory: Memory) -> Iterator[Group]
     if not seen.look.num_rows:
         return
     names = seen.look["group"].to_pylist()
-    earlier = archive.read(seen.at - EVERY_LOOK, seen.at, (min(names), max(names)))
+    earlier = archive.read(seen.at - EVERY_LOOK, seen.at, names)
     looks = slices(pa.concat_tables([earlier, seen.look]), "group")
     members = slices(seen.members, "group")
     for row in seen.groups.to_pylist():

@@ -103,7 +103,7 @@ def plan_group(
     policy = policy_for(group, policies)
     seen = look_of(snapshot)
     at = snapshot.snapshot_at
-    looks = pa.concat_tables([archive.read(at - HISTORY, at, (group, group)), seen])
+    looks = pa.concat_tables([archive.read(at - HISTORY, at, [group]), seen])
     rows = judge_group(
         Group(
             described=described,

@@ -56,7 +56,18 @@ def test_looks_are_read_as_soon_as_they_are_written(tmp_path: Path) -> None:
     read = archive.read(NOON - MINUTE, NOON)
     assert read["group"].to_pylist() == ["a", "a", "b", "b"]
     assert read["at"].to_pylist() == [NOON - MINUTE, NOON] * 2
-    assert archive.read(NOON - MINUTE, NOON, ("b", "b"))["group"].to_pylist() == ["b", "b"]
+    assert archive.read(NOON - MINUTE, NOON, ["b"])["group"].to_pylist() == ["b", "b"]
+    assert archive.groups(NOON - MINUTE, NOON) == ["a", "b"]
+
+
+@pytest.mark.parametrize("count", [0, 4, 100])
+def test_looks_of_chosen_groups_are_read(tmp_path: Path, count: int) -> None:
+    """Of a few that lie far apart, and of many, and of no other."""
+    archive = LookArchive(str(tmp_path))
+    every = [f"g{number:04}" for number in range(1_000)]
+    archive.append(look_at(NOON, *every), new_snapshot_id(NOON))
+    chosen = every[:: len(every) // count] if count else []
+    assert archive.read(NOON, NOON, chosen)["group"].to_pylist() == chosen
 
 
 def test_tidying_changes_no_look_of_the_last_hour(tmp_path: Path) -> None:
