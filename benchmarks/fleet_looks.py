@@ -25,6 +25,7 @@ from benchmarks import recorded
 from benchmarks.recorded import Size
 from fairlead.archive import LookArchive
 from fairlead.domain.snapshot import GroupSnapshot
+from fairlead.errors import KafkaUnavailableError
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.sandbox.postgres import Postgres
 from fairlead.settings import Settings
@@ -63,6 +64,10 @@ class RecordedGateway:
         )
         self.answering_s += time.perf_counter() - began
         return found
+
+    def assigned_by_brokers(self, groups: Sequence[str]) -> list[str]:
+        """Refuse: there are no brokers to tell of plans, and a look does without."""
+        raise KafkaUnavailableError(f"what was recorded of {len(groups):,} groups is no broker")
 
 
 def main() -> None:

@@ -25,7 +25,7 @@ MakeGroup = Callable[..., str]
 def make_group(
     pipeline: Pipeline, kafka_topic: KafkaTopic, join: Join, commit: Commit, unique_name: str
 ) -> MakeGroup:
-    """Return a function that makes a group of two with a past, in trouble or not.
+    """Return a function that makes a group of two, in trouble or not.
 
     `make_group("a", trouble=True) -> its name`. Discovery sees only such groups.
     """
@@ -37,10 +37,16 @@ def make_group(
         pipeline.produce(topic, [CONSUMED + lag for lag in lags])
         commit(group, {(topic, number): CONSUMED for number in range(4)})
         join(group, [topic], 4, [{"client.id": "one"}, {"client.id": "two"}])
-        pipeline.recall(group)
         return group
 
     return make
+
+
+def look(pipeline: Pipeline, *groups: str) -> str:
+    """Write down a past of groups, look at them at once, and return what the tick says."""
+    for group in groups:
+        pipeline.recall(group)
+    return str(pipeline.sensor("group_looks").skip_message)
 
 
 def asked(pipeline: Pipeline) -> list[dict[str, Any]]:
@@ -75,8 +81,7 @@ def test_groups_in_trouble_get_one_run_and_healthy_ones_none(
     a, b, c = (make_group(name, trouble=name != "b") for name in "abc")
     pipeline.know(a, b, c)
     assert "No look was taken yet" in skipped(pipeline)
-    look = pipeline.sensor("group_looks")
-    assert f"2 groups need a plan: {a}, {c}" in str(look.skip_message)
+    assert f"2 groups need a plan: {a}, {c}" in look(pipeline, a, b, c)
     tick = pipeline.sensor("planning_sensor")
     (request,) = tick.run_requests or ()
     assert request.partition_key == a
@@ -88,7 +93,7 @@ def test_groups_in_trouble_get_one_run_and_healthy_ones_none(
 def test_what_nobody_can_plan_is_said(pipeline: Pipeline, make_group: MakeGroup) -> None:
     """A group that Dagster does not know yet waits for discovery, by name."""
     group = make_group("new", trouble=True)
-    pipeline.sensor("group_looks")
+    look(pipeline, group)
     assert f"in no partition that Dagster knows: {group}" in skipped(pipeline)
 
 
@@ -96,7 +101,7 @@ def test_no_second_run_while_one_is_under_way(pipeline: Pipeline, make_group: Ma
     """Whether the job plans or a person has materialized the step; after a failure, not at once."""
     group = make_group("a", trouble=True)
     pipeline.know(group)
-    pipeline.sensor("group_looks")
+    look(pipeline, group)
     started = dg.DagsterRunStatus.STARTED
     deciding = frozenset({dg.AssetKey("assignment_plan")})
     for job, selected in (("planning", None), ("__ASSET_JOB", deciding)):
@@ -116,7 +121,7 @@ def test_call_that_was_decided_on_is_repeated_after_a_while(
     """A plan may wait for a person: not a run at every look."""
     group = make_group("a", trouble=True)
     pipeline.know(group)
-    pipeline.sensor("group_looks")
+    look(pipeline, group)
     decide(pipeline, group, datetime.now(UTC) - timedelta(hours=1))
     assert asked(pipeline) == [{group: [group]}]
     decide(pipeline, group, datetime.now(UTC))
@@ -132,7 +137,7 @@ def test_cadence_asks_for_what_is_due(pipeline: Pipeline, make_group: MakeGroup)
         f'[[policies]]\ngroups = "{prefix}-*"\ncohort = "fleet"\ncadence = "P1D"\n'
     )
     pipeline.know("fleet")
-    pipeline.sensor("group_looks")
+    look(pipeline, a, b)
     decide(pipeline, a, datetime.now(UTC) - timedelta(days=2))
     decide(pipeline, b, datetime.now(UTC))
     assert asked(pipeline) == [{"fleet": [a]}]
