@@ -35,6 +35,11 @@ from fairlead.store.plans import PlanStore
 from fairlead.workflows.looking import take
 
 RESULTS: Final = Path(__file__).with_name("fleet_looks.json")
+HOW: Final = (
+    "python -m benchmarks.fleet_looks; brokers' answers are recorded, so fetching is left out: "
+    "fleet_fetch.json has it. From 1,000 groups on as many processes judge as there are cores, and "
+    "their start is within."
+)
 IN_TROUBLE: Final = 100  # one group in so many
 
 
@@ -126,6 +131,7 @@ def measured(
         spent = [now - then for now, then in zip(os.times()[:4], before[:4], strict=True)]
         cpu.append(round(sum(spent) - gateway.answering_s, 2))
     return {
+        "how": HOW,
         "machine": {"cpus": os.cpu_count(), "python": platform.python_version()},
         "groups": groups,
         "partitions": groups * 100,
