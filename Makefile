@@ -83,6 +83,7 @@ bench-loop: install
 bench-fleet: install
 	$(BIN)/python -m benchmarks.fleet_fetch
 	$(BIN)/python -m benchmarks.fleet
+	$(BIN)/python -m benchmarks.fleet_looks
 
 bench-store: install
 	$(BIN)/python -m benchmarks.store

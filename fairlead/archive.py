@@ -56,6 +56,8 @@ class Taken:
         How many were looked at.
     calls
         The groups that it found in need of a plan.
+    judged_s
+        How long judging what was seen took, beside that.
     """
 
     began: datetime
@@ -63,6 +65,7 @@ class Taken:
     groups: int
     partitions: int
     calls: Mapping[str, Call] = field(default_factory=dict)
+    judged_s: float = 0.0
 
 
 @dataclass(frozen=True, order=True)

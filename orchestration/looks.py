@@ -81,7 +81,7 @@ def group_looks(
         return dg.SkipReason(f"The next look is due in {wait_s(last, current.looks, now()):.0f} s.")
     if under_way(context.instance, look.name):
         return dg.SkipReason("The look before is still under way.")
-    if last is not None and last.took_s > IN_A_TICK_S:
+    if last is not None and last.took_s + last.judged_s > IN_A_TICK_S:
         return dg.RunRequest()
     with kafka.gateway(at_most_s=PATIENCE_S) as gateway, store.open() as plans:
         groups = covered_groups(gateway, current)

@@ -71,13 +71,14 @@ def take(
     archive.append(look, new_snapshot_id(began))
     archive.tidy(datetime.now(UTC), settings.looks.retention)
     before, calls = archive.taken(), dict[str, Call]()
+    took_s = time.monotonic() - clock
     try:
         if store is not None and seen:
             diagnosed = _diagnosed(archive, seen, settings, groups, store)
             calls = lasting(diagnosed.calls, {} if before is None else before.calls)
     finally:  # the look was taken, whatever became of the diagnoses
-        took_s = time.monotonic() - clock
-        taken = Taken(began, took_s, look.num_rows, partitions_in(look), calls)
+        judged_s = time.monotonic() - clock - took_s
+        taken = Taken(began, took_s, look.num_rows, partitions_in(look), calls, judged_s)
         archive.note(taken)
     if store is not None:
         tell_brokers(gateway, settings, groups, store)

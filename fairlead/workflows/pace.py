@@ -11,6 +11,8 @@ from fairlead.settings import LooksSettings
 
 #: Who asks a little early, by a clock that ticks by itself, need not wait for a whole tick more.
 _EARLY: Final = 0.1
+#: Of the time, judging may take so much.
+_JUDGING: Final = 0.5
 
 
 def now() -> datetime:
@@ -21,14 +23,20 @@ def now() -> datetime:
 def interval(taken: Taken, settings: LooksSettings) -> timedelta:
     """Return the time from the beginning of one look to that of the next.
 
+    Looking asks brokers, and has its share; judging has half of the time of this machine.
+
     Examples
     --------
     >>> from datetime import UTC
     >>> def cost(took_s): return Taken(datetime(2026, 1, 1, tzinfo=UTC), took_s, 1, 1)
     >>> [interval(cost(took_s), LooksSettings()).total_seconds() for took_s in (0.5, 45.0)]
     [60.0, 300.0]
+    >>> taken = Taken(datetime(2026, 1, 1, tzinfo=UTC), 30.0, 1, 1, {}, 90.0)
+    >>> interval(taken, LooksSettings()).total_seconds()
+    200.0
     """
-    return max(settings.every, timedelta(seconds=taken.took_s / settings.share))
+    asking, working = taken.took_s / settings.share, taken.judged_s / _JUDGING
+    return max(settings.every, timedelta(seconds=max(asking, working)))
 
 
 def due(taken: Taken | None, settings: LooksSettings, at: datetime) -> bool:
@@ -58,13 +66,16 @@ def told(taken: Taken, settings: LooksSettings) -> str:
     not 60 s: looking may take 15 % of the time (looks.share)'
     """
     apart = interval(taken, settings)
+    judged = f", judged them in {taken.judged_s:.1f} s" if taken.judged_s else ""
     said = (
         f"Looked at {taken.groups:,} groups, {taken.partitions:,} partitions, in "
-        f"{taken.took_s:.1f} s; the next look is due after {apart.total_seconds():.0f} s"
+        f"{taken.took_s:.1f} s{judged}; the next look is due after {apart.total_seconds():.0f} s"
     )
     if apart == settings.every:
         return said
     wanted = f"{settings.every.total_seconds():.0f} s"
+    if taken.judged_s / _JUDGING > taken.took_s / settings.share:
+        return f"{said}, not {wanted}: judging may take {100 * _JUDGING:.0f} % of the time"
     return (
         f"{said}, not {wanted}: looking may take {100 * settings.share:.0f} % of the time "
         "(looks.share)"
