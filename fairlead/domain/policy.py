@@ -20,8 +20,6 @@ from pydantic import (
     model_validator,
 )
 
-from assignors.problem import InvalidProblemError, Problem
-from assignors.registry import ASSIGNORS, assign, option_defaults
 from fairlead.common.hours import parse_hours, time_zone
 from fairlead.common.toml_lines import WrongAt
 from fairlead.domain.judgement.rules import Rules
@@ -154,6 +152,8 @@ class Policy(_Rule):
     @field_validator("assignors")
     @classmethod
     def _known_assignors(cls, assignors: tuple[str, ...]) -> tuple[str, ...]:
+        from assignors.registry import option_defaults  # noqa: PLC0415 - arrays, for who has policies
+
         for name in assignors:
             option_defaults(name)  # raises where there is no such assignor
         return assignors
@@ -161,6 +161,8 @@ class Policy(_Rule):
     @model_validator(mode="after")
     def _possible(self) -> Self:
         """Refuse what cannot be done before any group is planned by it."""
+        from assignors.registry import ASSIGNORS  # noqa: PLC0415 - as above
+
         for name, options in self.options.items():
             if name not in ASSIGNORS:
                 raise WrongAt(f"there is no assignor {name!r}", "options", name)
@@ -200,6 +202,8 @@ class Policy(_Rule):
         >>> policy.assignor_options("sticky-lag-aware"), policy.assignor_options("fair")
         ({'max_moves': 20, 'band': 0.2}, {})
         """
+        from assignors.registry import option_defaults  # noqa: PLC0415 - as above
+
         known = option_defaults(name)
         shared = {key: getattr(self, key) for key in SHARED_OPTIONS if key in known}
         given = {key: value for key, value in shared.items() if value is not None}
@@ -208,6 +212,9 @@ class Policy(_Rule):
 
 def _check_option(assignor: str, option: str, value: Any) -> None:
     """Ask the assignor itself, which knows its options and the values that they can have."""
+    from assignors.problem import InvalidProblemError, Problem  # noqa: PLC0415 - as above
+    from assignors.registry import assign  # noqa: PLC0415 - as above
+
     try:
         assign(assignor, Problem.of({}, {}), **{option: value})
     except InvalidProblemError as error:

@@ -6,9 +6,13 @@ immutable documents, append-only events) are enforced there, by constraints and 
 `PlanStore` is the planner's way in.
 """
 
-from fairlead.domain.records import NoPlan, PlanDraft, StoredDecision, StoredPlan
-from fairlead.store.engine import create_store_engine
-from fairlead.store.plans import PlanStore
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from fairlead.domain.records import NoPlan, PlanDraft, StoredDecision, StoredPlan
+    from fairlead.store.engine import create_store_engine
+    from fairlead.store.plans import PlanStore
 
 __all__ = [
     "NoPlan",
@@ -18,3 +22,14 @@ __all__ = [
     "StoredPlan",
     "create_store_engine",
 ]
+#: Imported when asked for: who only reads waits for neither arrays nor models.
+_HOMES: Final = {
+    "PlanStore": "fairlead.store.plans",
+    "create_store_engine": "fairlead.store.engine",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES.get(name, "fairlead.domain.records")), name)

@@ -5,14 +5,15 @@ verified or taken further (`plans`), how rows are shown (`fairlead.surfaces.cli`
 """
 
 from datetime import datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import Engine, text
 
-from fairlead.domain.choice import Candidate, candidate_of
 from fairlead.errors import GroupError, PlanStateError
-from fairlead.store.decisions import plain_number
 from fairlead.store.engine import transaction
+
+if TYPE_CHECKING:
+    from fairlead.domain.choice import Candidate
 
 Row = dict[str, Any]
 
@@ -184,11 +185,14 @@ def read_plan(engine: Engine, group: str, version: int | None = None) -> Row:
     return plan | {"events": _rows(engine, _EVENTS, **key), "moves": _rows(engine, _MOVES, **key)}
 
 
-def read_candidates(engine: Engine, group: str, snapshot: str) -> list[Candidate]:
+def read_candidates(engine: Engine, group: str, snapshot: str) -> "list[Candidate]":
     """Return what each assignor would have done with a snapshot, the lightest first.
 
     Of a plan that no assignor made, a rollback or a renewal, there are none.
     """
+    from fairlead.domain.choice import candidate_of  # noqa: PLC0415 - arrays, for who reviews
+    from fairlead.store.decisions import plain_number  # noqa: PLC0415 - the same
+
     rows = [
         {name: plain_number(value) for name, value in row.items()}
         for row in _rows(engine, _CANDIDATES, group=group, snapshot=snapshot)

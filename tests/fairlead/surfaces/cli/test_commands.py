@@ -123,3 +123,28 @@ def test_commands_start_without_loading_the_planner() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
     ).stdout.split()
     assert {"pyspark", "dagster", "pandas", "sqlalchemy", "kafka"} & set(loaded) == set()
+
+
+@pytest.mark.parametrize(
+    ("needed", "not_needed"),
+    [
+        (
+            "fairlead.settings, fairlead.store.reading",
+            {"numpy", "pyarrow", "ortools", "sqlalchemy.orm", "kafka", "confluent_kafka"},
+        ),
+        (
+            "fairlead.kafka.gateway, fairlead.store.plans, fairlead.workflows.planning",
+            {"pyspark", "pandas", "dagster", "matplotlib", "ortools"},
+        ),
+    ],
+    ids=["groups", "plan"],
+)
+def test_a_command_waits_for_nothing_that_it_does_not_use(
+    needed: str, not_needed: set[str]
+) -> None:
+    """What `fairlead groups` and `fairlead plan` import: an answer within a second takes that."""
+    code = f"import sys, fairlead.surfaces.cli, {needed}; print(*sys.modules)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    ).stdout.split()
+    assert not_needed & set(loaded) == set()
