@@ -37,7 +37,7 @@ ARRIVE_S, DO_S = 120.0, 100.0  # records a second, in all and of a consumer
 SLOWED: Final = 3.0
 PATIENCE_S: Final = 600.0
 #: Looks before the cause: what is healthy is known then.
-HEALTHY_S: Final = 180.0
+HEALTHY_S: Final = 120.0
 POLL_S: Final = 0.1
 CONFIG: Final = """
 state_dir = "{folder}"
@@ -138,10 +138,12 @@ def measured(servers: str, url: str, group: str) -> dict[str, Any]:
 
         time.sleep(HEALTHY_S)  # looks are taken meanwhile: that is what is waited for
         until(lambda: found() == "healthy", f"{group} is healthy")
+        print(f"{group} is healthy", flush=True)
         paces[1].per_s = DO_S / SLOWED
         began = time.monotonic()
         until(lambda: found() not in {None, "healthy", "unknown"}, "a diagnosis")
         diagnosed, diagnosis = time.monotonic() - began, found()
+        print(f"{group}: {diagnosis} after {diagnosed:.1f} s", flush=True)
 
         def adopted() -> bool:
             rows = asked(
