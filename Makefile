@@ -5,7 +5,7 @@ UV_VERSION := 0.13.8
 UV := .fairlead/uv/bin/uv
 BIN := .venv/bin
 
-.PHONY: install demo dev test test-again test-long test-quick coverage mutants check format bench bench-fleet bench-followers bench-loop bench-retention bench-store simulate dist jar docs pictures psql lock clean
+.PHONY: install demo dev test test-again test-long test-quick coverage mutants check format bench bench-fleet bench-followers bench-loop bench-reaction bench-retention bench-store simulate dist jar docs pictures psql lock clean
 
 install: .venv/installed
 
@@ -84,6 +84,14 @@ bench-fleet: install
 	$(BIN)/python -m benchmarks.fleet_fetch
 	$(BIN)/python -m benchmarks.fleet
 	$(BIN)/python -m benchmarks.fleet_looks
+
+# From a cause to the plan that cures it; beside another revision: make bench-reaction BESIDE=v0.1.0
+BESIDE ?=
+bench-reaction: install
+	$(BIN)/python -m benchmarks.reaction $(if $(BESIDE),--beside $(BESIDE))
+	$(BIN)/python -m benchmarks.reaction_chain --rounds 5
+	$(BIN)/python -m benchmarks.fleet_looks
+	$(BIN)/python -m benchmarks.fleet
 
 bench-store: install
 	$(BIN)/python -m benchmarks.store

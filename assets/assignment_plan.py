@@ -15,6 +15,7 @@ from assets.shown.cohorts import materialized
 from assets.shown.plans import describe as describe_plans
 from assets.shown.plans import detail_of, worst_first
 from assets.steps import snapshots_of, step
+from fairlead.common.words import plural
 from fairlead.store.plans import PlanStore
 from fairlead.workflows.deciding import decide_on
 from fairlead.workflows.proposal import Outcome
@@ -46,6 +47,7 @@ def assignment_plan(
         for expired_group, version in plans.expire_due(datetime.now(UTC)):
             context.log.info("Group %s: version %d has expired", expired_group, version)
         for recent in snapshots_of(scope_of(context).cohorts, warehouse, "candidates"):
+            context.log.info("Deciding on %s", plural(len(recent.groups), "group"))
             decided, members = decide_on(plans, warehouse, recent, policies, datetime.now(UTC))
             outcomes += decided
             read.append(members)

@@ -10,7 +10,7 @@ from assets.scope import ScopeConfig, scope_of
 from assets.shown.cohorts import materialized
 from assets.shown.offsets import describe
 from assets.steps import step
-from fairlead.common.words import listed
+from fairlead.common.words import listed, plural
 from fairlead.domain.cohorts import groups_in
 from fairlead.workflows.looking import keep
 
@@ -40,6 +40,7 @@ def group_offsets(
                 f"The cluster has no consumer group in {listed(sorted(scope.cohorts))}",
                 allow_retries=False,
             )
+        context.log.info("Reading the offsets and members of %s", plural(len(groups), "group"))
         snapshot = gateway.snapshot(sorted(groups), cohorts=groups, progress=context.log.info)
     warehouse = spark.warehouse()
     warehouse.write_snapshot(snapshot)

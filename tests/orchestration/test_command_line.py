@@ -54,7 +54,13 @@ def planned_from_a_shell(
         with dg.DagsterInstance.get() as instance:
             (run,) = instance.get_runs(limit=1)
             said = {entry.user_message for entry in instance.all_logs(run.run_id)}
-        assert {"Measuring the lag of 1 group", "Judging 1 group"} <= said
+        doing = (
+            "Reading the offsets and members of",
+            "Measuring the lag of",
+            "Judging",
+            "Deciding on",
+        )
+        assert {f"{what} 1 group" for what in doing} <= said
         return answer
 
     return plan
