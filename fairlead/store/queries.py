@@ -35,7 +35,8 @@ PATIENCE: Final = timedelta(seconds=5)
 def register_groups(connection: Connection, groups: Iterable[str]) -> None:
     """Make sure that the groups have rows; in one order for all, or writers block each other."""
     rows = [{"group_id": group} for group in sorted(set(groups))]
-    connection.execute(insert(ConsumerGroup).on_conflict_do_nothing(), rows)
+    if rows:  # of none, SQLAlchemy would make a row of defaults
+        connection.execute(insert(ConsumerGroup).on_conflict_do_nothing(), rows)
 
 
 def ensure_days(connection: Connection, days: Iterable[date]) -> None:

@@ -110,6 +110,14 @@ def test_another_name_is_another_diagnosis(
     ]
 
 
+def test_nothing_found_is_nothing_stored(
+    store: PlanStore, rows: Callable[[str], list[dict[str, Any]]]
+) -> None:
+    """The first look at groups that nobody can judge yet."""
+    store.record_findings({})
+    assert rows("SELECT * FROM fairlead_raw.consumer_group") == []
+
+
 def test_what_was_seen_earlier_changes_nothing(
     store: PlanStore, rows: Callable[[str], list[dict[str, Any]]]
 ) -> None:
