@@ -36,7 +36,8 @@ def range_(problem: Problem) -> Assignment:
     >>> range_(Problem.of({"t": 3, "u": 1}, {"a": ["t", "u"], "b": ["t", "u"]})).by_member()
     {'a': {'t': [0, 1], 'u': [0]}, 'b': {'t': [2]}}
     """
-    owner = ranges_by_rack.match(problem)
+    matched = ranges_by_rack.match(problem)
+    owner = np.full(problem.partition_total, -1, dtype=np.int32) if matched is None else matched
     rank = np.empty(len(problem.members), dtype=np.int32)
     ring = member_ring(problem)
     rank[ring] = np.arange(ring.size, dtype=np.int32)
@@ -47,11 +48,21 @@ def range_(problem: Problem) -> Assignment:
         in_order = ring[np.sort(rank[subscribers])]
         first = int(problem.topic_offsets[topic])
         part = owner[first : first + count]
-        part[part < 0] = np.repeat(in_order, _shares(part, in_order, count))
+        if matched is None:
+            part[:] = np.repeat(in_order, _even(count, in_order.size))
+        else:
+            part[part < 0] = np.repeat(in_order, _left_to(part, in_order, count))
     return Assignment(problem, owner)
 
 
-def _shares(part: Int32, subscribers: Int32, count: int) -> Int64:
+def _even(count: int, members: int) -> Int64:
+    """Cut a topic into one piece a member, the first ones a partition more: int64 of shape (M,)."""
+    shares = np.full(members, count // members)
+    shares[: count % members] += 1
+    return shares
+
+
+def _left_to(part: Int32, subscribers: Int32, count: int) -> Int64:
     """How many of a topic's partitions without an owner each subscriber gets, in their order.
 
     Parameters
@@ -64,9 +75,7 @@ def _shares(part: Int32, subscribers: Int32, count: int) -> Int64:
         N.
     """
     share, larger = divmod(count, subscribers.size)
-    has = np.zeros(subscribers.size, dtype=np.int64)
-    if (part >= 0).any():
-        has = np.bincount(part[part >= 0], minlength=int(subscribers.max()) + 1)[subscribers]
+    has = np.bincount(part[part >= 0], minlength=int(subscribers.max()) + 1)[subscribers]
     open_ = has <= share
     more = open_ & (np.cumsum(open_) <= larger - np.count_nonzero(~open_))
     return np.where(open_, share - has + more, 0).astype(np.int64)

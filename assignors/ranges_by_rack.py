@@ -18,16 +18,15 @@ from assignors.problem import Int32, Int64, Problem, member_ring
 Mask = npt.NDArray[np.bool_]
 
 
-def match(problem: Problem) -> Int32:
+def match(problem: Problem) -> Int32 | None:
     """Give out the partitions that go to a member near a replica, int32 of shape (P,); others -1.
 
-    Nothing is given out where racks make no difference: unknown ones, members and replicas with no
+    None where racks make no difference: unknown ones, members and replicas with no
     rack in common, or a topic whose partitions have replicas in the same racks. A member whose rack
     is unknown is near every replica.
     """
-    owner = np.full(problem.partition_total, -1, dtype=np.int32)
     if problem.rack_set_of is None or not any(problem.racks):
-        return owner
+        return None
     ring = member_ring(problem)
     rank = np.argsort(ring)
     alike: dict[tuple[bytes, int], list[int]] = defaultdict(list)
@@ -37,7 +36,8 @@ def match(problem: Problem) -> Int32:
             alike[subscribers.tobytes(), count].append(topic)
     needing = {topic for topics in alike.values() for topic in topics if _differs(problem, topic)}
     if not needing:
-        return owner
+        return None
+    owner = np.full(problem.partition_total, -1, dtype=np.int32)
     for topics in alike.values():
         if len(topics) == 1 and topics[0] not in needing:
             continue

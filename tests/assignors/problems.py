@@ -132,6 +132,36 @@ def not_back(problem: Problem, owner: Int32) -> tuple[int, ...]:
     return tuple(-int(((row == owner) & (owner >= 0)).sum()) for row in rows)
 
 
+def far(problem: Problem, owner: Int32) -> int:
+    """Return what `sticky` minimises last: partitions read from another rack, both being known."""
+    if problem.rack_set_of is None:
+        return 0
+    replicas = [problem.rack_sets[number] for number in problem.rack_set_of.tolist()]
+    racks = [problem.racks[member] if member >= 0 else None for member in owner.tolist()]
+    return sum(
+        bool(rack and held and rack not in held) for rack, held in zip(racks, replicas, strict=True)
+    )
+
+
+def in_racks(problem: Problem, seed: int) -> Problem:
+    """Give members and replicas racks: all of them, or some, or nobody any."""
+    rng = random.Random(seed)
+    sets = (frozenset[str](), *map(frozenset, (["r0"], ["r1"], ["r0", "r1"], ["r2"])))
+    some: list[list[str | None]] = [[], ["r0", "r1"], ["r0", "r1"], ["r0", "r1", "r2", None]]
+    known = rng.choice(some)
+    if not known:
+        return problem
+    return replace(
+        problem,
+        racks=tuple(rng.choice(known) for _ in problem.members),
+        rack_sets=sets,
+        rack_set_of=np.array(
+            [rng.randrange(None in known, len(sets)) for _ in range(problem.partition_total)],
+            dtype=np.int32,
+        ),
+    )
+
+
 def heaviest_lag(problem: Problem, owner: Int32) -> int:
     """Lag of the heaviest member."""
     return max(member_lags(problem, owner), default=0)

@@ -31,7 +31,10 @@ from tests.lengths import form
 
 pytestmark = pytest.mark.long
 
-CHAINS = {"ask_sticky": 300, "ask_cooperative": 100, "ask_uniform": 100}
+CHAINS = form(
+    short={"ask_sticky": 60, "ask_cooperative": 20, "ask_uniform": 20},
+    long={"ask_sticky": 300, "ask_cooperative": 300, "ask_uniform": 300},
+)
 ROUNDS = 5
 
 

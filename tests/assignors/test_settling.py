@@ -8,13 +8,19 @@ import pytest
 
 from assignors import path
 from assignors.assignment import Assignment
-from assignors.ledger import in_replica_rack
 from assignors.metrics import measure
 from assignors.problem import Int32, Member, Problem
 from assignors.registry import assign
 from assignors.settling import settle
 from assignors.verifier import violations
-from tests.assignors.problems import LAGS, heaviest_lag, random_racks, random_topics, spread
+from tests.assignors.problems import (
+    LAGS,
+    far,
+    heaviest_lag,
+    random_racks,
+    random_topics,
+    spread,
+)
 
 BAND = {"band": 0.0}
 
@@ -34,18 +40,6 @@ def racked(seed: int) -> Problem:
     }
     lags = {topic: [rng.choice(LAGS) for _ in range(count)] for topic, count in topics.items()}
     return Problem.of(topics, members, lags, replica_racks=random_racks(rng, topics))
-
-
-def far(problem: Problem, owner: Int32) -> int:
-    """Partitions read from another rack, where both are known."""
-    assert problem.rack_set_of is not None
-    known = [bool(problem.rack_sets[number]) for number in problem.rack_set_of.tolist()]
-    near = in_replica_rack(problem, np.arange(owner.size), owner)
-    return sum(
-        held and not close and problem.racks[member] is not None
-        for held, close, member in zip(known, near.tolist(), owner.tolist(), strict=True)
-        if member >= 0
-    )
 
 
 def value(problem: Problem, owner: Int32) -> tuple[object, int]:
