@@ -1,9 +1,11 @@
 """Sticky assignment (KIP-54, KIP-341): even loads, then as little moved as can be, then spread.
 
 Belongs here: the rule, and its closed form for equal subscriptions. Does not: subscriptions that
-differ or racks that matter (`flow`), spreading what the closed form and the flow leave clumped
-(`aims`, `swaps`), conflicting claims (`claims`).
+differ (`flow`), spreading what the closed form and the flow leave clumped (`aims`, `swaps`), racks
+(`aims`, `near`), conflicting claims (`claims`).
 """
+
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,9 +13,11 @@ from assignors import aims, even, flow, greedy, swaps
 from assignors.assignment import Assignment
 from assignors.fair import fair
 from assignors.filling import fill, in_turns
+from assignors.near import deal_near
 from assignors.older_claims import give_back
 from assignors.options import boolean, count_or_none
 from assignors.problem import Int32, Int64, Problem
+from assignors.settling import settle
 from assignors.spread import even_shares, is_even
 
 
@@ -79,7 +83,8 @@ def _solve(problem: Problem, *, keep_all: bool) -> Int32:
         return owner
     best = aims.solve(problem, owner, keep_all=keep_all)
     if best is None:
-        return give_back(problem, swaps.spread_out(problem, owner, keep_all=keep_all))
+        best = give_back(problem, swaps.spread_out(problem, owner, keep_all=keep_all))
+        return _bring_near(problem, best) if _racks_matter(problem) else best
     plain = _place(problem, problem.owner) if problem.equal_subscriptions else fair(problem).owner
     return greedy.usual(problem, best, plain)
 
@@ -95,13 +100,24 @@ def _racks_matter(problem: Problem) -> bool:
     return any(near) and not all(near)
 
 
+def _bring_near(problem: Problem, owner: Int32) -> Int32:
+    """Deal within topics by racks; then exchange between topics, if nothing was given back."""
+    near = deal_near(problem, owner)
+    if problem.earlier is not None:
+        return near
+    return settle(problem, near, np.ones(problem.partition_total))
+
+
 def _even_loads(problem: Problem, *, keep_all: bool) -> Int32:
-    if problem.equal_subscriptions and not _racks_matter(problem):
+    """Solve for loads and what is kept alone: racks come last, and would clump topics here."""
+    if problem.equal_subscriptions:
         return _place(problem, problem.owner if keep_all else _give_up_surplus(problem))
-    if not _racks_matter(problem) and (problem.owner < 0).all():
+    if (problem.owner < 0).all():
         evenly = even.deal(problem)
         if evenly is not None:
             return evenly
+    if problem.rack_set_of is not None:
+        problem = replace(problem, rack_sets=(), rack_set_of=None)
     return flow.solve(problem, keep_all=keep_all)
 
 

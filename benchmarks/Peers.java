@@ -18,6 +18,8 @@ import org.apache.kafka.clients.consumer.RangeAssignor;
 import org.apache.kafka.clients.consumer.RoundRobinAssignor;
 import org.apache.kafka.clients.consumer.StickyAssignor;
 import org.apache.kafka.clients.consumer.internals.AbstractPartitionAssignor;
+import org.apache.kafka.common.Node;
+import org.apache.kafka.common.PartitionInfo;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.coordinator.group.api.assignor.SubscribedTopicDescriber;
@@ -35,6 +37,9 @@ public final class Peers {
     private final int[][] subscriptions;
     private final int[] owner;
     private final long[] lags;
+    /** Number of each member's rack, and the racks of each partition's replicas as bits; or none. */
+    private final int[] rackOfMember;
+    private final int[] racksOfPartition;
     private final String[] topics;
     private final String[] members;
 
@@ -46,6 +51,8 @@ public final class Peers {
             owner = ints(in);
             lags = new long[owner.length];
             ByteBuffer.wrap(in.readNBytes(8 * owner.length)).asLongBuffer().get(lags);
+            rackOfMember = ints(in);
+            racksOfPartition = ints(in);
             subscriptions = new int[offsets.length - 1][];
             for (int m = 0; m < subscriptions.length; m++) {
                 subscriptions[m] = Arrays.copyOfRange(read, offsets[m], offsets[m + 1]);
@@ -118,22 +125,57 @@ public final class Peers {
                     new ConsumerGroupMetadata("g", 1, members[m], Optional.empty()));
                 userData = writer.subscriptionUserData(Set.of());
             }
-            group.put(members[m], new Subscription(read, userData));
+            group.put(members[m], new Subscription(read, userData, List.of(), -1, rackOf(m)));
         }
+        Map<String, List<PartitionInfo>> infos = rackOfMember.length == 0 ? null : partitionInfos();
         return () -> {
-            var assignment = assignor.assign(partitions, group);
+            var assignment = infos == null
+                ? assignor.assign(partitions, group) : assignor.assignPartitions(infos, group);
             int[] sizes = new int[members.length];
             for (int m = 0; m < sizes.length; m++) sizes[m] = assignment.get(members[m]).size();
             return sizes;
         };
     }
 
+    private Optional<String> rackOf(int member) {
+        return rackOfMember.length == 0
+            ? Optional.empty() : Optional.of("r" + rackOfMember[member]);
+    }
+
+    private Set<String> racksOf(int partition) {
+        Set<String> racks = new HashSet<>();
+        for (int bits = racksOfPartition[partition]; bits != 0; bits &= bits - 1) {
+            racks.add("r" + Integer.numberOfTrailingZeros(bits));
+        }
+        return racks;
+    }
+
+    private Map<String, List<PartitionInfo>> partitionInfos() {
+        Map<String, List<PartitionInfo>> infos = new HashMap<>();
+        for (int t = 0, index = 0; t < counts.length; t++) {
+            List<PartitionInfo> rows = new ArrayList<>();
+            for (int p = 0; p < counts[t]; p++, index++) {
+                Node[] replicas = racksOf(index).stream()
+                    .map(rack -> new Node(rack.charAt(1), "", 0, rack)).toArray(Node[]::new);
+                rows.add(new PartitionInfo(topics[t], p, replicas[0], replicas, replicas));
+            }
+            infos.put(topics[t], rows);
+        }
+        return infos;
+    }
+
     private Run uniform() {
         Uuid[] ids = new Uuid[topics.length];
         Map<Uuid, Integer> sizes = new HashMap<>();
-        for (int t = 0; t < ids.length; t++) {
+        Map<Uuid, List<Set<String>>> racks = new HashMap<>();
+        for (int t = 0, index = 0; t < ids.length; t++) {
             ids[t] = new Uuid(1, t + 1);
             sizes.put(ids[t], counts[t]);
+            List<Set<String>> rows = new ArrayList<>();
+            for (int p = 0; p < counts[t]; p++, index++) {
+                rows.add(racksOfPartition.length == 0 ? Set.of() : racksOf(index));
+            }
+            racks.put(ids[t], rows);
         }
         List<Map<Uuid, Set<Integer>>> owned = new ArrayList<>();
         for (String member : members) owned.add(new HashMap<>());
@@ -148,7 +190,7 @@ public final class Peers {
             Set<Uuid> read = new HashSet<>();
             for (int t : subscriptions[m]) read.add(ids[t]);
             equal &= Arrays.equals(subscriptions[m], subscriptions[0]);
-            group.put(members[m], new MemberSubscriptionAndAssignmentImpl(Optional.empty(), Optional.empty(),
+            group.put(members[m], new MemberSubscriptionAndAssignmentImpl(rackOf(m), Optional.empty(),
                 read, new org.apache.kafka.coordinator.group.modern.Assignment(owned.get(m))));
         }
         var spec = new GroupSpecImpl(
@@ -159,7 +201,7 @@ public final class Peers {
             }
 
             public Set<String> racksForPartition(Uuid topic, int partition) {
-                return Set.of();
+                return racks.get(topic).get(partition);
             }
         };
         return () -> {

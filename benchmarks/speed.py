@@ -117,6 +117,21 @@ WORK = (
         (Peer(UNIFORM),),
     ),
     Work(
+        "sticky, 1M partitions, three racks, fresh",
+        "sticky",
+        lambda: workloads.in_three_racks(workloads.equal_group()),
+        "no goal was set",
+        # Minutes a run.
+        (Peer(STICKY, 0, 1), Peer(UNIFORM)),
+    ),
+    Work(
+        "sticky, 1M partitions, three racks, one member leaves",
+        "sticky",
+        lambda: workloads.one_member_gone(workloads.in_three_racks(workloads.equal_group())),
+        "no goal was set",
+        (Peer(STICKY, 0, 1), Peer(UNIFORM)),
+    ),
+    Work(
         "fair, 1M partitions",
         "fair",
         workloads.equal_group,
@@ -237,7 +252,16 @@ def to_bytes(problem: Problem) -> bytes:
         for array in arrays
         for piece in (struct.pack(">i", array.size), array.astype(">i4").tobytes())
     ]
-    return b"".join([*pieces, problem.weights.astype(">i8").tobytes()])
+    racks = sorted({rack for rack in problem.racks if rack})
+    bits = [sum(1 << racks.index(rack) for rack in held) for held in problem.rack_sets]
+    members = [] if problem.rack_set_of is None else map(racks.index, filter(None, problem.racks))
+    partitions = [] if problem.rack_set_of is None else np.array(bits)[problem.rack_set_of]
+    placed = [
+        piece
+        for array in (np.array([*members], ">i4"), np.array(partitions, ">i4"))
+        for piece in (struct.pack(">i", array.size), array.tobytes())
+    ]
+    return b"".join([*pieces, problem.weights.astype(">i8").tobytes(), *placed])
 
 
 def peak_memory() -> int:

@@ -66,7 +66,26 @@ def one_member_gone(problem: Problem) -> Problem:
     last = len(problem.members) - 1
     rows = np.split(problem.subscription_topics, problem.subscription_offsets[1:-1])
     rest = group(problem.partition_counts, rows[:last], problem.weights)
+    rest = replace(
+        rest,
+        racks=problem.racks[:last],
+        rack_sets=problem.rack_sets,
+        rack_set_of=problem.rack_set_of,
+    )
     return owned_by(rest, np.where(owner == last, -1, owner).astype(np.int32))
+
+
+def in_three_racks(problem: Problem) -> Problem:
+    """Put members into three racks by turns, and two replicas of each partition, at random."""
+    racks = ("r0", "r1", "r2")
+    sets = (frozenset[str](), *(frozenset(racks) - {rack} for rack in racks))
+    rng = np.random.default_rng(3)
+    return replace(
+        problem,
+        racks=tuple(racks[member % len(racks)] for member in range(len(problem.members))),
+        rack_sets=sets,
+        rack_set_of=rng.integers(1, len(sets), problem.partition_total, dtype=np.int32),
+    )
 
 
 def half_of_the_topics(partitions: int, topics: int, members: int) -> Problem:

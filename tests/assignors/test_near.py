@@ -1,0 +1,82 @@
+"""Dealing near: nothing above racks is touched, and within a topic nothing nearer can be."""
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from assignors import aims, flow
+from assignors.assignment import Assignment
+from assignors.near import deal_near
+from assignors.problem import Int32, Problem
+from assignors.registry import assign
+from assignors.verifier import violations
+from benchmarks import workloads
+from tests.assignors.problems import (
+    every_owner,
+    far,
+    in_racks,
+    kept,
+    not_back,
+    random_problem,
+    small_problems,
+    spread,
+    sticky_value,
+)
+
+
+def shares(problem: Problem, owner: Int32) -> Counter[tuple[int, int]]:
+    """Count partitions of each topic on each member."""
+    return Counter(zip(problem.topic_of.tolist(), owner.tolist(), strict=True))
+
+
+def test_deals_to_given_shares_as_near_as_can_be() -> None:
+    """Where nobody owns anything, no other dealing to the same shares is nearer."""
+    nearer = 0
+    for seed, problem in small_problems(200):
+        nobody = np.full_like(problem.owner, -1)
+        fresh = in_racks(replace(problem, owner=nobody, earlier=None), seed)
+        start = flow.solve(replace(fresh, rack_sets=(), rack_set_of=None))
+        owner = deal_near(fresh, start)
+        given = shares(fresh, start)
+        assert shares(fresh, owner) == given
+        same = [other for other in every_owner(fresh) if shares(fresh, other) == given]
+        assert far(fresh, owner) == min(far(fresh, other) for other in same), f"seed {seed}"
+        nearer += far(fresh, owner) < far(fresh, start)
+    assert nearer > 10
+
+
+def test_touches_nothing_above_racks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the network of all aims: loads, kept, spread and older claims are as without racks.
+
+    And racks are as good as the network's in nearly all groups.
+    """
+    as_good = []
+    for seed in range(150):
+        problem = in_racks(random_problem(seed, equal=seed % 2 == 0, partitions=6), seed)
+        best = assign("sticky", problem).owner
+        with monkeypatch.context() as without:
+            without.setattr(aims, "solve", lambda *_args, **_options: None)
+            plain = assign("sticky", replace(problem, rack_sets=(), rack_set_of=None)).owner
+            owner = assign("sticky", problem).owner
+        assert not violations(problem, Assignment(problem, owner))
+        assert sticky_value(problem, owner) == sticky_value(problem, plain), f"seed {seed}"
+        assert spread(problem, owner) <= spread(problem, plain), f"seed {seed}"
+        assert not_back(problem, owner) == not_back(problem, plain), f"seed {seed}"
+        assert far(problem, owner) <= far(problem, plain), f"seed {seed}"
+        if spread(problem, owner) == spread(problem, best):
+            as_good.append(far(problem, owner) <= far(problem, best))
+    assert np.mean(as_good) > 0.9
+
+
+def test_brings_large_groups_near_and_keeps_them_so() -> None:
+    """20,000 partitions, two replicas, three racks: all read near, nearly all when one leaves."""
+    group = workloads.in_three_racks(workloads.equal_group(20_000, 50, 200))
+    settled = assign("sticky", group)
+    assert far(group, settled.owner) == 0
+    assert spread(group, settled.owner)[0] == 1
+    left = workloads.one_member_gone(group)
+    again = assign("sticky", left).owner
+    assert kept(left, again) == (left.owner >= 0).sum()
+    assert far(left, again) < 0.005 * left.partition_total
