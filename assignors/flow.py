@@ -1,4 +1,4 @@
-r"""Sticky assignment as a min-cost flow, for subscriptions that differ or racks that matter.
+r"""Sticky assignment as a min-cost flow, for subscriptions that differ.
 
 Belongs here: the network and its exact solution. Does not: equal subscriptions, which have a closed
 form (`sticky`).

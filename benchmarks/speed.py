@@ -255,7 +255,9 @@ def to_bytes(problem: Problem) -> bytes:
     racks = sorted({rack for rack in problem.racks if rack})
     bits = [sum(1 << racks.index(rack) for rack in held) for held in problem.rack_sets]
     members = [] if problem.rack_set_of is None else map(racks.index, filter(None, problem.racks))
-    partitions = [] if problem.rack_set_of is None else np.array(bits)[problem.rack_set_of]
+    partitions: list[int] = []
+    if problem.rack_set_of is not None:
+        partitions = np.array(bits)[problem.rack_set_of].tolist()
     placed = [
         piece
         for array in (np.array([*members], ">i4"), np.array(partitions, ">i4"))
