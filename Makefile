@@ -41,7 +41,8 @@ test-quick: install
 	$(BIN)/pytest $(SHARED) -m "$(QUICK)"
 
 # Storms, kills, histories and Kafka's own suites, each as long as it is worth: hours.
-LONG_FORMS := tests/assignors/test_kafkas_suites.py tests/jvm \
+LONG_FORMS := tests/assignors/test_kafkas_suites.py tests/assignors/test_against_kafka.py \
+	tests/assignors/test_sticky.py tests/jvm \
 	tests/fairlead/followers/test_simulator.py tests/fairlead/followers/test_simulator_led.py \
 	tests/fairlead/followers/test_storm.py \
 	tests/fairlead/store/test_large_plans.py tests/fairlead/store/test_life_model.py \
