@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from fairlead.domain.groups import GroupDescription, LiveMember
 from fairlead.errors import GroupError
-from fairlead.kafka.consumer_protocol import CONSUMER, BrokerGroup
+from fairlead.kafka.consumer_protocol import CONSUMER, NUDGE, BrokerGroup
 from fairlead.wire.members import GroupMember, member_names
 
 STABLE: Final = "Stable"
@@ -133,6 +133,7 @@ def _read_members(raw_members: list[dict[str, Any]]) -> tuple[LiveMember, ...]:
             generation=_generation(raw),
         )
         for raw in raw_members
+        if raw["client_id"] != NUDGE  # it makes a group rebalance, and is gone
     )
 
 

@@ -61,6 +61,15 @@ class MembersTopic:
         """The topic's name."""
         return self._topic.name
 
+    def ensure(self) -> None:
+        """Create the topic unless it exists; raises as `PlanTopic.ensure`.
+
+        Brokers wait for it, and move nothing before: it is made with the plan topic.
+        """
+        if not self._ready:
+            self._topic.ensure()
+            self._ready = True
+
     def newest(self, groups: Collection[str]) -> Known:
         """Return what is said of groups; the topic is made, if there is none.
 
@@ -71,9 +80,7 @@ class MembersTopic:
         KafkaUnavailableError
             Brokers do not answer in time.
         """
-        if not self._ready:
-            self._topic.ensure()
-            self._ready = True
+        self.ensure()
         signer = self._signer
         trust = Trust() if signer is None else Trust(Verifier.from_text(signer.public_text()))
         homes: dict[int, list[str]] = {}

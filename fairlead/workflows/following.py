@@ -63,7 +63,10 @@ def follow(
     """
     try:
         assigned = gateway.assigned_by_brokers(groups)
-        wanted = {plan.group: plan for plan in published(assigned)} if assigned else {}
+        if not assigned:
+            return []
+        make_members_topic(settings)  # also where there is no plan yet
+        wanted = {plan.group: plan for plan in published(assigned)}
         found = gateway.broker_groups(sorted(wanted))
         topics = gateway.topics_of({topic for one in found.values() for topic in read_by(one)})
     except FairleadError as error:
@@ -87,6 +90,15 @@ def follow(
         some = {name: goals[name] for name in names[first : first + AT_ONCE]}
         done += nudge_all(some, gateway.broker_groups, settings, stays_s=stays_s)
     return done
+
+
+def make_members_topic(settings: KafkaSettings) -> None:
+    """Make the members topic, for which brokers wait: before, they move nothing."""
+    try:
+        with MembersTopic(settings) as topic:
+            topic.ensure()
+    except FairleadError as error:
+        log.info("Brokers cannot be told who the members of groups are: %s", error)
 
 
 def tell_members(

@@ -45,3 +45,9 @@ def test_nul_fails_the_group_alone_and_is_not_in_the_error(broken: dict[str, Any
     assert found.error is not None
     assert r"a\0b" in found.error
     assert NUL not in found.error
+
+
+def test_a_nudge_is_no_member() -> None:
+    """Who joins for a moment to have a group rebalance is not planned for."""
+    found = read_description("g", group(member("a"), member("fairlead-nudge")))
+    assert [one.name for one in found.members] == ["a"]

@@ -21,7 +21,7 @@ from fairlead.wire.document import MemberShare
 from fairlead.workflows.adoption import observe
 from fairlead.workflows.following import follow, tell_members
 from fairlead.workflows.planning import Memory, plan_group
-from fairlead.workflows.publication import publish_all
+from fairlead.workflows.publication import Published, publish_all
 from tests.fairlead.kafka.conftest import Produce, gateway, produce  # noqa: F401 - fixtures
 from tests.fairlead.kafka.members import BrokerAssigned, eventually
 from tests.fairlead.workflows.plans import TERMS
@@ -46,6 +46,28 @@ def plans(cluster: KafkaSettings) -> Iterator[PlanTopic]:
     """Return the plan topic."""
     with PlanTopic(cluster) as topic:
         yield topic
+
+
+def draft_of(group: str, topic: str, shares: dict[str, list[int]], **more: Any) -> dict[str, Any]:
+    """Return what of a draft is about this group."""
+    count = sum(map(len, shares.values()))
+    return {
+        "group": group,
+        "members": {
+            name: MemberShare((topic,), {topic: np.array(numbers, np.int32)})
+            for name, numbers in shares.items()
+        },
+        "partition_counts": {topic: count},
+        "weights": {topic: np.ones(count)},
+        **more,
+    }
+
+
+def publish(store: PlanStore, group: str, gateway: KafkaGateway, plans: PlanTopic) -> Published:  # noqa: F811
+    """Publish the approved plan of a group, as a run does."""
+    waiting = store.approved_unpublished([group])
+    (published,) = publish_all(store, waiting, live=gateway.live_groups, topic=plans, terms=TERMS)
+    return published
 
 
 def test_a_group_of_the_consumer_protocol_is_published_and_its_broker_is_said_to_not_follow(
@@ -75,23 +97,8 @@ def test_a_group_of_the_consumer_protocol_is_published_and_its_broker_is_said_to
             memory=Memory({}),
             now=datetime.now(UTC),
         )
-        shares = {"a": [0, 2, 3], "b": [1]}
-        approve(
-            group=unique_name,
-            members={
-                name: MemberShare((topic,), {topic: np.array(numbers, np.int32)})
-                for name, numbers in shares.items()
-            },
-            partition_counts={topic: 4},
-            weights={topic: np.ones(4)},
-        )
-        (published,) = publish_all(
-            store,
-            store.approved_unpublished([unique_name]),
-            live=gateway.live_groups,
-            topic=plans,
-            terms=TERMS,
-        )
+        approve(**draft_of(unique_name, topic, {"a": [0, 2, 3], "b": [1]}))
+        published = publish(store, unique_name, gateway, plans)
         in_force = store.in_state("published", groups=[unique_name])
         (followed,) = follow(gateway, cluster, [unique_name, "absent"], lambda _: in_force)
         (adopted,) = observe(in_force, gateway.live_groups, patiently=(), until=0.0)
