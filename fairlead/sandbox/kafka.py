@@ -26,6 +26,7 @@ from fairlead.errors import SandboxError
 from fairlead.sandbox import processes
 from fairlead.sandbox.jars import kafka_classpath
 from fairlead.sandbox.java import find_java
+from fairlead.sandbox.plugin import plugin_if_any
 
 START_TIMEOUT_S: Final = 180.0
 STOP_GRACE_S: Final = 20.0
@@ -68,6 +69,10 @@ log.cleaner.dedupe.buffer.size=16777216
 num.network.threads=2
 num.io.threads=4
 """
+#: Groups that ask for `fairlead` follow plans; the others go on as they would.
+ASSIGNORS: Final = {
+    "group.consumer.assignors": "uniform,range,fairlead.kafka.PlanGroupAssignor",
+}
 _LISTENERS: Final = re.compile(r"^listeners=.+:(\d+),.+:(\d+)$", re.MULTILINE)
 
 
@@ -101,6 +106,10 @@ class KafkaBroker:
         Called with a line for the user when something takes a while.
     node
         Its place in a cluster of several; None: it is alone.
+    assignor
+        Whether groups of the consumer protocol can follow plans, where `plugin` can be built.
+    settings
+        Server properties beside the sandbox's own.
     """
 
     def __init__(
@@ -109,9 +118,14 @@ class KafkaBroker:
         *,
         progress: Callable[[str], None] = lambda _: None,
         node: ClusterNode | None = None,
+        assignor: bool = False,
+        settings: Mapping[str, str] | None = None,
     ) -> None:
         self.state_dir = state_dir.resolve()
         self._node = node
+        self._assignor = assignor
+        self._plugin: Path | None = None
+        self._settings = {**(node.settings if node else {}), **(settings or {})}
         self._properties = self.state_dir / "server.properties"
         self._cluster_id = self.state_dir / "cluster.id"
         self.log = self.state_dir / "kafka.log"
@@ -135,7 +149,9 @@ class KafkaBroker:
         """Start the broker unless it runs, without waiting for it to answer."""
         if self.process():
             return
-        java, classpath = find_java(), os.pathsep.join(map(str, kafka_classpath(self._progress)))
+        java, jars = find_java(), kafka_classpath(self._progress)
+        self._plugin = plugin_if_any() if self._assignor else None
+        classpath = os.pathsep.join(map(str, [*jars, self._plugin] if self._plugin else jars))
         self.state_dir.mkdir(parents=True, exist_ok=True)
         # Written anew each time, as this version has them. The ports stay, for clients.
         own = list(self._node.ports) if self._node else self._ports()
@@ -203,8 +219,8 @@ class KafkaBroker:
     def _write_properties(self, ports: list[int]) -> None:
         port, controller_port = ports
         lines = [_PROPERTIES.format(host=HOST, port=port, controller_port=controller_port)]
-        if self._node:
-            lines += [f"{name}={value}\n" for name, value in self._node.settings.items()]
+        settings = {**(ASSIGNORS if self._plugin else {}), **self._settings}
+        lines += [f"{name}={value}\n" for name, value in settings.items()]
         self._properties.write_text("".join(lines))
 
     def _port_taken(self) -> bool:

@@ -57,6 +57,17 @@ def plugin_jar() -> Path:
     return JAR
 
 
+def plugin_if_any() -> Path | None:
+    """Return the jar; None: there is nothing to build it from, or nothing to build it with.
+
+    Raises
+    ------
+    SandboxError
+        The sources do not compile.
+    """
+    return plugin_jar() if _sources() and os.access(_compiler(), os.X_OK) else None
+
+
 def compile_java(
     sources: Iterable[Path], classpath: Iterable[Path], target: Path, *, release: int
 ) -> None:
@@ -69,7 +80,7 @@ def compile_java(
     ConfigurationError
         There is no compiler.
     """
-    compiler = find_java().with_name("javac")
+    compiler = _compiler()
     if not os.access(compiler, os.X_OK):
         raise ConfigurationError(
             f"There is no {compiler}: Java is there, its compiler is not. Install a JDK (Debian: "
@@ -83,6 +94,10 @@ def compile_java(
     result = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     if result.returncode:
         raise SandboxError(f"The Java sources do not compile:\n{result.stderr or result.stdout}")
+
+
+def _compiler() -> Path:
+    return find_java().with_name("javac")
 
 
 def _sources() -> list[Path]:

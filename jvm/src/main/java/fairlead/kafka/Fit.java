@@ -6,11 +6,12 @@ import java.util.BitSet;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
-import java.util.TreeSet;
 
 /**
  * Fits a plan to the members that are really there: the decision of {@code fairlead/wire/fit.py}, partition
@@ -50,11 +51,33 @@ final class Fit {
     static Map<String, Map<String, int[]>> fit(
         PlanDocument plan, Map<String, ? extends Collection<String>> subscriptions,
         Map<String, Integer> partitionCounts) {
+        return decide(plan, subscriptions, partitionCounts).byMember();
+    }
+
+    /** Decides the same, to be asked for {@link #owners}: a million partitions as maps take their time. */
+    static Fit decide(
+        PlanDocument plan, Map<String, ? extends Collection<String>> subscriptions,
+        Map<String, Integer> partitionCounts) {
         Fit fit = new Fit(plan, subscriptions, partitionCounts);
         fit.keep();
         fit.takeOver();
         fit.place();
-        return fit.byMember();
+        return fit;
+    }
+
+    /** Member names, to which owners are the numbers. */
+    String[] members() {
+        return members;
+    }
+
+    /** The topics that exist and that somebody reads. */
+    String[] topics() {
+        return topics;
+    }
+
+    /** Whom the partitions of one of the topics go to. */
+    int[] owners(int topic) {
+        return Arrays.copyOfRange(owner, offsets[topic], offsets[topic + 1]);
     }
 
     private Fit(
@@ -63,10 +86,14 @@ final class Fit {
         this.plan = plan;
         members = subscriptions.keySet().toArray(new String[0]);
         Arrays.sort(members, PlanDocument::compareNames);
-        Set<String> existing = new TreeSet<>(PlanDocument::compareNames);
-        subscriptions.values().forEach(existing::addAll);
+        // Members that read the same may share what says so: it is then looked at once.
+        Map<Collection<String>, int[]> numbersOf = new IdentityHashMap<>();
+        subscriptions.values().forEach(read -> numbersOf.put(read, null));
+        Set<String> existing = new HashSet<>();
+        numbersOf.keySet().forEach(existing::addAll);
         existing.removeIf(topic -> !partitionCounts.containsKey(topic));
         topics = existing.toArray(new String[0]);
+        Arrays.sort(topics, PlanDocument::compareNames);
         offsets = new int[topics.length + 1];
         readers = new BitSet[topics.length];
         for (int topic = 0; topic < topics.length; topic++) {
@@ -75,11 +102,8 @@ final class Fit {
             readers[topic] = new BitSet(members.length);
         }
         for (int member = 0; member < members.length; member++) {
-            for (String topic : subscriptions.get(members[member])) {
-                Integer number = topicNumbers.get(topic);
-                if (number != null) {
-                    readers[number].set(member);
-                }
+            for (int number : numbersOf.computeIfAbsent(subscriptions.get(members[member]), this::numbers)) {
+                readers[number].set(member);
             }
         }
         weights = new double[offsets[topics.length]];
@@ -92,6 +116,10 @@ final class Fit {
         }
         owner = new int[weights.length];
         Arrays.fill(owner, -1);
+    }
+
+    private int[] numbers(Collection<String> read) {
+        return read.stream().map(topicNumbers::get).filter(Objects::nonNull).mapToInt(number -> number).toArray();
     }
 
     /** What is done with each partition of a member's share that still exists. */

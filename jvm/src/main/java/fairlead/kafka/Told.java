@@ -107,7 +107,7 @@ final class Told {
         return version;
     }
 
-    private static void checkSignature(
+    static void checkSignature(
         Map<String, byte[]> found, byte[] value, String group, int version, Origin origin,
         Signatures signatures) throws InvalidPlanException {
         byte[] none = new byte[0];
@@ -139,13 +139,13 @@ final class Told {
         }
     }
 
-    private static void check(String name, String said, String known) throws InvalidPlanException {
+    static void check(String name, String said, String known) throws InvalidPlanException {
         if (!known.isEmpty() && !said.isEmpty() && !said.equals(known)) {
             throw new InvalidPlanException("The record is of " + name + " '" + said + "', not of '" + known + "'");
         }
     }
 
-    private static long epoch(String text) throws InvalidPlanException {
+    static long epoch(String text) throws InvalidPlanException {
         boolean digits = !text.isEmpty() && text.length() <= 18
             && text.chars().allMatch(one -> one >= '0' && one <= '9');
         if (!digits || Long.parseLong(text) == 0) {
@@ -165,7 +165,7 @@ final class Told {
         return until;
     }
 
-    private static String text(Map<String, byte[]> found, String name) throws InvalidPlanException {
+    static String text(Map<String, byte[]> found, String name) throws InvalidPlanException {
         byte[] value = found.getOrDefault(name, new byte[0]);
         try {
             return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(value)).toString();
@@ -182,7 +182,7 @@ final class Told {
         }
     }
 
-    private static String sha256(byte[] value) {
+    static String sha256(byte[] value) {
         StringBuilder text = new StringBuilder();
         for (byte one : digest(value)) {
             text.append(Character.forDigit((one >> 4) & 15, 16)).append(Character.forDigit(one & 15, 16));

@@ -1,0 +1,143 @@
+package fairlead.kafka;
+
+import java.lang.management.ManagementFactory;
+import java.time.Instant;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicLongArray;
+import javax.management.JMException;
+import javax.management.ObjectName;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Counts what the assignors of a reader do, and shows it by JMX. */
+final class BrokerMetrics implements PlanGroupAssignorMXBean {
+    static final String NAME = "fairlead.kafka:type=PlanGroupAssignor";
+    private static final Logger LOG = LoggerFactory.getLogger(BrokerMetrics.class);
+
+    private final BrokerReader reader;
+    private final AtomicLongArray outcomes = new AtomicLongArray(Decider.Outcome.values().length);
+    private final AtomicLong failures = new AtomicLong();
+    private final AtomicLong nanos = new AtomicLong();
+    private final AtomicLong longest = new AtomicLong();
+    private volatile String lastFailure = "";
+
+    BrokerMetrics(BrokerReader reader) {
+        this.reader = reader;
+    }
+
+    /** Show them; where another assignor of this JVM already does, nothing happens. */
+    void register() {
+        try {
+            var server = ManagementFactory.getPlatformMBeanServer();
+            var name = new ObjectName(NAME);
+            if (!server.isRegistered(name)) {
+                server.registerMBean(this, name);
+            }
+        } catch (JMException error) {
+            LOG.info("{} cannot be shown: {}", NAME, error.getMessage());
+        }
+    }
+
+    void count(Decider.Outcome outcome, long took) {
+        outcomes.incrementAndGet(outcome.ordinal());
+        nanos.addAndGet(took);
+        longest.accumulateAndGet(took, Math::max);
+    }
+
+    /** Count a bug; true: it is the first of its kind in a row, and should be logged. */
+    boolean failed(Throwable error, long took) {
+        failures.incrementAndGet();
+        nanos.addAndGet(took);
+        longest.accumulateAndGet(took, Math::max);
+        String text = error.toString();
+        boolean isNew = !text.equals(lastFailure);
+        lastFailure = text;
+        return isNew;
+    }
+
+    @Override
+    public long getCalls() {
+        long calls = failures.get();
+        for (int n = 0; n < outcomes.length(); n++) {
+            calls += outcomes.get(n);
+        }
+        return calls;
+    }
+
+    @Override
+    public Map<String, Long> getOutcomes() {
+        Map<String, Long> found = new TreeMap<>();
+        for (Decider.Outcome outcome : Decider.Outcome.values()) {
+            found.put(outcome.name(), outcomes.get(outcome.ordinal()));
+        }
+        return found;
+    }
+
+    @Override
+    public long getFailures() {
+        return failures.get();
+    }
+
+    @Override
+    public String getLastFailure() {
+        return lastFailure;
+    }
+
+    @Override
+    public double getLongestCallMs() {
+        return longest.get() / 1e6;
+    }
+
+    @Override
+    public double getCallsMs() {
+        return nanos.get() / 1e6;
+    }
+
+    @Override
+    public boolean isComplete() {
+        return reader.book.complete();
+    }
+
+    @Override
+    public String getProblem() {
+        String problem = reader.problem();
+        return problem == null ? "" : problem;
+    }
+
+    @Override
+    public double getReadSecondsAgo() {
+        long at = reader.readAt();
+        return at == 0 ? -1 : (System.currentTimeMillis() - at) / 1e3;
+    }
+
+    @Override
+    public int getPlans() {
+        return (int) reader.book.plans().stream().filter(BrokerMetrics::holds).count();
+    }
+
+    @Override
+    public int getPlansOver() {
+        return (int) reader.book.plans().stream().filter(plan -> !holds(plan)).count();
+    }
+
+    private static boolean holds(PlanBook.Plan plan) {
+        return plan.document() != null && !plan.state().lapsed(Instant.now());
+    }
+
+    @Override
+    public int getRosters() {
+        return reader.book.rosters().size();
+    }
+
+    @Override
+    public long getRecordsRead() {
+        return reader.records();
+    }
+
+    @Override
+    public long getRecordsSkipped() {
+        return reader.skipped();
+    }
+}

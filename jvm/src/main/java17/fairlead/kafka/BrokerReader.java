@@ -1,0 +1,337 @@
+package fairlead.kafka;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.TopicDescription;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.Uuid;
+import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.apache.kafka.common.utils.Utils;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Keeps a {@link PlanBook} current: one daemon thread that reads the plan topic and the members topic.
+ *
+ * <p>One a JVM: a broker makes many assignors of the same settings. It starts before its own broker serves,
+ * and tries again quietly until that does; whatever happens to it, the assignors go on with what is known.
+ */
+final class BrokerReader implements Runnable {
+    /** Groups that are held at most: who may write could fill the memory with made-up ones. */
+    static final int MAX_GROUPS = 100_000;
+
+    private static final Logger LOG = LoggerFactory.getLogger(BrokerReader.class);
+    private static final Duration POLL = Duration.ofMillis(250);
+    private static final Duration LOOK = Duration.ofSeconds(15);
+    private static final long FIRST_PAUSE_MS = 250;
+    private static final long LONGEST_PAUSE_MS = 5_000;
+    private static final int TIMEOUT_MS = 10_000;
+    private static final List<BrokerReader> READERS = new ArrayList<>();
+
+    private final BrokerSettings settings;
+    final PlanBook book = new PlanBook();
+    private volatile Uuid planTopicId;
+    private volatile String problem = "the topics have not been read to their ends yet";
+    private volatile long readAt;
+    private volatile long records;
+    private volatile long skipped;
+    private Map<String, PlanCache> caches = new HashMap<>();
+
+    BrokerReader(BrokerSettings settings) {
+        this.settings = settings;
+    }
+
+    /** The reader of these settings, started by whoever asks first. */
+    static BrokerReader of(BrokerSettings settings) {
+        synchronized (READERS) {
+            for (BrokerReader reader : READERS) {
+                if (reader.settings.readsLike(settings)) {
+                    return reader;
+                }
+            }
+            var reader = new BrokerReader(settings);
+            READERS.add(reader);
+            var thread = new Thread(reader, "fairlead-group-assignor");
+            thread.setDaemon(true);
+            thread.start();
+            return reader;
+        }
+    }
+
+    /** The id of the plan topic; null: not known yet. */
+    Uuid planTopicId() {
+        return planTopicId;
+    }
+
+    /** Why plans cannot be read; null: they can. */
+    String problem() {
+        return problem;
+    }
+
+    /** When the topics were last known to be read to their ends, milliseconds since 1970; 0: never. */
+    long readAt() {
+        return readAt;
+    }
+
+    long records() {
+        return records;
+    }
+
+    long skipped() {
+        return skipped;
+    }
+
+    @Override
+    public void run() {
+        long pause = FIRST_PAUSE_MS;
+        while (true) {
+            long start = System.nanoTime();
+            try {
+                String reason = settings.bootstrapServers == null
+                    ? "set " + BrokerSettings.BOOTSTRAP + ": no listener of this broker is PLAINTEXT"
+                    : listens() ? read() : "no broker listens yet at " + settings.bootstrapServers;
+                note(reason, null);
+            } catch (Throwable error) { // whatever breaks, the assignors go on with what is known
+                note(error.getClass().getSimpleName() + ": " + error.getMessage(), error);
+            }
+            boolean wasUp = System.nanoTime() - start > TimeUnit.SECONDS.toNanos(30);
+            pause = wasUp ? FIRST_PAUSE_MS : Math.min(2 * pause, LONGEST_PAUSE_MS);
+            try {
+                Thread.sleep(pause);
+            } catch (InterruptedException error) {
+                return;
+            }
+        }
+    }
+
+    /** Takes note of why nothing is read, once for each reason. */
+    private void note(String reason, Throwable error) {
+        if (reason != null && !reason.equals(problem)) {
+            LOG.info("Plans are not read at the moment, trying again: {}; what is known stays", reason);
+            LOG.debug("Plans are not read", error);
+        }
+        problem = reason == null ? problem : reason;
+    }
+
+    /** Whether some bootstrap server takes connections: clients would fill the log with that none does. */
+    private boolean listens() {
+        for (String server : settings.bootstrapServers.split(",")) {
+            String host = Utils.getHost(server.trim());
+            Integer port = Utils.getPort(server.trim());
+            if (host == null || port == null) {
+                continue;
+            }
+            try (var socket = new Socket()) {
+                socket.connect(new InetSocketAddress(host, port), 2_000);
+                return true;
+            } catch (IOException error) {
+                LOG.trace("{} does not listen yet", server);
+            }
+        }
+        return false;
+    }
+
+    /** What the cluster says of the two topics. */
+    private record Topics(String cluster, TopicDescription plans, TopicDescription members) {
+        /** Whether another look shows the same topics with the same partitions. */
+        boolean same(Topics other) {
+            return cluster.equals(other.cluster) && same(plans, other.plans) && same(members, other.members);
+        }
+
+        private static boolean same(TopicDescription one, TopicDescription other) {
+            return one == null || other == null
+                ? one == other
+                : one.topicId().equals(other.topicId()) && one.partitions().size() == other.partitions().size();
+        }
+    }
+
+    private Topics look(Admin admin) throws Exception {
+        String cluster = admin.describeCluster().clusterId().get(TIMEOUT_MS, TimeUnit.MILLISECONDS);
+        return new Topics(cluster == null ? "" : cluster,
+            describe(admin, settings.planTopic), describe(admin, settings.membersTopic));
+    }
+
+    /** Describes a topic; null: there is none. */
+    private static TopicDescription describe(Admin admin, String topic) throws Exception {
+        try {
+            return admin.describeTopics(Set.of(topic)).topicNameValues().get(topic)
+                .get(TIMEOUT_MS, TimeUnit.MILLISECONDS);
+        } catch (ExecutionException error) {
+            if (error.getCause() instanceof UnknownTopicOrPartitionException) {
+                return null;
+            }
+            throw error;
+        }
+    }
+
+    /** Reads until the topics are others; returns why nothing can be read. */
+    private String read() throws Exception {
+        try (Admin admin = Admin.create(settings.clientProperties())) {
+            Topics topics = look(admin);
+            if (topics.plans() == null) {
+                return "there is no topic " + settings.planTopic + ", or it may not be described";
+            }
+            planTopicId = topics.plans().topicId();
+            var properties = settings.clientProperties();
+            properties.putIfAbsent("isolation.level", "read_committed");
+            properties.put("enable.auto.commit", "false");
+            properties.put("allow.auto.create.topics", "false");
+            properties.remove("group.id");
+            var bytes = new ByteArrayDeserializer();
+            try (var consumer = new KafkaConsumer<>(properties, bytes, bytes)) {
+                return follow(admin, consumer, topics);
+            }
+        }
+    }
+
+    private String follow(Admin admin, KafkaConsumer<byte[], byte[]> consumer, Topics topics) throws Exception {
+        var partitions = new ArrayList<TopicPartition>();
+        for (TopicDescription topic : new TopicDescription[] {topics.plans(), topics.members()}) {
+            for (int p = 0; topic != null && p < topic.partitions().size(); p++) {
+                partitions.add(new TopicPartition(topic.name(), p));
+            }
+        }
+        consumer.assign(partitions);
+        consumer.seekToBeginning(partitions);
+        Map<TopicPartition, Long> ends = consumer.endOffsets(partitions);
+        var pass = new Pass(topics);
+        boolean atEnd = false;
+        long lookAt = System.nanoTime() + LOOK.toNanos();
+        while (true) {
+            for (ConsumerRecord<byte[], byte[]> record : consumer.poll(POLL)) {
+                pass.apply(record, atEnd);
+            }
+            if (!atEnd && ends.entrySet().stream().allMatch(end -> consumer.position(end.getKey()) >= end.getValue())) {
+                atEnd = true;
+                pass.publish();
+            }
+            if (atEnd) {
+                readAt = System.currentTimeMillis();
+            }
+            if (System.nanoTime() > lookAt) {
+                Topics now = look(admin);
+                if (!now.same(topics)) {
+                    return now.plans() == null
+                        ? "there is no topic " + settings.planTopic + " any more"
+                        : "the topics have grown or were made anew: reading them again";
+                }
+                lookAt = System.nanoTime() + LOOK.toNanos();
+            }
+        }
+    }
+
+    /** One reading of the topics from their beginnings. Until their ends what was known before stays. */
+    private final class Pass {
+        private final Told.Origin plans;
+        private final Told.Origin members;
+        private final Map<String, PlanCache> fresh = new HashMap<>();
+        private final Map<String, Roster> rosters = new HashMap<>();
+
+        Pass(Topics topics) {
+            plans = new Told.Origin(settings.planTopic, topics.cluster(), topics.plans().topicId().toString());
+            members = new Told.Origin(settings.membersTopic, topics.cluster(),
+                topics.members() == null ? "" : topics.members().topicId().toString());
+            caches.forEach((group, cache) -> {
+                var kept = new PlanCache(group, plans, settings.signatures, cache.state());
+                if (kept.state().plan() != null) {
+                    fresh.put(group, kept);
+                }
+            });
+        }
+
+        void apply(ConsumerRecord<byte[], byte[]> record, boolean live) {
+            records++;
+            if (record.key() == null) {
+                return;
+            }
+            String group = new String(record.key(), StandardCharsets.UTF_8);
+            try {
+                if (record.topic().equals(settings.planTopic)) {
+                    applyPlan(group, record, live);
+                } else {
+                    applyRoster(group, record, live);
+                }
+            } catch (InvalidPlanException error) {
+                skipped++;
+                LOG.warn("The record at {}-{}, offset {}, is skipped: {}", record.topic(), record.partition(),
+                    record.offset(), error.getMessage());
+            }
+        }
+
+        private void applyPlan(String group, ConsumerRecord<byte[], byte[]> record, boolean live)
+            throws InvalidPlanException {
+            PlanCache cache = fresh.get(group);
+            if (cache == null) {
+                if (fresh.size() >= MAX_GROUPS) {
+                    throw new InvalidPlanException("there are more than " + MAX_GROUPS + " groups");
+                }
+                cache = new PlanCache(group, plans, settings.signatures, null);
+                fresh.put(group, cache);
+            }
+            int before = cache.state().skipped;
+            cache.apply(record.offset(), record.value(), record.headers());
+            skipped += cache.state().skipped - before;
+            if (live) {
+                book.put(PlanBook.Plan.of(group, cache.state()));
+            }
+        }
+
+        private void applyRoster(String group, ConsumerRecord<byte[], byte[]> record, boolean live)
+            throws InvalidPlanException {
+            if (record.value() == null) {
+                if (settings.signatures != null) {
+                    throw new InvalidPlanException("A tombstone is not signed");
+                }
+                rosters.remove(group);
+                if (live) {
+                    book.removeRoster(group);
+                }
+                return;
+            }
+            Roster roster = Roster.read(record.value(), record.headers(), group, members, settings.signatures);
+            Roster old = rosters.get(group);
+            if (old != null && old.epoch > roster.epoch) {
+                return;
+            }
+            if (old == null && rosters.size() >= MAX_GROUPS) {
+                throw new InvalidPlanException("there are more than " + MAX_GROUPS + " groups");
+            }
+            rosters.put(group, roster);
+            if (live) {
+                book.put(roster);
+            }
+        }
+
+        void publish() {
+            caches = fresh;
+            fresh.forEach((group, cache) -> book.put(PlanBook.Plan.of(group, cache.state())));
+            book.keepPlans(fresh.keySet());
+            rosters.values().forEach(book::put);
+            for (Roster roster : List.copyOf(book.rosters())) {
+                if (!rosters.containsKey(roster.group)) {
+                    book.removeRoster(roster.group);
+                }
+            }
+            boolean first = !book.complete();
+            book.setComplete();
+            problem = null;
+            if (first) {
+                LOG.info("Read the plans of {} groups, and the members of {}", fresh.size(), rosters.size());
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+package fairlead.kafka;
+
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Properties;
+import java.util.TreeMap;
+import org.apache.kafka.common.config.ConfigException;
+
+/** What a broker's properties say to the assignor. */
+final class BrokerSettings {
+    static final String MEMBERS_TOPIC = "fairlead.members.topic";
+    static final String BOOTSTRAP = "fairlead.bootstrap.servers";
+    static final String CLIENT = "fairlead.client.";
+    static final String ON_LAPSE = "fairlead.on.lapse";
+
+    final String planTopic;
+    final String membersTopic;
+    final Signatures signatures;
+    final String bootstrapServers;
+    final boolean uniformOnLapse;
+    final boolean keepPlanless;
+    private final Map<String, String> client = new TreeMap<>();
+    private final Map<String, String> said = new TreeMap<>();
+
+    /**
+     * Reads a broker's properties, of which those of others are ignored.
+     *
+     * @throws ConfigException a value is none, or keys are configured that cannot be used
+     */
+    BrokerSettings(Map<String, ?> configs) {
+        configs.forEach((name, value) -> {
+            if (name.startsWith("fairlead.") && value != null) {
+                said.put(name, value.toString().trim());
+                if (name.startsWith(CLIENT)) {
+                    client.put(name.substring(CLIENT.length()), value.toString().trim());
+                }
+            }
+        });
+        planTopic = Settings.text(configs, Settings.PLAN_TOPIC, Settings.DEFAULT_PLAN_TOPIC);
+        membersTopic = Settings.text(configs, MEMBERS_TOPIC, "fairlead.members");
+        if (planTopic.equals(membersTopic)) {
+            throw new ConfigException(Settings.PLAN_TOPIC + " and " + MEMBERS_TOPIC + " must name two topics");
+        }
+        signatures = Signatures.of(said.get(Settings.PUBLIC_KEYS));
+        uniformOnLapse = choice(configs, ON_LAPSE, "keep", "uniform").equals("uniform");
+        keepPlanless = choice(configs, Settings.FALLBACK, "uniform", "keep").equals("keep");
+        bootstrapServers = Settings.text(configs, BOOTSTRAP, ownListener(configs));
+        if (bootstrapServers != null) {
+            said.put(BOOTSTRAP, bootstrapServers);
+        }
+    }
+
+    private static String choice(Map<String, ?> configs, String name, String preset, String other) {
+        String value = Settings.text(configs, name, preset);
+        if (!value.equals(preset) && !value.equals(other)) {
+            throw new ConfigException(name, value, "must be " + preset + " or " + other);
+        }
+        return value;
+    }
+
+    /** What a client of Kafka's is made with. */
+    Properties clientProperties() {
+        var properties = new Properties();
+        properties.put("client.id", "fairlead-group-assignor");
+        properties.putAll(client);
+        properties.put("bootstrap.servers", bootstrapServers);
+        return properties;
+    }
+
+    /** Whether a reader of other settings reads the same. */
+    boolean readsLike(BrokerSettings other) {
+        return said.equals(other.said);
+    }
+
+    /** The broker's own first listener that needs neither TLS nor SASL; null: there is none. */
+    private static String ownListener(Map<String, ?> configs) {
+        var protocols = new HashMap<String, String>();
+        for (String pair : text(configs, "listener.security.protocol.map").split(",")) {
+            String[] parts = pair.trim().split(":");
+            if (parts.length == 2) {
+                protocols.put(parts[0], parts[1]);
+            }
+        }
+        String controllers = "," + text(configs, "controller.listener.names").replace(" ", "") + ",";
+        String advertised = text(configs, "advertised.listeners");
+        String listeners = advertised.isEmpty() ? text(configs, "listeners") : advertised;
+        for (String listener : listeners.split(",")) {
+            String[] parts = listener.trim().split("://");
+            if (parts.length == 2
+                && protocols.getOrDefault(parts[0], parts[0]).equals("PLAINTEXT")
+                && !controllers.contains("," + parts[0] + ",")) {
+                return parts[1].startsWith(":") ? "localhost" + parts[1] : parts[1];
+            }
+        }
+        return null;
+    }
+
+    private static String text(Map<String, ?> configs, String name) {
+        Object value = configs.get(name);
+        return value == null ? "" : value.toString().trim();
+    }
+}

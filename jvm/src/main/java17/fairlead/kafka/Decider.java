@@ -1,0 +1,193 @@
+package fairlead.kafka;
+
+import java.time.Instant;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Set;
+import org.apache.kafka.common.Uuid;
+import org.apache.kafka.coordinator.group.api.assignor.GroupAssignment;
+import org.apache.kafka.coordinator.group.api.assignor.GroupSpec;
+import org.apache.kafka.coordinator.group.api.assignor.SubscribedTopicDescriber;
+import org.apache.kafka.coordinator.group.assignor.UniformAssignor;
+
+/**
+ * Decides who reads what in one group of the consumer protocol.
+ *
+ * <p>With a plan that holds, as it says, fitted to who is there. Otherwise targets stay, and only what has
+ * no owner is placed; Kafka's own uniform assignor decides where a group has no targets at all, where there
+ * certainly is no plan of it, and where a lapsed plan is configured to end so.
+ */
+final class Decider {
+    /** What was done, and why. */
+    enum Outcome {
+        /** As the plan says. */
+        PLAN,
+        /** Targets stayed: the topics have not been read to their ends yet. */
+        KEPT_UNREAD,
+        /** Targets stayed: some plan may be this group's, but none of its members is known. */
+        KEPT_UNKNOWN,
+        /** Targets stayed: the plan has lapsed or was taken back. */
+        KEPT_LAPSED,
+        /** Targets stayed: the group's only records could not be read, or were refused. */
+        KEPT_UNREADABLE,
+        /** Targets stayed: a nudge tells of a version that has not been read yet. */
+        KEPT_BEHIND,
+        /** Targets stayed, as is configured for groups without a plan. */
+        KEPT_PLANLESS,
+        /** Kafka's uniform assignor: the group had no targets at all. */
+        UNIFORM_NEW,
+        /** Kafka's uniform assignor: the group has no plan, or none that holds, and it is configured so. */
+        UNIFORM,
+        /** There is nobody, or nobody but nudges. */
+        EMPTY
+    }
+
+    /**
+     * What is decided.
+     *
+     * @param group whose it is; null: not known
+     * @param version of the plan that is followed; 0: none is
+     */
+    record Decision(GroupAssignment assignment, Outcome outcome, String group, long version) {}
+
+    private final PlanBook book;
+    private final boolean uniformOnLapse;
+    private final boolean keepPlanless;
+    private final UniformAssignor uniform = new UniformAssignor();
+
+    Decider(PlanBook book, boolean uniformOnLapse, boolean keepPlanless) {
+        this.book = book;
+        this.uniformOnLapse = uniformOnLapse;
+        this.keepPlanless = keepPlanless;
+    }
+
+    /** Decide, at some time; the id of the plan topic tells nudges, null: it is not known yet. */
+    Decision decide(GroupSpec spec, SubscribedTopicDescriber describer, Uuid planTopic, Instant now) {
+        var view = new GroupView(spec, describer, planTopic);
+        if (view.members.length == 0) {
+            return new Decision(view.complete(new HashMap<>()), Outcome.EMPTY, null, 0);
+        }
+        if (!book.complete()) {
+            return keep(view, describer, Outcome.KEPT_UNREAD, null);
+        }
+        String group = groupOf(view);
+        if (group == null && !view.nudges.isEmpty()) { // of whatever plan: it has not been read yet
+            return keep(view, describer, Outcome.KEPT_BEHIND, null);
+        }
+        if (group == null) {
+            return mayHavePlan(view)
+                ? keep(view, describer, Outcome.KEPT_UNKNOWN, null)
+                : planless(view, describer, null);
+        }
+        book.remember(group, view.members);
+        PlanBook.Plan plan = book.plan(group);
+        if (isNewerAnnounced(view, group, plan == null ? 0 : plan.state().seen.version)) {
+            return keep(view, describer, Outcome.KEPT_BEHIND, group);
+        }
+        if (plan == null) {
+            return planless(view, describer, group);
+        }
+        PlanState state = plan.state();
+        if (state.plan() == null && state.seen.equals(Identity.NOTHING)) {
+            return keep(view, describer, Outcome.KEPT_UNREADABLE, group);
+        }
+        if (state.plan() == null || state.lapsed(now)) {
+            return uniformOnLapse
+                ? uniform(view, describer, Outcome.UNIFORM, group)
+                : keep(view, describer, Outcome.KEPT_LAPSED, group);
+        }
+        int[] owner = new PlanFollowing(view, plan, book.roster(group)).owners();
+        return owner == null
+            ? keep(view, describer, Outcome.KEPT_UNKNOWN, group)
+            : new Decision(view.assignment(owner), Outcome.PLAN, group, state.seen.version);
+    }
+
+    /** Whose members these are: by their ids, else by a nudge, else by instance ids and topics; null: unknown. */
+    private String groupOf(GroupView view) {
+        String group = book.groupOf(view.members);
+        if (group != null) {
+            return group;
+        }
+        for (NudgeRack nudge : view.nudges) {
+            if (speaksOf(book.plan(nudge.group()), view)) {
+                return nudge.group();
+            }
+        }
+        return byInstances(view);
+    }
+
+    /** The one plan that names exactly these instances and topics; null: there is none, or several. */
+    private String byInstances(GroupView view) {
+        if (Arrays.asList(view.instances).contains(null)) {
+            return null;
+        }
+        Set<String> instances = new HashSet<>(Arrays.asList(view.instances));
+        Set<Uuid> topics = new HashSet<>(Arrays.asList(view.topics));
+        String found = null;
+        for (PlanBook.Plan plan : book.plans()) {
+            if (plan.document() != null
+                && plan.topics().keySet().equals(topics)
+                && plan.document().members().keySet().equals(instances)) {
+                if (found != null) {
+                    return null;
+                }
+                found = plan.group();
+            }
+        }
+        return found;
+    }
+
+    /** Whether some plan speaks of a topic that this group reads: it may be this group's. */
+    private boolean mayHavePlan(GroupView view) {
+        for (PlanBook.Plan plan : book.plans()) {
+            if (speaksOf(plan, view)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private static boolean speaksOf(PlanBook.Plan plan, GroupView view) {
+        if (plan == null) {
+            return false;
+        }
+        for (Uuid topic : plan.topics().keySet()) {
+            if (view.numberOf(topic) >= 0) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private static boolean isNewerAnnounced(GroupView view, String group, long version) {
+        for (NudgeRack nudge : view.nudges) {
+            if (nudge.group().equals(group) && nudge.version() > version) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private Decision planless(GroupView view, SubscribedTopicDescriber describer, String group) {
+        return keepPlanless
+            ? keep(view, describer, Outcome.KEPT_PLANLESS, group)
+            : uniform(view, describer, Outcome.UNIFORM, group);
+    }
+
+    private Decision keep(GroupView view, SubscribedTopicDescriber describer, Outcome why, String group) {
+        if (view.untouched()) {
+            return uniform(view, describer, Outcome.UNIFORM_NEW, group);
+        }
+        return new Decision(view.assignment(Orphans.place(view, view.targets())), why, group, 0);
+    }
+
+    private Decision uniform(GroupView view, SubscribedTopicDescriber describer, Outcome why, String group) {
+        try {
+            var members = new HashMap<>(uniform.assign(view.withoutNudges(), describer).members());
+            return new Decision(view.complete(members), why, group, 0);
+        } catch (RuntimeException error) { // a topic is gone, say: it throws for what it does not expect
+            return new Decision(view.assignment(Orphans.place(view, view.targets())), why, group, 0);
+        }
+    }
+}

@@ -1,0 +1,160 @@
+package fairlead.kafka;
+
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.kafka.common.Uuid;
+
+/**
+ * What a broker knows of plans: of each group the newest plan, who its members are, and which member ids
+ * were seen together.
+ *
+ * <p>Written by the thread that reads the topics, read by the threads that assign. Holds one plan and one
+ * roster a group, as the topics do, and the ids of the members that a group had at its last call.
+ */
+final class PlanBook {
+    /** How many groups are remembered by the ids of their members at most. */
+    private static final int REMEMBERED = 20_000;
+
+    /**
+     * What the plan topic says of a group.
+     *
+     * @param topics id to name, of the topics of the plan, as far as it tells
+     */
+    record Plan(String group, PlanState state, Map<Uuid, String> topics) {
+        static Plan of(String group, PlanState state) {
+            var topics = new HashMap<Uuid, String>();
+            if (state.plan() != null) {
+                state.plan().topicIds().forEach((name, text) -> {
+                    Uuid id = Roster.uuid(text);
+                    if (id != null) {
+                        topics.put(id, name);
+                    }
+                });
+            }
+            return new Plan(group, state, Map.copyOf(topics));
+        }
+
+        PlanDocument document() {
+            return state.plan();
+        }
+    }
+
+    private final Map<String, Plan> plans = new ConcurrentHashMap<>();
+    private final Map<String, Roster> rosters = new ConcurrentHashMap<>();
+    /** Member id to the group whose roster lists it. */
+    private final Map<String, String> listed = new ConcurrentHashMap<>();
+    private final Object seenLock = new Object();
+    /** Member id to the group that it was seen in at the group's last call. */
+    private final Map<String, String> seen = new HashMap<>();
+    private final Map<String, String[]> together = new LinkedHashMap<>(16, 0.75f, true);
+    private volatile boolean complete;
+
+    /** Whether the topics have been read to their ends since the broker started. */
+    boolean complete() {
+        return complete;
+    }
+
+    void setComplete() {
+        complete = true;
+    }
+
+    /** What the plan topic says of a group; null: nothing. */
+    Plan plan(String group) {
+        return plans.get(group);
+    }
+
+    Collection<Plan> plans() {
+        return plans.values();
+    }
+
+    void put(Plan plan) {
+        plans.put(plan.group(), plan);
+    }
+
+    void keepPlans(Set<String> groups) {
+        plans.keySet().retainAll(groups);
+    }
+
+    /** Who is who in a group; null: no record says. */
+    Roster roster(String group) {
+        return rosters.get(group);
+    }
+
+    Collection<Roster> rosters() {
+        return rosters.values();
+    }
+
+    void put(Roster roster) {
+        Roster old = rosters.put(roster.group, roster);
+        roster.names.keySet().forEach(id -> listed.put(id, roster.group));
+        if (old != null) {
+            old.names.keySet().stream()
+                .filter(id -> !roster.names.containsKey(id))
+                .forEach(id -> listed.remove(id, old.group));
+        }
+    }
+
+    void removeRoster(String group) {
+        Roster old = rosters.remove(group);
+        if (old != null) {
+            old.names.keySet().forEach(id -> listed.remove(id, group));
+        }
+    }
+
+    /** The group whose roster lists most of these members, else the one that most were seen in; null: none. */
+    String groupOf(String[] members) {
+        String found = most(members, listed);
+        if (found != null) {
+            return found;
+        }
+        synchronized (seenLock) {
+            return most(members, seen);
+        }
+    }
+
+    private static String most(String[] members, Map<String, String> groups) {
+        var votes = new HashMap<String, Integer>();
+        for (String member : members) {
+            String group = groups.get(member);
+            if (group != null) {
+                votes.merge(group, 1, Integer::sum);
+            }
+        }
+        String best = null;
+        for (var vote : votes.entrySet()) {
+            int more = best == null ? 1 : vote.getValue() - votes.get(best);
+            if (more > 0 || (more == 0 && vote.getKey().compareTo(best) < 0)) {
+                best = vote.getKey();
+            }
+        }
+        return best;
+    }
+
+    /** Remember who is in a group, and forget who was at the call before. */
+    void remember(String group, String[] members) {
+        synchronized (seenLock) {
+            forget(group, together.remove(group));
+            together.put(group, members);
+            for (String member : members) {
+                seen.put(member, group);
+            }
+            if (together.size() > REMEMBERED) {
+                var eldest = together.entrySet().iterator().next();
+                together.remove(eldest.getKey());
+                forget(eldest.getKey(), eldest.getValue());
+            }
+        }
+    }
+
+    private void forget(String group, String[] members) {
+        if (members != null) {
+            for (String member : members) {
+                seen.remove(member, group);
+            }
+        }
+    }
+}

@@ -1,0 +1,126 @@
+package fairlead.kafka;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.BitSet;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.kafka.common.Uuid;
+
+/**
+ * What a plan says of a group as it is now.
+ *
+ * <p>A member is called as the group's roster says, else by its instance id. One that neither tells is new
+ * to the plan until the roster names it. Topics whose names are not known keep their targets.
+ */
+final class PlanFollowing {
+    private final GroupView view;
+    private final PlanBook.Plan plan;
+    private final Roster roster;
+    /** Of each topic of the view; null: not known, or of another topic than the plan's. */
+    private final String[] topicNames;
+    /** Of each member of the view, each once. */
+    private final String[] names;
+    /** Members that neither the roster nor an instance id names. */
+    private final BitSet strangers = new BitSet();
+
+    PlanFollowing(GroupView view, PlanBook.Plan plan, Roster roster) {
+        this.view = view;
+        this.plan = plan;
+        this.roster = roster;
+        topicNames = nameTopics();
+        names = nameMembers();
+    }
+
+    /** The owner of each partition; null: nobody's name is known, so that the plan says nothing. */
+    int[] owners() {
+        if (strangers.cardinality() == view.members.length) {
+            return null;
+        }
+        var subscriptions = new HashMap<String, Collection<String>>();
+        var known = new HashMap<BitSet, List<String>>();
+        for (int m = 0; m < view.members.length; m++) {
+            subscriptions.put(names[m], known.computeIfAbsent(view.reads[m], this::topicsOf));
+        }
+        var counts = new HashMap<String, Integer>();
+        for (int t = 0; t < topicNames.length; t++) {
+            if (topicNames[t] != null) {
+                counts.put(topicNames[t], view.count(t));
+            }
+        }
+        return Orphans.place(view, merged(Fit.decide(plan.document(), subscriptions, counts)));
+    }
+
+    private List<String> topicsOf(BitSet read) {
+        var topics = new ArrayList<String>();
+        for (int t = read.nextSetBit(0); t >= 0; t = read.nextSetBit(t + 1)) {
+            if (topicNames[t] != null) {
+                topics.add(topicNames[t]);
+            }
+        }
+        return topics;
+    }
+
+    /** What fits, as owners, and the targets of the topics that have no name. */
+    private int[] merged(Fit fit) {
+        boolean whole = !Arrays.asList(topicNames).contains(null);
+        int[] owner = whole ? new int[view.size()] : view.targets();
+        var numbers = new HashMap<String, Integer>();
+        for (int m = 0; m < names.length; m++) {
+            numbers.put(names[m], m);
+        }
+        int[] numberOf = Arrays.stream(fit.members()).mapToInt(numbers::get).toArray();
+        var topics = new HashMap<String, Integer>();
+        for (int t = 0; t < fit.topics().length; t++) {
+            topics.put(fit.topics()[t], t);
+        }
+        for (int t = 0; t < topicNames.length; t++) {
+            if (topicNames[t] == null) {
+                continue;
+            }
+            int index = view.offsets[t];
+            for (int member : fit.owners(topics.get(topicNames[t]))) {
+                owner[index++] = member < 0 ? -1 : numberOf[member];
+            }
+        }
+        return owner;
+    }
+
+    /** Name topics by the plan, then by the roster, unless the plan was made for another topic of that name. */
+    private String[] nameTopics() {
+        String[] found = new String[view.topics.length];
+        Set<String> used = new HashSet<>(plan.topics().values());
+        for (int t = 0; t < found.length; t++) {
+            found[t] = plan.topics().get(view.topics[t]);
+            if (found[t] == null && roster != null) {
+                String name = roster.topics.get(view.topics[t]);
+                found[t] = name != null && used.add(name) ? name : null;
+            }
+        }
+        return found;
+    }
+
+    private String[] nameMembers() {
+        String[] found = new String[view.members.length];
+        Set<String> used = new HashSet<>();
+        for (int m = 0; m < found.length; m++) {
+            String name = roster == null ? null : roster.names.get(view.members[m]);
+            if (name == null) {
+                name = view.instances[m];
+            }
+            if (name == null || !used.add(name)) {
+                strangers.set(m);
+            } else {
+                found[m] = name;
+            }
+        }
+        for (int m = strangers.nextSetBit(0); m >= 0; m = strangers.nextSetBit(m + 1)) {
+            found[m] = view.members[m];
+        }
+        return found;
+    }
+}

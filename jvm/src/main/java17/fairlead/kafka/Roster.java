@@ -1,0 +1,89 @@
+package fairlead.kafka;
+
+import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
+import java.util.HashMap;
+import java.util.Map;
+import org.apache.kafka.common.Uuid;
+import org.apache.kafka.common.header.Header;
+
+/**
+ * Who is who in a group of the consumer protocol: a record of the members topic, as
+ * {@code fairlead/wire/membership.py} writes it.
+ */
+final class Roster {
+    final String group;
+    /** Of two records the one with the greater is the later one. */
+    final long epoch;
+    /** Member id to the name that plans use. */
+    final Map<String, String> names;
+    /** Topic id to topic, of the topics that members read. */
+    final Map<Uuid, String> topics;
+
+    Roster(String group, long epoch, Map<String, String> names, Map<Uuid, String> topics) {
+        this.group = group;
+        this.epoch = epoch;
+        this.names = Map.copyOf(names);
+        this.topics = Map.copyOf(topics);
+    }
+
+    /**
+     * Reads and checks a record that has a value.
+     *
+     * @param group what its key names
+     * @param signatures what it must be signed with; null: nothing
+     */
+    static Roster read(byte[] value, Iterable<Header> headers, String group, Told.Origin origin, Signatures signatures)
+        throws InvalidPlanException {
+        Map<String, byte[]> found = new HashMap<>();
+        for (Header header : headers) {
+            found.put(header.key(), header.value() == null ? new byte[0] : header.value());
+        }
+        byte[] said = found.get("sha256");
+        byte[] digest = Told.sha256(value).getBytes(StandardCharsets.US_ASCII);
+        if (said != null && !MessageDigest.isEqual(said, digest)) {
+            throw new InvalidPlanException("The record's sha256 header does not agree with its bytes");
+        }
+        if (!Told.text(found, "kind").equals("members")) {
+            throw new InvalidPlanException("The record is not of kind 'members'");
+        }
+        if (signatures != null) {
+            Told.checkSignature(found, value, group, 0, origin, signatures);
+        }
+        Told.check("cluster", Told.text(found, "cluster"), origin.cluster);
+        Told.check("log", Told.text(found, "log"), origin.log);
+        long epoch = Told.epoch(Told.text(found, "epoch"));
+        Map<String, Object> raw = PlanDocument.object(Json.parse(value), "the record of a group's members");
+        if (!group.equals(raw.get("group")) || !"members".equals(raw.get("kind"))) {
+            throw new InvalidPlanException("The record names no members of '" + group + "'");
+        }
+        Map<Uuid, String> topics = new HashMap<>();
+        for (Map.Entry<String, String> topic : texts(raw.get("topics"), "topics").entrySet()) {
+            Uuid id = uuid(topic.getValue());
+            if (id != null) {
+                topics.put(id, topic.getKey());
+            }
+        }
+        return new Roster(group, epoch, texts(raw.get("members"), "members"), topics);
+    }
+
+    private static Map<String, String> texts(Object value, String what) throws InvalidPlanException {
+        Map<String, String> found = new HashMap<>();
+        for (Map.Entry<String, Object> entry : PlanDocument.object(value, what).entrySet()) {
+            if (!(entry.getValue() instanceof String) || ((String) entry.getValue()).isEmpty()) {
+                throw new InvalidPlanException(what + ": a value is no text");
+            }
+            found.put(entry.getKey(), (String) entry.getValue());
+        }
+        return found;
+    }
+
+    /** Reads an id as Kafka writes it; null: it is none. */
+    static Uuid uuid(String text) {
+        try {
+            return Uuid.fromString(text);
+        } catch (IllegalArgumentException error) {
+            return null;
+        }
+    }
+}

@@ -1,0 +1,81 @@
+package fairlead.kafka;
+
+import java.util.AbstractMap;
+import java.util.AbstractSet;
+import java.util.Arrays;
+import java.util.Iterator;
+import java.util.Map;
+import java.util.NoSuchElementException;
+import java.util.Set;
+import org.apache.kafka.common.Uuid;
+
+/**
+ * What one member is to read, topic id to partitions: an immutable view of three arrays.
+ *
+ * <p>A million partitions in 500 topics over 2,000 members are up to a million entries; as objects they
+ * would be most of what a call costs.
+ */
+final class ShareMap extends AbstractMap<Uuid, Set<Integer>> {
+    private final Uuid[] topics;
+    private final int[] cuts;
+    private final int[] partitions;
+
+    /** Ascending topics, where in the partitions each begins (one more: the end), and the partitions. */
+    ShareMap(Uuid[] topics, int[] cuts, int[] partitions) {
+        this.topics = topics;
+        this.cuts = cuts;
+        this.partitions = partitions;
+    }
+
+    @Override
+    public int size() {
+        return topics.length;
+    }
+
+    @Override
+    public boolean containsKey(Object topic) {
+        return get(topic) != null;
+    }
+
+    @Override
+    public Set<Integer> get(Object topic) {
+        int number = topic instanceof Uuid ? Arrays.binarySearch(topics, (Uuid) topic) : -1;
+        return number < 0 ? null : share(number);
+    }
+
+    private Set<Integer> share(int number) {
+        return new PartitionSet(partitions, cuts[number], cuts[number + 1]);
+    }
+
+    @Override
+    public Set<Map.Entry<Uuid, Set<Integer>>> entrySet() {
+        return new AbstractSet<>() {
+            @Override
+            public int size() {
+                return topics.length;
+            }
+
+            @Override
+            public Iterator<Map.Entry<Uuid, Set<Integer>>> iterator() {
+                return new Iterator<>() {
+                    private int next = 0;
+
+                    @Override
+                    public boolean hasNext() {
+                        return next < topics.length;
+                    }
+
+                    @Override
+                    public Map.Entry<Uuid, Set<Integer>> next() {
+                        if (next >= topics.length) {
+                            throw new NoSuchElementException();
+                        }
+                        var entry = new SimpleImmutableEntry<>(topics[next], share(next));
+                        next++;
+                        return entry;
+                    }
+                };
+            }
+        };
+    }
+}

@@ -1,0 +1,340 @@
+package fairlead.kafka;
+
+import java.nio.charset.StandardCharsets;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Random;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.stream.Collectors;
+import org.apache.kafka.common.Uuid;
+import org.apache.kafka.coordinator.group.api.assignor.GroupAssignment;
+import org.apache.kafka.coordinator.group.api.assignor.GroupSpec;
+import org.apache.kafka.coordinator.group.api.assignor.SubscribedTopicDescriber;
+import org.apache.kafka.coordinator.group.api.assignor.SubscriptionType;
+import org.apache.kafka.coordinator.group.modern.Assignment;
+import org.apache.kafka.coordinator.group.modern.GroupSpecImpl;
+import org.apache.kafka.coordinator.group.modern.MemberSubscriptionAndAssignmentImpl;
+
+/**
+ * Random groups, as a coordinator shows them, and what must hold of every decision: Groups SEED COUNT prints
+ * a line of JSON: how often there was what outcome, or throws what was wrong.
+ */
+final class Groups {
+    private static final Uuid PLAN_TOPIC = new Uuid(9, 9);
+
+    /** What one member is. */
+    private static final class Member {
+        String id;
+        String instance;
+        String rack;
+        Set<Uuid> reads = new HashSet<>();
+        final Map<Uuid, Set<Integer>> targets = new HashMap<>();
+    }
+
+    private final Random random;
+    private final Map<Uuid, Integer> topics = new LinkedHashMap<>();
+    private final Map<Uuid, String> names = new HashMap<>();
+    private final List<Member> members = new ArrayList<>();
+    private final PlanBook book = new PlanBook();
+    private PlanDocument plan;
+    private Map<String, String> roster = new HashMap<>();
+    private Instant now = Instant.ofEpochSecond(1_000_000);
+
+    private Groups(long seed) {
+        random = new Random(seed);
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        long seed = Long.parseLong(arguments[0]);
+        Map<String, Integer> outcomes = new TreeMap<>();
+        for (int n = 0; n < Integer.parseInt(arguments[1]); n++) {
+            try {
+                outcomes.merge(new Groups(seed + n).check(), 1, Integer::sum);
+            } catch (Throwable error) {
+                throw new IllegalStateException("seed " + (seed + n), error);
+            }
+        }
+        System.out.println(Json.write(outcomes));
+    }
+
+    private boolean chance(double likely) {
+        return random.nextDouble() < likely;
+    }
+
+    private void draw() throws InvalidPlanException {
+        for (int t = random.nextInt(5); t >= 0; t--) {
+            Uuid id = new Uuid(random.nextLong(), t + 1);
+            topics.put(id, 1 + random.nextInt(12));
+            names.put(id, "t" + t);
+        }
+        boolean alike = chance(0.5);
+        int count = chance(0.05) ? 0 : 1 + random.nextInt(8);
+        for (int m = 0; m < count; m++) {
+            var member = new Member();
+            member.id = "id-" + random.nextInt(1_000_000) + "-" + m;
+            member.instance = chance(0.3) ? "n" + m : null;
+            member.rack = chance(0.2) ? "rack" : null;
+            for (Uuid topic : topics.keySet()) {
+                if (alike || chance(0.6)) {
+                    member.reads.add(topic);
+                }
+            }
+            if (chance(0.05)) {
+                member.reads.add(new Uuid(7, m)); // does not exist any more
+            }
+            members.add(member);
+        }
+        drawTargets();
+        drawPlan();
+        if (chance(0.3)) {
+            var nudge = new Member();
+            nudge.id = "nudge";
+            nudge.rack = "fairlead:g:" + (chance(0.8) ? 3 : 4);
+            nudge.reads = new HashSet<>(Set.of(PLAN_TOPIC));
+            members.add(nudge);
+        }
+    }
+
+    private void drawTargets() {
+        if (chance(0.2) || members.isEmpty()) {
+            return;
+        }
+        for (var topic : topics.entrySet()) {
+            for (int p = 0; p < topic.getValue() + (chance(0.1) ? 2 : 0); p++) {
+                Member owner = members.get(random.nextInt(members.size()));
+                // Some have no owner, and some an owner that reads the topic no more.
+                if (chance(0.8) && (owner.reads.contains(topic.getKey()) || chance(0.1))) {
+                    owner.targets.computeIfAbsent(topic.getKey(), id -> new HashSet<>()).add(p);
+                }
+            }
+        }
+    }
+
+    private void drawPlan() throws InvalidPlanException {
+        Map<String, Object> document = new LinkedHashMap<>();
+        document.put("format", 2L);
+        document.put("group", "g");
+        document.put("version", 3L);
+        for (String text : List.of("plan_id", "assignor")) {
+            document.put(text, "x");
+        }
+        for (String time : List.of("created_at", "snapshot_at")) {
+            document.put(time, "2026-01-01T00:00:00+00:00");
+        }
+        Map<String, Object> counts = new LinkedHashMap<>();
+        Map<String, Object> ids = new LinkedHashMap<>();
+        Map<String, Map<String, List<Integer>>> shares = new LinkedHashMap<>();
+        for (int m = 0; m < members.size() + 2; m++) {
+            if (chance(0.8)) {
+                shares.put("n" + m, new LinkedHashMap<>());
+            }
+        }
+        var owners = new ArrayList<>(shares.keySet());
+        for (var topic : topics.entrySet()) {
+            if (chance(0.1)) {
+                continue; // made since
+            }
+            String name = names.get(topic.getKey());
+            int count = Math.max(1, topic.getValue() + random.nextInt(3) - 1);
+            counts.put(name, (long) count);
+            ids.put(name, (chance(0.9) ? topic.getKey() : new Uuid(3, 3)).toString());
+            for (int p = 0; p < count && !owners.isEmpty(); p++) {
+                shares.get(owners.get(random.nextInt(owners.size())))
+                    .computeIfAbsent(name, key -> new ArrayList<>()).add(p);
+            }
+        }
+        document.put("partition_counts", counts);
+        document.put("topic_ids", ids);
+        Map<String, Object> written = new LinkedHashMap<>();
+        shares.forEach((name, share) -> {
+            Map<String, Object> sets = new LinkedHashMap<>();
+            share.forEach((topic, numbers) -> sets.put(topic,
+                numbers.stream().map(String::valueOf).collect(Collectors.joining(","))));
+            written.put(name, Map.of("topics", new ArrayList<>(share.keySet()), "partitions", sets));
+        });
+        document.put("members", written);
+        plan = PlanDocument.parse(Json.write(document).getBytes(StandardCharsets.UTF_8));
+        for (int m = 0; m < members.size(); m++) {
+            if (chance(0.7)) {
+                roster.put(members.get(m).id, "n" + m);
+            }
+        }
+    }
+
+    private GroupSpec spec() {
+        Map<String, MemberSubscriptionAndAssignmentImpl> found = new HashMap<>();
+        Map<Uuid, Map<Integer, String>> owners = new HashMap<>();
+        boolean alike = true;
+        for (Member member : members) {
+            alike &= member.reads.equals(members.get(0).reads);
+            member.targets.forEach((topic, partitions) -> partitions.forEach(partition ->
+                owners.computeIfAbsent(topic, id -> new HashMap<>()).put(partition, member.id)));
+            found.put(member.id, new MemberSubscriptionAndAssignmentImpl(
+                Optional.ofNullable(member.rack), Optional.ofNullable(member.instance), member.reads,
+                new Assignment(Collections.unmodifiableMap(member.targets))));
+        }
+        return new GroupSpecImpl(
+            found, alike ? SubscriptionType.HOMOGENEOUS : SubscriptionType.HETEROGENEOUS, owners);
+    }
+
+    private final SubscribedTopicDescriber describer = new SubscribedTopicDescriber() {
+        @Override
+        public int numPartitions(Uuid topic) {
+            return topic.equals(PLAN_TOPIC) ? 4 : topics.getOrDefault(topic, -1);
+        }
+
+        @Override
+        public Set<String> racksForPartition(Uuid topic, int partition) {
+            return Set.of();
+        }
+    };
+
+    private String check() throws InvalidPlanException {
+        draw();
+        String told = tell();
+        var decider = new Decider(book, chance(0.2), chance(0.2));
+        Decider.Decision decision = decider.decide(spec(), describer, chance(0.8) ? PLAN_TOPIC : null, now);
+        complete(decision.assignment());
+        boolean untouched = members.stream().allMatch(member -> member.targets.isEmpty());
+        switch (decision.outcome()) {
+            case PLAN:
+                require(told.equals("plan"), "followed, but " + told);
+                fitted(decision.assignment());
+                break;
+            case UNIFORM_NEW:
+                require(untouched, "uniform, with targets");
+                break;
+            case UNIFORM:
+            case EMPTY:
+                break;
+            default:
+                require(!untouched, "kept nothing");
+                kept(decision.assignment());
+        }
+        again(decider, decision);
+        return decision.outcome().name();
+    }
+
+    /** Let the book say something of the group; returns what. */
+    private String tell() {
+        if (chance(0.15)) {
+            return "unread";
+        }
+        book.setComplete();
+        if (chance(0.8)) {
+            book.put(new Roster("g", 1, roster, Map.of()));
+        }
+        int what = random.nextInt(10);
+        if (what == 0) {
+            return "nothing";
+        }
+        if (what == 1) {
+            book.put(PlanBook.Plan.of("g", new PlanState(null, new Identity(1, 3, true, ""), null, null, 0)));
+            return "retired";
+        }
+        if (what == 2) {
+            book.put(PlanBook.Plan.of("g", new PlanState(null, Identity.NOTHING, null, "garbage", 1)));
+            return "garbage";
+        }
+        Instant until = what == 3 ? now.minusSeconds(61) : what == 4 ? now : null;
+        book.put(PlanBook.Plan.of("g", new PlanState(plan, new Identity(1, 3, false, "x"), until, null, 0)));
+        return what == 3 ? "lapsed" : "plan";
+    }
+
+    private static void require(boolean holds, String what) {
+        if (!holds) {
+            throw new AssertionError(what);
+        }
+    }
+
+    private boolean isNudge(Member member) {
+        return member.id.equals("nudge");
+    }
+
+    /** Every member is there; every partition that somebody reads has one owner, who reads it. */
+    private void complete(GroupAssignment assignment) {
+        require(assignment.members().keySet().equals(
+            members.stream().map(member -> member.id).collect(Collectors.toSet())), "other members");
+        Map<Uuid, Set<Integer>> owned = new HashMap<>();
+        for (Member member : members) {
+            assignment.members().get(member.id).partitions().forEach((topic, partitions) -> {
+                require(!isNudge(member), "a nudge got " + partitions);
+                require(member.reads.contains(topic) && topics.containsKey(topic), "not read: " + topic);
+                for (int partition : partitions) {
+                    require(partition >= 0 && partition < topics.get(topic), "no such partition");
+                    require(owned.computeIfAbsent(topic, id -> new HashSet<>()).add(partition), "owned twice");
+                }
+            });
+        }
+        for (var topic : topics.entrySet()) {
+            boolean read = members.stream().anyMatch(member -> member.reads.contains(topic.getKey()));
+            int count = owned.getOrDefault(topic.getKey(), Set.of()).size();
+            require(count == (read ? topic.getValue() : 0), "without owner");
+        }
+    }
+
+    /** Targets that may stay have stayed. */
+    private void kept(GroupAssignment assignment) {
+        for (Member member : members) {
+            member.targets.forEach((topic, partitions) -> {
+                if (isNudge(member) || !member.reads.contains(topic)) {
+                    return;
+                }
+                for (int partition : partitions) {
+                    if (partition < topics.get(topic)) {
+                        require(assignment.members().get(member.id).partitions()
+                            .getOrDefault(topic, Set.of()).contains(partition), "moved without a plan");
+                    }
+                }
+            });
+        }
+    }
+
+    /** Members whom the plan names have of its topics what it gives them. */
+    private void fitted(GroupAssignment assignment) {
+        var used = new HashSet<String>();
+        for (Member member : members.stream().sorted((a, b) -> a.id.compareTo(b.id)).collect(Collectors.toList())) {
+            Roster known = book.roster("g");
+            String name = known == null ? null : known.names.get(member.id);
+            name = name == null ? member.instance : name;
+            if (name == null || !used.add(name) || !plan.members().containsKey(name)) {
+                continue;
+            }
+            Map<Uuid, Set<Integer>> share = assignment.members().get(member.id).partitions();
+            plan.members().get(name).partitions.forEach((topic, numbers) -> {
+                Uuid id = Uuid.fromString(plan.topicIds().get(topic));
+                if (member.reads.contains(id)) {
+                    require(Arrays.stream(numbers).filter(number -> number < topics.get(id))
+                        .allMatch(share.getOrDefault(id, Set.of())::contains), "the plan is not followed");
+                }
+            });
+        }
+    }
+
+    /** The same question gets the same answer; and once it is the target, nothing moves. */
+    private void again(Decider decider, Decider.Decision first) {
+        var same = decider.decide(spec(), describer, PLAN_TOPIC, now);
+        require(same.assignment().equals(first.assignment()) || same.outcome() != first.outcome(), "not the same");
+        for (Member member : members) {
+            member.targets.clear();
+            first.assignment().members().get(member.id).partitions().forEach((topic, partitions) ->
+                member.targets.put(topic, new HashSet<>(partitions)));
+        }
+        var then = decider.decide(spec(), describer, PLAN_TOPIC, now);
+        if (first.outcome() == Decider.Outcome.PLAN || !first.outcome().name().startsWith("UNIFORM")) {
+            for (Member member : members) {
+                require(then.assignment().members().get(member.id).partitions().equals(member.targets),
+                    "moves though it is the target: " + first.outcome() + ", " + then.outcome());
+            }
+        }
+    }
+}
