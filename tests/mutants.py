@@ -125,7 +125,8 @@ def run(tests: list[str], path: Path | None, tree: ast.Module | None) -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
-    arguments = ["-x", "-q", "-p", "no:cacheprovider", "-m", QUICK, *tests]
+    # What asserts are rewritten for is loaded otherwise, the file that is named among it.
+    arguments = ["-x", "-q", "--assert=plain", "-p", "no:cacheprovider", "-m", QUICK, *tests]
     os._exit(pytest.main(arguments, plugins=[Unshrunk()]))
 
 
