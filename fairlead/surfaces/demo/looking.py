@@ -4,16 +4,20 @@ Belongs here: taking them beside everything else. Does not: what a look is
 (`fairlead.domain.looks`).
 """
 
+import logging
 import threading
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Final, Self
 
 from fairlead.archive import LookArchive
+from fairlead.errors import KafkaUnavailableError, StoreUnavailableError
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import Settings
 from fairlead.store.plans import PlanStore
 from fairlead.workflows.looking import take
+
+_log = logging.getLogger(__name__)
 
 EVERY_S: Final = 3.0
 
@@ -66,5 +70,9 @@ class Looking:
         archive = LookArchive(self._settings.warehouse_path)
         with KafkaGateway(self._settings.kafka) as gateway:
             while not self._stopped.wait(self._every_s):
-                take(gateway, archive, self._settings, self._groups, self._store)
+                try:
+                    take(gateway, archive, self._settings, self._groups, self._store)
+                except (KafkaUnavailableError, StoreUnavailableError) as error:
+                    _log.warning("a look failed, the next one may not: %s", error)
+                    continue
                 self.taken += 1
