@@ -309,8 +309,13 @@ class KafkaGateway:
         KafkaUnavailableError
             Brokers do not answer in time.
         """
+        from kafka.errors import BrokerResponseError  # noqa: PLC0415 - see above
+
         wanted = set(groups)
-        listed = self._ask_members(lambda admin: admin.list_groups()) if wanted else []
+        try:
+            listed = self._ask_members(lambda admin: admin.list_groups()) if wanted else []
+        except BrokerResponseError as error:
+            raise KafkaUnavailableError(f"Kafka does not list groups: {error}") from error
         return sorted(
             group["group_id"]
             for group in listed
@@ -337,14 +342,26 @@ class KafkaGateway:
     def broker_groups(self, groups: Sequence[str]) -> dict[str, BrokerGroup]:
         """Describe groups of the consumer protocol (KIP-848), as their coordinators know them.
 
+        When one spoils the answer for all, fewer are asked about at a time.
+
         Raises
         ------
         KafkaUnavailableError
             Brokers do not answer in time.
         """
+        from kafka.errors import BrokerResponseError  # noqa: PLC0415 - see above
+
         if not groups:
             return {}
-        return self._ask_members(lambda admin: describe_broker_groups(admin, groups))
+        try:
+            found = self._ask_members(lambda admin: describe_broker_groups(admin, groups))
+        except BrokerResponseError as error:
+            if half := len(groups) // 2:
+                return self.broker_groups(groups[:half]) | self.broker_groups(groups[half:])
+            return {groups[0]: BrokerGroup(groups[0], "", "", error=str(error))}
+        if any(one.error and "NotCoordinator" in one.error for one in found.values()):
+            self._close_member_admin()  # which remembers coordinators for good
+        return found
 
     def _ask_members(self, question: "Callable[[KafkaAdminClient], Result]") -> Result:
         """Ask by kafka-python; after an error that may pass, again on new connections."""
