@@ -49,17 +49,22 @@ def candidate_plans(
         groups = warehouse.load("groups", recent.snapshot_id)["group"].to_pylist()
         with store.open() as plans:
             known, changed_at = plans.capacities(groups), plans.last_changes(groups)
-        context.log.info("Judging %s", plural(len(groups), "group"))
+        policy_of = {group: policy_for(group, policies) for group in groups}
+        candidates_at_most = sum(len(policy.assignors) for policy in policy_of.values())
+        doing = (
+            f"Judging {plural(len(groups), 'group')}, with up to "
+            f"{plural(candidates_at_most, 'candidate')}"
+        )
         judge = partial(
             judge_groups,
             warehouse=warehouse,
             snapshot_id=recent.snapshot_id,
-            policies={group: policy_for(group, policies) for group in groups},
+            policies=policy_of,
             capacities=known,
             changed_at=changed_at,
         )
         keep = partial(warehouse.write, "candidates", recent.snapshot_id)
-        spark.compute(context.log.info, partial(_judge, judge, keep))
+        spark.compute(doing, context.log.info, partial(_judge, judge, keep))
         computed.append(warehouse.load("candidates", recent.snapshot_id).select(COLUMNS))
     candidates = pa.concat_tables(computed)
     failed = candidates.filter(pc.is_valid(candidates["error"]))

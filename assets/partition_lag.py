@@ -49,8 +49,9 @@ def partition_lag(
             for group in warehouse.load("groups", recent.snapshot_id)["group"].to_pylist()
             if policy_for(group, policies).auto_offset_reset == "latest"
         }
-        context.log.info("Measuring the lag of %s", plural(len(recent.groups), "group"))
-        spark.compute(context.log.info, partial(_measure, warehouse, recent.snapshot_id, latest))
+        doing = f"Measuring the lag of {plural(len(recent.groups), 'group')}"
+        measure = partial(_measure, warehouse, recent.snapshot_id, latest)
+        spark.compute(doing, context.log.info, measure)
         measured.append(warehouse.load("lag", recent.snapshot_id))
     lag = pa.concat_tables(measured)
     with store.connect() as engine:

@@ -82,13 +82,16 @@ class StoreResource(dg.ConfigurableResource[PlanStore]):
 class SparkResource(dg.ConfigurableResource["SparkSession"]):
     """The Spark session, one a process, and the Parquet snapshots it works on."""
 
-    def compute(self, tell: Tell, work: Callable[["SparkSession"], T]) -> T:
+    def compute(self, doing: str, tell: Tell, work: Callable[["SparkSession"], T]) -> T:
         """Do work in this process's session, and once more in another where its server went away.
 
         The first call finds the warm Spark of this machine, or starts Spark, which takes seconds.
 
         Parameters
         ----------
+        doing
+            What the work is, for the log: said when it begins, with how far it is every few
+            seconds.
         tell
             Takes a line where something takes a while.
         work
@@ -96,15 +99,21 @@ class SparkResource(dg.ConfigurableResource["SparkSession"]):
         """
         from pyspark.errors import PySparkException  # noqa: PLC0415 - see above
 
+        from fairlead.spark.progress import told  # noqa: PLC0415 - the same
         from fairlead.spark.session import lost  # noqa: PLC0415 - the same
 
+        def worked() -> T:
+            session = self._session(tell)
+            with told(session, doing, tell):
+                return work(session)
+
         try:
-            return work(self._session(tell))
+            return worked()
         except PySparkException:
             if not lost():
                 raise
             tell("Spark went away in the middle of it: doing it once more")
-            return work(self._session(tell))
+            return worked()
 
     def _session(self, tell: Tell) -> "SparkSession":
         from fairlead.sandbox.spark import SparkServer  # noqa: PLC0415 - see above

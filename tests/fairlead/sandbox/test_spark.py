@@ -43,7 +43,7 @@ def work(session):
         server.process().kill()
     return session.range(3).count()
 
-counted = SparkResource().compute(told.append, work)
+counted = SparkResource().compute("Counting", told.append, work)
 print(json.dumps({"counted": counted, "pids": pids, "told": told}))
 """
 
@@ -156,8 +156,10 @@ def test_run_goes_on_where_the_warm_spark_is_killed_in_its_middle(state_dir: Pat
     assert said["counted"] == 3
     assert len(set(said["pids"])) == 2
     assert [line for line in said["told"] if "Found" not in line] == [
+        "Counting",
         "Spark went away in the middle of it: doing it once more",
         "The warm Spark has gone away: starting it again",
+        "Counting",
     ]
 
 
