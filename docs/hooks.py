@@ -14,7 +14,7 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the examples to the site."""
-    for path in sorted(EXAMPLES.glob("*.py")):
+    for path in sorted([*EXAMPLES.glob("*.py"), *EXAMPLES.glob("*.java")]):
         files.append(File.generated(config, f"examples/{path.name}", abs_src_path=str(path)))
     return files
 

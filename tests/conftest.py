@@ -26,6 +26,8 @@ from psycopg import sql
 from pydantic import SecretStr
 
 from fairlead.sandbox import Sandbox, Services
+from fairlead.sandbox.jars import kafka_classpath
+from fairlead.sandbox.plugin import compile_java, plugin_jar
 from fairlead.sandbox.processes import wait_until
 from fairlead.settings import KafkaSettings, PostgresSettings, Settings, SparkSettings
 from fairlead.store.migrate import upgrade
@@ -146,6 +148,15 @@ def spark() -> Iterator["SparkSession"]:
     session = build_session(SPARK, app_name="tests")
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def java_classpath(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the jar, Kafka's jars, and the Java programs of the tests, compiled."""
+    classes = tmp_path_factory.mktemp("classes")
+    jars = [plugin_jar(), *kafka_classpath()]
+    compile_java(sorted(Path(__file__).with_name("jvm").glob("*.java")), jars, classes, release=17)
+    return os.pathsep.join(map(str, [classes, *jars]))
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ What is done with a block depends on its language:
 - sh: each command exists and takes its options (`commands`); so does one named in a sentence.
 - python: it compiles, and its imports exist. A whole module, which begins with a docstring, is run.
 - pycon: run as a doctest, which sees the page's modules.
-- toml: settings. json, yaml: they parse. text: what something prints.
+- toml: settings. properties: each line sets something. json, yaml: they parse. text: what
+  something prints.
 
 Belongs here: what is done. Does not: finding blocks (`blocks`), what they ask about (`scenario`).
 """
@@ -145,6 +146,10 @@ class Runner:
             file.flush()
             with patch.dict(os.environ, {"FAIRLEAD_CONFIG": file.name}):
                 load_settings()
+
+    def _run_properties(self, block: Block) -> None:
+        for line in block.code.splitlines():
+            assert re.fullmatch(r"[a-z.]+=\S+", line), line
 
     def _run_json(self, block: Block) -> None:
         json.loads(block.code)

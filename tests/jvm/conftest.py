@@ -1,18 +1,14 @@
 """The jar's classes in one Java process for all tests of this folder."""
 
 import json
-import os
 import subprocess
 import threading
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fairlead.sandbox.jars import kafka_classpath
 from fairlead.sandbox.java import find_java
-from fairlead.sandbox.plugin import compile_java, plugin_jar
 
 
 class Checks:
@@ -43,15 +39,6 @@ class Checks:
         assert self._process.stdin is not None
         self._process.stdin.writelines(asked)
         self._process.stdin.flush()
-
-
-@pytest.fixture(scope="session")
-def java_classpath(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return the jar, Kafka's jars, and this folder's Java programs, compiled."""
-    classes = tmp_path_factory.mktemp("classes")
-    jars = [plugin_jar(), *kafka_classpath()]
-    compile_java(sorted(Path(__file__).parent.glob("*.java")), jars, classes, release=17)
-    return os.pathsep.join(map(str, [classes, *jars]))
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.kafka.clients.CommonClientConfigs;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.utils.Utils;
@@ -27,6 +28,7 @@ final class PlanLog {
     private static final String NO_TOPIC = "the plan topic does not exist, or may not be read";
     private static final PlanState UNREAD = PlanState.UNKNOWN.withProblem(NOT_READ);
     private static final Map<Object, PlanLog> SHARED = new HashMap<>();
+    private static final AtomicInteger MADE = new AtomicInteger();
 
     /** Who follows a group's plans; told four times a second, on the thread. */
     interface Reader {
@@ -51,7 +53,8 @@ final class PlanLog {
         this.key = key;
         this.signatures = signatures;
         Map<String, Object> configs = new HashMap<>(connection);
-        configs.putIfAbsent(CommonClientConfigs.CLIENT_ID_CONFIG, "fairlead-plans");
+        configs.putIfAbsent(
+            CommonClientConfigs.CLIENT_ID_CONFIG, "fairlead-plans-" + MADE.incrementAndGet());
         this.tail = new Tail(topic, configs);
     }
 

@@ -1,0 +1,95 @@
+package fairlead.kafka;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor;
+import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.Assignment;
+import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.GroupSubscription;
+import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.Subscription;
+import org.apache.kafka.common.Cluster;
+import org.apache.kafka.common.Configurable;
+import org.apache.kafka.common.KafkaException;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.config.ConfigException;
+import org.apache.kafka.common.utils.Utils;
+
+/**
+ * What decides where there is no plan: {@code range} as Fairlead's other followers have it, or an assignor of
+ * Kafka's or one's own, by name or class.
+ */
+final class Fallback {
+    private static final String RANGE = "range";
+    private static final String KAFKAS = "org.apache.kafka.clients.consumer.";
+    private static final Map<String, String> NAMED = Map.of(
+        "roundrobin", KAFKAS + "RoundRobinAssignor",
+        "sticky", KAFKAS + "StickyAssignor",
+        "cooperative-sticky", KAFKAS + "CooperativeStickyAssignor");
+
+    /** Null: range. */
+    private final ConsumerPartitionAssignor assignor;
+
+    private Fallback(ConsumerPartitionAssignor assignor) {
+        this.assignor = assignor;
+    }
+
+    /** Reads the setting. */
+    static Fallback of(Map<String, ?> configs) {
+        Object given = configs.get(Settings.FALLBACK);
+        String name = given instanceof Class ? ((Class<?>) given).getName()
+            : Settings.text(configs, Settings.FALLBACK, RANGE);
+        if (name.equals(RANGE)) {
+            return new Fallback(null);
+        }
+        String type = NAMED.getOrDefault(name, name);
+        if (type.equals(PlanAssignor.class.getName())) {
+            throw new ConfigException(Settings.FALLBACK, name, "it is for when there is no plan");
+        }
+        try {
+            ConsumerPartitionAssignor assignor = given instanceof Class
+                ? ((Class<?>) given).asSubclass(ConsumerPartitionAssignor.class)
+                    .getDeclaredConstructor().newInstance()
+                : Utils.newInstance(type, ConsumerPartitionAssignor.class);
+            if (assignor instanceof Configurable) {
+                ((Configurable) assignor).configure(configs);
+            }
+            return new Fallback(assignor);
+        } catch (ReflectiveOperationException | ClassCastException | KafkaException error) {
+            throw new ConfigException(Settings.FALLBACK, name,
+                "no assignor: give range, " + String.join(", ", new TreeMap<>(NAMED).keySet())
+                    + ", or a class (" + error.getMessage() + ")");
+        }
+    }
+
+    /** Decides for the whole group. */
+    Map<String, Map<String, int[]>> assign(
+        Group group, Cluster cluster, Map<String, Subscription> subscriptions) {
+        if (assignor == null) {
+            return group.range();
+        }
+        Map<String, Subscription> plain = new HashMap<>();
+        subscriptions.forEach((member, subscription) -> {
+            Subscription bare = new Subscription(
+                subscription.topics(), null, subscription.ownedPartitions());
+            bare.setGroupInstanceId(subscription.groupInstanceId());
+            plain.put(member, bare);
+        });
+        Map<String, Assignment> assigned =
+            assignor.assign(cluster, new GroupSubscription(plain)).groupAssignment();
+        Map<String, Map<String, int[]>> shares = new LinkedHashMap<>();
+        for (Group.Member member : group.members) {
+            Map<String, List<Integer>> share = new TreeMap<>();
+            for (TopicPartition one : assigned.get(member.memberId).partitions()) {
+                share.computeIfAbsent(one.topic(), topic -> new ArrayList<>()).add(one.partition());
+            }
+            Map<String, int[]> sorted = new LinkedHashMap<>();
+            share.forEach((topic, partitions) -> sorted.put(
+                topic, partitions.stream().mapToInt(Integer::intValue).sorted().toArray()));
+            shares.put(member.memberId, sorted);
+        }
+        return shares;
+    }
+}

@@ -1,0 +1,273 @@
+package fairlead.kafka;
+
+import java.nio.ByteBuffer;
+import java.time.Instant;
+import java.util.Collection;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Random;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * One consumer's follower: decides as leader, and asks for a rebalance when a newer plan is there. The
+ * rules of {@code fairlead/followers/core/follower.py}.
+ */
+final class Follower implements PlanLog.Reader, FollowerStatusMBean {
+    private static final Logger LOG = LoggerFactory.getLogger(Follower.class);
+    private static final long RETRY_MS = 5_000;
+    private static final int RETRIES = 12;
+    private static final Notes.Assigned JOINING = new Notes.Assigned(
+        null, Identity.NOTHING,
+        "a rebalance is under way, or some member of the group does not follow plans", false, null, false);
+
+    private final String group;
+    private final String clientId;
+    private final String instanceId;
+    private final long readTimeoutMs;
+    /** How long others leave it to the leader to ask. */
+    private final long turnMs;
+    private final RejoinSchedule schedule;
+    private final Nudge nudge;
+    private final PlanLog plans;
+
+    /** Guarded by this, as all that follows: the application's thread and that of the plans meet here. */
+    private Notes.Assigned note = JOINING;
+    private String memberId;
+    private Identity decided;
+    private boolean decidedLapsed;
+    private boolean newcomer;
+    private boolean unfinished;
+    private boolean nudging;
+    private String loggedReason;
+    private int joins;
+    private int rebalances;
+    private int rejoinsAsked;
+    private int again;
+
+    /** Who reads what, and the note for every member. */
+    static final class Decision {
+        final Map<String, Map<String, int[]>> shares;
+        final ByteBuffer userData;
+
+        Decision(Map<String, Map<String, int[]>> shares, ByteBuffer userData) {
+            this.shares = shares;
+            this.userData = userData;
+        }
+    }
+
+    /**
+     * @param jitterMs within what time after a new plan the group rebalances; negative: at the next one
+     *     that comes anyway
+     * @param heartbeatMs how long it takes others to hear of a rebalance
+     */
+    Follower(
+        String group, String clientId, String instanceId, long readTimeoutMs, long jitterMs,
+        long heartbeatMs, Nudge nudge, Function<PlanLog.Reader, PlanLog> follow) {
+        this.group = group;
+        this.clientId = clientId;
+        this.instanceId = instanceId;
+        this.readTimeoutMs = readTimeoutMs;
+        this.turnMs = jitterMs + 2 * heartbeatMs;
+        this.schedule = jitterMs < 0 ? null : new RejoinSchedule(jitterMs, new Random());
+        this.nudge = nudge;
+        this.plans = follow.apply(this);
+    }
+
+    @Override
+    public String group() {
+        return group;
+    }
+
+    /** Returns the user data of the subscription that this member joins with. */
+    synchronized ByteBuffer subscription() {
+        if (schedule != null) {
+            schedule.unsettle();
+        }
+        joins++;
+        note = JOINING;
+        decided = null;
+        unfinished = false;
+        // A static member may have been here before, and lead: the coordinator tells it neither.
+        newcomer = instanceId != null && rebalances == 0;
+        PlanState state = plans.state(group);
+        return new Notes.Subscribed(
+            clientId, instanceId, state.seen, state.lapsed(Instant.now()), again).encode();
+    }
+
+    /** Decides for the whole group, as its leader. */
+    Decision assign(Group members, Function<Group, Map<String, Map<String, int[]>>> fallback) {
+        Identity heard = Identity.NOTHING;
+        boolean inForce = false;
+        for (Group.Member member : members.members) {
+            int by = member.note.seen.compareTo(heard);
+            inForce = by > 0 ? !member.note.lapsed : inForce || (by == 0 && !member.note.lapsed);
+            heard = by > 0 ? member.note.seen : heard;
+        }
+        PlanState state = plans.current(group, heard, readTimeoutMs);
+        Instant now = Instant.now();
+        String reason = state.whyNot(now);
+        Map<String, Map<String, int[]>> shares =
+            reason == null ? fit(state.plan(), members) : fallback.apply(members);
+        log(state, reason, members.members.size());
+        Map<String, Map<String, int[]>> first = members.firstRound(shares);
+        boolean over = state.lapsed(now);
+        synchronized (this) {
+            decided = state.seen;
+            decidedLapsed = over;
+        }
+        int by = state.seen.compareTo(heard);
+        Notes.Assigned told = new Notes.Assigned(
+            reason == null ? Long.valueOf(state.plan().version()) : null,
+            by > 0 ? state.seen : heard,
+            reason,
+            !(by > 0 ? !over : inForce || (by == 0 && !over)),
+            state.seen,
+            Group.size(first) < Group.size(shares));
+        return new Decision(first, told.encode());
+    }
+
+    /** Gives each member its share of a plan, by member id. */
+    static Map<String, Map<String, int[]>> fit(PlanDocument plan, Group group) {
+        Map<String, String> names = group.names();
+        Map<String, Collection<String>> subscriptions = new LinkedHashMap<>();
+        group.members.forEach(member -> subscriptions.put(names.get(member.memberId), member.topics));
+        Map<String, Map<String, int[]>> byName = Fit.fit(plan, subscriptions, group.partitionCounts);
+        Map<String, Map<String, int[]>> shares = new LinkedHashMap<>();
+        names.forEach((memberId, name) -> shares.put(memberId, byName.get(name)));
+        return shares;
+    }
+
+    private synchronized void log(PlanState state, String reason, int size) {
+        if (reason == null) {
+            LOG.info("Group {}: as leader, assigning plan version {} to {} members",
+                group, state.plan().version(), size);
+        } else if (!reason.equals(loggedReason)) {
+            LOG.warn("Group {}: as leader, falling back: {}", group, reason);
+        }
+        loggedReason = reason;
+    }
+
+    /** Takes note of what the new assignment follows. */
+    synchronized void assigned(ByteBuffer userData, String member, int generation) {
+        note = Notes.Assigned.decode(userData);
+        memberId = member;
+        rebalances++;
+        LOG.info("Group {}, generation {}: the assignment follows {}", group, generation, note.followed());
+        // Whoever was to give something up and join again may have been this one's former life.
+        unfinished = newcomer && note.incomplete;
+        if (schedule == null) {
+            return;
+        }
+        if (decided != null) { // the leader asks again when it has read what others had seen
+            schedule.settle(decided, decidedLapsed, 0);
+        } else if (newcomer && note.decided != null) { // and so does one that may have taken its place
+            boolean hadPlan = note.decided.version > 0 && !note.decided.retired;
+            schedule.settle(note.decided, hadPlan && note.planVersion == null, 0);
+        } else {
+            schedule.settle(note.seen, note.lapsed, turnMs);
+        }
+    }
+
+    @Override
+    public void tick() {
+        PlanState state = plans.state(group);
+        synchronized (this) {
+            if (schedule == null || nudging) {
+                return;
+            }
+            String why = null;
+            long nowMs = TimeUnit.NANOSECONDS.toMillis(System.nanoTime());
+            if (schedule.due(state.seen, state.lapsed(Instant.now()), state.leaseUntil, nowMs)) {
+                why = "to adopt a plan";
+            }
+            if (unfinished) {
+                why = "to end what another began";
+                unfinished = false;
+                again++;
+            }
+            if (why == null) {
+                return;
+            }
+            LOG.info("Group {}: asking for a rebalance, {}; known is {}", group, why,
+                state.plan() == null ? "no plan" : "plan version " + state.plan().version());
+            rejoinsAsked++;
+            nudging = true;
+            int asked = joins;
+            Thread thread = new Thread(() -> ask(asked), "fairlead-nudge-" + clientId);
+            thread.setDaemon(true);
+            thread.start();
+        }
+    }
+
+    /** Nudges until it has worked, or a rebalance has come by itself. */
+    private void ask(int asked) {
+        try {
+            for (int attempt = 0; attempt < RETRIES; attempt++) {
+                String member;
+                synchronized (this) {
+                    if (joins != asked) {
+                        return;
+                    }
+                    member = memberId;
+                }
+                Nudge.Outcome outcome = nudge.nudge(member);
+                if (outcome != Nudge.Outcome.FAILED) {
+                    LOG.debug("Group {}: {}", group, outcome);
+                    return;
+                }
+                Thread.sleep(RETRY_MS);
+            }
+        } catch (InterruptedException error) {
+            LOG.debug("Group {}: interrupted while asking for a rebalance", group);
+        } finally {
+            synchronized (this) {
+                nudging = false;
+            }
+        }
+    }
+
+    @Override
+    public String getGroup() {
+        return group;
+    }
+
+    @Override
+    public synchronized long getPlanVersion() {
+        return note.planVersion == null ? 0 : note.planVersion;
+    }
+
+    @Override
+    public synchronized String getFallbackReason() {
+        return note.planVersion != null ? null
+            : note.fallbackReason == null ? "its leader gave no reason" : note.fallbackReason;
+    }
+
+    @Override
+    public long getLatestVersion() {
+        PlanDocument plan = plans.state(group).plan();
+        return plan == null ? 0 : plan.version();
+    }
+
+    @Override
+    public String getLatestProblem() {
+        return plans.state(group).problem;
+    }
+
+    @Override
+    public int getRecordsSkipped() {
+        return plans.state(group).skipped;
+    }
+
+    @Override
+    public synchronized int getRebalances() {
+        return rebalances;
+    }
+
+    @Override
+    public synchronized int getRejoinsAsked() {
+        return rejoinsAsked;
+    }
+}

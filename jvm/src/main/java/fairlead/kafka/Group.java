@@ -1,0 +1,160 @@
+package fairlead.kafka;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import org.apache.kafka.common.TopicPartition;
+
+/**
+ * The members of a group as its leader sees them at a rebalance, and what of it is decided without a plan:
+ * their names, {@code range}, and what cooperative members must give up first. As {@code members.py},
+ * {@code ranges.py} and {@code cooperation.py} have it.
+ */
+final class Group {
+    /** One member. */
+    static final class Member {
+        final String memberId;
+        final Collection<String> topics;
+        /** {@code group.instance.id}, of static members, or null. */
+        final String instanceId;
+        final Notes.Subscribed note;
+        /** What a cooperative member holds on to; an eager one has given up everything. */
+        final Collection<TopicPartition> owned;
+
+        Member(
+            String memberId, Collection<String> topics, String instanceId, Notes.Subscribed note,
+            Collection<TopicPartition> owned) {
+            this.memberId = memberId;
+            this.topics = topics;
+            String known = instanceId == null || instanceId.isEmpty() ? note.instanceId : instanceId;
+            this.instanceId = known == null || known.isEmpty() ? null : known;
+            this.note = note;
+            this.owned = owned;
+        }
+    }
+
+    final List<Member> members;
+    final Map<String, Integer> partitionCounts;
+
+    /**
+     * @param members all members
+     * @param partitionCounts topic to number of partitions, of those subscribed to that exist
+     */
+    Group(List<Member> members, Map<String, Integer> partitionCounts) {
+        this.members = members;
+        this.partitionCounts = partitionCounts;
+    }
+
+    /**
+     * Names each member as plans do: by its instance id, else a client id that no other member goes by,
+     * else its member id.
+     */
+    Map<String, String> names() {
+        Map<String, Integer> instances = new HashMap<>();
+        Map<String, Integer> clients = new HashMap<>();
+        Set<String> memberIds = new HashSet<>();
+        for (Member member : members) {
+            memberIds.add(member.memberId);
+            if (member.instanceId != null) {
+                instances.merge(member.instanceId, 1, Integer::sum);
+            } else if (member.note.clientId != null) {
+                clients.merge(member.note.clientId, 1, Integer::sum);
+            }
+        }
+        Map<String, String> names = new LinkedHashMap<>();
+        for (Member member : members) {
+            String client = member.note.clientId == null ? "" : member.note.clientId;
+            String name = member.instanceId != null ? member.instanceId : client;
+            boolean unique = member.instanceId != null
+                ? instances.get(name) == 1
+                : !name.isEmpty() && clients.get(name) == 1 && !instances.containsKey(name);
+            names.put(
+                member.memberId, unique && !memberIds.contains(name) ? name : member.memberId);
+        }
+        return names;
+    }
+
+    /** Gives each subscriber of a topic one contiguous piece: Kafka's default, without racks. */
+    Map<String, Map<String, int[]>> range() {
+        List<Member> ring = new ArrayList<>(members);
+        ring.sort((one, other) -> {
+            boolean isStatic = one.instanceId != null;
+            if (isStatic != (other.instanceId != null)) {
+                return isStatic ? -1 : 1;
+            }
+            int by = isStatic ? one.instanceId.compareTo(other.instanceId) : 0;
+            return by != 0 ? by : one.memberId.compareTo(other.memberId);
+        });
+        Map<String, Map<String, int[]>> shares = empty();
+        for (String topic : new TreeSet<>(partitionCounts.keySet())) {
+            List<Member> readers = new ArrayList<>(ring);
+            readers.removeIf(member -> !member.topics.contains(topic));
+            int count = partitionCounts.get(topic);
+            int first = 0;
+            for (int at = 0; at < readers.size(); at++) {
+                int size = count / readers.size() + (at < count % readers.size() ? 1 : 0);
+                int[] share = new int[size];
+                int start = first;
+                Arrays.setAll(share, index -> start + index);
+                first += size;
+                if (size > 0) {
+                    shares.get(readers.get(at).memberId).put(topic, share);
+                }
+            }
+        }
+        return shares;
+    }
+
+    private Map<String, Map<String, int[]>> empty() {
+        Map<String, Map<String, int[]>> shares = new LinkedHashMap<>();
+        members.forEach(member -> shares.put(member.memberId, new LinkedHashMap<>()));
+        return shares;
+    }
+
+    /**
+     * Leaves out of every share what another member still holds on to (KIP-429): whoever holds it finds it
+     * missing, gives it up and rejoins. What two members claim is left out for both.
+     */
+    Map<String, Map<String, int[]>> firstRound(Map<String, Map<String, int[]>> shares) {
+        Map<TopicPartition, Set<String>> holders = new HashMap<>();
+        for (Member member : members) {
+            for (TopicPartition partition : member.owned) {
+                holders.computeIfAbsent(partition, one -> new HashSet<>()).add(member.memberId);
+            }
+        }
+        if (holders.isEmpty()) {
+            return shares;
+        }
+        Map<String, Map<String, int[]>> first = empty();
+        shares.forEach((memberId, share) -> share.forEach((topic, partitions) -> {
+            int[] kept = Arrays.stream(partitions)
+                .filter(partition -> {
+                    Set<String> holding = holders.get(new TopicPartition(topic, partition));
+                    return holding == null || holding.equals(Set.of(memberId));
+                })
+                .toArray();
+            if (kept.length > 0) {
+                first.get(memberId).put(topic, kept);
+            }
+        }));
+        return first;
+    }
+
+    /** Counts partitions. */
+    static int size(Map<String, Map<String, int[]>> shares) {
+        int size = 0;
+        for (Map<String, int[]> share : shares.values()) {
+            for (int[] partitions : share.values()) {
+                size += partitions.length;
+            }
+        }
+        return size;
+    }
+}

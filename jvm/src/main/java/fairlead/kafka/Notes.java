@@ -1,0 +1,146 @@
+package fairlead.kafka;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.LinkedHashMap;
+import java.util.Map;
+
+/**
+ * What followers put into their subscriptions and their leader into the assignments: the bytes of
+ * {@code fairlead/wire/members.py}, so that one group may have followers of any language.
+ */
+final class Notes {
+    private static final Long FORMAT = 1L;
+
+    private Notes() {
+    }
+
+    /** What a follower tells its leader beside its topics. */
+    static final class Subscribed {
+        final String clientId;
+        final String instanceId;
+        /** The newest record of the plan topic that the member has read. */
+        final Identity seen;
+        /** Whether that is a plan whose lease is over, as far as the member knows. */
+        final boolean lapsed;
+        /** How often it has asked for a rebalance for another reason than a plan. */
+        final int again;
+
+        Subscribed(String clientId, String instanceId, Identity seen, boolean lapsed, int again) {
+            this.clientId = clientId;
+            this.instanceId = instanceId;
+            this.seen = seen;
+            this.lapsed = lapsed;
+            this.again = again;
+        }
+
+        ByteBuffer encode() {
+            Map<String, Object> values = begin();
+            values.put("client_id", clientId);
+            values.put("instance_id", instanceId);
+            values.put("seen", seen.toJson());
+            values.put("lapsed", lapsed);
+            values.put("again", again);
+            return Notes.encode(values);
+        }
+
+        /** Reads a subscription's user data; of anything else than a follower's an empty note. */
+        static Subscribed decode(ByteBuffer userData) {
+            Map<String, Object> values = Notes.decode(userData);
+            return new Subscribed(
+                text(values.get("client_id")),
+                text(values.get("instance_id")),
+                Identity.fromJson(values.get("seen")),
+                Boolean.TRUE.equals(values.get("lapsed")),
+                0);
+        }
+    }
+
+    /** What the leader tells every member beside its partitions. */
+    static final class Assigned {
+        /** The plan that the assignment follows; null: the fallback. */
+        final Long planVersion;
+        /** The newest record that any member had read when the leader decided. */
+        final Identity seen;
+        /** Why it is the fallback; null: it is not. */
+        final String fallbackReason;
+        /** Whether {@code seen} is a plan whose lease was over. */
+        final boolean lapsed;
+        /** The newest record that the leader itself had read; null: it did not say. */
+        final Identity decided;
+        /** Whether something was left out of every share until its holder has given it up. */
+        final boolean incomplete;
+
+        Assigned(
+            Long planVersion, Identity seen, String fallbackReason, boolean lapsed, Identity decided,
+            boolean incomplete) {
+            this.planVersion = planVersion;
+            this.seen = seen;
+            this.fallbackReason = fallbackReason;
+            this.lapsed = lapsed;
+            this.decided = decided;
+            this.incomplete = incomplete;
+        }
+
+        ByteBuffer encode() {
+            Map<String, Object> values = begin();
+            values.put("plan_version", planVersion);
+            values.put("seen", seen.toJson());
+            values.put("fallback_reason", fallbackReason);
+            values.put("lapsed", lapsed);
+            values.put("decided", decided == null ? null : decided.toJson());
+            values.put("incomplete", incomplete);
+            return Notes.encode(values);
+        }
+
+        /** Reads an assignment's user data; of anything else an empty note. */
+        static Assigned decode(ByteBuffer userData) {
+            Map<String, Object> values = Notes.decode(userData);
+            Object version = values.get("plan_version");
+            Object decided = values.get("decided");
+            return new Assigned(
+                version instanceof Long ? (Long) version : null,
+                Identity.fromJson(values.get("seen")),
+                text(values.get("fallback_reason")),
+                Boolean.TRUE.equals(values.get("lapsed")),
+                decided == null ? null : Identity.fromJson(decided),
+                Boolean.TRUE.equals(values.get("incomplete")));
+        }
+
+        /** Says what the assignment follows. */
+        String followed() {
+            if (planVersion != null) {
+                return "plan version " + planVersion;
+            }
+            return "the fallback: " + (fallbackReason == null ? "its leader gave no reason" : fallbackReason);
+        }
+    }
+
+    private static Map<String, Object> begin() {
+        Map<String, Object> values = new LinkedHashMap<>();
+        values.put("fairlead", FORMAT);
+        return values;
+    }
+
+    private static ByteBuffer encode(Map<String, Object> values) {
+        return ByteBuffer.wrap(Json.write(values).getBytes(StandardCharsets.UTF_8));
+    }
+
+    private static Map<String, Object> decode(ByteBuffer userData) {
+        if (userData == null) {
+            return Map.of();
+        }
+        byte[] bytes = new byte[userData.remaining()];
+        userData.duplicate().get(bytes); // others read it, too
+        try {
+            Map<String, Object> values = PlanDocument.object(Json.parse(bytes), "a note");
+            return FORMAT.equals(values.get("fairlead")) ? values : Map.of();
+        } catch (InvalidPlanException error) {
+            return Map.of();
+        }
+    }
+
+    private static String text(Object value) {
+        return value instanceof String ? (String) value : null;
+    }
+}

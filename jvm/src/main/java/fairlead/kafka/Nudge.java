@@ -1,0 +1,170 @@
+package fairlead.kafka;
+
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.UUID;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.ConsumerGroupDescription;
+import org.apache.kafka.clients.admin.MemberToRemove;
+import org.apache.kafka.clients.admin.RemoveMembersFromConsumerGroupOptions;
+import org.apache.kafka.clients.consumer.ConsumerConfig;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.common.GroupType;
+import org.apache.kafka.common.errors.InconsistentGroupProtocolException;
+import org.apache.kafka.common.errors.UnknownMemberIdException;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Makes a group rebalance from outside its consumers' threads.
+ *
+ * <p>Nothing lets an assignor ask for a rebalance: that is {@code KafkaConsumer.enforceRebalance()}, of the
+ * application's thread. A member more, however, makes every group rebalance. This one joins as a static
+ * member, which needs no second request, and is taken out again by an administrator's request, which needs
+ * no right but the member's own, while the others are still coming to the rebalance: so it is one rebalance
+ * and not two, and the leader does not see it. It reads no topic but that of the plans.
+ *
+ * <p>It joins only where whoever asks is a member, and where the group's assignor is this one: it makes no
+ * group, and joins none of another kind.
+ */
+final class Nudge {
+    private static final Logger LOG = LoggerFactory.getLogger(Nudge.class);
+    static final String CLIENT_ID = "fairlead-nudge";
+    private static final long ASK_S = 15;
+    private static final Duration JOIN = Duration.ofMillis(50);
+
+    /** What came of it. */
+    enum Outcome {
+        /** The group rebalances. */
+        DONE,
+        /** It may work later. */
+        FAILED,
+        /** There is nothing to rebalance for this member. */
+        NEEDLESS
+    }
+
+    private final String group;
+    private final Map<String, Object> connection;
+    private final Map<String, Object> consumer = new HashMap<>();
+    private final String topic;
+    private String knownProblem;
+
+    /**
+     * @param configs a member's configuration
+     * @param topic the plan topic
+     */
+    Nudge(String group, Map<String, ?> configs, String topic) {
+        this.group = group;
+        this.topic = topic;
+        connection = Settings.connection(configs);
+        connection.put(ConsumerConfig.CLIENT_ID_CONFIG, CLIENT_ID);
+        consumer.putAll(connection);
+        for (String name : List.of(
+            ConsumerConfig.SESSION_TIMEOUT_MS_CONFIG, ConsumerConfig.HEARTBEAT_INTERVAL_MS_CONFIG,
+            ConsumerConfig.MAX_POLL_INTERVAL_MS_CONFIG, Settings.PUBLIC_KEYS, Settings.FALLBACK)) {
+            if (configs.get(name) != null) {
+                consumer.put(name, configs.get(name));
+            }
+        }
+        consumer.put(ConsumerConfig.GROUP_ID_CONFIG, group);
+        consumer.put("group.protocol", "classic");
+        consumer.put(ConsumerConfig.ENABLE_AUTO_COMMIT_CONFIG, false);
+        consumer.put(ConsumerConfig.ALLOW_AUTO_CREATE_TOPICS_CONFIG, false);
+        // Where everybody else is gone it leads, and decides as they would.
+        consumer.put(ConsumerConfig.PARTITION_ASSIGNMENT_STRATEGY_CONFIG, List.of(PlanAssignor.class));
+        consumer.put(Settings.PLAN_TOPIC, topic);
+        consumer.put(Settings.JITTER_MS, PlanAssignor.NEVER_MS);
+    }
+
+    /** Nudges the group that a member is in; returns within half a minute. */
+    Outcome nudge(String memberId) {
+        try (Admin admin = Admin.create(connection)) {
+            Outcome otherwise = unlessOurs(admin, memberId);
+            if (otherwise != null) {
+                return otherwise;
+            }
+            String instanceId = CLIENT_ID + "-" + UUID.randomUUID();
+            Map<String, Object> configs = new HashMap<>(consumer);
+            configs.put(ConsumerConfig.GROUP_INSTANCE_ID_CONFIG, instanceId);
+            ByteArrayDeserializer bytes = new ByteArrayDeserializer();
+            try (KafkaConsumer<byte[], byte[]> member = new KafkaConsumer<>(configs, bytes, bytes)) {
+                return joinAndLeave(admin, member, instanceId);
+            }
+        } catch (InconsistentGroupProtocolException error) {
+            LOG.debug("Group {}: some member does not follow plans: no rebalance is asked for", group);
+            return Outcome.NEEDLESS;
+        } catch (Exception | LinkageError error) {
+            if (error.toString().equals(knownProblem)) {
+                LOG.debug("Group {}: still could not ask for a rebalance: {}", group, knownProblem);
+            } else {
+                knownProblem = error.toString();
+                LOG.warn("Group {}: could not ask for a rebalance: {}", group, knownProblem);
+            }
+            return Outcome.FAILED;
+        }
+    }
+
+    private Outcome joinAndLeave(Admin admin, KafkaConsumer<byte[], byte[]> member, String instanceId)
+        throws Exception {
+        member.subscribe(Set.of(topic));
+        long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(ASK_S);
+        boolean gone = false;
+        try {
+            while (!gone && System.nanoTime() - until < 0) {
+                member.poll(JOIN);
+                gone = remove(admin, instanceId);
+            }
+        } finally {
+            if (!gone) {
+                remove(admin, instanceId);
+            }
+        }
+        return gone ? Outcome.DONE : Outcome.FAILED;
+    }
+
+    /** Looks whether the group is one to be nudged; null: it is. */
+    private Outcome unlessOurs(Admin admin, String memberId) throws Exception {
+        ConsumerGroupDescription described = admin.describeConsumerGroups(List.of(group))
+            .describedGroups().get(group).get(ASK_S, TimeUnit.SECONDS);
+        if (!isClassic(described)
+            || described.members().stream().noneMatch(one -> one.consumerId().equals(memberId))) {
+            return Outcome.NEEDLESS;
+        }
+        if (described.partitionAssignor().isEmpty()) { // it rebalances, perhaps without knowing why
+            return Outcome.FAILED;
+        }
+        return PlanAssignor.NAME.equals(described.partitionAssignor()) ? null : Outcome.NEEDLESS;
+    }
+
+    private static boolean isClassic(ConsumerGroupDescription described) {
+        try {
+            return described.type() == GroupType.CLASSIC;
+        } catch (NoSuchMethodError older) { // clients that know no other kind
+            return true;
+        }
+    }
+
+    /** Takes the member out; false where it is not in yet. */
+    private boolean remove(Admin admin, String instanceId) throws Exception {
+        MemberToRemove nudge = new MemberToRemove(instanceId);
+        RemoveMembersFromConsumerGroupOptions options =
+            new RemoveMembersFromConsumerGroupOptions(Set.of(nudge));
+        options.reason("a new plan");
+        try {
+            admin.removeMembersFromConsumerGroup(group, options).memberResult(nudge)
+                .get(ASK_S, TimeUnit.SECONDS);
+            return true;
+        } catch (ExecutionException error) {
+            if (error.getCause() instanceof UnknownMemberIdException) {
+                return false;
+            }
+            throw error;
+        }
+    }
+}

@@ -1,0 +1,67 @@
+package fairlead.kafka;
+
+import java.time.Instant;
+import java.util.Objects;
+import java.util.Random;
+
+/**
+ * When one member asks for a rebalance because of a plan its group has not heard of: the rules of
+ * {@code fairlead/followers/core/rejoin.py}.
+ *
+ * <p>Each plan is asked for once at most, and once for each lease that puts it in force again; at a time
+ * drawn within the jitter, after the member's turn has come.
+ */
+final class RejoinSchedule {
+    private final long jitterMs;
+    private final Random random;
+    /** Null while a rebalance is under way. */
+    private Identity settled;
+    private boolean settledLapsed;
+    private Identity asked = Identity.NOTHING;
+    private Identity renewed = Identity.NOTHING;
+    private Instant renewedUntil;
+    private Long at;
+    private long turnMs;
+
+    RejoinSchedule(long jitterMs, Random random) {
+        this.jitterMs = jitterMs;
+        this.random = random;
+    }
+
+    /** A rebalance has begun: there is nothing to ask for until it ends. */
+    void unsettle() {
+        settled = null;
+    }
+
+    /** A rebalance has ended in which this record was the newest known. */
+    void settle(Identity seen, boolean lapsed, long turn) {
+        settled = seen;
+        settledLapsed = lapsed;
+        at = null;
+        turnMs = turn;
+    }
+
+    /** Whether to ask now; true once for a plan, and for a lease that it had to wait for. */
+    boolean due(Identity seen, boolean lapsed, Instant leaseUntil, long nowMs) {
+        if (settled == null) {
+            return false;
+        }
+        Identity known = asked.isNewerThan(settled) ? asked : settled;
+        boolean again = settledLapsed && !lapsed && seen.compareRank(settled) == 0
+            && !(seen.equals(renewed) && Objects.equals(leaseUntil, renewedUntil));
+        if (!seen.isNewerThan(known) && !again) {
+            return false;
+        }
+        if (at == null) {
+            at = nowMs + turnMs + (long) (random.nextDouble() * jitterMs);
+        }
+        if (nowMs < at) {
+            return false;
+        }
+        asked = seen;
+        renewed = seen;
+        renewedUntil = leaseUntil;
+        at = null;
+        return true;
+    }
+}

@@ -1,0 +1,119 @@
+package fairlead.kafka;
+
+import java.io.Writer;
+import java.lang.management.ManagementFactory;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
+import java.time.Duration;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Collectors;
+import javax.management.MBeanServer;
+import javax.management.ObjectName;
+import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+
+/**
+ * A Java consumer like any other, with `PlanAssignor` in its configuration: the one argument is a task
+ * {"configs": {..}, "topic": "t", "folder": "..."}. It notes what it reads and owns as storm_worker.py does.
+ */
+final class PlanMember {
+    private PlanMember() {
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        Map<String, Object> task = PlanDocument.object(
+            Json.parse(arguments[0].getBytes(StandardCharsets.UTF_8)), "the task");
+        Map<String, Object> configs = configs(PlanDocument.object(task.get("configs"), "configs"));
+        Path folder = Path.of((String) task.get("folder"));
+        Thread main = Thread.currentThread();
+        AtomicBoolean stopping = new AtomicBoolean();
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> {
+            stopping.set(true);
+            try {
+                main.join();
+            } catch (InterruptedException error) {
+                throw new IllegalStateException(error);
+            }
+            Runtime.getRuntime().halt(0);
+        }));
+        ByteArrayDeserializer bytes = new ByteArrayDeserializer();
+        AtomicInteger revoked = new AtomicInteger();
+        try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(configs, bytes, bytes);
+            Writer messages = Files.newBufferedWriter(folder.resolve("messages"))) {
+            consumer.subscribe(List.of((String) task.get("topic")), new ConsumerRebalanceListener() {
+                @Override
+                public void onPartitionsRevoked(Collection<TopicPartition> partitions) {
+                    revoked.addAndGet(partitions.size());
+                }
+
+                @Override
+                public void onPartitionsAssigned(Collection<TopicPartition> partitions) {
+                    // what is owned is noted after each poll
+                }
+            });
+            String last = "";
+            while (!stopping.get()) {
+                for (ConsumerRecord<byte[], byte[]> record : consumer.poll(Duration.ofMillis(100))) {
+                    messages.write(record.partition() + " " + new String(record.value(), StandardCharsets.UTF_8) + "\n");
+                }
+                messages.flush();
+                String state = state(configs, consumer, revoked.get());
+                if (!state.equals(last)) {
+                    Path written = folder.resolve("state.new");
+                    Files.writeString(written, state, StandardOpenOption.CREATE, StandardOpenOption.TRUNCATE_EXISTING);
+                    Files.move(written, folder.resolve("state"), StandardCopyOption.ATOMIC_MOVE);
+                    last = state;
+                }
+            }
+        }
+    }
+
+    /** Settings by Java's names, or by those that Fairlead's followers for Python have. */
+    private static Map<String, Object> configs(Map<String, Object> given) {
+        Map<String, Object> configs = new HashMap<>();
+        configs.put("partition.assignment.strategy", PlanAssignor.class.getName());
+        given.forEach((name, value) -> {
+            if (name.equals("plan_topic")) {
+                configs.put(Settings.PLAN_TOPIC, value);
+            } else if (name.equals("rejoin_jitter_s")) {
+                configs.put(Settings.JITTER_MS, String.valueOf(Math.round((Double) value * 1000)));
+            } else {
+                configs.put(name.replace('_', '.'), String.valueOf(value));
+            }
+        });
+        return configs;
+    }
+
+    private static String state(Map<String, Object> configs, KafkaConsumer<?, ?> consumer, int revoked) throws Exception {
+        MBeanServer server = ManagementFactory.getPlatformMBeanServer();
+        ObjectName name = new ObjectName("fairlead:type=follower,group="
+            + ObjectName.quote((String) configs.get("group.id")) + ",client-id="
+            + ObjectName.quote((String) configs.get("client.id")));
+        Map<String, Object> state = new LinkedHashMap<>();
+        state.put("owned", consumer.assignment().stream().map(TopicPartition::partition).sorted()
+            .collect(Collectors.toList()));
+        long version = (Long) server.getAttribute(name, "PlanVersion");
+        state.put("version", version == 0 ? null : version);
+        state.put("latest", server.getAttribute(name, "LatestVersion"));
+        state.put("problem", server.getAttribute(name, "LatestProblem") != null);
+        state.put("reason", server.getAttribute(name, "FallbackReason"));
+        int rebalances = (Integer) server.getAttribute(name, "Rebalances");
+        state.put("joined", rebalances > 0);
+        state.put("rebalances", rebalances);
+        state.put("asked", server.getAttribute(name, "RejoinsAsked"));
+        state.put("revoked", revoked);
+        return Json.write(state);
+    }
+}

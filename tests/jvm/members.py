@@ -1,0 +1,94 @@
+"""Java consumers in processes of their own.
+
+Belongs here: starting and asking them. Does not: any expectation.
+"""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from fairlead.sandbox.java import find_java
+
+#: Small and quick to start; and it says what it logs.
+OPTIONS = ("-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+LOGGING = ("-Dorg.slf4j.simpleLogger.showDateTime=true",)
+
+
+def member_command(classpath: str) -> list[str]:
+    """Return what starts a Java consumer, but for its task."""
+    return [str(find_java()), *OPTIONS, *LOGGING, "-cp", classpath, "fairlead.kafka.PlanMember"]
+
+
+class JavaMember:
+    """One Java consumer."""
+
+    def __init__(self, command: list[str], folder: Path) -> None:
+        self._folder = folder
+        with (folder / "errors").open("wb") as errors:
+            self.process = subprocess.Popen(command, stderr=errors)
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """What it last said."""
+        assert self.process.poll() is None, (self._folder / "errors").read_text()[-3000:]
+        try:
+            known: dict[str, Any] = json.loads((self._folder / "state").read_text())
+        except FileNotFoundError:
+            return {}
+        return known
+
+    @property
+    def owned(self) -> list[int]:
+        """The partitions that it owns."""
+        owned: list[int] = self.state.get("owned", [])
+        return owned
+
+    def stop(self) -> None:
+        """Leave the group, and end."""
+        self.process.terminate()
+        assert self.process.wait(timeout=60) == 0
+
+
+class JavaGroup:
+    """Java consumers of one group and topic, which follow plans."""
+
+    def __init__(
+        self, command: list[str], folder: Path, topic: str, configs: dict[str, Any]
+    ) -> None:
+        self._command, self._folder, self._topic = command, folder, topic
+        self._configs = configs
+        self._members: list[JavaMember] = []
+
+    def join(self, client_id: str, **configs: Any) -> JavaMember:
+        """Start a consumer; underscores stand for dots."""
+        folder = self._folder / f"{client_id}-{len(self._members)}"
+        folder.mkdir()
+        task = {
+            "topic": self._topic,
+            "folder": str(folder),
+            "configs": {**self._configs, "client.id": client_id, **configs},
+        }
+        member = JavaMember([*self._command, json.dumps(task)], folder)
+        self._members.append(member)
+        return member
+
+    def end(self) -> None:
+        """End every process."""
+        for member in self._members:
+            member.process.kill()
+            member.process.wait()
+
+
+@contextmanager
+def java_group(
+    classpath: str, folder: Path, topic: str, configs: dict[str, Any]
+) -> Iterator[JavaGroup]:
+    """Yield a group without members, which ends as this does."""
+    group = JavaGroup(member_command(classpath), folder, topic, configs)
+    try:
+        yield group
+    finally:
+        group.end()

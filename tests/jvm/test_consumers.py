@@ -1,0 +1,136 @@
+"""Java consumers follow plans: nothing but a line of their configuration is about it."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairlead.sandbox import Services
+from tests.conftest import KafkaTopic
+from tests.fairlead.followers.helpers import Fleet, eventually, make_plan
+from tests.jvm.members import JavaGroup, JavaMember, java_group
+
+pytestmark = pytest.mark.kafka
+
+PARTITIONS = 6
+EAGER = "fairlead.kafka.PlanAssignor,org.apache.kafka.clients.consumer.RangeAssignor"
+
+
+@pytest.fixture
+def fleet(services: Services, kafka_topic: KafkaTopic, unique_name: str) -> Iterator[Fleet]:
+    """Return a group without members, a plan topic, and a topic."""
+    plans = kafka_topic(f"plans-{unique_name}", partitions=3, config={"cleanup.policy": "compact"})
+    topic = kafka_topic(f"topic-{unique_name}", partitions=PARTITIONS)
+    fleet = Fleet(services, unique_name, plans, [topic])
+    yield fleet
+    fleet.close()
+
+
+@pytest.fixture
+def group(
+    services: Services, fleet: Fleet, java_classpath: str, tmp_path: Path
+) -> Iterator[JavaGroup]:
+    """Return the same group, for Java consumers."""
+    configs: dict[str, Any] = {
+        "bootstrap.servers": services.bootstrap_servers,
+        "group.id": fleet.group,
+        "partition.assignment.strategy": "fairlead.kafka.PlanAssignor",
+        "fairlead.plan.topic": fleet.plan_topic,
+        "fairlead.rejoin.jitter.ms": 200,
+        "heartbeat.interval.ms": 300,
+        "session.timeout.ms": 6000,
+        "auto.offset.reset": "earliest",
+    }
+    with java_group(java_classpath, tmp_path, fleet.topics[0], configs) as group:
+        yield group
+
+
+def publish(fleet: Fleet, version: int, shares: dict[str, list[int]]) -> None:
+    """Publish a plan for the fleet's topic."""
+    (topic,) = fleet.topics
+    counts = {topic: PARTITIONS}
+    members = {name: {topic: numbers} for name, numbers in shares.items()}
+    fleet.publish(make_plan(members, partition_counts=counts, group=fleet.group, version=version))
+
+
+def owning(*expected: tuple[JavaMember, list[int]], version: int | None) -> Callable[[], bool]:
+    """Return whether members own just this, and by which plan."""
+    return lambda: all(
+        member.owned == numbers and member.state.get("version", 0) == version
+        for member, numbers in expected
+    )
+
+
+@pytest.mark.parametrize("strategy", ["fairlead.kafka.PlanAssignor", EAGER], ids=["coop", "eager"])
+def test_plans_are_adopted_as_they_come_and_go(
+    fleet: Fleet, group: JavaGroup, strategy: str
+) -> None:
+    """Range without one; a plan, a newer one, and none again, while the application only polls."""
+    first, second = (
+        group.join(name, partition_assignment_strategy=strategy) for name in ("one", "two")
+    )
+    halves = [[0, 1, 2], [3, 4, 5]]
+    eventually(lambda: sorted([first.owned, second.owned]) == halves, "each owns its range")
+    assert first.state["reason"] == "no plan has been published"
+    publish(fleet, 1, {"one": [0, 1, 2, 3, 4], "two": [5]})
+    eventually(owning((first, [0, 1, 2, 3, 4]), (second, [5]), version=1), "the plan is adopted")
+    rebalances = first.state["rebalances"]
+    publish(fleet, 2, {"one": [0], "two": [1, 2, 3, 4, 5]})
+    eventually(owning((first, [0]), (second, [1, 2, 3, 4, 5]), version=2), "and a newer one")
+    # A cooperative one has a second round, in which what was given up is given away.
+    rounds = 1 if strategy == EAGER else 2
+    eventually(lambda: first.state["rebalances"] == rebalances + rounds, "in as few rounds")
+    before = first.state["revoked"], second.state["revoked"]
+    fleet.send(None)
+    eventually(lambda: sorted([first.owned, second.owned]) == halves, "the fallback takes over")
+    assert first.state["reason"] == "the plan was withdrawn"
+    revoked = first.state["revoked"] - before[0], second.state["revoked"] - before[1]
+    if strategy == EAGER:
+        assert revoked == (1, 5)
+    else:  # what moves, and nothing else
+        assert revoked == ((0, 2) if first.owned == halves[0] else (1, 3))
+
+
+def test_a_static_member_comes_back_to_its_share(fleet: Fleet, group: JavaGroup) -> None:
+    """A restart within the session is no rebalance, and plans know it by its instance id."""
+    publish(fleet, 1, {"i-1": [0], "i-2": [1, 2, 3, 4, 5]})
+    first = group.join("any-1", group_instance_id="i-1", session_timeout_ms=45000)
+    second = group.join("any-2", group_instance_id="i-2", session_timeout_ms=45000)
+    eventually(owning((first, [0]), (second, [1, 2, 3, 4, 5]), version=1), "the plan is followed")
+    rebalances = first.state["rebalances"]
+    second.stop()
+    again = group.join("any-3", group_instance_id="i-2", session_timeout_ms=45000)
+    eventually(owning((again, [1, 2, 3, 4, 5]), version=1), "its share is still its own")
+    assert first.state["rebalances"] == rebalances
+    publish(fleet, 2, {"i-1": [0, 1, 2], "i-2": [3, 4, 5]})
+    eventually(owning((first, [0, 1, 2]), (again, [3, 4, 5]), version=2), "a newer plan as well")
+
+
+@pytest.mark.parametrize("java_leads", [True, False], ids=["java leads", "python leads"])
+def test_java_and_python_follow_in_one_group(
+    fleet: Fleet, group: JavaGroup, *, java_leads: bool
+) -> None:
+    """Whoever leads, both adopt each plan, and tell each other which."""
+    publish(fleet, 1, {"java": [0, 1], "python": [2, 3, 4, 5]})
+    if java_leads:
+        java = group.join("java")
+        eventually(lambda: len(java.owned) == PARTITIONS, "Java leads")
+        python = fleet.join("python")
+    else:
+        python = fleet.join("python", cooperative=True)
+        eventually(lambda: sum(map(len, python.owned.values())) == PARTITIONS, "Python leads")
+        java = group.join("java")
+    (topic,) = fleet.topics
+
+    def settled(java_owns: list[int], python_owns: list[int], version: int) -> bool:
+        status = python.status()
+        return (
+            owning((java, java_owns), version=version)()
+            and python.owned == {topic: python_owns}
+            and status.plan_version == version
+        )
+
+    eventually(lambda: settled([0, 1], [2, 3, 4, 5], 1), "both follow")
+    publish(fleet, 2, {"java": [3, 4, 5], "python": [0, 1, 2]})
+    eventually(lambda: settled([3, 4, 5], [0, 1, 2], 2), "both follow the newer plan")

@@ -1,0 +1,118 @@
+"""Leaders of both languages decide alike, and read and write the same notes."""
+
+import base64
+import json
+import random
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from fairlead.followers.core.cooperation import first_round
+from fairlead.followers.core.decision import decide
+from fairlead.followers.core.plan_cache import PlanState
+from fairlead.wire.members import (
+    AssignmentNote,
+    GroupMember,
+    SubscriptionNote,
+    decode_assignment,
+    decode_subscription,
+    encode_assignment,
+    encode_subscription,
+)
+from fairlead.wire.record import Identity
+from tests.jvm.cases import DAY, Case, draw_case
+from tests.jvm.conftest import Checks
+from tests.lengths import form
+
+CASES = form(short=1000, long=20_000)
+SEEN = (Identity(-1, 0), Identity(3, 7, sha256="9f"), Identity(3, 7, retired=True))
+
+
+def draw_members(rng: random.Random, case: Case) -> list[GroupMember]:
+    """Draw who goes by the case's names: static, dynamic, twins, and who holds on to what."""
+    members = []
+    for number, (name, topics) in enumerate(case.subscriptions.items()):
+        kind = rng.choice(["static", "told", "dynamic", "dynamic", "twin", "silent"])
+        free = [(t, p) for t, count in case.partition_counts.items() for p in range(count)]
+        held = rng.sample(free, rng.randint(0, len(free) // 2)) if rng.random() < 0.5 else []
+        owned: dict[str, list[int]] = {}
+        for topic, partition in held:
+            owned.setdefault(topic, []).append(partition)
+        members.append(
+            GroupMember(
+                member_id=f"{name}-{number}" if kind != "silent" else name,
+                topics=tuple(topics),
+                instance_id=name if kind in {"static", "told"} else None,
+                client_id={"twin": "twin", "silent": None}.get(kind, name),
+                seen=rng.choice(SEEN),
+                lapsed=rng.random() < 0.3,
+                owned=owned,
+            )
+        )
+    return members
+
+
+def described(rng: random.Random, member: GroupMember) -> tuple[dict[str, Any], bytes]:
+    """Return what Checks.java is told of a member, and its user data."""
+    told = member.instance_id if rng.random() < 0.5 else None
+    note = SubscriptionNote(member.client_id, told, member.seen, lapsed=member.lapsed)
+    user_data = encode_subscription(note) if member.client_id else b"\x00somebody else's"
+    return {
+        "member_id": member.member_id,
+        "topics": list(member.topics),
+        "instance_id": member.instance_id,
+        "owned": [[topic, p] for topic, numbers in member.owned.items() for p in numbers],
+        "user_data": base64.b64encode(user_data).decode(),
+    }, user_data
+
+
+@pytest.mark.long
+def test_leaders_decide_alike(checks: Checks) -> None:
+    """Names, plan or range, what must be given up first, and every note: to the byte."""
+    rng = random.Random(11)
+    cases = []
+    for number in range(CASES):
+        case = draw_case(rng)
+        members = draw_members(rng, case)
+        plan = case.plan if number % 3 else None
+        told = [described(rng, member) for member in members]
+        question: dict[str, Any] = {
+            "ask": "decide",
+            "members": [one for one, _ in told],
+            "counts": {t: c for t, c in case.partition_counts.items() if c},
+            "plan": base64.b64encode(plan.to_bytes()).decode() if plan else None,
+        }
+        cases.append((question, plan, members, [user_data for _, user_data in told]))
+    answers = checks.lines(question for question, *_ in cases)
+    for (question, plan, members, notes), answer in zip(cases, answers, strict=True):
+        state = PlanState(plan, Identity(1, 1))
+        decision = decide(state, members, question["counts"], now=DAY)
+        first = first_round(decision.shares, members)
+        left = {m: {t: p for t, p in share.items() if p} for m, share in first.items()}
+        mine = [json.loads(answer)[0], *json.loads(answer)[1:]]
+        assert mine == [
+            left,
+            left != decision.shares,
+            *(encode_subscription(replace(decode_subscription(note), again=0)).decode()
+              for note in notes),
+        ], question  # fmt: skip
+
+
+NOTES = [
+    AssignmentNote(),
+    AssignmentNote(7, SEEN[1], decided=SEEN[1], incomplete=True),
+    AssignmentNote(None, SEEN[2], 'why, ä \U0001f600 " \\ \n\x7f', lapsed=True, decided=SEEN[0]),
+]
+
+
+@pytest.mark.parametrize(
+    "user_data",
+    [*map(encode_assignment, NOTES), b"", b"garbage", b'{"fairlead":2,"plan_version":1}'],
+)
+def test_leaders_say_alike_what_they_follow(checks: Checks, user_data: bytes) -> None:
+    """An assignment's note is written and read alike; what is none says nothing."""
+    note = decode_assignment(user_data)
+    written, followed = checks.ask("note", user_data=base64.b64encode(user_data).decode())
+    assert written == encode_assignment(note).decode()
+    assert followed.replace("the fallback: ", "range: ") == note.followed()

@@ -1,0 +1,65 @@
+"""What a consumer's configuration may say, and what is refused before it joins anything."""
+
+from typing import Any
+
+import pytest
+
+from tests.jvm.conftest import Checks
+from tests.records import PUBLIC
+
+KAFKAS = "org.apache.kafka.clients.consumer."
+
+
+def made(checks: Checks, **configs: str) -> str | None:
+    """Return what is wrong with a configuration; None: a consumer was made."""
+    given: dict[str, Any] = {
+        "bootstrap.servers": "localhost:1",
+        "group.id": "group",
+        "partition.assignment.strategy": "fairlead.kafka.PlanAssignor",
+        **{name.replace("_", "."): value for name, value in configs.items()},
+    }
+    answer: str | None = checks.ask("consumer", configs=given)
+    return answer
+
+
+@pytest.mark.parametrize(
+    "configs",
+    [
+        {},
+        {"partition_assignment_strategy": f"fairlead.kafka.PlanAssignor,{KAFKAS}RangeAssignor"},
+        {"fairlead_public_keys": PUBLIC},
+        {"fairlead_public_keys": f"{PUBLIC}, other:{PUBLIC.partition(':')[2]}"},
+        {"fairlead_fallback": "range"},
+        {"fairlead_fallback": "cooperative-sticky"},
+        {"fairlead_fallback": f"{KAFKAS}RangeAssignor"},
+        {"fairlead_rejoin_jitter_ms": "-1", "fairlead_read_timeout_ms": "0"},
+    ],
+)
+def test_a_line_is_enough_and_the_rest_may_be_set(checks: Checks, configs: dict[str, str]) -> None:
+    """Each of these makes a consumer."""
+    assert made(checks, **configs) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "problem"),
+    [
+        ("fairlead_public_keys", "", "is empty"),
+        ("fairlead_public_keys", "no key", "is not written as id:base64"),
+        ("fairlead_public_keys", "a:AAAA", "is no Ed25519 key"),
+        ("fairlead_public_keys", f"{PUBLIC},{PUBLIC}", "twice"),
+        ("fairlead_public_keys", f"{PUBLIC},", "is empty"),
+        ("fairlead_plan_topic", " ", "is empty"),
+        ("fairlead_fallback", "fairlead.kafka.PlanAssignor", "for when there is no plan"),
+        ("fairlead_fallback", "no.such.Assignor", "no assignor"),
+        ("fairlead_fallback", "java.lang.String", "no assignor"),
+        ("fairlead_rejoin_jitter_ms", "soon", "milliseconds"),
+        ("fairlead_read_timeout_ms", "-1", "milliseconds"),
+    ],
+)
+def test_what_cannot_be_meant_is_an_error(
+    checks: Checks, name: str, value: str, problem: str
+) -> None:
+    """An unset variable above all: nothing is switched off by it."""
+    answer = made(checks, **{name: value})
+    assert answer is not None
+    assert problem in answer
