@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from fairlead.archive import LookArchive, Taken
 from fairlead.domain.calls import Call, lasting
+from fairlead.domain.groups import CLASSIC
 from fairlead.domain.looks.look import LOOKS, look_of
 from fairlead.domain.snapshot import GroupSnapshot, new_snapshot_id
 from fairlead.kafka.gateway import KafkaGateway
@@ -80,9 +81,21 @@ def take(
         judged_s = time.monotonic() - clock - took_s
         taken = Taken(began, took_s, look.num_rows, partitions_in(look), calls, judged_s)
         archive.note(taken)
-    if store is not None:
-        tell_brokers(gateway, settings, groups, store)
+    if store is not None and (assigned := _assigned_by_brokers(seen)):
+        tell_brokers(gateway, settings, assigned, store)
     return taken
+
+
+def _assigned_by_brokers(seen: Sequence[Seen]) -> list[str]:
+    """Return the groups of the consumer protocol: mostly there are none, and nobody is asked."""
+    return [
+        group
+        for one in seen
+        for group, kind in zip(
+            one.groups["group"].to_pylist(), one.groups["group_type"].to_pylist(), strict=True
+        )
+        if kind not in {None, CLASSIC}
+    ]
 
 
 def tell_brokers(
