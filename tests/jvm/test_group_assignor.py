@@ -1,10 +1,24 @@
-"""Brokers follow plans; where there is none, everybody keeps what they have."""
+"""Brokers follow plans for plain consumers; where there is none, everybody keeps what they have."""
 
 import json
 import subprocess
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
 
 from fairlead.sandbox.java import find_java
+from fairlead.sandbox.kafka import KafkaBroker
+from fairlead.sandbox.processes import wait_until
+from tests.jvm.remote import MEMBERS, PLANS, WAIT_S, Cluster, Group
 from tests.lengths import form
+
+#: Short heartbeats: a group settles within seconds.
+QUICK = {
+    "group.consumer.heartbeat.interval.ms": "300",
+    "group.consumer.min.heartbeat.interval.ms": "300",
+}
+FEW = {"a": [0, 1, 2], "b": [3, 4], "c": [5]}
 
 
 def test_random_groups_are_whole_and_move_by_plans_alone(java_classpath: str) -> None:
@@ -16,3 +30,112 @@ def test_random_groups_are_whole_and_move_by_plans_alone(java_classpath: str) ->
     outcomes = json.loads(result.stdout)
     assert sum(outcomes.values()) == int(count)
     assert min(outcomes.values()) > int(count) / 200, outcomes
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
+    """Return a broker of its own, which may be restarted."""
+    broker = KafkaBroker(tmp_path_factory.mktemp("broker"), assignor=True, settings=QUICK)
+    broker.start()
+    yield broker
+    broker.kill()
+
+
+@pytest.fixture(scope="module")
+def cluster(broker: KafkaBroker) -> Cluster:
+    """Return its cluster, with the planner's topics."""
+    cluster = Cluster(broker)
+    cluster.create(PLANS, 4, compact=True)
+    cluster.create(MEMBERS, 4, compact=True)
+    return cluster
+
+
+@pytest.fixture
+def group(cluster: Cluster, unique_name: str) -> Iterator[Group]:
+    """Return a group without members, on a topic of six partitions."""
+    with Group(cluster, unique_name, cluster.create(f"{unique_name}-t", 6), 6) as group:
+        yield group
+
+
+@pytest.mark.kafka
+def test_plain_consumers_adopt_plans_and_lose_only_what_moves(group: Group) -> None:
+    """After a nudge, which gets nothing; a second plan moves one partition and touches no other."""
+    group.join("a", "b", "c")
+    group.adopt(1, FEW)
+    group.revoked()
+    group.adopt(2, {"a": [0, 1], "b": [2, 3, 4], "c": [5]})
+    assert group.revoked() == {"a": [2]}
+
+
+@pytest.mark.kafka
+def test_newcomer_takes_over_whole_whom_it_replaces(group: Group) -> None:
+    """Before anybody has told the broker its name: a rolling restart keeps the plan."""
+    group.join("a", "b", "c")
+    group.adopt(1, FEW)
+    group.leave("b")
+    group.join("d")
+    rolled = {"a": FEW["a"], "c": FEW["c"], "d": FEW["b"]}
+    assert wait_until(lambda: group.owned() == rolled, timeout_s=WAIT_S), group.owned()
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize("end", ["lapsed", "retired"])
+def test_end_of_a_plan_leaves_everybody_what_they_have(group: Group, end: str) -> None:
+    """Uneven as it is: what a member leaves is placed, and one that joins takes nothing away."""
+    group.join("a", "b", "c")
+    group.adopt(1, FEW)
+    group.revoked()
+    if end == "lapsed":
+        group.publish(2, {"a": [5], "b": [3, 4], "c": [0, 1, 2]}, lease=-timedelta(minutes=2))
+    else:
+        group.cluster.retire(group.name, 1)
+    group.leave("c")
+    group.join("d")
+    assert group.revoked() == {}
+    assert set(group.owned()["a"]) >= set(FEW["a"])
+    assert set(group.owned()["b"]) >= set(FEW["b"])
+
+
+@pytest.mark.kafka
+def test_garbage_leaves_the_plan_that_was_read(group: Group) -> None:
+    """Whatever stands under the group's key: the last good plan is fitted to who is there."""
+    group.join("a", "b", "c")
+    group.adopt(1, FEW)
+    group.revoked()
+    group.cluster.garble(group.name)
+    group.leave("c")
+    group.join("d")
+    rolled = {"a": FEW["a"], "b": FEW["b"], "d": FEW["c"]}
+    assert wait_until(lambda: group.owned() == rolled, timeout_s=WAIT_S), group.owned()
+    assert set().union(*group.revoked().values()) <= set(FEW["c"])
+
+
+@pytest.mark.kafka
+def test_group_without_a_plan_is_spread_by_kafkas_own_assignor(group: Group) -> None:
+    """It may ask for the assignor before there is a plan of it; a foreign nudge changes nothing."""
+    group.join("a")
+    group.join("b", "c")
+
+    def even() -> bool:
+        return [len(share) for share in group.owned().values()] == [2, 2, 2]
+
+    assert wait_until(even, timeout_s=WAIT_S), group.owned()
+    group.revoked()
+    group.cluster.nudge(group.name, "somebody-else:7", lambda: not group.joined())
+    assert wait_until(group.joined, timeout_s=WAIT_S)
+    assert even()
+    assert group.revoked() == {}
+
+
+@pytest.mark.kafka
+def test_broker_restarts_and_nobody_loses_anything(group: Group, broker: KafkaBroker) -> None:
+    """Not though it computes a target before it has read the plan anew; then plans are followed."""
+    group.join("a", "b", "c")
+    group.adopt(1, FEW)
+    group.revoked()
+    broker.kill()
+    broker.start()
+    group.join("d")
+    assert group.revoked() == {}
+    group.adopt(2, {"a": [0, 1], "b": [3, 4], "c": [5], "d": [2]})
+    assert group.revoked() == {"a": [2]}

@@ -1,0 +1,285 @@
+"""A broker that follows plans, and plain consumers under KIP-848, which know nothing of them.
+
+Belongs here: what the tests of the broker's assignor do to a cluster. Does not: what it must do.
+"""
+
+import threading
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from types import TracebackType
+from typing import Any, Final, Self
+
+import numpy as np
+from confluent_kafka import Consumer, KafkaException, Producer, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from fairlead.sandbox.kafka import KafkaBroker
+from fairlead.sandbox.processes import wait_until
+from fairlead.wire.document import MemberShare, PlanDocument
+from fairlead.wire.membership import Membership
+from fairlead.wire.partitions import kafka_uuid
+from fairlead.wire.record import Headers, Origin, plan_headers, retired_value
+
+PLANS: Final = "fairlead.plans"
+MEMBERS: Final = "fairlead.members"
+WAIT_S: Final = 30.0
+#: A nudge that has had the target computed before the plan was read does so again by leaving.
+STAY_S: Final = 3.0
+
+
+class Cluster:
+    """A running broker, and what the planner would do to it."""
+
+    def __init__(self, broker: KafkaBroker) -> None:
+        self.broker = broker
+        self.servers = broker.bootstrap_servers
+        self.admin = AdminClient({"bootstrap.servers": self.servers})
+        self._producer = Producer({"bootstrap.servers": self.servers})
+        self._epoch = time.time_ns() // 1_000_000
+
+    def create(self, topic: str, partitions: int, *, compact: bool = False) -> str:
+        """Make a topic; returns its name."""
+        config = {"cleanup.policy": "compact"} if compact else {}
+        new = NewTopic(topic, partitions, 1, config=config)
+        self.admin.create_topics([new])[topic].result(timeout=WAIT_S)
+        assert wait_until(lambda: topic in self.admin.list_topics().topics, timeout_s=WAIT_S)
+        return topic
+
+    def topic_id(self, topic: str) -> str:
+        """Return the id that the cluster gave a topic."""
+        found = self.admin.describe_topics(TopicCollection([topic]))[topic].result(timeout=WAIT_S)
+        return kafka_uuid(str(found.topic_id))
+
+    def publish(
+        self,
+        group: str,
+        version: int,
+        shares: Mapping[str, Mapping[str, list[int]]],
+        counts: Mapping[str, int],
+        *,
+        lease: timedelta = timedelta(hours=1),
+    ) -> None:
+        """Publish a plan."""
+        now = datetime.now(UTC)
+        members = {
+            name: MemberShare(
+                tuple(counts), {topic: np.array(p, np.int32) for topic, p in share.items()}
+            )
+            for name, share in shares.items()
+        }
+        ids = {topic: self.topic_id(topic) for topic in counts}
+        plan = PlanDocument(
+            group, version, str(uuid.uuid4()), "tests", now, now, counts, members, topic_ids=ids
+        )
+        value = plan.to_bytes()
+        self._send(PLANS, group, value, self._headers(value, group, version, now + lease))
+
+    def retire(self, group: str, version: int) -> None:
+        """Take a plan back."""
+        value = retired_value(group, version)
+        headers = plan_headers(
+            value,
+            group=group,
+            version=version,
+            origin=self._origin(PLANS),
+            epoch=self._epoch,
+            lease_until=None,
+            kind="retired",
+        )
+        self._send(PLANS, group, value, headers)
+
+    def garble(self, group: str) -> None:
+        """Put garbage where the plan stands."""
+        self._send(PLANS, group, b"garbage", [])
+
+    def tell(self, group: str, topics: list[str]) -> None:
+        """Say who the members are: by their client ids."""
+        names = self.names(group)
+        ids = {topic: self.topic_id(topic) for topic in topics}
+        membership = Membership(group, datetime.now(UTC), names, ids)
+        headers = membership.headers(origin=self._origin(MEMBERS))
+        self._send(MEMBERS, group, membership.to_bytes(), headers)
+
+    def nudge(self, group: str, rack: str, until: Callable[[], bool]) -> bool:
+        """Join for a moment, again and again until something holds; returns whether it does."""
+        deadline = time.monotonic() + WAIT_S
+        while time.monotonic() < deadline:
+            nudge = Consumer(
+                {
+                    "bootstrap.servers": self.servers,
+                    "group.id": group,
+                    "group.protocol": "consumer",
+                    "client.id": "nudge",
+                    "client.rack": f"fairlead:{rack}",
+                }
+            )
+            try:
+                nudge.subscribe([PLANS])
+                leave_at = time.monotonic() + STAY_S
+                while time.monotonic() < leave_at:
+                    nudge.poll(0.05)
+                    assert not nudge.assignment(), "a nudge was given something"
+                    if until():
+                        return True
+            finally:
+                nudge.close()
+        return until()
+
+    def names(self, group: str) -> dict[str, str]:
+        """Return the members by their ids, with their client ids; of a group that is new none."""
+        futures: Any = self.admin.describe_consumer_groups([group])
+        try:
+            members = futures[group].result(timeout=WAIT_S).members
+        except KafkaException:
+            return {}
+        return {member.member_id: member.client_id for member in members}
+
+    def _origin(self, topic: str) -> Origin:
+        return Origin(topic, self.admin.list_topics().cluster_id, self.topic_id(topic))
+
+    def _headers(self, value: bytes, group: str, version: int, until: datetime) -> Headers:
+        return plan_headers(
+            value,
+            group=group,
+            version=version,
+            origin=self._origin(PLANS),
+            epoch=self._epoch,
+            lease_until=until,
+        )
+
+    def _send(self, topic: str, group: str, value: bytes, headers: Headers) -> None:
+        self._producer.produce(topic, key=group.encode(), value=value, headers=[*headers])
+        assert self._producer.flush(WAIT_S) == 0
+
+
+class Plain:
+    """One consumer on a thread, with the broker's assignor asked for; it counts what it loses."""
+
+    def __init__(self, servers: str, group: str, topic: str, name: str) -> None:
+        self.name = name
+        self.owned: set[int] = set()
+        self.revoked: list[int] = []
+        self._topic = topic
+        self._stopping = threading.Event()
+        self._consumer = Consumer(
+            {
+                "bootstrap.servers": servers,
+                "group.id": group,
+                "group.protocol": "consumer",
+                "group.remote.assignor": "fairlead",
+                "client.id": name,
+                "auto.offset.reset": "earliest",
+                "log_level": 2,
+            }
+        )
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._stopping.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        self._consumer.subscribe([self._topic], on_assign=self._assign, on_revoke=self._revoke)
+        while not self._stopping.is_set():
+            self._consumer.poll(0.05)
+        self._consumer.close()
+
+    def _assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        consumer.incremental_assign(partitions)
+        self.owned = self.owned | {one.partition for one in partitions}
+
+    def _revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        consumer.incremental_unassign(partitions)
+        self.owned = self.owned - {one.partition for one in partitions}
+        if not self._stopping.is_set():
+            self.revoked += [one.partition for one in partitions]
+
+
+class Group:
+    """Plain consumers of one group and one topic."""
+
+    def __init__(self, cluster: Cluster, name: str, topic: str, partitions: int) -> None:
+        self.cluster = cluster
+        self.name = name
+        self.topic = topic
+        self.partitions = partitions
+        self.members: dict[str, Plain] = {}
+        self._leave: dict[str, ExitStack] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        for name in list(self.members):
+            self.leave(name)
+
+    def join(self, *names: str) -> None:
+        """Let members join, until all of the topic is owned."""
+        for name in names:
+            self._leave[name] = ExitStack()
+            member = Plain(self.cluster.servers, self.name, self.topic, name)
+            self.members[name] = self._leave[name].enter_context(member)
+        assert wait_until(self.joined, timeout_s=WAIT_S), self.owned()
+
+    def joined(self) -> bool:
+        """Whether the broker knows as many members, and everything is owned once."""
+        return len(self.cluster.names(self.name)) == len(self.members) and self.whole()
+
+    def leave(self, name: str) -> None:
+        """Let a member leave."""
+        del self.members[name]
+        self._leave.pop(name).close()
+
+    def owned(self) -> dict[str, list[int]]:
+        """Return who owns what."""
+        return {name: sorted(member.owned) for name, member in self.members.items()}
+
+    def whole(self) -> bool:
+        """Whether each partition has one owner."""
+        owned = [one for share in self.owned().values() for one in share]
+        return sorted(owned) == list(range(self.partitions))
+
+    def revoked(self) -> dict[str, list[int]]:
+        """Return what members lost, and count anew."""
+        found = {name: sorted(member.revoked) for name, member in self.members.items()}
+        for member in self.members.values():
+            member.revoked = []
+        return {name: lost for name, lost in found.items() if lost}
+
+    def adopt(self, version: int, shares: Mapping[str, list[int]]) -> None:
+        """Publish a plan and nudge until it is what everybody owns."""
+        self.publish(version, shares)
+        self.cluster.tell(self.name, [self.topic])
+        expected = {name: sorted(share) for name, share in shares.items()}
+        assert self.cluster.nudge(
+            self.name, f"{self.name}:{version}", lambda: self.owned() == expected
+        ), f"expected {expected}, not {self.owned()}"
+
+    def publish(
+        self,
+        version: int,
+        shares: Mapping[str, list[int]],
+        *,
+        lease: timedelta = timedelta(hours=1),
+    ) -> None:
+        """Publish a plan of the group's topic."""
+        plan = {name: {self.topic: share} for name, share in shares.items()}
+        counts = {self.topic: self.partitions}
+        self.cluster.publish(self.name, version, plan, counts, lease=lease)
