@@ -25,7 +25,8 @@ from fairlead.wire.record import Headers, Origin, plan_headers, retired_value
 
 PLANS: Final = "fairlead.plans"
 MEMBERS: Final = "fairlead.members"
-WAIT_S: Final = 30.0
+#: Bounds only what hangs.
+WAIT_S: Final = 120.0
 #: A nudge that has had the target computed before the plan was read does so again by leaving.
 STAY_S: Final = 3.0
 
@@ -130,10 +131,10 @@ class Cluster:
 
     def names(self, group: str) -> dict[str, str]:
         """Return the members by their ids, with their client ids; of a group that is new none."""
-        futures: Any = self.admin.describe_consumer_groups([group])
+        futures: Any = self.admin.describe_consumer_groups([group], request_timeout=5)
         try:
             members = futures[group].result(timeout=WAIT_S).members
-        except KafkaException:
+        except KafkaException:  # the first group of a broker waits for the topic of the offsets
             return {}
         return {member.member_id: member.client_id for member in members}
 
