@@ -49,7 +49,7 @@ class JavaMember:
     def stop(self) -> None:
         """Leave the group, and end."""
         self.process.terminate()
-        assert self.process.wait(timeout=60) == 0
+        assert self.process.wait(timeout=240) == 0
 
 
 class JavaGroup:

@@ -16,7 +16,7 @@ from fairlead.settings import Settings
 Join = Callable[..., list[Consumer]]
 Produce = Callable[[str, list[int]], None]
 Commit = Callable[[str, dict[tuple[str, int], int]], None]
-DEADLINE_S = 30.0
+DEADLINE_S = 120.0
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from fairlead.settings import KafkaSettings
 
-DEADLINE_S = 60.0
+DEADLINE_S = 120.0
 Owned = dict[str, dict[str, list[int]]]
 
 

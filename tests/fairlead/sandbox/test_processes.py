@@ -17,7 +17,7 @@ STUBBORN = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {SLEE
 def _spawn(code: str, tmp_path: Path) -> psutil.Process:
     log = tmp_path / "log"
     process = processes.spawn([sys.executable, "-c", code, str(tmp_path)], log=log)
-    assert processes.wait_until(lambda: "up" in log.read_text(), timeout_s=20)
+    assert processes.wait_until(lambda: "up" in log.read_text(), timeout_s=120)
     return process
 
 

@@ -98,7 +98,7 @@ def publish(
 
 def poll_until(condition: Callable[[], bool], *consumers: PlanConsumer) -> list[Any]:
     """Poll until a condition holds; return the messages."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     messages = []
     while not condition():
         assert time.monotonic() < deadline, [consumer.status() for consumer in consumers]
@@ -211,7 +211,7 @@ def test_failing_callback_reaches_the_application_and_changes_no_share(
     failures = []
     members["a"].subscribe([topic], on_assign=fail)
     members["b"].subscribe([topic])
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while {n: owned(m) for n, m in members.items()} != {"a": [3], "b": [0, 1, 2]}:
         assert time.monotonic() < deadline
         members["b"].poll(0.02)
@@ -238,7 +238,7 @@ def test_on_assign_may_choose_where_to_start(
     consumer = new_consumer()
     consumer.subscribe([topic], on_assign=from_two)
     messages: list[Any] = []
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while not messages:
         assert time.monotonic() < deadline
         messages = consumer.consume(10, timeout=1.0)
@@ -381,7 +381,7 @@ for _ in range(3):
         one.subscribe(["absent"])
 """
     result = subprocess.run(
-        [sys.executable, "-c", probe], capture_output=True, check=False, timeout=60
+        [sys.executable, "-c", probe], capture_output=True, check=False, timeout=240
     )
     assert result.returncode == 0, (signal.Signals(-result.returncode), result.stderr)
 
