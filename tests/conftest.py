@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+import hypothesis
 import psycopg
 import pytest
 from confluent_kafka import KafkaError, KafkaException
@@ -35,6 +36,10 @@ from tests.lengths import form
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+# An example takes as long as the machine is busy: a deadline would hold that against the code.
+hypothesis.settings.register_profile("patient", deadline=None)
+hypothesis.settings.load_profile("patient")
 
 UNKNOWN_TOPIC = KafkaError.UNKNOWN_TOPIC_OR_PART  # the test deleted it itself
 SPARK = SparkSettings(master="local[2]", properties={"spark.sql.shuffle.partitions": "2"})
