@@ -221,6 +221,9 @@ final class Groups {
                 kept(decision.assignment());
         }
         again(decider, decision);
+        if (decision.outcome() == Decider.Outcome.UNIFORM_NEW) {
+            joined(decider);
+        }
         return decision.outcome().name();
     }
 
@@ -317,6 +320,22 @@ final class Groups {
                         .allMatch(share.getOrDefault(id, Set.of())::contains), "the plan is not followed");
                 }
             });
+        }
+    }
+
+    /** Who joins a group that has just begun gets a share: nobody waits for a plan with nothing to read. */
+    private void joined(Decider decider) {
+        var newcomer = new Member();
+        newcomer.id = "newcomer";
+        newcomer.reads = new HashSet<>(topics.keySet());
+        boolean alike = members.stream().filter(member -> !isNudge(member))
+            .allMatch(member -> member.reads.equals(newcomer.reads));
+        members.add(newcomer);
+        var decision = decider.decide(spec(), describer, PLAN_TOPIC, now);
+        complete(decision.assignment());
+        int partitions = topics.values().stream().mapToInt(Integer::intValue).sum();
+        if (alike && decision.outcome() != Decider.Outcome.PLAN && partitions >= members.size()) {
+            require(!decision.assignment().members().get(newcomer.id).partitions().isEmpty(), "a newcomer waits");
         }
     }
 

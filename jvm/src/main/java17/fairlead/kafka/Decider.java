@@ -15,8 +15,8 @@ import org.apache.kafka.coordinator.group.assignor.UniformAssignor;
  * Decides who reads what in one group of the consumer protocol.
  *
  * <p>With a plan that holds, as it says, fitted to who is there. Otherwise targets stay, and only what has
- * no owner is placed; Kafka's own uniform assignor decides where a group has no targets at all, where there
- * certainly is no plan of it, and where a lapsed plan is configured to end so.
+ * no owner is placed; Kafka's own uniform assignor decides where a group begins without a plan, and until it
+ * first follows one, where there certainly is no plan of it, and where a lapsed plan is configured to end so.
  */
 final class Decider {
     /** What was done, and why. */
@@ -35,7 +35,7 @@ final class Decider {
         KEPT_BEHIND,
         /** Targets stayed, as is configured for groups without a plan. */
         KEPT_PLANLESS,
-        /** Kafka's uniform assignor: the group had no targets at all. */
+        /** Kafka's uniform assignor: the group had no targets at all, or none but from this since then. */
         UNIFORM_NEW,
         /** Kafka's uniform assignor: the group has no plan, or none that holds, and it is configured so. */
         UNIFORM,
@@ -98,9 +98,11 @@ final class Decider {
                 : keep(view, describer, Outcome.KEPT_LAPSED, group);
         }
         int[] owner = new PlanFollowing(view, plan, book.roster(group)).owners();
-        return owner == null
-            ? keep(view, describer, Outcome.KEPT_UNKNOWN, group)
-            : new Decision(view.assignment(owner), Outcome.PLAN, group, state.seen.version);
+        if (owner == null) {
+            return keep(view, describer, Outcome.KEPT_UNKNOWN, group);
+        }
+        book.follows(view.members);
+        return new Decision(view.assignment(owner), Outcome.PLAN, group, state.seen.version);
     }
 
     /** Whose members these are: by their ids, else by a nudge, else by instance ids and topics; null: unknown. */
@@ -176,7 +178,8 @@ final class Decider {
     }
 
     private Decision keep(GroupView view, SubscribedTopicDescriber describer, Outcome why, String group) {
-        if (view.untouched()) {
+        if (view.untouched() || book.hasBegun(view.members)) {
+            book.begin(view.members);
             return uniform(view, describer, Outcome.UNIFORM_NEW, group);
         }
         return new Decision(view.assignment(Orphans.place(view, view.targets())), why, group, 0);

@@ -1,5 +1,6 @@
 package fairlead.kafka;
 
+import java.util.Arrays;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -18,6 +19,8 @@ import org.apache.kafka.common.Uuid;
 final class PlanBook {
     /** How many groups are remembered by the ids of their members at most. */
     private static final int REMEMBERED = 20_000;
+    /** How many members of groups that began without a plan are remembered at most. */
+    private static final int BEGUN = 100_000;
 
     /**
      * What the plan topic says of a group.
@@ -51,6 +54,8 @@ final class PlanBook {
     /** Member id to the group that it was seen in at the group's last call. */
     private final Map<String, String> seen = new HashMap<>();
     private final Map<String, String[]> together = new LinkedHashMap<>(16, 0.75f, true);
+    /** Ids of members of groups that began without a plan and have not followed one since. */
+    private final Map<String, Boolean> begun = new LinkedHashMap<>();
     private volatile boolean complete;
 
     /** Whether the topics have been read to their ends since the broker started. */
@@ -146,6 +151,36 @@ final class PlanBook {
                 var eldest = together.entrySet().iterator().next();
                 together.remove(eldest.getKey());
                 forget(eldest.getKey(), eldest.getValue());
+            }
+        }
+    }
+
+    /** Whether some of these are of a group that began without a plan: its targets are nobody's word. */
+    boolean hasBegun(String[] members) {
+        synchronized (seenLock) {
+            return Arrays.stream(members).anyMatch(begun::containsKey);
+        }
+    }
+
+    /** Remember that these are of a group that began without a plan. */
+    void begin(String[] members) {
+        synchronized (seenLock) {
+            for (String member : members) {
+                begun.put(member, true);
+            }
+            var oldest = begun.keySet().iterator();
+            while (begun.size() > BEGUN) {
+                oldest.next();
+                oldest.remove();
+            }
+        }
+    }
+
+    /** Note that these follow a plan: from now on their targets stay where there is none. */
+    void follows(String[] members) {
+        synchronized (seenLock) {
+            for (String member : members) {
+                begun.remove(member);
             }
         }
     }
