@@ -42,6 +42,7 @@ hypothesis.settings.register_profile("patient", deadline=None)
 hypothesis.settings.load_profile("patient")
 
 UNKNOWN_TOPIC = KafkaError.UNKNOWN_TOPIC_OR_PART  # the test deleted it itself
+FENCED = KafkaError.INVALID_REPLICATION_FACTOR  # there is no broker to put a topic of one copy on
 SPARK = SparkSettings(master="local[2]", properties={"spark.sql.shuffle.partitions": "2"})
 KafkaTopic = Callable[..., str]
 #: Waits for Dagster's clocks, starts Spark or Kafka again and again, or drains backlogs.
@@ -184,7 +185,7 @@ def kafka_topic(services: Services) -> Iterator[KafkaTopic]:
     ) -> str:
         topic = name or f"test-{uuid.uuid4().hex[:12]}"
         new = NewTopic(topic, num_partitions=partitions, replication_factor=1, config=config or {})
-        admin.create_topics([new])[topic].result(timeout=120)
+        assert wait_until(lambda: _makes(admin, new), timeout_s=120)
         created.append(topic)
         assert wait_until(lambda: _knows(admin, topic), timeout_s=120)
         return topic
@@ -197,6 +198,18 @@ def kafka_topic(services: Services) -> Iterator[KafkaTopic]:
             cause = error.args[0]
             if not isinstance(cause, KafkaError) or cause.code() != UNKNOWN_TOPIC:
                 raise
+
+
+def _makes(admin: AdminClient, topic: NewTopic) -> bool:
+    """Make a topic; False: on a busy machine the controller gave the broker up for a moment."""
+    try:
+        admin.create_topics([topic])[topic.topic].result(timeout=120)
+    except KafkaException as error:
+        cause = error.args[0]
+        if isinstance(cause, KafkaError) and cause.code() == FENCED:
+            return False
+        raise
+    return True
 
 
 def _knows(admin: AdminClient, topic: str) -> bool:
