@@ -18,10 +18,10 @@ import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.utils.Utils;
 
 /**
- * The newest plans of the plan topic, kept current on a daemon thread: one a JVM and configuration.
+ * The newest plans of a client's groups, kept current on a daemon thread: one a JVM and configuration.
  *
- * <p>In a client it reads the partitions that hold its groups' keys, keeps their plans alone, and ends when
- * nobody asks any more. In a broker it keeps those of all groups, for ever.
+ * <p>It reads the partitions that hold its groups' keys, keeps their plans alone, and ends when nobody asks any
+ * more.
  */
 final class PlanLog {
     private static final String NOT_READ = "the plan topic has not been read to its end yet";
@@ -41,12 +41,10 @@ final class PlanLog {
     private final Signatures signatures;
     private final Tail tail;
     private final List<WeakReference<Reader>> readers = new ArrayList<>();
-    private boolean all;
     /** Guarded by this, as all that follows; what was read to the end, at some time. */
     private Map<String, PlanState> states = new HashMap<>();
-    /** Groups whose plan was looked for up to the end; null for each where all are read. */
+    /** Groups whose plan was looked for up to the end. */
     private final Set<String> caughtUp = new HashSet<>();
-    private boolean readToEnd;
     private String topicProblem;
 
     private PlanLog(Object key, String topic, Map<String, Object> connection, Signatures signatures) {
@@ -65,18 +63,8 @@ final class PlanLog {
      */
     static PlanLog follow(
         Map<String, Object> connection, String topic, String publicKeys, Reader reader) {
-        return shared(connection, topic, publicKeys, reader);
-    }
-
-    /** Reads the plans of all groups, for as long as the JVM runs. */
-    static PlanLog ofAllGroups(Map<String, Object> connection, String topic, String publicKeys) {
-        return shared(connection, topic, publicKeys, null);
-    }
-
-    private static PlanLog shared(
-        Map<String, Object> connection, String topic, String publicKeys, Reader reader) {
         Signatures signatures = Signatures.of(publicKeys);
-        Object key = Arrays.asList(connection, topic, publicKeys, reader == null);
+        Object key = Arrays.asList(connection, topic, publicKeys);
         synchronized (SHARED) {
             PlanLog log = SHARED.get(key);
             boolean isNew = log == null;
@@ -93,10 +81,6 @@ final class PlanLog {
     }
 
     private synchronized void add(Reader reader) {
-        if (reader == null) {
-            all = true;
-            return;
-        }
         boolean known = groups().contains(reader.group());
         readers.add(new WeakReference<>(reader));
         if (!known) {
@@ -122,25 +106,10 @@ final class PlanLog {
         return groups;
     }
 
-    /** Whether everything that was in the topic at the start has been read. */
-    synchronized boolean readToEnd() {
-        return readToEnd;
-    }
-
-    /** Why the topic cannot be read at present; null: it can. */
-    synchronized String problem() {
-        return topicProblem;
-    }
-
     /** What is known of a group's plan now. */
     synchronized PlanState state(String group) {
-        return readToEnd || caughtUp.contains(group)
+        return caughtUp.contains(group)
             ? states.getOrDefault(group, none()) : states.getOrDefault(group, UNREAD);
-    }
-
-    /** What is known of the plan of each group that ever had one, by group; a copy. */
-    synchronized Map<String, PlanState> states() {
-        return new HashMap<>(states);
     }
 
     /**
@@ -191,9 +160,6 @@ final class PlanLog {
             Set<Integer> numbers = new TreeSet<>();
             synchronized (PlanLog.this) {
                 groups = groups();
-                for (int number = 0; all && number < count; number++) {
-                    numbers.add(number);
-                }
             }
             groups.forEach(group -> numbers.add(homeOf(group, count)));
             return numbers;
@@ -220,8 +186,7 @@ final class PlanLog {
                 return;
             }
             String group = new String(record.key(), StandardCharsets.UTF_8);
-            boolean ours = all || groups.contains(group);
-            if (ours && Arrays.equals(record.key(), PlanDocument.key(group))) {
+            if (groups.contains(group) && Arrays.equals(record.key(), PlanDocument.key(group))) {
                 news = true;
                 caches.computeIfAbsent(group, one -> new PlanCache(one, origin, signatures, null))
                     .apply(record.offset(), record.value(), record.headers());
@@ -260,7 +225,6 @@ final class PlanLog {
         private void publish(Map<String, PlanState> read) {
             states = read;
             caughtUp.addAll(groups);
-            readToEnd = readToEnd || all;
             PlanLog.this.notifyAll();
         }
 
@@ -273,7 +237,7 @@ final class PlanLog {
         boolean wanted() {
             synchronized (SHARED) {
                 synchronized (PlanLog.this) {
-                    boolean wanted = all || !readers().isEmpty();
+                    boolean wanted = !readers().isEmpty();
                     if (!wanted) {
                         SHARED.remove(key, PlanLog.this);
                     }

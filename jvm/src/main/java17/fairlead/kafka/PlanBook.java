@@ -2,8 +2,10 @@ package fairlead.kafka;
 
 import java.util.Arrays;
 import java.util.Collection;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -55,7 +57,7 @@ final class PlanBook {
     private final Map<String, String> seen = new HashMap<>();
     private final Map<String, String[]> together = new LinkedHashMap<>(16, 0.75f, true);
     /** Ids of members of groups that began without a plan and have not followed one since. */
-    private final Map<String, Boolean> begun = new LinkedHashMap<>();
+    private final Set<String> begun = new LinkedHashSet<>();
     private volatile boolean complete;
 
     /** Whether the topics have been read to their ends since the broker started. */
@@ -158,17 +160,15 @@ final class PlanBook {
     /** Whether some of these are of a group that began without a plan: its targets are nobody's word. */
     boolean hasBegun(String[] members) {
         synchronized (seenLock) {
-            return Arrays.stream(members).anyMatch(begun::containsKey);
+            return Arrays.stream(members).anyMatch(begun::contains);
         }
     }
 
     /** Remember that these are of a group that began without a plan. */
     void begin(String[] members) {
         synchronized (seenLock) {
-            for (String member : members) {
-                begun.put(member, true);
-            }
-            var oldest = begun.keySet().iterator();
+            Collections.addAll(begun, members);
+            var oldest = begun.iterator();
             while (begun.size() > BEGUN) {
                 oldest.next();
                 oldest.remove();
@@ -179,9 +179,7 @@ final class PlanBook {
     /** Note that these follow a plan: from now on their targets stay where there is none. */
     void follows(String[] members) {
         synchronized (seenLock) {
-            for (String member : members) {
-                begun.remove(member);
-            }
+            Arrays.asList(members).forEach(begun::remove);
         }
     }
 
