@@ -20,14 +20,13 @@ from typing import Final
 import psutil
 from filelock import FileLock, Timeout
 
+from fairlead.common.same_process import same_process
 from fairlead.errors import SandboxError
 from fairlead.sandbox.kafka import KafkaBroker
 from fairlead.sandbox.postgres import Postgres
 from fairlead.sandbox.services import Services
 
 LOCK_TIMEOUT_S: Final = 300.0
-# A process's start time is counted from the boot time, which clock adjustments shift.
-CLOCK_TOLERANCE_S: Final = 5.0
 
 
 @dataclass(frozen=True)
@@ -47,12 +46,7 @@ class Holder:
 
     def alive(self) -> bool:
         """Whether that very process still runs."""
-        try:
-            process = psutil.Process(self.pid)
-            same = abs(process.create_time() - self.created_at) < CLOCK_TOLERANCE_S
-            return same and process.status() != psutil.STATUS_ZOMBIE
-        except psutil.NoSuchProcess:
-            return False
+        return same_process(self.pid, self.created_at) is not None
 
 
 @dataclass(frozen=True)

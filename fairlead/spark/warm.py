@@ -18,11 +18,10 @@ import psutil
 
 import assignors
 import fairlead
+from fairlead.common.same_process import same_process
 
 FOLDER: Final = "spark"
 _FILE: Final = "server.json"
-# A process's start time is counted from the boot time, which clock adjustments shift.
-_CLOCK_TOLERANCE_S: Final = 5.0
 
 
 @dataclass(frozen=True)
@@ -90,12 +89,7 @@ class WarmServer:
         return True
 
     def _process(self) -> psutil.Process | None:
-        try:
-            process = psutil.Process(self.pid)
-            same = abs(process.create_time() - self.started_at) < _CLOCK_TOLERANCE_S
-            return process if same and process.status() != psutil.STATUS_ZOMBIE else None
-        except psutil.Error:
-            return None
+        return same_process(self.pid, self.started_at)
 
 
 def forget(state_dir: Path) -> None:
