@@ -34,26 +34,21 @@ _UNFINISHED = [
 
 def under_way(instance: dg.DagsterInstance, job: str | None = None) -> bool:
     """Whether a run, of one job or of any, has not ended yet."""
-    return bool(
-        instance.get_runs_count(
-            dg.RunsFilter(
-                job_name=job,
-                statuses=_UNFINISHED,
-                created_after=datetime.now(UTC) - PRESUMED_DEAD,
-            )
-        )
-    )
+    return instance.get_runs_count(_unfinished(job)) > 0
 
 
 def planning_under_way(instance: dg.DagsterInstance) -> str | None:
     """Return the run that plans now, by the job or by materializing its step; None: none does."""
-    runs = instance.get_runs(
-        dg.RunsFilter(statuses=_UNFINISHED, created_after=datetime.now(UTC) - PRESUMED_DEAD)
-    )
-    for run in runs:
+    for run in instance.get_runs(_unfinished()):
         if run.job_name == _PLANNING or _DECIDING in (run.asset_selection or ()):
             return run.run_id
     return None
+
+
+def _unfinished(job: str | None = None) -> dg.RunsFilter:
+    """Choose the runs, of one job or of any, that have not ended yet and may still be alive."""
+    since = datetime.now(UTC) - PRESUMED_DEAD
+    return dg.RunsFilter(job_name=job, statuses=_UNFINISHED, created_after=since)
 
 
 def since_failure(instance: dg.DagsterInstance, job: str, now: datetime) -> timedelta | None:
