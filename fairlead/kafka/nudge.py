@@ -77,7 +77,7 @@ class Nudge:
         )
 
     def __enter__(self) -> Self:
-        self._consumer.subscribe([self._topic], on_assign=_read_nothing)
+        self.join()
         return self
 
     def __exit__(
@@ -86,6 +86,14 @@ class Nudge:
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        self.leave()
+
+    def join(self) -> None:
+        """Join the group."""
+        self._consumer.subscribe([self._topic], on_assign=_read_nothing)
+
+    def leave(self) -> None:
+        """Leave the group."""
         self._consumer.close()
 
     def refused(self) -> str:

@@ -6,7 +6,6 @@ and leaving (`fairlead.kafka.nudge`), nor which groups have which plan (`followi
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Final, Self
@@ -128,7 +127,6 @@ class _Round:
     done: dict[str, Followed] = field(default_factory=dict)
     _times: dict[str, int] = field(default_factory=dict)
     _nudges: dict[str, Nudge] = field(default_factory=dict)
-    _everybody: ExitStack = field(default_factory=ExitStack)
 
     def __enter__(self) -> Self:
         return self
@@ -147,7 +145,8 @@ class _Round:
             if group not in self.done and not any(one.is_nudge for one in found.members):
                 try:
                     nudge = Nudge(self.settings, group, self.goals[group].plan.version)
-                    self._nudges[group] = nudge.__enter__()
+                    self._nudges[group] = nudge
+                    nudge.join()
                 except Exception as error:  # noqa: BLE001 - whatever the client says: it is said
                     self._end(group, f"it cannot be nudged: {error}")
                 else:
@@ -165,7 +164,7 @@ class _Round:
     def leave(self) -> None:
         """Have all nudges leave."""
         for group in list(self._nudges):
-            self._nudges.pop(group).__exit__(None, None, None)
+            self._nudges.pop(group).leave()
 
     def give_up(self) -> None:
         """Be done with the groups that are left."""
@@ -191,7 +190,7 @@ class _Round:
 
     def _end(self, group: str, reason: str) -> None:
         if group in self._nudges:
-            self._nudges.pop(group).__exit__(None, None, None)
+            self._nudges.pop(group).leave()
         version, times = self.goals[group].plan.version, self._times.get(group, 0)
         self.done[group] = Followed(group, version, not reason, times, reason)
 
