@@ -6,8 +6,6 @@ says (`fairlead.wire.membership`), nor when one is sent (`fairlead.workflows.fol
 
 import logging
 from collections.abc import Collection, Iterable
-from types import TracebackType
-from typing import Self
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
@@ -27,7 +25,7 @@ Known = dict[str, tuple[Membership, int]]
 
 
 class MembersTopic:
-    """Reads and sends records of who is who. A context manager; not for several threads.
+    """Reads and sends records of who is who. Not for several threads.
 
     Unlike plans, these are sent without a turn: each says how things are, and the next look mends
     what an older one has covered.
@@ -44,17 +42,6 @@ class MembersTopic:
         self._settings = settings
         self._signer = settings.signer
         self._ready = False
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Hold nothing: every producer and reader is closed where it is opened."""
 
     @property
     def name(self) -> str:

@@ -62,17 +62,18 @@ def follow(
     One for each group that a broker assigns and that has a published plan.
     """
     try:
+        topic = MembersTopic(settings)
         assigned = gateway.assigned_by_brokers(groups)
         if not assigned:
             return []
-        make_members_topic(settings)  # also where there is no plan yet
+        _make(topic)  # also where there is no plan yet
         wanted = {plan.group: plan for plan in published(assigned)}
         found = gateway.broker_groups(sorted(wanted))
         topics = gateway.topics_of({topic for one in found.values() for topic in read_by(one)})
     except FairleadError as error:
         log.warning("Groups that brokers assign are left alone for now: %s", error)
         return []
-    said = tell_members(settings, found, topics)
+    said = tell_members(topic, found, topics)
     counts = {topic: count for topic, (_, count) in topics.items()}
     done: list[Followed] = []
     goals: dict[str, Goal] = {}
@@ -92,17 +93,16 @@ def follow(
     return done
 
 
-def make_members_topic(settings: KafkaSettings) -> None:
+def _make(topic: MembersTopic) -> None:
     """Make the members topic, for which brokers wait: before, they move nothing."""
     try:
-        with MembersTopic(settings) as topic:
-            topic.ensure()
+        topic.ensure()
     except FairleadError as error:
         log.info("Brokers cannot be told who the members of groups are: %s", error)
 
 
 def tell_members(
-    settings: KafkaSettings,
+    topic: MembersTopic,
     found: Mapping[str, BrokerGroup],
     topics: Mapping[str, tuple[str, int]],
 ) -> str:
@@ -110,8 +110,8 @@ def tell_members(
 
     Parameters
     ----------
-    settings
-        How to reach the cluster.
+    topic
+        Where they are told.
     found
         Groups that brokers assign, as they are now; those whose assignor follows no plans, and
         those without members, are left out.
@@ -129,16 +129,15 @@ def tell_members(
     if not now:
         return ""
     try:
-        with MembersTopic(settings) as topic:
-            known = topic.newest(now)
-            topic.send(
-                [
-                    one
-                    for group, one in now.items()
-                    if group not in known or known[group][0].says() != one.says()
-                ],
-                known,
-            )
+        known = topic.newest(now)
+        topic.send(
+            [
+                one
+                for group, one in now.items()
+                if group not in known or known[group][0].says() != one.says()
+            ],
+            known,
+        )
     except FairleadError as error:
         log.warning("Brokers are not told who the members of groups are: %s", error)
         return f"the broker is not told who its members are: {error}"

@@ -14,6 +14,7 @@ from fairlead.errors import ConfigurationError, FairleadError
 from fairlead.followers import aiokafka, kafka_python
 from fairlead.followers.confluent import PlanConsumer
 from fairlead.kafka.gateway import KafkaGateway
+from fairlead.kafka.members_topic import MembersTopic
 from fairlead.kafka.nudge import Nudge
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.wire.partitions import by_topic
@@ -140,7 +141,7 @@ def test_rights_suffice_where_the_broker_assigns(broker: SecuredBroker, orders: 
         owned = members.owned()
         found = gateway.broker_groups([group])
         told = {group: replace(found[group], assignor="fairlead")}
-        assert tell_members(settings, told, gateway.topics_of([orders])) == ""
+        assert tell_members(MembersTopic(settings), told, gateway.topics_of([orders])) == ""
         (done,) = nudge_all(
             {group: Goal(plan, {orders: 4})},
             gateway.broker_groups,

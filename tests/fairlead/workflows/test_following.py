@@ -126,9 +126,8 @@ def test_brokers_are_told_who_is_who_when_members_change_and_not_else(
         found = gateway.broker_groups([unique_name])
         as_if = {group: replace(one, assignor="fairlead") for group, one in found.items()}
         topics = gateway.topics_of([topic])
-        assert tell_members(cluster, as_if, topics) == ""
-        with MembersTopic(cluster) as members_topic:
-            said, epoch = members_topic.newest([unique_name])[unique_name]
+        assert tell_members(MembersTopic(cluster), as_if, topics) == ""
+        said, epoch = MembersTopic(cluster).newest([unique_name])[unique_name]
         assert dict(said.topics) == {topic: topics[topic][0]}
         ids = {one.member_id: one.client_id for one in found[unique_name].members}
         return dict(said.members), ids, epoch
