@@ -88,6 +88,7 @@ def main() -> None:
         if {"warm", "clicks"} & set(arguments.only):
             for side in bench.sides:
                 side.spark = stack.enter_context(side.warm_spark())
+                stack.enter_context(side.fork_server())
                 console.log(f"{side.name}: Spark is warm, {side.spark}")
             if "warm" in arguments.only:
                 bench.planning(WARM)

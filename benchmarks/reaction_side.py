@@ -209,6 +209,31 @@ horizon = "PT30S"
                 process.communicate()  # its input ends, and so it does
 
     @contextmanager
+    def fork_server(self) -> Iterator[None]:
+        """Run the fork server, as `make dev` does, where this checkout has one."""
+        if not (self.root / "orchestration" / "forkserver.py").exists():
+            yield
+            return
+        with (self.folder / "forkserver.log").open("wb") as log:
+            process = subprocess.Popen(
+                self.command("python", "-m", "orchestration.forkserver"),
+                cwd=self.root,
+                env=self.environment,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+            try:
+                until = time.monotonic() + START_S
+                while not (self.folder / "runs.sock").exists():
+                    if process.poll() is not None or time.monotonic() > until:
+                        raise RuntimeError(f"{self.name}: see {self.folder / 'forkserver.log'}")
+                    time.sleep(0.1)
+                yield
+            finally:
+                process.terminate()
+                process.wait()
+
+    @contextmanager
     def dagster_dev(self) -> Iterator[str]:
         """Run `dagster dev` as `make dev` does; yields the UI's address."""
         port = free_port()

@@ -63,7 +63,7 @@ def _python(arguments: Sequence[str]) -> None:
     module = module.removeprefix("fairlead_planner.")  # where the wheel has it
     assert importlib.util.find_spec(module), f"there is no module {module}"
     if module == "orchestration":
-        from orchestration.__main__ import arguments_parser  # noqa: PLC0415 - seconds, as above
+        from orchestration.shell import arguments_parser  # noqa: PLC0415 - seconds, as above
 
         try:
             arguments_parser().parse_args(rest)

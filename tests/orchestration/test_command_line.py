@@ -17,7 +17,7 @@ from fairlead.domain.policy import Policy
 from fairlead.errors import StalePlanError
 from fairlead.surfaces.cli import app
 from fairlead.wire.record import retired_value
-from orchestration.__main__ import main
+from orchestration.shell import main
 from orchestration.runs import known_cohorts
 from tests.fairlead.followers.helpers import eventually
 from tests.orchestration.conftest import StartConsumers

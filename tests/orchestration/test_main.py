@@ -6,7 +6,7 @@ import dagster as dg
 import pytest
 
 from assets.partitions import COHORT
-from orchestration.__main__ import run
+from orchestration.shell import run
 
 
 def test_a_run_that_fails_is_named_and_does_not_end_the_others(

@@ -1,0 +1,129 @@
+"""Run a job from a shell, without the UI: `python -m orchestration planning GROUP [GROUP ...]`.
+
+What the schedule does, for chosen cohorts, now, in this process. Runs are recorded where
+`DAGSTER_HOME` says, and so appear in the UI. Partitions that Dagster does not know yet are added
+first. What came of each group goes to standard output; warnings, and why a run failed, to standard
+error. A run that fails does not end the others.
+"""
+
+import argparse
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+
+import dagster as dg
+from sqlalchemy import Engine
+
+from assets.partitions import COHORT
+from assets.resources import StoreResource
+from fairlead.common.nearest import nearest
+from fairlead.domain.cohorts import cohort_of, discover
+from fairlead.errors import FairleadError, GroupError
+from fairlead.kafka.gateway import KafkaGateway
+from fairlead.settings import load_settings
+from fairlead.store.plans import PlanStore
+from fairlead.store.reading import read_decisions
+from fairlead.surfaces.cli.output import say, say_error
+from orchestration.definitions import defs
+from orchestration.runs import known_cohorts, run_requests
+
+
+def run(
+    job: str, cohorts: list[str], instance: dg.DagsterInstance, *, log_level: str
+) -> Iterator[str]:
+    """Run a job over cohorts, in as few runs as possible; a run that fails does not end the others.
+
+    Yields
+    ------
+    What became of each run that failed, as soon as it has.
+    """
+    instance.add_dynamic_partitions(COHORT, cohorts)
+    definition = defs.resolve_job_def(job)
+    for request in run_requests(cohorts, known_cohorts(instance)):
+        result = definition.execute_in_process(
+            instance=instance,
+            partition_key=request.partition_key,
+            run_config={"loggers": {"console": {"config": {"log_level": log_level}}}},
+            tags=request.tags,
+            raise_on_error=False,
+        )
+        if not result.success:
+            covered = request.partition_key or " to ".join(request.tags.values())
+            yield f"{job} of {covered} failed: {_why(result)}"
+
+
+def _why(result: dg.ExecuteInProcessResult) -> str:
+    """Say in which step a run failed, of what, and where there is more about it."""
+    where = f"run {result.run_id} in the UI, or with --verbose, says more"
+    for event in result.filter_events(lambda event: event.is_step_failure):
+        error = event.step_failure_data.error
+        if error is not None:
+            cause = error.cause or error
+            return f"{event.step_key}: {cause.message.strip()}; {where}"
+    return where
+
+
+def require_known(cohorts: Iterable[str], instance: dg.DagsterInstance) -> None:
+    """Refuse what is neither a partition nor on the cluster, before anything is stored of it.
+
+    Raises
+    ------
+    GroupError
+        There is no such group and no such cohort; the message says which one may be meant.
+    """
+    known = set(known_cohorts(instance))
+    if known.issuperset(cohorts):
+        return
+    settings = load_settings()
+    with KafkaGateway(settings.kafka) as gateway:
+        groups = gateway.list_groups()
+    known |= {*groups, *discover(groups, settings.discovery, settings.policies)}
+    for cohort in cohorts:
+        if cohort not in known:
+            close = nearest(cohort, known)
+            hint = f"; did you mean {close}?" if close else ""
+            raise GroupError(f"the cluster has no group {cohort}, nor is a cohort called so{hint}")
+
+
+def came_to(engine: Engine, cohorts: Iterable[str], since: datetime | None) -> Iterator[str]:
+    """Say in a line a group what was decided on the groups of some cohorts after a moment."""
+    wanted, policies = set(cohorts), load_settings().policies
+    for row in read_decisions(engine, since):
+        if cohort_of(row["group"], policies) in wanted:
+            has_plan = row["version"] is not None
+            plan = f", version {row['version']}, {row['state']}" if has_plan else ""
+            yield f"{row['group']}: {row['outcome']}{plan}: {row['reason']}"
+
+
+def arguments_parser() -> argparse.ArgumentParser:
+    """Return what reads the command line."""
+    parser = argparse.ArgumentParser(prog="python -m orchestration", description=__doc__)
+    parser.add_argument("job", choices=["planning", "publication", "adoption"])
+    parser.add_argument("cohorts", nargs="+", metavar="COHORT", help="a group, or a named cohort")
+    parser.add_argument("--verbose", action="store_true", help="show all that Dagster logs")
+    return parser
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run, and say what came of it; the exit code is 0 when every run succeeded."""
+    parser = arguments_parser()
+    arguments = parser.parse_args(words)
+    job, cohorts = arguments.job, arguments.cohorts
+    log_level = "DEBUG" if arguments.verbose else "WARNING"
+    if not os.environ.get("DAGSTER_HOME"):
+        parser.error("DAGSTER_HOME is not set: it says where Dagster keeps its runs")
+    try:
+        with dg.DagsterInstance.get() as instance, StoreResource().connect() as engine:
+            require_known(cohorts, instance)
+            # By the database's clock, which decisions are dated by.
+            since = max(PlanStore(engine).last_decisions().values(), default=None)
+            failures = 0
+            for failure in run(job, cohorts, instance, log_level=log_level):
+                say(f"fairlead: {failure}", err=True)
+                failures += 1
+            for line in came_to(engine, cohorts, since):
+                say(line)
+    except FairleadError as error:
+        say_error(error)
+        return 1
+    return 1 if failures else 0
