@@ -79,7 +79,7 @@ class Sandbox:
         self, state_dir: Path, *, progress: Callable[[str], None] = lambda _: None
     ) -> None:
         self.state_dir = state_dir.resolve()
-        self.kafka = KafkaBroker(self.state_dir / "kafka", progress=progress)
+        self.kafka = KafkaBroker(self.state_dir / "kafka", progress=progress, assignor=True)
         self.postgres = Postgres(self.state_dir / "postgres")
         self._file = self.state_dir / "sandbox.json"
         self._lock = FileLock(self.state_dir / "sandbox.lock")

@@ -1,0 +1,84 @@
+"""A broker with the assignor follows what is published, and who comes and goes."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from fairlead.domain.records import StoredPlan
+from fairlead.kafka.gateway import KafkaGateway
+from fairlead.kafka.members_topic import MembersTopic
+from fairlead.kafka.plan_topic import PlanTopic
+from fairlead.settings import KafkaSettings, Settings
+from fairlead.store import PlanStore
+from fairlead.workflows.adoption import observe
+from fairlead.workflows.following import follow
+from tests.fairlead.kafka.members import BrokerAssigned, eventually
+from tests.fairlead.workflows.test_following import draft_of, publish
+
+pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
+
+
+@pytest.fixture
+def cluster(settings: Settings) -> KafkaSettings:
+    """Return how to reach the run's broker, which reads the topics of this name."""
+    return settings.kafka
+
+
+def test_plans_are_followed_as_they_are_published_and_as_members_come_and_go(
+    cluster: KafkaSettings,
+    store: PlanStore,
+    approve: Callable[..., StoredPlan],
+    kafka_topic: Any,
+    unique_name: str,
+) -> None:
+    """Only what moves is revoked; a member that comes back under its name gets its share back."""
+    group, topic = unique_name, kafka_topic(partitions=4)
+    with (
+        PlanTopic(cluster) as plans,
+        KafkaGateway(cluster) as gateway,
+        BrokerAssigned(cluster, **{"group.remote.assignor": "fairlead"}) as members,
+    ):
+        plans.ensure()
+        MembersTopic(cluster).ensure()
+        for name in "abc":
+            members.join(group, name, [topic])
+        eventually(lambda: sorted(map(len, members.owned().values())) == [1, 1, 1], "they share")
+        in_force: list[StoredPlan] = []
+
+        def is_followed() -> Any:
+            (done,) = follow(gateway, cluster, [group], lambda _: in_force)
+            return done
+
+        for version, shares in enumerate(
+            ({"a": [0, 1, 2, 3], "b": [], "c": []}, {"a": [0, 1, 2], "b": [3], "c": []}), 1
+        ):
+            eventually(lambda: gateway.live_group(group).state == "Stable", "it settles")
+            before = members.owned()
+            members.revoked.clear()
+            ids = gateway.broker_groups([group])[group].topic_ids
+            approve(f"s{version}", **draft_of(group, topic, shares, topic_ids=ids))
+            assert publish(store, group, gateway, plans).position is not None
+            in_force[:] = store.in_state("published", groups=[group])
+            done = is_followed()
+            assert (done.version, done.reached, done.reason) == (version, True, "")
+            assert done.nudges  # nothing else has a target computed
+            wanted = {name: {topic: ns} if ns else {} for name, ns in shares.items()}
+            eventually(lambda wanted=wanted: members.owned() == wanted, "it is adopted")  # type: ignore[misc]
+            moved = {
+                (name, number)
+                for name, share in before.items()
+                for number in set(share.get(topic, ())) - set(shares[name])
+            }
+            revoked = [(name, number) for name, ones in members.revoked for _, number in ones]
+            assert sorted(revoked) == sorted(moved)
+        assert is_followed().nudges == 0  # it is as it is to be
+        (looked,) = observe(in_force, gateway.live_groups, patiently=(), until=0.0)
+        assert looked.adoption is not None
+        assert looked.adoption.adherence == 1.0
+        members.leave("a")
+        members.settle(4)
+        assert is_followed().reached
+        members.join(group, "a", [topic])
+        eventually(lambda: is_followed().reached, "it is told who has come")
+        eventually(lambda: members.owned()["a"] == {topic: [0, 1, 2]}, "a has its share again")
