@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
 from fairlead.errors import SandboxError
 from fairlead.surfaces.demo.scenario import DemoGroup
@@ -35,6 +35,15 @@ def create_backlog(bootstrap_servers: str, group: DemoGroup) -> None:
     for future in created.values():
         future.result(TIMEOUT_S)
     produce(new_producer(bootstrap_servers), group.backlog)
+
+
+def broker_follows(bootstrap_servers: str) -> bool:
+    """Whether the broker has the assignor that follows plans (KIP-848)."""
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+    (node, *_) = admin.list_topics(timeout=TIMEOUT_S).brokers
+    broker = ConfigResource(ResourceType.BROKER, str(node))
+    config = admin.describe_configs([broker])[broker].result(TIMEOUT_S)
+    return "PlanGroupAssignor" in (config["group.consumer.assignors"].value or "")
 
 
 def new_producer(bootstrap_servers: str) -> Producer:
@@ -175,6 +184,7 @@ class Consumers:
             *("--name", member),
             *("--topics", ",".join(self.scenario.backlog)),
             *("--rate", str(self.scenario.speeds[member])),
+            *("--protocol", self.scenario.protocol),
             *(("--plan-topic", self.plan_topic) if self.plan_topic else ()),
         ]
         with self.log.open("a") as log:

@@ -99,6 +99,8 @@ class GroupReport:
         What the consumers themselves reported to own before the plan and after they rejoined.
     drain_without_plan_s, drain_with_plan_s
         Seconds from when nothing arrived any more until the last record was processed.
+    protocol
+        `classic` or `consumer`: whether the members assign, or the broker.
     """
 
     found: Found
@@ -107,6 +109,7 @@ class GroupReport:
     after: Ownership
     drain_without_plan_s: float
     drain_with_plan_s: float
+    protocol: str = "classic"
 
     @property
     def predicted(self) -> Ownership:
@@ -129,6 +132,7 @@ class GroupReport:
             "group": self.plan.group,
             "assignor": self.plan.assignor,
             "plan_version": self.plan.version,
+            "protocol": self.protocol,
             **self.found.as_dict(),
             "consumers": {
                 member: {

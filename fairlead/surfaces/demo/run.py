@@ -21,11 +21,11 @@ from fairlead.errors import SandboxError
 from fairlead.store.engine import create_store_engine
 from fairlead.store.plans import PlanStore
 from fairlead.store.reading import read_groups
-from fairlead.surfaces.demo.cluster import Consumers, create_backlog
+from fairlead.surfaces.demo.cluster import Consumers, broker_follows, create_backlog
 from fairlead.surfaces.demo.load import Load
 from fairlead.surfaces.demo.looking import Looking
 from fairlead.surfaces.demo.report import Found, GroupReport, LeftAlone
-from fairlead.surfaces.demo.scenario import CURED, DEMO_GROUPS, DemoGroup
+from fairlead.surfaces.demo.scenario import CURED, CURED_BY_BROKER, DEMO_GROUPS, DemoGroup
 from fairlead.surfaces.demo.surroundings import Surroundings, reset, surroundings
 from fairlead.wire.document import PlanDocument
 
@@ -41,6 +41,10 @@ STOP_GRACE_S = 5.0
 
 DAGSTER_STEP = re.compile(r'Started execution of step "(\w+)"')
 
+NO_COMPILER = (
+    "There is no javac beside java: the group whose broker follows plans is left out. Install a JDK"
+    " (Debian: openjdk-17-jdk-headless)"
+)
 NEXT_STEPS = """
 Where to go next
   make dev    the Dagster UI, on this cluster and with the runs you have just seen
@@ -60,6 +64,11 @@ class _Demo:
         self._stack = stack
         self._directory = around.settings.state_dir / "demo"
         self._directory.mkdir(exist_ok=True)
+        extra = CURED_BY_BROKER if broker_follows(around.services.bootstrap_servers) else ()
+        if not extra:
+            console.print(NO_COMPILER)
+        self._cured_ones = (*CURED, *extra)
+        self._groups = (*DEMO_GROUPS, *extra)
         self._planned: dict[str, Consumers] = {}
         self._unplanned: dict[str, Consumers] = {}
 
@@ -67,13 +76,13 @@ class _Demo:
         """Do it all; returns a report a group."""
         servers = self._around.services.bootstrap_servers
         with self._step("Producing skewed backlogs"):
-            for group in DEMO_GROUPS:
+            for group in self._groups:
                 create_backlog(servers, group)
         with self._step("Starting consumers on Kafka's default assignment"):
             self._start_consumers()
             self._wait(lambda: all(map(_settled, self._all())), JOIN_TIMEOUT_S, "join their groups")
         before = {name: dict(consumers.owned) for name, consumers in self._planned.items()}
-        with Load(servers, DEMO_GROUPS) as load:
+        with Load(servers, self._groups) as load:
             for consumers in self._all():
                 consumers.start_work()
             with Looking(self._around.settings, list(self._planned)) as looking:
@@ -82,13 +91,15 @@ class _Demo:
                 with self._step("Planning, through Dagster") as status:
                     self._plan(status)
             found = self._found()
-            plans = {group.name: self._published(group, found[group.name]) for group in CURED}
+            plans = {
+                group.name: self._published(group, found[group.name]) for group in self._cured_ones
+            }
             with self._step("Consumers rejoin and adopt the plan"):
                 self._wait(lambda: self._adopted(plans), ADOPT_TIMEOUT_S, "adopt the plan")
             after = {name: dict(consumers.owned) for name, consumers in self._planned.items()}
             load.stop()
         seconds = self._drain(
-            {group.name: group.records + load.produced[group.name] for group in DEMO_GROUPS}
+            {group.name: group.records + load.produced[group.name] for group in self._groups}
         )
         alone = [name for name in self._planned if name not in plans]
         return [
@@ -112,20 +123,21 @@ class _Demo:
                 after=after[name],
                 drain_without_plan_s=seconds[self._unplanned[name].group],
                 drain_with_plan_s=seconds[name],
+                protocol=self._planned[name].scenario.protocol,
             )
             for name in plans
         ]
 
     def _start_consumers(self) -> None:
-        """Start each group twice: followers of plans, and plain `range` members beside them."""
+        """Start each group twice: with plans, and without, as Kafka assigns by default."""
         bootstrap_servers = self._around.services.bootstrap_servers
         plan_topic = self._around.settings.kafka.plan_topic
         log = self._directory / "consumers.log"
-        for group in DEMO_GROUPS:
+        for group in self._groups:
             self._planned[group.name] = self._stack.enter_context(
                 Consumers(group, group.name, bootstrap_servers, plan_topic, log)
             )
-        for group in CURED:
+        for group in self._cured_ones:
             self._unplanned[group.name] = self._stack.enter_context(
                 Consumers(group, f"{group.name}-without-plan", bootstrap_servers, None, log)
             )

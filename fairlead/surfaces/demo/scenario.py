@@ -27,6 +27,8 @@ class DemoGroup:
         Index of a consumer to the share of the rate that it can do.
     load
         How much of what all consumers together can process arrives, spread as the backlog is.
+    protocol
+        `classic`, with kafka-python; or `consumer`, with confluent-kafka, where the broker assigns.
     """
 
     name: str
@@ -35,6 +37,7 @@ class DemoGroup:
     rate: int
     slow: Mapping[int, float] = field(default_factory=dict)
     load: float = 0.85
+    protocol: str = "classic"
 
     @property
     def members(self) -> list[str]:
@@ -94,6 +97,17 @@ ONE_IS_SLOW = DemoGroup(
     "one-is-slow", {"invoices": [60] * 12}, consumers=3, rate=160, slow={1: 0.4}, load=0.7
 )
 
+#: Plain consumers of the consumer protocol (KIP-848): their broker follows the plan. However that
+#: spreads nine partitions by itself, three to each, who has the heavy one gets too much.
+BY_BROKER = DemoGroup(
+    "by-broker",
+    {"clicks": [900] + [200] * 4, "views": [200] * 4},
+    consumers=3,
+    rate=160,
+    load=0.8,
+    protocol="consumer",
+)
+
 #: Nothing is the matter with it: no plan is made, whatever its lags are.
 KEEPS_UP = DemoGroup("keeps-up", {"audits": [20] * 6}, consumers=2, rate=120, load=0.5)
 
@@ -108,5 +122,7 @@ ASKS_FIRST = DemoGroup(
 #: Each twice in `make demo`: with a plan and without.
 CURED = (ORDERS, ONE_IS_SLOW)
 DEMO_GROUPS = (*CURED, KEEPS_UP)
+#: The same, where the broker has the assignor that follows plans.
+CURED_BY_BROKER = (BY_BROKER,)
 #: At work under steady load, in `make dev`.
 DEV_GROUPS = (ASKS_FIRST, *DEMO_GROUPS)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fairlead.errors import ConfigurationError
+from fairlead.kafka.members_topic import MembersTopic
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.sandbox import Sandbox, Services
 from fairlead.settings import Settings, load_settings
@@ -102,6 +103,7 @@ def surroundings(state_dir: Path, *, progress: Callable[[str], None]) -> Iterato
         settings = load_settings()
         with PlanTopic(settings.kafka) as topic:
             topic.ensure()
+        MembersTopic(settings.kafka).ensure()
         yield Surroundings(services, settings, home)
 
 

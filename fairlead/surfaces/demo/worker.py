@@ -1,4 +1,6 @@
-"""One demo consumer: a process with a real kafka-python consumer that works at a fixed rate.
+"""One demo consumer: a process with a real consumer that works at a fixed rate.
+
+It is kafka-python's, or, under the consumer protocol, confluent-kafka's.
 
 Run as `python -m fairlead.surfaces.demo.worker`. It joins its group at once but holds its
 partitions paused until a line `go` arrives on standard input, so that an assignment can change
@@ -23,6 +25,7 @@ from kafka.consumer.subscription_state import ConsumerRebalanceListener
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 
 from fairlead.followers.kafka_python import PlanConsumer
+from fairlead.surfaces.demo.plain import PlainConsumer
 
 #: How often a worker reports and commits, and the most work it takes on at once, in seconds.
 STEP_S = 0.2
@@ -75,7 +78,7 @@ class Orders:
         self.stopped.set()
 
 
-def work(consumer: KafkaConsumer, orders: Orders) -> None:
+def work(consumer: KafkaConsumer | PlainConsumer, orders: Orders) -> None:
     """Process records at the rate that is asked for, from the start signal until told to stop."""
     free_at = 0.0
     while not orders.stopped.is_set():
@@ -92,20 +95,8 @@ def work(consumer: KafkaConsumer, orders: Orders) -> None:
         report("processed", records=records)
 
 
-def main() -> None:
-    """Consume until standard input ends."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--bootstrap-servers", required=True)
-    parser.add_argument("--group", required=True)
-    parser.add_argument("--name", required=True, help="client.id")
-    parser.add_argument("--topics", required=True, help="comma-separated")
-    parser.add_argument("--rate", required=True, type=int, help="records a second")
-    parser.add_argument("--plan-topic", help="follow plans; without it: Kafka's default assignor")
-    arguments = parser.parse_args()
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers in order
-    orders = Orders(arguments.rate)
-    threading.Thread(target=orders.listen, daemon=True).start()
+def classic(arguments: argparse.Namespace, orders: Orders) -> KafkaConsumer:
+    """Return a kafka-python consumer: a follower of plans, or a plain one."""
     configuration = {
         "bootstrap_servers": arguments.bootstrap_servers,
         "group_id": arguments.group,
@@ -121,6 +112,44 @@ def main() -> None:
     consumer.subscribe(
         arguments.topics.split(","), listener=ReportAssignments(consumer, orders.started)
     )
+    return consumer
+
+
+def plain(arguments: argparse.Namespace, orders: Orders) -> PlainConsumer:
+    """Return a confluent-kafka consumer that a broker assigns, by plans or by itself."""
+    settings = {
+        "bootstrap.servers": arguments.bootstrap_servers,
+        "group.id": arguments.group,
+        "client.id": arguments.name,
+        "group.remote.assignor": "fairlead" if arguments.plan_topic else "uniform",
+        "auto.offset.reset": "earliest",
+        "auto.commit.interval.ms": 500,
+        "queued.max.messages.kbytes": 1024,
+    }
+    return PlainConsumer(
+        settings,
+        arguments.topics.split(","),
+        held=lambda: not orders.started.is_set(),
+        assigned=lambda owned: report("assigned", partitions=owned),
+    )
+
+
+def main() -> None:
+    """Consume until standard input ends."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bootstrap-servers", required=True)
+    parser.add_argument("--group", required=True)
+    parser.add_argument("--name", required=True, help="client.id")
+    parser.add_argument("--topics", required=True, help="comma-separated")
+    parser.add_argument("--rate", required=True, type=int, help="records a second")
+    parser.add_argument("--plan-topic", help="follow plans; without it: Kafka's default assignor")
+    parser.add_argument("--protocol", default="classic", choices=("classic", "consumer"))
+    arguments = parser.parse_args()
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers in order
+    orders = Orders(arguments.rate)
+    threading.Thread(target=orders.listen, daemon=True).start()
+    consumer = (plain if arguments.protocol == "consumer" else classic)(arguments, orders)
     try:
         work(consumer, orders)
     finally:

@@ -13,7 +13,13 @@ from typing import Any
 import psutil
 import pytest
 
-from fairlead.surfaces.demo.scenario import CURED, KEEPS_UP, ONE_IS_SLOW, DemoGroup
+from fairlead.surfaces.demo.scenario import (
+    CURED,
+    CURED_BY_BROKER,
+    KEEPS_UP,
+    ONE_IS_SLOW,
+    DemoGroup,
+)
 from tests.interrupts import heeding_ctrl_c
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres, pytest.mark.spark]
@@ -75,7 +81,8 @@ def report(shown: str, state_dir: Path) -> dict[str, Any]:
 
 def groups(report: dict[str, Any]) -> Iterator[tuple[DemoGroup, dict[str, Any]]]:
     """Yield every group of the scenario that has a plan, with its report."""
-    return zip(CURED, [report, *report["other_groups"][:-1]], strict=True)
+    scenarios = (*CURED, *CURED_BY_BROKER)
+    return zip(scenarios, [report, *report["other_groups"][:-1]], strict=True)
 
 
 def test_report_has_a_row_a_consumer(report: dict[str, Any]) -> None:
@@ -84,6 +91,7 @@ def test_report_has_a_row_a_consumer(report: dict[str, Any]) -> None:
         assert group["group"] == scenario.name
         assert group["assignor"]
         assert group["plan_version"] == 1
+        assert group["protocol"] == scenario.protocol
         assert list(group["consumers"]) == scenario.members
         totals = set()
         for stage in ("before", "predicted", "after"):
@@ -118,8 +126,13 @@ def test_drain_is_faster_with_the_plan(report: dict[str, Any]) -> None:
 
 
 def test_diagnosis_names_what_is_the_matter(report: dict[str, Any]) -> None:
-    """One group is badly spread, of another one machine is slow and named, one is left alone."""
-    spread, (slow, healthy) = report, report["other_groups"]
+    """One group is badly spread, of another one machine is slow and named, one is left alone.
+
+    So is one that a broker assigns badly spread; nothing is to be done about that broker.
+    """
+    spread, (slow, assigned, healthy) = report, report["other_groups"]
+    assert assigned["diagnosis"] == "badly spread"
+    assert "follows no plans" not in assigned["evidence"]
     assert spread["diagnosis"] == "badly spread"
     assert set(spread["names"]) <= set(spread["consumers"])
     assert (slow["diagnosis"], slow["names"]) == ("slow member", [ONE_IS_SLOW.members[1]])

@@ -1,0 +1,85 @@
+"""A plain confluent-kafka consumer of the consumer protocol (KIP-848), as a demo worker uses one.
+
+Belongs here: what the worker asks of a consumer, in confluent-kafka's words. Does not: the work
+(`worker`). Nothing here knows of plans: the broker reads them.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+
+from fairlead.wire.partitions import by_topic
+
+Owned = dict[str, list[int]]
+
+
+class PlainConsumer:
+    """A consumer whose broker assigns.
+
+    Parameters
+    ----------
+    settings
+        librdkafka's.
+    topics
+        What it reads.
+    held
+        Whether what it is given is paused for now.
+    assigned
+        Called with all that it owns whenever that has changed.
+    """
+
+    def __init__(
+        self,
+        settings: dict[str, Any],
+        topics: Sequence[str],
+        *,
+        held: Callable[[], bool],
+        assigned: Callable[[Owned], object],
+    ) -> None:
+        self._consumer = Consumer({"group.protocol": "consumer", **settings})
+        self._paused: list[TopicPartition] = []
+        self._held, self._assigned = held, assigned
+        self._consumer.subscribe(list(topics), on_assign=self._assign, on_revoke=self._revoke)
+
+    def paused(self) -> list[TopicPartition]:
+        """Return what is paused."""
+        return list(self._paused)
+
+    def resume(self, *partitions: TopicPartition) -> None:
+        """Read from these again."""
+        self._consumer.resume(list(partitions))
+        self._paused.clear()
+
+    def poll(self, *, timeout_ms: int, max_records: int) -> dict[str, list[bytes | None]]:
+        """Return records: under one key, since nobody asks where they come from."""
+        values = []
+        for message in self._consumer.consume(max_records, timeout_ms / 1000):
+            if (error := message.error()) is None:
+                values.append(message.value())
+            elif error.fatal():
+                raise KafkaException(error)
+        return {"": values}
+
+    def close(self) -> None:
+        """Commit and leave the group."""
+        self._consumer.close()
+
+    def _assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        consumer.incremental_assign(partitions)
+        if self._held():
+            consumer.pause(partitions)
+            self._paused += partitions
+        else:  # librdkafka remembers what was paused when it was here before
+            consumer.resume(partitions)
+        self._report()
+
+    def _revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        gone = {(one.topic, one.partition) for one in partitions}
+        self._paused = [one for one in self._paused if (one.topic, one.partition) not in gone]
+        consumer.incremental_unassign(partitions)
+        self._report()
+
+    def _report(self) -> None:
+        owned = self._consumer.assignment()
+        self._assigned(by_topic((one.topic, one.partition) for one in owned))
