@@ -15,7 +15,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -96,7 +96,16 @@ def main() -> None:
         command(around, "fairlead", "spark", "up")
         stack.callback(command, around, "fairlead", "spark", "down")
         stack.enter_context(arrivals(servers))
-        stack.enter_context(daemon(around, workspace, folder / "daemon.log"))
+        for name, words in {
+            "forkserver": (sys.executable, "-m", "orchestration.forkserver"),
+            "daemon": (
+                str(Path(sys.executable).with_name("dagster-daemon")),
+                "run",
+                "-w",
+                workspace,
+            ),
+        }.items():
+            stack.enter_context(running(words, around, folder / f"{name}.log"))
         rounds = [measured(servers, url, f"chain-{number}") for number in range(arguments.rounds)]
     names = rounds[0].keys() - {"diagnosis"}
     result = {
@@ -235,12 +244,11 @@ def command(around: Mapping[str, str], *words: str) -> None:
 
 
 @contextmanager
-def daemon(around: Mapping[str, str], workspace: str, log: Path) -> Iterator[None]:
-    """Run Dagster's daemon with the code location, in a process group of its own."""
-    dagster = str(Path(sys.executable).with_name("dagster-daemon"))
+def running(words: Sequence[str], around: Mapping[str, str], log: Path) -> Iterator[None]:
+    """Run a service of this environment, in a process group of its own."""
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [dagster, "run", "-w", workspace],
+            words,
             cwd=ROOT,
             env={**os.environ, **around},
             stdout=output,

@@ -10,6 +10,7 @@ closed to others. It is replaced by a new one once its sources have changed.
 Belongs here: the server, and asking it. Does not: what is run.
 """
 
+import argparse
 import contextlib
 import gc
 import importlib
@@ -25,7 +26,7 @@ from dataclasses import dataclass
 from multiprocessing import connection, get_context
 from multiprocessing.context import ForkProcess
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TextIO
 
 #: Imported before the first fork: what a planning run has imported at its end.
 MODULES: Final = (
@@ -37,9 +38,9 @@ MODULES: Final = (
     "pandas",
 )
 _SOCKET: Final = "runs.sock"
-#: A server that does not answer by then is left alone; its answer is a fork away.
-_ANSWER_S: Final = 5.0
-_LONGEST: Final = 4 << 20
+#: Bounds what hangs: an answer is a fork away.
+_ANSWER_S: Final = 30.0
+_REFUSED: Final = "not run: "
 
 
 def socket_path(dagster_home: str | Path) -> Path:
@@ -55,12 +56,12 @@ class Forked:
     ----------
     pid
         Its process.
-    _socket
-        Tells how it ended.
+    _told
+        Where the server tells how it ended.
     """
 
     pid: int
-    _socket: socket.socket
+    _told: TextIO
 
     @classmethod
     def ask(cls, dagster_home: str | Path, function: str, words: Sequence[str]) -> Self | None:
@@ -72,6 +73,11 @@ class Forked:
         -------
         None: no server runs there that could, or it is another interpreter's or about to renew
         itself; nothing was started.
+
+        Raises
+        ------
+        OSError
+            It does not answer: it may have started something, which must not be started twice.
         """
         question = {
             "interpreter": sys.executable,
@@ -80,29 +86,30 @@ class Forked:
             "environment": dict(os.environ),
             "folder": str(Path.cwd()),
         }
-        asked = socket.socket(socket.AF_UNIX)
-        try:
+        with socket.socket(socket.AF_UNIX) as asked:
             asked.settimeout(_ANSWER_S)
-            asked.connect(str(socket_path(dagster_home)))
+            try:
+                asked.connect(str(socket_path(dagster_home)))
+            except OSError:  # none, or its path is too long for a socket
+                return None
             socket.send_fds(asked, [b"\n"], [0, 1, 2])
             asked.sendall(json.dumps(question).encode() + b"\n")
-            pid = int(_line(asked))
-        except (OSError, ValueError):  # none, or it says why not
-            asked.close()
-            return None
-        asked.settimeout(None)
-        return cls(pid, asked)
+            told = asked.makefile()
+            answer = told.readline()
+            if answer.startswith(_REFUSED):
+                return None
+            if not answer:
+                raise OSError(f"the fork server of {dagster_home} is gone before it answered")
+            asked.settimeout(None)
+            return cls(int(answer), told)
 
     def wait(self) -> int:
         """Wait until it has ended; return its exit code, negative: by a signal, as subprocess does.
 
-        A server that is killed meanwhile cannot tell: -9, though the process may go on.
+        A server that is killed meanwhile cannot tell: -9, once the process has ended.
         """
-        with self._socket:
-            try:
-                return int(_line(self._socket))
-            except (OSError, ValueError):
-                return -signal.SIGKILL
+        with self._told:
+            return int(self._told.readline() or -signal.SIGKILL)
 
 
 def run(function: str, words: Sequence[str]) -> int | None:
@@ -110,12 +117,17 @@ def run(function: str, words: Sequence[str]) -> int | None:
 
     Signals that end this process are passed on. None: nobody forks here (`Forked.ask`).
     """
-    home = os.environ.get("DAGSTER_HOME")
-    forked = Forked.ask(home, function, words) if home else None
-    if forked is None:
-        return None
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda passed, _: os.kill(forked.pid, passed))
+    passed_on = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+    signal.pthread_sigmask(signal.SIG_BLOCK, passed_on)  # until there is whom to pass them on to
+    try:
+        home = os.environ.get("DAGSTER_HOME")
+        forked = Forked.ask(home, function, words) if home else None
+        if forked is None:
+            return None
+        for number in passed_on:
+            signal.signal(number, lambda passed, _: os.kill(forked.pid, passed))
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, passed_on)
     code = forked.wait()
     return code if code >= 0 else 128 - code
 
@@ -176,12 +188,13 @@ class ForkServer:
             self._answer(asked, fresh=fresh)
         except (OSError, ValueError, KeyError, TypeError) as error:
             with contextlib.suppress(OSError), asked:
-                asked.sendall(f"cannot be run: {error}\n".encode())
+                asked.sendall(f"{_REFUSED}{error}\n".encode())
 
     def _answer(self, asked: socket.socket, *, fresh: bool) -> None:
         _, handles, _, _ = socket.recv_fds(asked, 1, 3)
         try:
-            question = json.loads(_line(asked))
+            with asked.makefile() as told:
+                question = json.loads(told.readline())
             if question["interpreter"] != sys.executable:
                 raise ValueError("this is another interpreter")
             if not fresh:
@@ -207,8 +220,10 @@ class ForkServer:
         for _, asked in self._running.values():
             asked.close()
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's `&` ignores it
         for number, handle in enumerate(handles):
             os.dup2(handle, number)
+            os.close(handle)
         sys.stdin = open(0, closefd=False)  # noqa: SIM115 - for as long as the process lives
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
@@ -223,15 +238,30 @@ class ForkServer:
 
 
 def main() -> None:
-    """Serve in `DAGSTER_HOME`; ready once there is a socket."""
+    """Serve in `DAGSTER_HOME`, with what is named imported first; ready once there is a socket."""
+    parser = argparse.ArgumentParser(
+        prog="python -m orchestration.forkserver", description="Fork a process for each run."
+    )
+    parser.add_argument(
+        "modules", nargs="*", default=MODULES, metavar="MODULE", help="to import, else what runs do"
+    )
+    modules = parser.parse_args().modules
+    home = os.environ.get("DAGSTER_HOME")
+    if not home:
+        parser.error("DAGSTER_HOME is not set: it says whose runs are forked")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    for module in MODULES:
+    for module in modules:
         importlib.import_module(module)
     gc.collect()
     gc.freeze()  # children do not write into pages that are shared
-    with contextlib.suppress(KeyboardInterrupt):
-        ForkServer(Path(os.environ["DAGSTER_HOME"])).serve()
-        os.execv(sys.executable, [sys.executable, "-m", "orchestration.forkserver"])  # noqa: S606 - itself
+    try:
+        ForkServer(Path(home)).serve()
+    except OSError as error:
+        parser.exit(1, f"{parser.prog}: {error}\n")
+    except KeyboardInterrupt:
+        return
+    renewed = [sys.executable, "-m", "orchestration.forkserver", *modules]
+    os.execv(sys.executable, renewed)  # noqa: S606 - itself
 
 
 def _sources() -> dict[str, int]:
@@ -247,17 +277,6 @@ def _written(path: str) -> int:
         return Path(path).stat().st_mtime_ns
     except OSError:  # built in, or gone
         return 0
-
-
-def _line(asked: socket.socket) -> str:
-    """Read a line."""
-    read = bytearray()
-    while not read.endswith(b"\n"):
-        more = asked.recv(1 << 16)
-        if not more or len(read) > _LONGEST:
-            raise ValueError("it was cut off")
-        read += more
-    return read.decode()
 
 
 if __name__ == "__main__":

@@ -17,8 +17,8 @@ from fairlead.domain.policy import Policy
 from fairlead.errors import StalePlanError
 from fairlead.surfaces.cli import app
 from fairlead.wire.record import retired_value
-from orchestration.shell import main
 from orchestration.runs import known_cohorts
+from orchestration.shell import main
 from tests.fairlead.followers.helpers import eventually
 from tests.orchestration.conftest import StartConsumers
 from tests.pipeline import APPROVED_BY_A_PERSON, APPROVED_BY_POLICY, Pipeline

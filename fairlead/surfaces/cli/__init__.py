@@ -5,6 +5,7 @@ Commands import what they need when they run, so that `fairlead assign` does not
 
 import signal
 import sys
+from importlib.abc import MetaPathFinder
 from typing import Annotated, Final
 
 import typer
@@ -36,6 +37,8 @@ WITHOUT_SERVICES: Final = frozenset(
 app = typer.Typer(
     name="fairlead",
     no_args_is_help=True,
+    rich_markup_mode=None,  # help by rich takes twice as long to import as all of this
+    context_settings={"max_content_width": 110},
     pretty_exceptions_show_locals=False,  # a local may hold a secret
 )
 app.command("assign", epilog=epilog("assign < problems.jsonl"))(assign.assign)
@@ -104,8 +107,22 @@ def dev() -> None:
     run_dev(load_settings().state_dir.absolute(), Console())
 
 
+class _NoPandas(MetaPathFinder):
+    """Lets pyarrow, which looks for pandas whatever it is asked, find none.
+
+    Importing it takes longer than most commands; none of them hands a data frame to anybody.
+    """
+
+    def find_spec(self, fullname: str, *_: object) -> None:
+        """Refuse pandas."""
+        if fullname == "pandas":
+            raise ModuleNotFoundError("no command of fairlead uses pandas", name=fullname)
+
+
 def main() -> None:
     """Run the command line; an error of ours is one line on standard error and exit code 1."""
+    if sys.argv[1:2] != ["spark"]:
+        sys.meta_path.insert(0, _NoPandas())
     # A shell starts what it puts in the background with SIGINT ignored; both signals must stop what
     # a command has started, in order.
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,0 +1,157 @@
+"""The fork server: a forked command is what the same command in a process of its own would be."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from orchestration.forkserver import socket_path
+from tests.fairlead.followers.helpers import eventually
+
+FORKED = "tests.orchestration.forked"
+ASK = """
+import sys
+from orchestration import forkserver
+sys.exit(forkserver.run(sys.argv[1], sys.argv[2:]))
+"""
+
+
+@contextmanager
+def serving(home: Path, *modules: str) -> Iterator["subprocess.Popen[bytes]"]:
+    """Run a fork server in a Dagster home."""
+    command = [sys.executable, "-m", "orchestration.forkserver", *modules]
+    environment = {**os.environ, "DAGSTER_HOME": str(home)}
+    with (home / "forkserver.log").open("ab") as log:
+        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+        try:
+            eventually(socket_path(home).exists, "the fork server listens", within_s=120)
+            yield process
+        finally:
+            process.terminate()
+            process.wait()
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Return a Dagster home with a fork server that has imported little."""
+    folder = tmp_path_factory.mktemp("home")
+    with serving(folder, FORKED):
+        yield folder
+
+
+def asking(home: Path, *words: str, **environment: str) -> "subprocess.Popen[str]":
+    """Have a command run by the server of a home."""
+    return subprocess.Popen(
+        [sys.executable, "-c", ASK, *words],
+        env={**os.environ, "DAGSTER_HOME": str(home), **environment},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_a_forked_command_has_the_surroundings_of_whoever_asks(home: Path) -> None:
+    """Words, folder, environment, input, both outputs, exit code; its parent is the server."""
+    asked = asking(home, f"{FORKED}:tell", "3", "two words", TOLD="by the test")
+    said, errors = asked.communicate("typed", timeout=60)
+    told = json.loads(said)
+    assert told.pop("parent") not in {asked.pid, os.getpid()}
+    assert told == {
+        "words": ["3", "two words"],
+        "folder": str(Path.cwd()),
+        "environment": "by the test",
+        "input": "typed",
+    }
+    assert errors == "to standard error\n"
+    assert asked.returncode == 3
+
+
+@pytest.mark.parametrize(("function", "code"), [("fail", 1), ("die", 128 + signal.SIGKILL)])
+def test_a_forked_command_that_fails_says_so(home: Path, function: str, code: int) -> None:
+    """An exception and a signal are exit codes, as a shell has them."""
+    asked = asking(home, f"{FORKED}:{function}")
+    _, errors = asked.communicate(timeout=60)
+    assert asked.returncode == code
+    assert ("RuntimeError: as a test wants" in errors) == (function == "fail")
+
+
+def test_ctrl_c_reaches_the_forked_command(home: Path) -> None:
+    """Who asks is interrupted: the command is, and ends as it likes."""
+    asked = asking(home, f"{FORKED}:wait")
+    assert asked.stdout is not None
+    assert asked.stdout.readline() == "waiting\n"
+    asked.send_signal(signal.SIGINT)
+    said, errors = asked.communicate(timeout=60)
+    assert (said, asked.returncode) == ("interrupted\n", 5), errors
+
+
+def test_commands_run_side_by_side(home: Path) -> None:
+    """One that waits holds nobody up."""
+    waiting = asking(home, f"{FORKED}:wait")
+    assert waiting.stdout is not None
+    assert waiting.stdout.readline() == "waiting\n"
+    asked = asking(home, f"{FORKED}:tell", "0")
+    asked.communicate("", timeout=60)
+    assert (asked.returncode, waiting.poll()) == (0, None)
+    waiting.send_signal(signal.SIGINT)
+    waiting.communicate(timeout=60)
+
+
+def test_nobody_forks_without_a_server(tmp_path: Path) -> None:
+    """Nothing has run then; nor where a server was killed and left its socket."""
+    program = "from orchestration import forkserver; print(forkserver.run('builtins:print', []))"
+    command = [sys.executable, "-c", program]
+    environment = {**os.environ, "DAGSTER_HOME": str(tmp_path)}
+    answers = [subprocess.check_output(command, env=environment, text=True)]
+    with serving(tmp_path, "json") as server:
+        server.kill()
+        server.wait()
+        assert socket_path(tmp_path).exists()
+        answers.append(subprocess.check_output(command, env=environment, text=True))
+    assert answers == ["None\n", "None\n"]
+    with serving(tmp_path, "json"):  # a socket that was left holds no new one up
+        eventually(
+            lambda: subprocess.check_output(command, env=environment, text=True) == "\n0\n",
+            "the new one answers",
+        )
+
+
+def test_a_server_whose_sources_have_changed_renews_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever finds that is not served with old code; a moment later with the new one."""
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    source = tmp_path / "written_anew.py"
+    source.write_text("def tell(): print('old')\n")
+    with serving(tmp_path, "written_anew"):
+
+        def told() -> str:
+            asked = asking(tmp_path, "written_anew:tell")
+            return asked.communicate(timeout=60)[0]
+
+        assert told() == "old\n"
+        source.write_text("def tell(): print('a new one')\n")
+        assert told() == ""
+        eventually(lambda: told() == "a new one\n", "the new source is served", within_s=60)
+
+
+def test_two_servers_of_a_home_are_one_too_many(home: Path) -> None:
+    """The second says where the first listens."""
+    done = subprocess.run(
+        [sys.executable, "-m", "orchestration.forkserver", "json"],
+        env={**os.environ, "DAGSTER_HOME": str(home)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert f"a fork server listens at {socket_path(home)} already" in done.stderr
+    assert (socket_path(home).stat().st_mode & 0o777) == 0o600
