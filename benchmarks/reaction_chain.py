@@ -205,12 +205,8 @@ def asked(url: str, statement: str, *values: object) -> list[Any]:
 
 def make_topic(servers: str) -> None:
     """Make the topic that all groups read."""
-    (made,) = (
-        AdminClient({"bootstrap.servers": servers})
-        .create_topics([NewTopic(TOPIC, PARTITIONS, 1)])
-        .values()
-    )
-    made.result(60)
+    admin = AdminClient({"bootstrap.servers": servers})  # answers nothing once it is let go
+    admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result(60)
 
 
 @contextmanager

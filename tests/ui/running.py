@@ -49,13 +49,20 @@ def dagster_dev(home: Path, port: int, environment: Mapping[str, str]) -> Iterat
     workspace = home / "workspace.yaml"
     workspace.write_text(_WORKSPACE)
     arguments = ("dev", "-w", str(workspace), "-h", "127.0.0.1", "-p", str(port))
-    with _running(
-        [sys.executable, "-m", "dagster", *arguments],
-        f"http://127.0.0.1:{port}",
-        home / "dev.log",
-        {"DAGSTER_HOME": str(home), **environment},
-    ) as url:
+    around = {"DAGSTER_HOME": str(home), **environment}
+    with (
+        subprocess.Popen(
+            [sys.executable, "-m", "orchestration.forkserver"], env={**os.environ, **around}
+        ) as forks,
+        _running(
+            [sys.executable, "-m", "dagster", *arguments],
+            f"http://127.0.0.1:{port}",
+            home / "dev.log",
+            around,
+        ) as url,
+    ):
         yield url
+        forks.terminate()
 
 
 @contextmanager

@@ -51,7 +51,6 @@ def dev(state_dir: Path, console: Console) -> None:
             around = stack.enter_context(surroundings(state_dir, progress=console.print))
         servers = around.services.bootstrap_servers
         spark = stack.enter_context(_warm_spark(around))
-        stack.enter_context(_fork_server(around))
         with console.status("Starting the demo cluster ..."):
             existing = AdminClient({"bootstrap.servers": servers}).list_topics(timeout=30).topics
             groups = []
@@ -120,19 +119,6 @@ def _warm_spark(around: Surroundings) -> Iterator["subprocess.Popen[bytes]"]:
             starting.wait()
             if not ran_before:
                 server.stop()
-
-
-@contextmanager
-def _fork_server(around: Surroundings) -> Iterator[None]:
-    """Have what runs import imported once, while everything else starts."""
-    command = [sys.executable, "-m", "orchestration.forkserver"]
-    with (around.dagster_home / "forkserver.log").open("wb") as log:
-        server = subprocess.Popen(command, cwd=CHECKOUT, stdout=log, stderr=subprocess.STDOUT)
-        try:
-            yield
-        finally:
-            server.terminate()
-            server.wait()
 
 
 @contextmanager

@@ -104,7 +104,21 @@ def surroundings(state_dir: Path, *, progress: Callable[[str], None]) -> Iterato
         with PlanTopic(settings.kafka) as topic:
             topic.ensure()
         MembersTopic(settings.kafka).ensure()
-        yield Surroundings(services, settings, home)
+        with _fork_server(home):
+            yield Surroundings(services, settings, home)
+
+
+@contextmanager
+def _fork_server(home: Path) -> Iterator[None]:
+    """Import once what all runs need, while everything else starts."""
+    command = [sys.executable, "-m", "orchestration.forkserver"]
+    with (home / "forkserver.log").open("wb") as log:
+        server = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+        try:
+            yield
+        finally:
+            server.terminate()
+            server.wait()
 
 
 def _forget_user_settings() -> None:
