@@ -198,7 +198,9 @@ class LookArchive:
             with pq.ParquetFile(f"{self._root}/{one.path}", filesystem=self._files) as file:
                 stands_for += _stands_for(file)
                 rows.append(file.read())
-        looks = pa.concat_tables(rows).sort_by([("group", "ascending"), ("at", "ascending")])
+        # What an earlier version wrote lacks columns that have come since.
+        looks = pa.concat_tables(rows, promote_options="default")
+        looks = looks.sort_by([("group", "ascending"), ("at", "ascending")])
         if level == _THINNED:
             looks = _last_of_each(looks)
         name = f"{_LEVELS[level]}/{interval}-{secrets.token_hex(4)}.parquet"

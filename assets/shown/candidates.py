@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from assets.presentation import columns_for, others, picture, table
 from assets.shown.words import share, span
-from fairlead.common.words import listed
+from fairlead.common.words import gigabytes, listed
 from fairlead.domain.choice import OBSERVED, candidate_of
 from fairlead.spark.planning import SUMMARY
 from fairlead.surfaces.plots import frontier, staircase
@@ -19,6 +19,14 @@ COLUMNS: Final = [
     *SUMMARY.names,
     *("diagnosis", "names", "evidence", "decision", "decision_reason", "chosen", "frontier"),
 ]
+#: The columns of traffic between racks, where any is known.
+_FAR_IF_KNOWN: Final[Mapping[bool, Mapping[str, str]]] = {
+    False: {},
+    True: {
+        "from other racks": "Gigabytes a day, as rates are and records on average",
+        "which costs": "A day, by the policy's price",
+    },
+}
 
 Row = Mapping[str, Any]
 
@@ -71,7 +79,7 @@ def describe(
         shown |= _drawn(groups[0], [row for row in rows if row["group"] == groups[0]])
     failed = any(row["error"] is not None or row["lag_max"] is None for row in rows)
     shown["candidates"] = table(
-        [_row(row) for row in rows],
+        [_row(row) | _far(row) for row in rows],
         columns_for(
             groups,
             {
@@ -83,6 +91,7 @@ def describe(
                 "partitions": "Fewest and most of a member",
                 "moved": "Partitions taken from a present owner",
                 "placed": "Partitions without an owner that get one",
+                **_FAR_IF_KNOWN[any(row["rack_gb_per_day"] is not None for row in rows)],
                 **({"error": "Why there is none"} if failed else {}),
             },
         ),
@@ -155,6 +164,14 @@ def _row(row: Row) -> dict[str, Any]:
         "moved": row["moved"],
         "placed": row["placed"],
         "error": None,
+    }
+
+
+def _far(row: Row) -> dict[str, Any]:
+    cost = row["rack_cost_per_day"]
+    return {
+        "from other racks": gigabytes(row["rack_gb_per_day"]),
+        "which costs": None if cost is None else f"{cost:,.2f}",
     }
 
 

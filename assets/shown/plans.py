@@ -178,7 +178,22 @@ def _found(outcome: Outcome) -> dict[str, Any]:
         predicted = outcome.decision.predicted
         shown["late as planned (s)"] = round(predicted["late_s"], 1)
         shown["fullest member as planned"] = round(predicted["utilisation"], DECIMALS)
-    return shown
+    return shown | _between_racks(outcome)
+
+
+def _between_racks(outcome: Outcome) -> dict[str, Any]:
+    """Show what comes from other racks, and what it costs, where that is known."""
+    decision = outcome.decision
+    told = [("as it is", decision.observed or {})]
+    if isinstance(decision, PlanDraft):
+        told.append(("as planned", decision.predicted))
+    units = {"rack_gb_per_day": "GB a day", "rack_cost_per_day": "cost a day"}
+    return {
+        f"between racks {when} ({unit})": round(metrics[name], DECIMALS)
+        for when, metrics in told
+        for name, unit in units.items()
+        if metrics.get(name) is not None
+    }
 
 
 def _by_group(outcomes: Sequence[Outcome]) -> dg.TableMetadataValue:

@@ -6,6 +6,7 @@ Belongs here: text of a value, the same everywhere. Does not: sentences.
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from math import floor, log10
 from typing import Final
 
 _NAMES: Final = 10
@@ -61,6 +62,20 @@ def length(seconds: float | None) -> str:
     if seconds < 2 * hour:
         return f"{seconds / minute:.0f} min"
     return f"{seconds / hour:.0f} h" if seconds < 2 * day else f"{seconds / day:.1f} days"
+
+
+def gigabytes(amount: float | None) -> str | None:
+    """Write an amount of gigabytes; None: it is not known.
+
+    Examples
+    --------
+    >>> [gigabytes(amount) for amount in (1234.5, 12.34, 0.0123, 0.0)]
+    ['1,234 GB', '12.3 GB', '0.012 GB', '0 GB']
+    """
+    if amount is None:
+        return None
+    digits = 0 if not amount else max(0, min(3, 2 - floor(log10(amount))))
+    return f"{amount:,.{digits}f} GB"
 
 
 def rate(per_s: float) -> str:

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from assignors.moves import MOVED, PLACED
 from fairlead.common.tables import named, slices
-from fairlead.domain.choice import FORECAST, METRICS, OBSERVED, candidate_of
+from fairlead.domain.choice import FORECAST, METRICS, OBSERVED, RACKS, candidate_of
 from fairlead.domain.groups import with_advice
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.judgement.forecast import Outlook
@@ -30,7 +30,7 @@ from fairlead.wire.document import MemberShare
 _DESCRIBED: Final = ["group", "error", "protocol", "group_type", "topic_ids"]
 #: Of the table of candidates: what is said of each, without the arrays of its assignment.
 _SUMMARY: Final = [
-    *("assignor", "error", "outcome", *METRICS, *FORECAST, "frontier"),
+    *("assignor", "error", "outcome", *METRICS, *FORECAST, *RACKS, "frontier"),
     *("decision", "decision_reason", "chosen", "diagnosis", "names", "evidence", "capacities"),
 ]
 

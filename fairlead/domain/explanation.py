@@ -141,8 +141,14 @@ def _values(policy: Policy, source: str) -> Iterator[Value]:
     """Yield the keys of a policy in the order in which they are documented."""
     plain = policy.model_dump(mode="json")
     for key in Policy.model_fields:
-        if key not in _APART:
-            yield Value(key, plain[key], source if key in policy.model_fields_set else DEFAULT)
+        if key in _APART:
+            continue
+        origin = source if key in policy.model_fields_set else DEFAULT
+        if not isinstance(plain[key], dict):
+            yield Value(key, plain[key], origin)
+        else:
+            for inner, value in plain[key].items():
+                yield Value(f"{key}.{inner}", value, origin)
     for key, value in plain["approval"].items():
         given = key in policy.approval.model_fields_set
         yield Value(f"approval.{key}", value, source if given else DEFAULT)

@@ -86,6 +86,8 @@ class LiveMember:
     generation
         The generation in which it last owned partitions, where its protocol version tells; where
         the broker assigns, the group's epoch that the member has reached.
+    rack
+        `client.rack`, where its protocol version tells (KIP-881).
     """
 
     member_id: str
@@ -96,6 +98,7 @@ class LiveMember:
     topics: tuple[str, ...]
     partitions: Mapping[str, tuple[int, ...]]
     generation: int | None
+    rack: str | None = None
 
 
 @dataclass(frozen=True)
@@ -188,3 +191,23 @@ class LogOffsets:
     def place(self, topic: str) -> tuple[int, int]:
         """Return where a topic's partitions stand in the arrays, and how many there are."""
         return self.starts.get(topic, 0), self.counts.get(topic, 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Sources:
+    """Where consumers fetch partitions from, and how large their logs are: P partitions.
+
+    Parameters
+    ----------
+    rack_sets
+        Sets of racks, ascending each.
+    rack_set
+        The set of racks of the brokers that a consumer may fetch a partition from, int32 of shape
+        (P,), in the order of `LogOffsets`; -1: not known.
+    log_bytes
+        Size of the log as its leader keeps it, int64 of shape (P,); -1: not known.
+    """
+
+    rack_sets: Sequence[tuple[str, ...]]
+    rack_set: npt.NDArray[np.int32]
+    log_bytes: npt.NDArray[np.int64]

@@ -57,9 +57,17 @@ def _rows(group: Group, ways: Ways) -> Iterator[Row]:
         choose=ways.choose,
         compare=ways.compare,
     )
-    yield observed | _laid_out(problem) | _judged(judgement, problem)
+    price = ways.rules.price_per_gb
+    far = None if judgement.traffic is None else judgement.traffic.gb_per_day(problem.owner)
+    yield observed | _laid_out(problem) | _judged(judgement, problem) | _far(far, price)
     for candidate in judgement.candidates:
-        yield _candidate(candidate)
+        yield _candidate(candidate) | _far(candidate.rack_gb_per_day, price)
+
+
+def _far(gb_per_day: float | None, price_per_gb: float | None) -> Row:
+    """Return what comes from other racks a day, and what it costs."""
+    cost = None if gb_per_day is None or price_per_gb is None else gb_per_day * price_per_gb
+    return {"rack_gb_per_day": gb_per_day, "rack_cost_per_day": cost}
 
 
 def _candidate(candidate: Candidate) -> Row:

@@ -15,8 +15,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fairlead.common.tables import named
-from fairlead.domain.groups import CommittedOffsets, GroupDescription, LiveMember, LogOffsets
+from fairlead.domain.groups import (
+    CommittedOffsets,
+    GroupDescription,
+    LiveMember,
+    LogOffsets,
+    Sources,
+)
 
+_OF_SOURCES: Final = ("racks", "log_bytes")
 _TIME: Final = pa.timestamp("us", tz="UTC")
 
 OFFSETS: Final = pa.schema(
@@ -30,9 +37,15 @@ OFFSETS: Final = pa.schema(
         "end_offset": pa.int64(),
         "committed_offset": pa.int64(),
         "error": pa.string(),
+        "racks": pa.list_(pa.string()),
+        "log_bytes": pa.int64(),
     }
 )
-"""One row a partition of the topics that a group reads or has committed; ascending."""
+"""One row a partition of the topics that a group reads or has committed; ascending.
+
+`racks` are those that consumers may fetch it from, and `log_bytes` is the size of its log: both are
+null where they are not known, and where no member names a rack nobody asks.
+"""
 
 MEMBERS: Final = pa.schema(
     {
@@ -46,6 +59,7 @@ MEMBERS: Final = pa.schema(
         "topics": pa.list_(pa.string()),
         "partitions": pa.list_(pa.struct({"topic": pa.string(), "partition": pa.int32()})),
         "generation": pa.int32(),
+        "rack": pa.string(),
     }
 )
 """One row a member; `member` is the name plans use. Ascending by group and name."""
@@ -111,6 +125,7 @@ def build_snapshot(
     cohorts: Mapping[str, str],
     committed: Mapping[str, CommittedOffsets],
     log: LogOffsets,
+    sources: Sources | None = None,
 ) -> GroupSnapshot:
     """Fill the tables of a snapshot.
 
@@ -122,6 +137,8 @@ def build_snapshot(
         Group to cohort; a group that is missing is a cohort of its own.
     log
         Begin and end of every partition of the topics involved.
+    sources
+        Where the same partitions are fetched from; None: nobody asked.
     """
     names = sorted(descriptions)
     blocks = [block for name in names for block in _blocks(name, descriptions, committed, log)]
@@ -130,7 +147,7 @@ def build_snapshot(
         snapshot_id=snapshot_id,
         snapshot_at=snapshot_at,
         spread_s=spread_s,
-        offsets=_offsets_table(blocks, log, snapshot_id, snapshot_at),
+        offsets=_offsets_table(blocks, log, sources, snapshot_id, snapshot_at),
         members=pa.Table.from_pylist(
             [
                 _member_row(snapshot_id, name, member)
@@ -206,7 +223,11 @@ def _blocks(
 
 
 def _offsets_table(
-    blocks: Sequence[_Block], log: LogOffsets, snapshot_id: str, snapshot_at: datetime
+    blocks: Sequence[_Block],
+    log: LogOffsets,
+    sources: Sources | None,
+    snapshot_id: str,
+    snapshot_at: datetime,
 ) -> pa.Table:
     lengths = [block.partitions.size for block in blocks]
     total = sum(lengths)
@@ -225,8 +246,19 @@ def _offsets_table(
         "end_offset": _nullable(end),
         "committed_offset": _nullable(_joined([block.committed for block in blocks], np.int64)),
         "error": named(error, log.error_texts),
+        **_source_columns(sources, index),
     }
     return pa.table(columns, schema=OFFSETS)
+
+
+def _source_columns(sources: Sources | None, index: npt.NDArray[np.int64]) -> dict[str, pa.Array]:
+    """Return the columns `racks` and `log_bytes` of partitions by their place in the log."""
+    if sources is None:
+        return {name: pa.nulls(index.size, OFFSETS.field(name).type) for name in _OF_SOURCES}
+    rack_set = np.append(sources.rack_set, -1)[index]
+    sets = pa.array([list(one) for one in sources.rack_sets], pa.list_(pa.string()))
+    racks = sets.take(pa.array(rack_set, mask=rack_set < 0))
+    return {"racks": racks, "log_bytes": _nullable(np.append(sources.log_bytes, -1)[index])}
 
 
 def _joined(arrays: Sequence[npt.NDArray[Any]], kind: type[np.generic]) -> npt.NDArray[Any]:
@@ -268,4 +300,5 @@ def _member_row(snapshot_id: str, group: str, member: LiveMember) -> dict[str, A
             for partition in partitions
         ],
         "generation": member.generation,
+        "rack": member.rack,
     }

@@ -63,6 +63,7 @@ def read_broker_group(found: BrokerGroup) -> GroupDescription:
                     topics=one.topics,
                     partitions=one.owned,
                     generation=one.epoch,
+                    rack=one.rack,
                 )
                 for one in found.consumers
             )
@@ -131,6 +132,7 @@ def _read_members(raw_members: list[dict[str, Any]]) -> tuple[LiveMember, ...]:
             topics=_subscription(raw),
             partitions=_owned(raw),
             generation=_generation(raw),
+            rack=_decoded(raw, "member_metadata", "subscription").get("rack_id") or None,
         )
         for raw in raw_members
         if raw["client_id"] != NUDGE  # it makes a group rebalance, and is gone

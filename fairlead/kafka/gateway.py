@@ -17,7 +17,7 @@ from confluent_kafka.admin import AdminClient
 from tenacity import Retrying, retry_if_exception, retry_if_result, stop_after_delay, wait_fixed
 
 from fairlead.common.kafka_python_log import keep_secrets
-from fairlead.domain.groups import GroupDescription, LiveGroup
+from fairlead.domain.groups import GroupDescription, LiveGroup, LogOffsets, Sources
 from fairlead.domain.snapshot import GroupSnapshot, build_snapshot, new_snapshot_id
 from fairlead.errors import ConfigurationError, GroupError, KafkaUnavailableError
 from fairlead.kafka.consumer_protocol import CONSUMER, BrokerGroup, describe_broker_groups
@@ -41,6 +41,7 @@ from fairlead.kafka.progress import Tell, phase
 from fairlead.kafka.refusals import raise_if_refused
 from fairlead.kafka.requests import GRACE_S, backoff, kafka_error
 from fairlead.kafka.security import kafka_python_settings
+from fairlead.kafka.sources import read_sources, topics_of_racks
 from fairlead.settings import KafkaSettings
 from fairlead.wire.partitions import kafka_uuid
 
@@ -219,7 +220,26 @@ class KafkaGateway:
             cohorts=cohorts or {},
             committed=committed,
             log=ends,
+            sources=self._sources(ends, descriptions),
         )
+
+    def _sources(
+        self, ends: LogOffsets, descriptions: Mapping[str, GroupDescription]
+    ) -> Sources | None:
+        """Ask where partitions are fetched from; None: no member names its rack, or not told.
+
+        Traffic between racks is no reason to have no snapshot.
+        """
+        from kafka.errors import BrokerResponseError  # noqa: PLC0415 - see above
+
+        topics = topics_of_racks(descriptions.values())
+        if not topics:
+            return None
+        try:
+            return self._ask_members(lambda admin: read_sources(admin, ends, topics))
+        except (BrokerResponseError, KafkaUnavailableError) as error:
+            log.warning("It is not known which racks partitions are read in: %s", error)
+            return None
 
     def live_group(self, group: str) -> LiveGroup:
         """Read who is in a group now, and what everybody owns.

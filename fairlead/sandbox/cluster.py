@@ -4,6 +4,7 @@ Belongs here: how the nodes know each other, starting and stopping them together
 node's process (`kafka`). A sandbox itself has one broker.
 """
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -22,9 +23,11 @@ class KafkaCluster:
     ----------
     state_dir
         Where the nodes keep their data, a directory each. New each time.
+    settings
+        Server properties of each node, in order, beside the sandbox's own; none: no others.
     """
 
-    def __init__(self, state_dir: Path) -> None:
+    def __init__(self, state_dir: Path, *, settings: Sequence[Mapping[str, str]] = ()) -> None:
         ports = free_ports(2 * NODES)
         pairs = list(zip(ports[::2], ports[1::2], strict=True))
         voters = ",".join(f"{n}@{HOST}:{pair[1]}" for n, pair in enumerate(pairs, start=1))
@@ -37,10 +40,13 @@ class KafkaCluster:
             "transaction.state.log.replication.factor": "3",
             "transaction.state.log.min.isr": "2",
         }
+        own = dict(enumerate(settings, start=1))
         self.brokers = {
             number: KafkaBroker(
                 state_dir / str(number),
-                node=ClusterNode(cluster_id, pair, {**common, "node.id": str(number)}),
+                node=ClusterNode(
+                    cluster_id, pair, {**common, "node.id": str(number), **own.get(number, {})}
+                ),
             )
             for number, pair in enumerate(pairs, start=1)
         }

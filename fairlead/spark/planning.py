@@ -34,6 +34,8 @@ _SUMMARY: Final = {
     },
     "late_s": pa.float64(),
     "utilisation": pa.float64(),
+    "rack_gb_per_day": pa.float64(),
+    "rack_cost_per_day": pa.float64(),
     "outcome": pa.string(),
 }
 _FRONTIER: Final = {
@@ -76,11 +78,12 @@ CANDIDATES: Final = pa.schema(_KEY | _SUMMARY | _FRONTIER | _LAYOUT | _ASSIGNMEN
 """One row a candidate, and one for the observed assignment, with assignments as flat arrays.
 
 `late_s` and `utilisation` are the forecast: the worst partition's lateness at the policy's horizon,
-the fullest member's arrivals over its capacity; `frontier` is the former after fewer moves. The row
-`observed` lays the group out: `topics` and their `partition_counts`, whose partitions stand one
-behind the other in every array; `members`; `weights`, the lag of each partition in records. `owner`
-has one index into `members` a partition, -1 for nobody. `reasons` are the assignor's own, by the
-partition's place in the arrays.
+the fullest member's arrivals over its capacity; `frontier` is the former after fewer moves.
+`rack_gb_per_day`, gigabytes a day from other racks, and what they cost are null where they are not
+known or do not count. The row `observed` lays the group out: `topics` and their
+`partition_counts`, whose partitions stand one behind the other in every array; `members`;
+`weights`, the lag of each partition in records. `owner` has one index into `members` a partition,
+-1 for nobody. `reasons` are the assignor's own, by the partition's place in the arrays.
 
 What was judged stands in the row `observed` as well: the diagnosis with its names and evidence; the
 decision (`plan` or `no change`) with its reason and the assignor `chosen`; `capacities`, what is
@@ -146,7 +149,7 @@ def _groups(place: Place, task: int) -> Iterator[tuple[Group, int]]:
     since = place.snapshot_at - (EVERY_LOOK if remembered else HISTORY)
     earlier = LookArchive(place.warehouse).read(since, place.snapshot_at, now["group"].to_pylist())
     # The snapshot comes last: of equal moments, as where it is among the looks, the last counts.
-    looks = slices(pa.concat_tables([earlier, now]), "group")
+    looks = slices(pa.concat_tables([earlier, now], promote_options="default"), "group")
     for row in questions:
         name = row["group"]
         mine = members.get(name)

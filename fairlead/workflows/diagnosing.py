@@ -244,5 +244,7 @@ def _findings(group: Group, judgement: Judgement) -> Findings:
 
 def _call(judgement: Judgement, at: datetime) -> Call:
     diagnosis = judgement.diagnosis
+    if judgement.for_racks:
+        return Call("traffic between racks", judgement.reason, at)
     what = ": ".join(filter(None, (diagnosis.name, ", ".join(diagnosis.names))))
     return Call(what, f"{diagnosis.name}: {diagnosis.evidence}", at)

@@ -210,3 +210,16 @@ def test_empty_look_is_not_written(tmp_path: Path) -> None:
     archive.append(LOOKS.empty_table(), new_snapshot_id(NOON))
     archive.tidy(NOON, KEPT)
     assert archive.read(NOON - KEPT, NOON).num_rows == 0
+
+
+def test_looks_of_an_earlier_version_are_gathered_with_newer_ones(tmp_path: Path) -> None:
+    """Columns that have come since are null in what was written before them."""
+    archive = LookArchive(str(tmp_path))
+    old = NOON - 2 * MINUTE
+    archive.append(look_at(old).drop_columns(["racks", "rack_set"]), new_snapshot_id(old))
+    archive.append(look_at(NOON), new_snapshot_id(NOON))
+    archive.tidy(NOON + timedelta(hours=1), KEPT)
+    assert files(tmp_path, "closed")
+    read = archive.read(NOON - MINUTE * 5, NOON)
+    assert (read.schema, read["at"].to_pylist()) == (LOOKS, [old, NOON])
+    assert read["racks"].to_pylist() == [None, None]

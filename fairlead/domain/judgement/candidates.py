@@ -11,11 +11,13 @@ from typing import Any, Final
 import numpy as np
 
 from assignors.assignment import Assignment
+from assignors.nearing import Bounds, bring_near, far_partitions
 from assignors.problem import InvalidProblemError, Problem
 from assignors.registry import assign, check_options
 from assignors.verifier import violations
 from fairlead.domain.judgement.forecast import Forecast, Outlook
 from fairlead.domain.judgement.looks import Float64, Int32, Int64, Mask
+from fairlead.domain.judgement.racks import RackTraffic
 from fairlead.domain.judgement.rules import Rules
 
 #: The assignor that plans by the forecast; the others follow their own rule.
@@ -26,6 +28,8 @@ ROOM: Final = 0.25
 DRAINED: Final = 1.25
 #: Further than so many horizons nobody looks.
 FURTHEST: Final = 20.0
+#: A partition that carries less than this share of what is usual is not moved for its rack.
+WORTHWHILE: Final = 0.1
 #: At so many numbers of moves is told what they buy.
 POINTS: Final = 50
 
@@ -45,12 +49,18 @@ class Ground:
         of it again.
     rules
         Of the policy.
+    traffic
+        Between racks; None: there can be none, or it does not count.
+    calm
+        Whether nothing is to be moved but for racks: the group is within its objective.
     """
 
     problem: Problem
     outlook: Outlook
     stuck: Mask
     rules: Rules
+    traffic: RackTraffic | None = None
+    calm: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +82,8 @@ class Candidate:
     frontier
         What fewer moves would have bought: moves, and lateness at the horizon in seconds; of
         assignors that move step by step, and say so by a frontier of their own.
+    rack_gb_per_day
+        Gigabytes a day that come from other racks; None: not known, or it does not count.
     """
 
     assignor: str
@@ -80,6 +92,7 @@ class Candidate:
     moved: int = 0
     error: str | None = None
     frontier: tuple[tuple[int, float], ...] = ()
+    rack_gb_per_day: float | None = None
 
 
 def candidates(
@@ -113,6 +126,7 @@ def _candidate(ground: Ground, name: str, options: Mapping[str, Any]) -> Candida
         forecast=ground.outlook.forecast(after, ground.rules.horizon_s),
         moved=int(((before >= 0) & (after >= 0) & (before != after)).sum()),
         frontier=_frontier(ground, assignment) if assignment.frontier else (),
+        rack_gb_per_day=None if ground.traffic is None else ground.traffic.gb_per_day(after),
     )
 
 
@@ -124,11 +138,71 @@ def _run(ground: Ground, name: str, options: Mapping[str, Any]) -> Assignment:
     limits = {"horizon": horizon_s, "enough": _enough(ground, work, horizon_s)}
     if ground.rules.max_moves is not None:
         limits["max_moves"] = ground.rules.max_moves
+    if ground.calm:
+        kept = Assignment(ground.problem, ground.problem.owner, "no change: nobody is late")
+        return _brought_near(ground, kept, work, horizon_s, options)
     found = assign(name, work, **{**limits, **options})
     spared = _sparing(ground, found, horizon_s)
     if spared is not None:
         found = assign(name, work, **{**limits, **options, "max_moves": spared})
-    return replace(found, problem=ground.problem)
+    found = replace(found, problem=ground.problem)
+    return _brought_near(ground, found, work, horizon_s, options)
+
+
+def _brought_near(
+    ground: Ground,
+    found: Assignment,
+    work: Problem,
+    horizon_s: float,
+    options: Mapping[str, Any],
+) -> Assignment:
+    """Return an assignment with less traffic between racks, and nobody later for it.
+
+    A group within its objective pays for that with moves; a late one with none beyond those that
+    there are: they would hold up what it needs.
+    """
+    traffic, before = ground.traffic, ground.problem.owner
+    if traffic is None or not work.members:
+        return found
+    moved = int(((before >= 0) & (found.owner >= 0) & (before != found.owner)).sum())
+    load: Float64 = work.weights.astype(np.float64)
+    if work.arrival_rates is not None:
+        load += work.arrival_rates * horizon_s
+    bounds = Bounds(
+        load=_enough(ground, work, horizon_s),
+        moves=options.get("max_moves", ground.rules.max_moves) if ground.calm else moved,
+        least=WORTHWHILE * float(traffic.per_s.mean()),
+        fixed=ground.stuck,
+        counts=options.get("max_count_skew") is not None,
+    )
+    owner = bring_near(work, found.owner, load, traffic.per_s, bounds)
+    late_s = max(ground.rules.objective_s, _late(ground, found.owner))
+    if (owner == found.owner).all() or _late(ground, owner) > late_s:
+        return found
+    moves = int(((before >= 0) & (owner >= 0) & (before != owner)).sum())
+    outcome = f"{moves:,} move{'' if moves == 1 else 's'}: for racks" if ground.calm else None
+    return replace(
+        found,
+        owner=owner,
+        outcome=outcome or found.outcome,
+        reasons=_reasons(ground.problem, found, owner),
+    )
+
+
+def _late(ground: Ground, owner: Int32) -> float:
+    return ground.outlook.forecast(owner, ground.rules.horizon_s).late_s
+
+
+def _reasons(problem: Problem, found: Assignment, owner: Int32) -> dict[int, str]:
+    """Return why partitions move: those of before that still do, then those for racks."""
+    moves = (problem.owner >= 0) & (owner != problem.owner)
+    reasons = {index: why for index, why in found.reasons.items() if moves[index]}
+    far_before, far = (far_partitions(problem, one) for one in (found.owner, owner))
+    for index in np.flatnonzero(moves & (owner != found.owner)).tolist():
+        rack = problem.racks[owner[index]]
+        near = far_before[index] and not far[index]
+        reasons[index] = f"is read in {rack}" if near else "makes room for one that is read there"
+    return reasons
 
 
 def _sparing(ground: Ground, found: Assignment, horizon_s: float) -> int | None:

@@ -7,7 +7,7 @@ rules of assignment (`assignors`), nor what a policy is (`fairlead.domain.policy
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -26,6 +26,7 @@ from fairlead.domain.judgement.commits import Commits, read_commits
 from fairlead.domain.judgement.diagnosis import Diagnosis, Findings, diagnose, some
 from fairlead.domain.judgement.forecast import Forecast, Outlook
 from fairlead.domain.judgement.looks import Float64, Int32, Looks
+from fairlead.domain.judgement.racks import DAY_S, GIGABYTE, RackTraffic
 from fairlead.domain.judgement.rates import Rates, arrival_rates
 from fairlead.domain.judgement.rules import Rules
 
@@ -63,6 +64,8 @@ class Question:
         When a plan last took effect, seconds since the epoch; None: never.
     eager
         Whether every partition stands still at each rebalance, not only those that move.
+    record_bytes
+        Bytes of a record on average, float64 of shape (P,); NaN, or None: not known.
     """
 
     problem: Problem
@@ -71,6 +74,7 @@ class Question:
     capacities: Mapping[str, Capacity] = field(default_factory=dict)
     changed_at: float | None = None
     eager: bool = False
+    record_bytes: Float64 | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +97,8 @@ class Judgement:
         What is known now, for the next question.
     outlook
         The figures of each partition and member that everything rests on.
+    traffic
+        Between racks; None: there can be none, or it does not count.
     """
 
     outcome: Outcome
@@ -103,6 +109,7 @@ class Judgement:
     chosen: Candidate | None
     capacities: Mapping[str, Capacity]
     outlook: Outlook
+    traffic: RackTraffic | None = None
 
     @property
     def owner(self) -> Int32 | None:
@@ -119,6 +126,11 @@ class Judgement:
     def moved(self) -> int:
         """Owned partitions that the plan moves."""
         return 0 if self.chosen is None else self.chosen.moved
+
+    @property
+    def for_racks(self) -> bool:
+        """Whether the plan is for traffic between racks alone: nobody is late."""
+        return self.traffic is not None and self.diagnosis.name == "healthy" and self.moved > 0
 
 
 def judge(
@@ -156,7 +168,8 @@ def judge(
     Deterministic. While the forecast of what is stays within the objective, the answer is "no
     change". Else a candidate is worth it that brings the forecast within the objective, or makes it
     better by `BETTER`, if it makes partitions less late, in all, than they stand still for it.
-    Partitions without an owner are placed in any case.
+    Partitions without an owner are placed in any case. Where racks count, a healthy group gets a
+    plan that keeps traffic in them, if that saves enough; nobody becomes late for it.
     """
     state = State(question)
     hold = _hold(state)
@@ -167,8 +180,12 @@ def judge(
         offered = candidates(placing, assignors, options or {})
         if any(one.forecast is not None and not one.moved for one in offered):
             return _judgement(state, offered, *_choice(state, offered, choose, limit=0))
-    if hold is None or compare or state.places:
-        offered = candidates(state.ground, assignors, options or {})
+    calm = hold is not None and not state.places and state.nears
+    if hold is None or compare or state.places or calm:
+        offered = candidates(replace(state.ground, calm=calm), assignors, options or {})
+    if calm:
+        nearer, why = _nearer(state, offered, choose)
+        return _judgement(state, offered, nearer, why if nearer else f"{hold}; {why}")
     free = hold is None or state.places
     chosen, reason = _choice(state, offered, choose) if free else (None, hold)
     return _judgement(state, offered, chosen, reason or "")
@@ -186,6 +203,7 @@ def _judgement(
         chosen=chosen,
         capacities=state.capacities,
         outlook=state.outlook,
+        traffic=state.traffic,
     )
 
 
@@ -255,6 +273,23 @@ class State:
         return self.outlook.forecast(self.question.problem.owner, rules.horizon_s)
 
     @cached_property
+    def traffic(self) -> RackTraffic | None:
+        """What crosses between racks; None: nothing can, or it does not count."""
+        question = self.question
+        if not question.rules.racks:
+            return None
+        return RackTraffic.of(question.problem, self.rates.per_s, question.record_bytes)
+
+    @cached_property
+    def nears(self) -> bool:
+        """Whether a healthy group may have a plan for its traffic between racks alone."""
+        if self.traffic is None or self.diagnosis.name != "healthy" or self.orphans:
+            return False
+        if self.kept.late_s > self.question.rules.objective_s or _blocked(self) is not None:
+            return False
+        return _saves_enough(self, self.traffic, self.traffic.between(self.question.problem.owner))
+
+    @cached_property
     def diagnosis(self) -> Diagnosis:
         """What is the matter."""
         question = self.question
@@ -298,22 +333,30 @@ class State:
     @property
     def ground(self) -> Ground:
         """What candidates are computed from."""
-        return Ground(self.question.problem, self.outlook, self.commits.stuck, self.question.rules)
+        question = self.question
+        return Ground(
+            question.problem, self.outlook, self.commits.stuck, question.rules, self.traffic
+        )
 
 
 def _hold(state: State) -> str | None:
     """Say why there is to be no plan, whatever candidates there are; None: there may be one."""
+    diagnosis, blocked = state.diagnosis, _blocked(state)
+    if blocked is not None:
+        return blocked
+    if not state.surely_late or state.catches_up:
+        return f"{diagnosis.name}: {diagnosis.evidence}"
+    return None
+
+
+def _blocked(state: State) -> str | None:
+    """Say why nothing can be decided now, however the group is; None: something can."""
     problem, diagnosis = state.question.problem, state.diagnosis
     if not problem.members or not problem.assignable.any():
         return diagnosis.evidence
     if diagnosis.name == "unknown":
         return f"unknown: {diagnosis.evidence}"
-    waits = _waits(state) or _settles(state)
-    if waits is not None:
-        return waits
-    if not state.surely_late or state.catches_up:
-        return f"{diagnosis.name}: {diagnosis.evidence}"
-    return None
+    return _waits(state) or _settles(state)
 
 
 def _waits(state: State) -> str | None:
@@ -389,15 +432,51 @@ def _choice(
     usable = [one for one in usable if limit is None or one.moved <= limit]
     if not usable:
         return None, f"every candidate moves more than the {limit:,} partitions that a plan may"
-    best = min(usable, key=_burden) if choose == "best" else usable[0]
+    best = min(usable, key=partial(_burden, state)) if choose == "best" else usable[0]
     worth, reason = _worth(state, best)
     return (best if worth else None), f"{best.assignor}: {reason}"
 
 
-def _burden(candidate: Candidate) -> tuple[float, float, int]:
-    forecast = candidate.forecast
+def _burden(state: State, candidate: Candidate) -> tuple[float, float, float, int]:
+    """Return what is the less the better; where racks count, objectives that are met are equal."""
+    forecast, assignment = candidate.forecast, candidate.assignment
     assert forecast is not None  # noqa: S101 - candidates without one have been passed over
-    return forecast.late_s, round(forecast.utilisation, 2), candidate.moved
+    assert assignment is not None  # noqa: S101 - as above
+    late_s, far = forecast.late_s, 0.0
+    if state.traffic is not None:
+        late_s = max(late_s, state.question.rules.objective_s)
+        far = round(state.traffic.share(assignment.owner), 2)
+    return late_s, far, round(forecast.utilisation, 2), candidate.moved
+
+
+def _nearer(
+    state: State, offered: Sequence[Candidate], choose: Choose
+) -> tuple[Candidate | None, str]:
+    """Choose a plan that keeps a healthy group's traffic in racks, and say what it saves."""
+    usable = [one for one in offered if one.assignment is not None]
+    mine = usable[:1] if choose == "first" else usable
+    nearer = next((one for one in mine if one.assignor == FLAGSHIP), None)
+    traffic, rules = state.traffic, state.question.rules
+    if nearer is None or nearer.assignment is None or traffic is None:
+        return None, f"only {FLAGSHIP} plans for racks alone"
+    before, after = state.question.problem.owner, nearer.assignment.owner
+    what = traffic.said(before, after, rules.price_per_gb)
+    if not nearer.moved:
+        return None, f"no assignment keeps more in its rack, and nobody late; {what}"
+    if rules.max_moves is not None and nearer.moved > rules.max_moves:
+        return None, f"a plan may move {rules.max_moves:,} partitions; {what}"
+    if not _saves_enough(state, traffic, traffic.between(before) - traffic.between(after)):
+        return None, f"not worth {nearer.moved:,} moves; {what}"
+    return nearer, f"{nearer.assignor}: {what}"
+
+
+def _saves_enough(state: State, traffic: RackTraffic, per_s: float) -> bool:
+    """Whether so much less between racks is worth a plan: by its price, else by its share."""
+    rules, total = state.question.rules, float(traffic.per_s.sum())
+    if rules.price_per_gb is not None and traffic.in_bytes:
+        saved = per_s * DAY_S / GIGABYTE * rules.price_per_gb
+        return saved > 0 and saved >= rules.least_saving_per_day
+    return total > 0 and per_s >= BETTER * total
 
 
 def _worth(state: State, candidate: Candidate) -> tuple[bool, str]:
@@ -412,6 +491,8 @@ def _worth(state: State, candidate: Candidate) -> tuple[bool, str]:
         f"{length(planned.late_s)} as planned; fullest member {kept.utilisation:.0%}, then "
         f"{planned.utilisation:.0%}"
     )
+    if state.traffic is not None:
+        what += f"; {state.traffic.said(problem.owner, owner, rules.price_per_gb)}"
     if state.orphans:
         placed = "1 partition" if state.orphans == 1 else f"{state.orphans:,} partitions"
         return True, f"{placed} without an owner get one; {what}"

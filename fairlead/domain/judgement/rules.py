@@ -21,6 +21,12 @@ class Rules:
         Owned partitions that a plan moves at most; None: as many as pay.
     cooldown_s
         After a plan took effect there is no other for so long; None: until its effect shows.
+    racks
+        Whether traffic between racks counts, once a group is within its objective.
+    price_per_gb
+        What a gigabyte between racks costs; None: not known.
+    least_saving_per_day
+        What a plan for racks alone saves a day, at least, in the same money.
     """
 
     objective_s: float = 60.0
@@ -29,3 +35,6 @@ class Rules:
     pause_s: float = 10.0
     max_moves: int | None = None
     cooldown_s: float | None = None
+    racks: bool = False
+    price_per_gb: float | None = None
+    least_saving_per_day: float = 0.0

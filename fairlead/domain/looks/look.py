@@ -20,6 +20,7 @@ Codes = npt.NDArray[np.int64]
 
 #: An offset that is not known or not committed; an owner that is nobody, or not known.
 NONE: Final = -1
+_BETWEEN: Final = "\0"
 INTERVAL: Final = timedelta(minutes=15)
 #: For so long every look counts; of what lies before, one an interval.
 EVERY_LOOK: Final = timedelta(hours=1)
@@ -37,6 +38,9 @@ LOOKS: Final = pa.schema(
         "committed": pa.list_(pa.int64()),
         "members": pa.list_(pa.string()),
         "owner": pa.list_(pa.int32()),
+        "racks": pa.list_(pa.list_(pa.string())),
+        "rack_set": pa.list_(pa.int32()),
+        "log_bytes": pa.list_(pa.int64()),
     }
 )
 """One row a group and look; ascending by group.
@@ -45,6 +49,10 @@ LOOKS: Final = pa.schema(
 reads or the group has committed. Their partitions stand one behind the other in `begin`, `end`,
 `committed` (-1: not known, or not committed) and `owner` (index into `members`; -1: nobody, or not
 known). An array a group: a fleet's look is thousands of rows, not millions.
+
+`racks` are the sets of racks that partitions are fetched from, `rack_set` the set of each partition
+(-1: not known), `log_bytes` the size of its log (-1: not known). All three are null where nothing
+is known of any partition of the group, as where no member names a rack.
 """
 
 
@@ -81,6 +89,7 @@ def look_of(snapshot: GroupSnapshot) -> pa.Table:
             "committed": _lists(rows_of, _filled(offsets["committed_offset"])),
             "members": _lists(claims.starts, members),
             "owner": _lists(rows_of, pa.array(owner)),
+            **_sources(offsets, rows_of),
         },
         schema=LOOKS,
     )
@@ -144,6 +153,25 @@ def _claims(
     return claims, _one(members["member"])
 
 
+def _sources(offsets: pa.Table, rows_of: Codes) -> dict[str, pa.Array]:
+    """Return where each group's partitions are fetched from; null where none is known."""
+    encoded = pc.binary_join(_one(offsets["racks"]), _BETWEEN).dictionary_encode()
+    names = [text.split(_BETWEEN) for text in encoded.dictionary.to_pylist()]
+    codes = pc.fill_null(encoded.indices, NONE).to_numpy(zero_copy_only=False).copy()
+    sets: list[list[list[str]] | None] = []
+    for first, last in zip(rows_of.tolist(), rows_of[1:].tolist(), strict=False):
+        mine = codes[first:last]
+        known = np.unique(mine[mine >= 0])
+        codes[first:last] = np.where(mine >= 0, np.searchsorted(known, mine), NONE)
+        sets.append([names[one] for one in known.tolist()] or None)
+    mask = pa.array([one is None for one in sets], pa.bool_())
+    return {
+        "racks": pa.array(sets, LOOKS.field("racks").type),
+        "rack_set": _lists(rows_of, pa.array(codes, pa.int32()), mask),
+        "log_bytes": _lists(rows_of, _filled(offsets["log_bytes"]), mask),
+    }
+
+
 def _existing(offsets: pa.Table) -> pa.Table:
     """Return the partitions that exist, by group, topic and number."""
     gone = pc.fill_null(pc.equal(offsets["error"], LogOffsets.GONE_TEXT), False)  # noqa: FBT003 - Arrow's
@@ -167,5 +195,5 @@ def _one(values: pa.Array | pa.ChunkedArray) -> pa.Array:
     return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
 
 
-def _lists(starts: npt.NDArray[Any], values: pa.Array) -> pa.Array:
-    return pa.ListArray.from_arrays(pa.array(starts.astype(np.int32)), values)
+def _lists(starts: npt.NDArray[Any], values: pa.Array, mask: pa.Array | None = None) -> pa.Array:
+    return pa.ListArray.from_arrays(pa.array(starts.astype(np.int32)), values, mask=mask)

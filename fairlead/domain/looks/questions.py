@@ -16,8 +16,10 @@ from assignors.problem import Member, Problem
 from fairlead.domain.groups import CLASSIC
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.judgement.decision import Choose, Question
+from fairlead.domain.judgement.racks import average_bytes
 from fairlead.domain.judgement.rules import Rules
 from fairlead.domain.looks.arrays import looks_of
+from fairlead.domain.looks.sources import sources_of
 from fairlead.domain.policy import Policy
 
 _COOPERATIVE: Final = "cooperative-sticky"
@@ -110,6 +112,7 @@ def question_about(group: Group, ways: Ways) -> Question:
             owned=_owned(row["partitions"]),
             generation=row["generation"],
             instance_id=row["instance_id"],
+            rack=row.get("rack") if ways.rules.racks else None,
         )
         for row in group.members
     }
@@ -131,7 +134,9 @@ def question_about(group: Group, ways: Ways) -> Question:
     lags = dict(
         zip(topics, np.split(looks.lag[-1], np.cumsum([*counts.values()])[:-1]), strict=False)
     )
-    problem = Problem.of(counts, members, lags)
+    sources = sources_of(group.looks, topics, counts) if ways.rules.racks else None
+    racks = None if sources is None else sources.racks
+    problem = Problem.of(counts, members, lags, replica_racks=racks)
     unknown = np.flatnonzero(looks.end[-1] < 0)
     if unknown.size:
         topic, _ = problem.partition_name(int(unknown[0]))
@@ -146,6 +151,9 @@ def question_about(group: Group, ways: Ways) -> Question:
         },
         changed_at=None if group.changed_at is None else min(group.changed_at, looks.now),
         eager=_eager(group),
+        record_bytes=None
+        if sources is None
+        else average_bytes(sources.log_bytes, looks.begin[-1], looks.end[-1]),
     )
 
 

@@ -129,6 +129,32 @@ def test_judgement_is_told_the_rules_in_seconds() -> None:
     assert (rules.horizon_s, rules.headroom) == (Rules().horizon_s, Rules().headroom)
 
 
+def test_racks_are_preferred_ignored_or_priced() -> None:
+    """What the judgement makes of each; preferred where nothing is said."""
+    told = [Policy.model_validate(given).rules() for given in ({}, {"racks": "ignore"})]
+    assert [(one.racks, one.price_per_gb) for one in told] == [(True, None), (False, None)]
+    priced = Policy.model_validate({"racks": {"price_per_gb": 0.02}}).rules()
+    assert (priced.racks, priced.price_per_gb, priced.least_saving_per_day) == (True, 0.02, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("never", 'Input should be "ignore", "prefer" or a price'),
+        (["prefer"], 'Input should be "ignore", "prefer" or a price'),
+        ({"price_per_gb": 1, "per_day": 1}, "no such key"),
+        ({"price_per_gb": -1}, "greater than or equal to 0"),
+        ({}, "Field required"),
+    ],
+)
+def test_racks_that_cannot_be_are_refused_in_a_sentence(wrong: object, said: str) -> None:
+    """One that is about what was written, and no other form it might have had."""
+    with pytest.raises(ValidationError) as caught:
+        Policy.model_validate({"racks": wrong})
+    (problem,) = caught.value.errors()
+    assert said in problem["msg"]
+
+
 def test_documentation_names_every_key_and_its_example_is_valid() -> None:
     """The page and the model agree: in keys, and in an example that loads."""
     page = (Path(__file__).parents[3] / "docs" / "policies.md").read_text()

@@ -66,6 +66,9 @@ def test_groups_become_rows_with_their_partitions_in_order() -> None:
         "committed": [5, -1, 20],
         "members": ["a", "b"],
         "owner": [-1, 0, 1],
+        "racks": None,
+        "rack_set": None,
+        "log_bytes": None,
     }
     assert (h["members"], h["owner"]) == (["c"], [-1])
     assert (idle["topics"], idle["end"], idle["members"]) == ([], [], [])
@@ -107,3 +110,28 @@ def test_no_group_is_an_empty_look() -> None:
     """A cluster without groups gives a table of the right schema."""
     look = look_of(snapshot([], [], []))
     assert (look.schema, look.num_rows) == (LOOKS, 0)
+
+
+def test_racks_and_sizes_are_kept_where_any_is_known() -> None:
+    """Each set of racks once; a group of which nothing is known has nulls."""
+    near, far = {"racks": ["r1", "r2"]}, {"racks": ["r3"]}
+    taken = snapshot(
+        [
+            offset("g", "t", 0, **near, log_bytes=100),
+            offset("g", "t", 1),
+            offset("g", "t", 2, **far, log_bytes=7),
+            offset("g", "t", 3, **near),
+            offset("h", "t", 0),
+        ],
+        [],
+        ["g", "h"],
+    )
+    g, h = look_of(taken).select(["racks", "rack_set", "log_bytes"]).to_pylist()
+    assert [g["racks"][number] for number in g["rack_set"] if number >= 0] == [
+        ["r1", "r2"],
+        ["r3"],
+        ["r1", "r2"],
+    ]
+    assert len(g["racks"]) == 2
+    assert (g["rack_set"][1], g["log_bytes"]) == (-1, [100, -1, 7, -1])
+    assert set(h.values()) == {None}

@@ -1,0 +1,130 @@
+"""Where consumers fetch partitions from: brokers' racks, replicas, and how large logs are.
+
+Belongs here: asking brokers, and what their configuration means for who is fetched from. Does not:
+what traffic between racks comes to (`fairlead.domain.judgement.racks`).
+
+A broker whose `replica.selector.class` is Kafka's RackAwareReplicaSelector sends a consumer to the
+replica in its rack (KIP-392), if there is one; any other has all consumers fetch from the leader.
+"""
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from fairlead.domain.groups import GroupDescription, LogOffsets, Sources
+
+if TYPE_CHECKING:  # imported by who asks: it takes as long as all else of the gateway
+    from kafka.admin import KafkaAdminClient
+
+_log = logging.getLogger(__name__)
+
+SELECTOR: Final = "replica.selector.class"
+RACK_AWARE: Final = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+
+Racks = Mapping[int, str]
+"""Broker to its rack, of those that have one."""
+
+
+def topics_of_racks(descriptions: Iterable[GroupDescription]) -> set[str]:
+    """Return the topics of the groups in which some member names its rack."""
+    return {
+        topic
+        for found in descriptions
+        if any(member.rack for member in found.members)
+        for member in found.members
+        for topic in member.topics
+    }
+
+
+def read_sources(admin: "KafkaAdminClient", log: LogOffsets, topics: Iterable[str]) -> Sources:
+    """Ask where some topics' partitions are fetched from.
+
+    Parameters
+    ----------
+    log
+        Says which partitions there are.
+    topics
+        Of all others nothing is known.
+
+    Raises
+    ------
+    kafka.errors.KafkaError
+        No broker answers, or one refuses. What a broker does not tell for want of rights (its
+        configuration, the sizes of logs) is not known: then leaders are fetched from, as is the
+        default.
+    """
+    wanted = sorted(topic for topic in topics if topic in log.starts)
+    total = log.end.size
+    rack_set = np.full(total, -1, dtype=np.int32)
+    log_bytes = np.full(total, -1, dtype=np.int64)
+    racks = {
+        one["broker_id"]: one["rack"]
+        for one in admin.describe_cluster()["brokers"]
+        if one.get("rack")
+    }
+    if not racks or not wanted:
+        return Sources((), rack_set, log_bytes)
+    placed = [one for one in _placed(admin, wanted, log) if one[1] >= 0]
+    aware = _rack_aware(admin, {leader for _, leader, _ in placed})
+    numbers: dict[tuple[str, ...], int] = {}
+    for place, leader, replicas in placed:
+        key = _racks_of(racks, replicas if leader in aware else [leader])
+        if key:
+            rack_set[place] = numbers.setdefault(key, len(numbers))
+    leaders = {place: leader for place, leader, _ in placed}
+    for place, broker, size in _sizes(admin, wanted, sorted(set(leaders.values())), log):
+        if leaders.get(place) == broker:
+            log_bytes[place] = size
+    return Sources(tuple(numbers), rack_set, log_bytes)
+
+
+def _racks_of(racks: Racks, brokers: Iterable[int]) -> tuple[str, ...]:
+    return tuple(sorted({racks[broker] for broker in brokers if broker in racks}))
+
+
+def _placed(
+    admin: "KafkaAdminClient", topics: list[str], log: LogOffsets
+) -> Iterator[tuple[int, int, list[int]]]:
+    """Yield each partition's place in the log's arrays, its leader (-1: none) and replicas."""
+    for topic in admin.describe_topics(topics):
+        first, count = log.place(topic["name"])
+        for one in topic["partitions"]:
+            if one["partition_index"] < count:
+                yield first + one["partition_index"], one["leader_id"], one["replica_nodes"]
+
+
+def _rack_aware(admin: "KafkaAdminClient", brokers: set[int]) -> set[int]:
+    """Return the brokers that send consumers to the replica in their rack."""
+    from kafka.admin import ConfigResource, ConfigResourceType  # noqa: PLC0415 - see above
+
+    resources = [
+        ConfigResource(ConfigResourceType.BROKER, str(broker), {SELECTOR: None})
+        for broker in sorted(brokers)
+    ]
+    told = admin.describe_configs(resources, config_filter="all").get("broker", {})
+    values = {int(name): found.get(SELECTOR, {}).get("value") for name, found in told.items()}
+    foreign = {value for value in values.values() if value not in {None, "", RACK_AWARE}}
+    if foreign:
+        _log.info("%s is %s: taken for the leader's", SELECTOR, ", ".join(sorted(foreign)))
+    return {broker for broker, value in values.items() if value == RACK_AWARE}
+
+
+def _sizes(
+    admin: "KafkaAdminClient", topics: list[str], brokers: list[int], log: LogOffsets
+) -> Iterator[tuple[int, int, int]]:
+    """Yield the place of each partition on each broker, the broker, and the size of its log."""
+    partitions = {topic: list(range(log.place(topic)[1])) for topic in topics}
+    answers: list[dict[str, Any]] = admin.describe_log_dirs(partitions, brokers)
+    for answer in answers:
+        for folder in answer["log_dirs"]:
+            for topic in folder["topics"]:
+                first, count = log.place(topic["name"])
+                for one in topic["partitions"]:
+                    if one["partition_index"] < count and not one["is_future_key"]:
+                        yield (
+                            first + one["partition_index"],
+                            answer["broker"],
+                            one["partition_size"],
+                        )

@@ -1,0 +1,165 @@
+"""Where consumers fetch from, as three brokers in three racks tell."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from fairlead.archive import LookArchive
+from fairlead.domain.looks.look import LOOKS as LOOKS_SCHEMA
+from fairlead.domain.looks.look import look_of
+from fairlead.domain.policy import Policy
+from fairlead.domain.records import PlanDraft
+from fairlead.domain.snapshot import new_snapshot_id
+from fairlead.kafka.gateway import KafkaGateway
+from fairlead.kafka.sources import RACK_AWARE, SELECTOR
+from fairlead.sandbox.cluster import KafkaCluster
+from fairlead.sandbox.processes import wait_until
+from fairlead.settings import KafkaSettings
+from fairlead.workflows.planning import Memory, plan_group
+
+pytestmark = pytest.mark.kafka
+
+RACKS: Final = ("r1", "r2", "r3")
+RECORDS, BYTES, LOOKS = 1_000, 1_000, 20
+#: The leaders among them that send consumers to the replica in their rack.
+AWARE: Final = (2, 3)
+#: Topic to the brokers of each partition's replicas, the leader first.
+PLACED: Final = {"led": [[1, 2], [2], [3]], "copied": [[2, 1], [2, 3], [3, 1]]}
+
+
+@pytest.fixture(scope="module")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaSettings]:
+    """Return how to reach three brokers with two topics."""
+    settings = [
+        {"broker.rack": rack} | ({SELECTOR: RACK_AWARE} if number in AWARE else {})
+        for number, rack in enumerate(RACKS, start=1)
+    ]
+    with KafkaCluster(tmp_path_factory.mktemp("racks"), settings=settings) as brokers:
+        kafka = KafkaSettings(bootstrap_servers=brokers.bootstrap_servers)
+        admin = AdminClient(kafka.librdkafka())
+        topics = [
+            NewTopic(
+                name,
+                num_partitions=len(placed),
+                replica_assignment=placed,  # type: ignore[arg-type] # the stubs say names; numbers it is
+                config={"min.insync.replicas": "1"},
+            )
+            for name, placed in PLACED.items()
+        ]
+        for made in admin.create_topics(topics).values():
+            made.result()
+        producer = Producer(kafka.librdkafka())
+        for name, placed in PLACED.items():
+            for partition in range(len(placed)):
+                for _ in range(RECORDS):
+                    producer.produce(name, bytes(BYTES), partition=partition)
+        assert producer.flush(60) == 0
+        yield kafka
+
+
+def joined(
+    kafka: KafkaSettings, stack: ExitStack, group: str, racks: list[str | None]
+) -> list[Consumer]:
+    """Have members in some racks join a group, by a rule that knows none, and read both topics."""
+    members = []
+    for number, rack in enumerate(racks):
+        own = {
+            "group.id": group,
+            "client.id": f"{group}-{number}",
+            "partition.assignment.strategy": "roundrobin",
+            "enable.auto.commit": False,
+        }
+        member = Consumer(kafka.librdkafka(**own, **({"client.rack": rack} if rack else {})))
+        stack.callback(member.close)
+        member.subscribe(list(PLACED))
+        members.append(member)
+
+    def settled() -> bool:
+        for member in members:
+            member.poll(0.1)
+        return sum(len(member.assignment()) for member in members) == sum(map(len, PLACED.values()))
+
+    assert wait_until(settled, timeout_s=60)
+    return members
+
+
+def test_a_look_knows_racks_and_sizes_where_members_name_theirs(
+    kafka: KafkaSettings,
+) -> None:
+    """The leader's rack, or those of all replicas, as leaders are configured; nothing otherwise."""
+    with ExitStack() as stack, KafkaGateway(kafka) as gateway:
+        joined(kafka, stack, "named", ["r2", "r3"])
+        joined(kafka, stack, "plain", [None])
+        snapshot = gateway.snapshot(["named", "plain"])
+        plain = gateway.snapshot(["plain"])
+    rows = [row for row in snapshot.offsets.to_pylist() if row["group"] == "named"]
+    told = {(row["topic"], row["partition"]): row["racks"] for row in rows}
+    expected = {
+        (topic, number): sorted(
+            RACKS[broker - 1] for broker in (placed if placed[0] in AWARE else placed[:1])
+        )
+        for topic, every in PLACED.items()
+        for number, placed in enumerate(every)
+    }
+    assert told == expected
+    average = [row["log_bytes"] / (row["end_offset"] - row["begin_offset"]) for row in rows]
+    assert all(BYTES <= size <= 1.1 * BYTES for size in average)
+    racks = {row["member"]: row["rack"] for row in snapshot.members.to_pylist()}
+    assert racks == {"named-0": "r2", "named-1": "r3", "plain-0": None}
+    (look,) = look_of(plain).to_pylist()
+    assert (look["racks"], look["rack_set"], look["log_bytes"]) == (None, None, None)
+
+
+def history(newest: pa.Table) -> pa.Table:
+    """Return looks a minute apart before one, in which as much arrived between each two."""
+    rows = []
+    for back in range(1, LOOKS):
+        (row,) = newest.to_pylist()
+        row["at"] -= back * timedelta(minutes=1)
+        row["end"] = [offset - back * RECORDS // LOOKS for offset in row["end"]]
+        rows.append(row | {"committed": row["end"]})
+    return pa.Table.from_pylist(rows[::-1], LOOKS_SCHEMA)
+
+
+def test_a_healthy_group_gets_a_plan_that_brings_all_near(
+    kafka: KafkaSettings, tmp_path: Path
+) -> None:
+    """From brokers to the decision: what leaders alone serve is read from afar, then from near."""
+    archive = LookArchive(str(tmp_path))
+    with ExitStack() as stack, KafkaGateway(kafka) as gateway:
+        for member in joined(kafka, stack, "turned", ["r2", "r3", "r1"]):
+            member.commit(
+                offsets=[
+                    TopicPartition(one.topic, one.partition, RECORDS) for one in member.assignment()
+                ],
+                asynchronous=False,
+            )
+        before = look_of(gateway.snapshot(["turned"]))
+        archive.append(history(before), new_snapshot_id(before["at"][0].as_py()))
+        planned = plan_group(
+            gateway,
+            archive,
+            "turned",
+            policies=[
+                Policy.model_validate({"racks": {"price_per_gb": 2, "least_saving_per_day": 0}})
+            ],
+            memory=Memory({}),
+            now=datetime.now(UTC),
+        )
+    draft = planned.look.decision
+    assert isinstance(draft, PlanDraft), draft.reason
+    assert draft.observed is not None
+    crossed = len(PLACED["led"])
+    gb_per_day = crossed * RECORDS / LOOKS / 60 * BYTES * 86_400 / 1e9
+    assert draft.observed["rack_gb_per_day"] == pytest.approx(gb_per_day, rel=0.2)
+    assert draft.observed["rack_cost_per_day"] == pytest.approx(2 * gb_per_day, rel=0.2)
+    assert draft.predicted["rack_gb_per_day"] == 0
+    assert draft.moves.num_rows == crossed
+    assert set(draft.moves["reason"].to_pylist()) == {f"is read in {rack}" for rack in RACKS}
