@@ -111,7 +111,7 @@ class KafkaSettings(_Section):
         """Return a librdkafka configuration, secrets revealed: never log it."""
         return {
             "bootstrap.servers": self.bootstrap_servers,
-            "log_level": "2",  # errors are raised; it would log a broker that is gone 20 times a second
+            "log_level": "2",  # it logs a broker that is gone 20 times a second; errors are raised
             **{name: value.get_secret_value() for name, value in self.properties.items()},
             **overrides,
         }

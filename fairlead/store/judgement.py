@@ -5,7 +5,7 @@ Belongs here: reading both, and handing them to the database's functions. Does n
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -14,7 +14,6 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.records import Findings
-from fairlead.store.models import MemberCapacity
 
 #: What a capacity was seen by.
 _EVIDENCE: Final = {
@@ -45,26 +44,6 @@ def record_findings(
             for group, (_, findings) in found.items()
         }
         connection.execute(select(func.fairlead_raw.record_capacities(_json(known))))
-
-
-def known_capacities(
-    connection: Connection, groups: Iterable[str]
-) -> dict[str, dict[str, Capacity]]:
-    """Return what is known of the members of groups, by group and member."""
-    rows = connection.execute(
-        select(
-            MemberCapacity.group_id,
-            MemberCapacity.member,
-            MemberCapacity.records_per_s,
-            MemberCapacity.measured,
-            MemberCapacity.measured_at,
-        ).where(MemberCapacity.group_id.in_(list(groups)))
-    )
-    found: dict[str, dict[str, Capacity]] = {}
-    for row in rows:
-        known = Capacity(row.records_per_s, row.measured, row.measured_at.timestamp())
-        found.setdefault(row.group_id, {})[row.member] = known
-    return found
 
 
 def _diagnosis(group: str, at: datetime, findings: Findings) -> dict[str, Any]:

@@ -49,8 +49,9 @@ from fairlead.store.decisions import (
     stored_decisions,
 )
 from fairlead.store.engine import store_errors, transaction
-from fairlead.store.judgement import known_capacities, record_findings
+from fairlead.store.judgement import record_findings
 from fairlead.store.lag import insert_lag
+from fairlead.store.memory import known_capacities, last_changes
 from fairlead.store.models import (
     Balance,
     ConsumerGroup,
@@ -65,7 +66,6 @@ from fairlead.store.queries import (
     close_open_plans,
     ensure_days,
     find_plans,
-    last_changes,
     last_decisions,
     lock_groups,
     measured_lag,

@@ -180,26 +180,6 @@ def plans_at(
     return {(plan.group, plan.version): plan for plan in plans}
 
 
-def last_changes(connection: Connection, groups: Iterable[str]) -> dict[str, datetime]:
-    """Return when a plan of each group was last published or retired; never: it is missing."""
-    newest = (  # of the highest version, and there a retirement comes after the publication
-        select(PlanEvent.at)
-        .where(
-            PlanEvent.group_id == ConsumerGroup.group_id,
-            PlanEvent.state.in_(("published", "retired")),
-        )
-        .order_by(PlanEvent.version.desc(), PlanEvent.state.desc())
-        .limit(1)
-        .lateral()
-    )
-    rows = connection.execute(
-        select(ConsumerGroup.group_id, newest.c.at)
-        .join(newest, true())
-        .where(ConsumerGroup.group_id.in_(list(groups)))
-    )
-    return {row.group_id: row.at for row in rows}
-
-
 def last_decisions(connection: Connection) -> dict[str, datetime]:
     """Return when each group was last decided on: one look at an index for each of them."""
     newest = (

@@ -8,7 +8,7 @@ left waiting instead. Does not: the approval's rules (`approval`), a person's ap
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from fairlead.domain.approval import ApprovalDecision, PlanFacts, decide
 from fairlead.domain.as_problem import planned
@@ -18,8 +18,10 @@ from fairlead.domain.judgement.decision import BETTER
 from fairlead.domain.policy import Policy
 from fairlead.domain.records import NoPlan, PlanDraft, StoredDecision, StoredPlan
 from fairlead.errors import InvalidPlanError, TamperedPlanError
-from fairlead.store.plans import PlanStore
 from fairlead.wire.document import PlanDocument
+
+if TYPE_CHECKING:  # whoever stores nothing does not wait for the models' import
+    from fairlead.store.plans import PlanStore
 
 APPROVER: Final = "policy"
 #: Decisions in a transaction: few enough that nobody waits long for a group's lock.
@@ -68,7 +70,7 @@ class Outcome:
     approval: ApprovalDecision
 
 
-def carry_out(store: PlanStore, looks: Sequence[Look], now: datetime) -> list[Outcome]:
+def carry_out(store: "PlanStore", looks: Sequence[Look], now: datetime) -> list[Outcome]:
     """Store decisions, and approve plans where the policies allow; `AT_ONCE` in a transaction.
 
     While a group still is what a version that waits was made for, that version is left alone, and
@@ -121,7 +123,7 @@ def weigh(
     return decide(policy, facts, now)
 
 
-def propose(store: PlanStore, weighed: Sequence[Weighed]) -> list[Outcome]:
+def propose(store: "PlanStore", weighed: Sequence[Weighed]) -> list[Outcome]:
     """Store decisions, drafts as next versions, approved if that is the policy's answer.
 
     A version that is past approval already, because a step is repeated, keeps its state.

@@ -110,15 +110,16 @@ def _remembered(group: str) -> "Memory":
     """Return what the database knows of a group; nothing where it does not answer."""
     from fairlead.errors import ConfigurationError, StoreUnavailableError
     from fairlead.settings import load_settings
-    from fairlead.store.engine import create_store_engine
-    from fairlead.store.plans import PlanStore
+    from fairlead.store.engine import create_store_engine, transaction
+    from fairlead.store.memory import known_capacities, last_changes
     from fairlead.workflows.planning import Memory
 
     try:
         engine = create_store_engine(load_settings().postgres, connect_timeout_s=2)
         try:
-            store = PlanStore(engine)
-            known, changed = store.capacities([group]), store.last_changes([group])
+            with transaction(engine) as connection:
+                known = known_capacities(connection, [group])
+                changed = last_changes(connection, [group])
         finally:
             engine.dispose()
     except (ConfigurationError, StoreUnavailableError) as error:

@@ -41,9 +41,40 @@ def test_help_names_every_command(tmp_path: Path) -> None:
     assert [name for name in COMMANDS if name not in shown.stdout] == []
 
 
+def test_help_imports_little(tmp_path: Path) -> None:
+    """Neither pydantic nor rich, which take longer than the help itself."""
+    program = (
+        "import sys; from fairlead.surfaces.cli import main; sys.argv[1:] = ['--help']; main()"
+    )
+    shown = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+        timeout=120,
+    )
+    imported = {line.rpartition("|")[2].strip() for line in shown.stderr.splitlines()}
+    assert "typer" in imported
+    assert {"pydantic", "rich.console", "markdown_it", "numpy", "sqlalchemy"} & imported == set()
+
+
+def test_commands_find_no_pandas() -> None:
+    """Pyarrow looks for it whatever it is asked; it takes longer to import than a command runs."""
+    program = (
+        "import sys; from fairlead.surfaces.cli import app, main\n"
+        "sys.argv[1:] = ['look', '--help']\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "import pyarrow; print(pyarrow.scalar('a'), 'pandas' in sys.modules)"
+    )
+    said = subprocess.check_output([sys.executable, "-c", program], text=True, timeout=120)
+    assert said.splitlines()[-1] == "a False"
+
+
 def test_without_arguments_help_is_shown(tmp_path: Path) -> None:
     """A newcomer who types the name alone learns what to type next."""
-    assert "Usage: fairlead" in fairlead(directory=tmp_path).stdout
+    assert "Usage: fairlead" in fairlead(directory=tmp_path).stderr
 
 
 def test_every_command_explains_itself() -> None:

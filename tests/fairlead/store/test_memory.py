@@ -1,0 +1,47 @@
+"""What is remembered of groups, asked without the models."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+import pytest
+from sqlalchemy import Engine
+
+from fairlead.domain.records import StoredPlan
+from fairlead.store import PlanStore
+from fairlead.store.engine import transaction
+from fairlead.store.memory import known_capacities, last_changes
+from tests.fairlead.store.conftest import SNAPSHOT_AT
+
+
+@pytest.mark.postgres
+def test_the_newest_publication_or_retirement_counts(
+    store: PlanStore, engine: Engine, publish: Callable[..., StoredPlan]
+) -> None:
+    """A later version is later, a retirement comes after its publication; others are missing."""
+
+    def changed() -> dict[str, datetime]:
+        with transaction(engine) as connection:
+            assert known_capacities(connection, ["orders", "billing"]) == {}
+            return dict(last_changes(connection, ["orders", "billing"]))
+
+    assert changed() == {}
+    publish("s1", group="orders")
+    first = changed()
+    publish("s2", group="orders", snapshot_at=SNAPSHOT_AT + timedelta(minutes=15))
+    second = changed()
+    assert list(first) == list(second) == ["orders"]
+    assert second["orders"] > first["orders"]
+    assert second == dict(store.last_changes(["orders", "billing"]))
+
+
+def test_a_dry_run_imports_neither_models_nor_what_it_does_not_need() -> None:
+    """`fairlead plan --dry-run` is asked by people who wait."""
+    program = (
+        "import sys; import fairlead.kafka.gateway, fairlead.archive, fairlead.workflows.planning,"
+        "fairlead.store.engine, fairlead.store.memory; print(*sys.modules)"
+    )
+    imported = subprocess.check_output([sys.executable, "-c", program], text=True, timeout=120)
+    heavy = {"sqlalchemy.orm", "pandas", "pyspark", "dagster", "ortools", "matplotlib", "scipy"}
+    assert heavy & set(imported.split()) == set()
