@@ -8,7 +8,7 @@ import sys
 from orchestration import forkserver
 
 if __name__ == "__main__":
-    ended = forkserver.run("orchestration.shell:main", sys.argv[1:])
+    ended = forkserver.run(f"{__package__}.shell:main", sys.argv[1:])
     if ended is None:
         from orchestration.shell import main
 

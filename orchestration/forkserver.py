@@ -32,8 +32,8 @@ from typing import Any, Final, Self, TextIO
 MODULES: Final = (
     "dagster._cli.api",
     "dagster_postgres",
-    "orchestration.definitions",
-    "orchestration.shell",
+    f"{__package__}.definitions",  # in a wheel this package is another one's
+    f"{__package__}.shell",
     "pyspark.sql.connect.session",
     "pandas",
 )
@@ -239,8 +239,9 @@ class ForkServer:
 
 def main() -> None:
     """Serve in `DAGSTER_HOME`, with what is named imported first; ready once there is a socket."""
+    this = f"{__package__}.forkserver"
     parser = argparse.ArgumentParser(
-        prog="python -m orchestration.forkserver", description="Fork a process for each run."
+        prog=f"python -m {this}", description="Fork a process for each run."
     )
     parser.add_argument(
         "modules", nargs="*", default=MODULES, metavar="MODULE", help="to import, else what runs do"
@@ -260,8 +261,7 @@ def main() -> None:
         parser.exit(1, f"{parser.prog}: {error}\n")
     except KeyboardInterrupt:
         return
-    renewed = [sys.executable, "-m", "orchestration.forkserver", *modules]
-    os.execv(sys.executable, renewed)  # noqa: S606 - itself
+    os.execv(sys.executable, [sys.executable, "-m", this, *modules])  # noqa: S606 - itself
 
 
 def _sources() -> dict[str, int]:
