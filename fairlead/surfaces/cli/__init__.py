@@ -41,25 +41,61 @@ app = typer.Typer(
     context_settings={"max_content_width": 110},
     pretty_exceptions_show_locals=False,  # a local may hold a secret
 )
-app.command("assign", epilog=epilog("assign < problems.jsonl"))(assign.assign)
-app.command("partition", epilog=epilog("partition < keys.jsonl"))(assign.partition)
-app.command("decide", epilog=epilog("decide < questions.jsonl"))(assign.decide)
-app.command("backtest", epilog=epilog("backtest orders --since 2026-01-05 --output orders.svg"))(
-    backtest.backtest
-)
-app.command("simulate", epilog=epilog("simulate", "simulate skew --controller planner"))(
-    simulate.simulate
-)
-app.command("groups", epilog=epilog("groups", "groups --json"))(groups.groups)
 app.command(
-    "lag", epilog=epilog("lag orders --limit 10", "lag orders --by-member --at 2026-01-06T09:30")
+    "assign",
+    short_help="Answer assignment problems, a JSON object a line.",
+    epilog=epilog("assign < problems.jsonl"),
+)(assign.assign)
+app.command(
+    "partition",
+    short_help="Say which partition the producer gives a key.",
+    epilog=epilog("partition < keys.jsonl"),
+)(assign.partition)
+app.command(
+    "decide",
+    short_help="Decide on groups from looks at them, a JSON object a line.",
+    epilog=epilog("decide < questions.jsonl"),
+)(assign.decide)
+app.command(
+    "backtest",
+    short_help="What each assignor would have done to a group.",
+    epilog=epilog("backtest orders --since 2026-01-05 --output orders.svg"),
+)(backtest.backtest)
+app.command(
+    "simulate",
+    short_help="Simulate a consumer group in a closed loop.",
+    epilog=epilog("simulate", "simulate skew --controller planner"),
+)(simulate.simulate)
+app.command(
+    "groups",
+    short_help="What is the matter with each group, and its plan.",
+    epilog=epilog("groups", "groups --json"),
+)(groups.groups)
+app.command(
+    "lag",
+    short_help="How far behind a group is, by partition or member.",
+    epilog=epilog("lag orders --limit 10", "lag orders --by-member --at 2026-01-06T09:30"),
 )(groups.lag)
-app.command("history", epilog=epilog("history orders", "history orders --since 2026-01-06 --json"))(
-    groups.history
-)
-app.command("plan", epilog=epilog("plan orders --dry-run", "plan orders --json"))(plan.plan)
-app.command("look", epilog=epilog("look", "look --once"))(look.look)
-app.command("serve", epilog=epilog("serve", "serve --host 0.0.0.0 --port 9464"))(serve.serve)
+app.command(
+    "history",
+    short_help="What happened to a group, the newest first.",
+    epilog=epilog("history orders", "history orders --since 2026-01-06 --json"),
+)(groups.history)
+app.command(
+    "plan",
+    short_help="Look at a group now, and propose what would help.",
+    epilog=epilog("plan orders --dry-run", "plan orders --json"),
+)(plan.plan)
+app.command(
+    "look",
+    short_help="Look at all planned groups, again and again.",
+    epilog=epilog("look", "look --once"),
+)(look.look)
+app.command(
+    "serve",
+    short_help="Serve metrics for Prometheus, and reviews of plans.",
+    epilog=epilog("serve", "serve --host 0.0.0.0 --port 9464"),
+)(serve.serve)
 
 
 @app.callback()
@@ -77,15 +113,17 @@ def prepare(
         use_running_sandbox()
 
 
-app.add_typer(plans.app, name="plans")
+app.add_typer(
+    plans.app, name="plans", short_help="What was proposed, approved and followed; next steps."
+)
 app.add_typer(policy.app, name="policy")
-app.add_typer(sandbox.app, name="sandbox")
-app.add_typer(spark.app, name="spark")
-app.add_typer(db.app, name="db")
+app.add_typer(sandbox.app, name="sandbox", short_help="Embedded Kafka and Postgres, in .fairlead.")
+app.add_typer(spark.app, name="spark", short_help="Spark kept warm on this machine.")
+app.add_typer(db.app, name="db", short_help="The database's schema and size.")
 app.add_typer(keys.app, name="keys")
 
 
-@app.command(epilog=epilog("demo"))
+@app.command(short_help="Run the whole job on embedded services: make demo.", epilog=epilog("demo"))
 def demo() -> None:
     """Run the whole job on embedded services: skewed lag, a plan, its adoption, two drains."""
     from rich.console import Console
@@ -96,7 +134,7 @@ def demo() -> None:
     run_demo(load_settings().state_dir.absolute(), Console())
 
 
-@app.command(epilog=epilog("dev"))
+@app.command(short_help="Services, a demo cluster under load, and the UI.", epilog=epilog("dev"))
 def dev() -> None:
     """Start embedded services, a demo cluster under load, and the Dagster UI; Ctrl-C ends all."""
     from rich.console import Console
