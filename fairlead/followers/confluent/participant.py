@@ -8,6 +8,9 @@ A member announces itself only where it has heard all of a generation, because i
 joined, and where its log was shown to be written and read. Else it keeps what range gave it:
 nobody deals that out. Whoever has announced itself owns nothing until the log decides; where that
 takes too long, the way on is another generation, in which it announces nothing.
+
+In a group that is being converted to the consumer protocol (KIP-848) the broker assigns, and may
+take back from one member what a pin has given to another: there each keeps what it is given.
 """
 
 import logging
@@ -43,6 +46,8 @@ _SPENT_S: Final = 3.0
 _UNDECIDED: Final = AssignmentNote(
     fallback_reason="a rebalance is under way, or no member has pinned an assignment yet"
 )
+#: Why nobody announces itself in a group of the consumer protocol.
+_BROKER_ASSIGNS: Final = "the group is one of the consumer protocol, in which the broker assigns"
 #: A pin is written again well before the topic's retention removes it, for the planner to read.
 REPEAT_PIN_S: Final = 4 * 60 * 60.0
 
@@ -215,7 +220,8 @@ class Participant:
         """
         now = self._now()
         part = self._attendance
-        if part is not None and part.is_for == (generation, member):
+        again = part is not None and part.is_for == (generation, member)
+        if part is not None and again and part.call.me.given == given:
             # Subscribed again, and given the same place: what was said and decided holds.
             part.settled, self._active = False, True
             return
@@ -227,7 +233,8 @@ class Participant:
         part = Attendance(RollCall(me, self._counts), now)
         for record, epoch in self._records:
             part.call.hear(record, now, epoch=epoch)
-        part.why = self._why_silent(part.call)
+        # Nobody else gives a member two places in one generation.
+        part.why = _BROKER_ASSIGNS if again else self._why_silent(part.call)
         if part.why is None and pins is not None:
             part.announce(pins, now)
         # From here on it holds; before, whatever interrupts this, a new one begins anew.
@@ -336,6 +343,8 @@ class Participant:
     def _why_silent(self, call: RollCall) -> str | None:
         """Say why this member should not announce itself; None: it should."""
         pins = self._listener.log
+        if pins is not None and self._listener.works and pins.broker_assigns(REQUEST_S):
+            return _BROKER_ASSIGNS
         if self._now() < self._silent_until:
             return "the roll call before this one was given up"
         if not self._records.whole:
@@ -412,6 +421,10 @@ class Participant:
 
     def _settle_without(self, part: Attendance, verdict: Verdict, where: str) -> None:
         """Take note of a verdict that did not count on this member."""
+        if part.why == _BROKER_ASSIGNS:
+            log.info("%s: %s", where, part.why)
+            self._standing.settle(AssignmentNote(fallback_reason=part.why), "range")
+            return
         reason = (
             verdict.problem
             or part.why

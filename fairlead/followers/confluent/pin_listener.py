@@ -63,6 +63,9 @@ class Log(Protocol):
     def partition_count(self, topic: str, timeout_s: float) -> int | None:
         """Ask how many partitions a topic has; None: unknown."""
 
+    def broker_assigns(self, timeout_s: float) -> bool:
+        """Ask whether the group is one of the consumer protocol; where that is unknown: no."""
+
     def close(self) -> None:
         """Let go of the connections."""
 

@@ -12,14 +12,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from confluent_kafka import (
+from confluent_kafka import (  # type: ignore[attr-defined] # the type is newer than the stubs
     Consumer,
+    ConsumerGroupType,
     KafkaError,
     KafkaException,
     Message,
     Producer,
     TopicPartition,
 )
+from confluent_kafka.admin import AdminClient
 
 from fairlead.followers.confluent.topics import TopicIdRequest, cause_of
 from fairlead.wire.partitions import home_of
@@ -137,6 +139,7 @@ class PinLog:
         self.identity = identity
         self._seal = Seal(group, identity, secrets)
         self.broken: str | None = None
+        self._admin: AdminClient | None = None
         tail.assign([partition])
 
     @classmethod
@@ -312,6 +315,24 @@ class PinLog:
         except KafkaException:
             return None
         return None if found.error is not None else len(found.partitions)
+
+    def broker_assigns(self, timeout_s: float) -> bool:
+        """Ask whether the group is one of the consumer protocol; where that is unknown: no.
+
+        Brokers before KIP-848 know of no such groups, and one that does not answer converts none.
+        """
+        if self._admin is None:
+            self._admin = AdminClient(dict(self._connection))
+        asked = self._admin.list_consumer_groups(
+            types={ConsumerGroupType.CONSUMER},  # type: ignore[call-arg] # as above
+            request_timeout=timeout_s,
+        )
+        try:
+            found = asked.result(timeout_s + 1).valid
+        except (KafkaException, TimeoutError) as error:
+            log.debug("What type group %s is of cannot be read: %s", self._group, error)
+            return False
+        return any(one.group_id == self._group for one in found)
 
     def close(self) -> None:
         """Let go of the connections; what is not yet sent is not sent any more."""

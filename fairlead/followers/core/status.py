@@ -34,7 +34,8 @@ class FollowerStatus:
     owned
         What the consumer fetches: topic to partition numbers.
     rule
-        "plan": what is owned is a plan's share; "range": it is what range gave; "nothing": this
+        "plan": what is owned is a plan's share; "range": it is what range gave, or a broker
+        that assigns; "nothing": this
         member gave its share up for a decision that never came, and waits for the next rebalance;
         "undecided": a rebalance is under way, or the consumer is in no group.
     since

@@ -45,6 +45,8 @@ class BrokerAssigned:
         self._thread = threading.Thread(target=self._poll)
         #: Name and partitions of each revocation, in order.
         self.revoked: list[tuple[str, list[tuple[str, int]]]] = []
+        #: What they have read.
+        self.values: list[bytes] = []
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -109,5 +111,7 @@ class BrokerAssigned:
         while not self._done.is_set():
             with self._turn:
                 for consumer in self._consumers.values():
-                    consumer.poll(0)
+                    message = consumer.poll(0)
+                    if message is not None and message.error() is None:
+                        self.values.append(message.value() or b"")
             self._done.wait(0.02)

@@ -210,6 +210,11 @@ class SimulatedPinLog:
         del timeout_s, topic
         return self._topic.rng.choice([None, PARTITIONS, PARTITIONS, PARTITIONS])
 
+    def broker_assigns(self, timeout_s: float) -> bool:
+        """Say that members do: a group of the other protocol has no roll calls."""
+        del timeout_s
+        return False
+
     def close(self) -> None:
         """Do nothing."""
 

@@ -1,0 +1,228 @@
+"""Groups under a plan go over to the consumer protocol and back, on the run's broker."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, Producer
+
+from fairlead.domain.groups import CLASSIC
+from fairlead.domain.records import StoredPlan
+from fairlead.errors import GroupError
+from fairlead.followers.confluent import PlanConsumer
+from fairlead.followers.core.follower import FollowOptions
+from fairlead.kafka.consumer_protocol import CONSUMER
+from fairlead.kafka.gateway import KafkaGateway
+from fairlead.kafka.plan_topic import PlanTopic
+from fairlead.sandbox import Services
+from fairlead.settings import Settings
+from fairlead.store import PlanStore
+from fairlead.workflows.following import follow
+from tests.fairlead.followers.helpers import ConfluentMember, Fleet
+from tests.fairlead.kafka.members import BrokerAssigned, eventually
+from tests.fairlead.workflows.test_following import draft_of, publish
+
+pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
+
+PARTITIONS = 4
+Owned = Mapping[str, list[int]]
+
+
+class Group:
+    """A group and its plans, whoever is in it. What a test asks of all its members at once."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        store: PlanStore,
+        approve: Callable[..., StoredPlan],
+        name: str,
+        topic: str,
+    ) -> None:
+        self.name, self.topic = name, topic
+        self.kafka = settings.kafka
+        self.gateway = KafkaGateway(self.kafka)
+        self._store, self._approve = store, approve
+
+    def publish(self, shares: Mapping[str, list[int]]) -> int:
+        """Publish a plan, as a run does; returns its version."""
+        ids = {self.topic: self.gateway.topics_of([self.topic])[self.topic][0]}
+        draft = draft_of(self.name, self.topic, dict(shares), topic_ids=ids)
+        version = self._approve(f"{self.name}-{shares}", **draft).version
+        with PlanTopic(self.kafka) as plans:
+            sent = publish(self._store, self.name, self.gateway, plans)
+        assert sent.position is not None, sent.reason
+        return version
+
+    def is_followed(self) -> bool:
+        """Do what a look does; returns whether the broker's target is the plan's."""
+        published = self._store.in_state("published", groups=[self.name])
+        (done,) = follow(self.gateway, self.kafka, [self.name], lambda _: published)
+        return done.reached
+
+    def is_of(self, kind: str, members: int) -> bool:
+        """Whether the coordinator says so."""
+        found = self.gateway.live_groups([self.name])[self.name]
+        if isinstance(found, GroupError):  # it is on its way
+            return False
+        return (found.group_type, len(found.members)) == (kind, members)
+
+    def produce(self, values: Iterable[int]) -> None:
+        """Append records, to one partition after the other."""
+        producer = Producer(self.kafka.librdkafka())
+        for value in values:
+            producer.produce(self.topic, str(value), partition=value % PARTITIONS)
+        assert producer.flush(60) == 0
+
+
+@pytest.fixture
+def group(
+    settings: Settings,
+    store: PlanStore,
+    approve: Callable[..., StoredPlan],
+    kafka_topic: Any,
+    unique_name: str,
+) -> Iterator[Group]:
+    """Return a group without members."""
+    group = Group(settings, store, approve, unique_name, kafka_topic(partitions=PARTITIONS))
+    with group.gateway, PlanTopic(group.kafka) as plans:
+        plans.ensure()
+        yield group
+
+
+@pytest.fixture
+def fleet(services: Services, group: Group) -> Iterator[Fleet]:
+    """Return the same group, for consumers of the classic protocol."""
+    fleet = Fleet(services, group.name, group.kafka.plan_topic, [group.topic])
+    yield fleet
+    fleet.close()
+
+
+@pytest.fixture
+def members(group: Group) -> Iterator[BrokerAssigned]:
+    """Return the same group, for plain consumers of the consumer protocol."""
+    with BrokerAssigned(group.kafka, **{"group.remote.assignor": "fairlead"}) as members:
+        yield members
+
+
+def test_a_followed_group_goes_over_member_by_member_and_back(
+    group: Group, fleet: Fleet, members: BrokerAssigned
+) -> None:
+    """Over by way of range, back at once; a plan is followed at both ends, and nothing is lost."""
+    plan, classic, sent = {"a": [0, 1, 2], "b": [3]}, dict[str, Any](), 0
+    values: list[list[bytes]] = [members.values]
+
+    def join(name: str, *, plain: bool = False) -> None:
+        options = {"auto_offset_reset": "earliest", **(fleet.range_only if plain else {})}
+        classic[name] = (fleet.join_plain if plain else fleet.join)(name, **options)
+        values.append(classic[name].values)
+
+    def owned() -> Owned:
+        found = {**{name: one.owned for name, one in classic.items()}, **members.owned()}
+        return {name: share.get(group.topic, []) for name, share in found.items()}
+
+    def step(holds: Callable[[], object], what: str) -> None:
+        nonlocal sent
+        eventually(holds, what)
+        group.produce(range(sent, sent + 20))
+        sent += 20
+
+    join("a")
+    join("b")
+    eventually(lambda: sorted(map(len, owned().values())) == [2, 2], "they share by range")
+    version = group.publish(plan)
+    step(lambda: owned() == plan, "the plan is followed by its members")
+    assert "group id does not exist" in refusal(group)  # its assignor's notes would be lost
+    assert group.is_of(CLASSIC, 2)
+    classic.pop("a").stop()
+    join("a", plain=True)
+    step(lambda: sorted(map(len, owned().values())) == [2, 2], "one is a plain one: range")
+    classic.pop("b").stop()
+    members.join(group.name, "b", [group.topic])
+    eventually(lambda: group.is_of(CONSUMER, 2), "the group is converted")
+    eventually(group.is_followed, "the broker's target is the plan's")
+    step(lambda: owned() == plan, "the plain one of the classic protocol follows, too")
+    classic.pop("a").stop()
+    members.join(group.name, "a", [group.topic])
+    eventually(group.is_followed, "nobody is left of the classic protocol")
+    step(lambda: owned() == plan, "all are plain ones, and the plan is followed")
+    members.leave("a")
+    join("a")
+    eventually(group.is_followed, "one goes back")
+    step(lambda: owned() == plan, "it takes what the coordinator gives")
+    members.leave("b")
+    join("b")
+    eventually(lambda: group.is_of(CLASSIC, 2), "the group is converted back")
+    step(lambda: owned() == plan, "the plan is followed by its members again")
+    eventually(lambda: classic["a"].status().plan_version == version, "and they say so")
+    eventually(
+        lambda: {int(value) for some in values for value in some} == set(range(sent)),
+        "all is read",
+    )
+
+
+def refusal(group: Group) -> str:
+    """Return why a consumer of the consumer protocol cannot join."""
+    consumer = Consumer(
+        group.kafka.librdkafka(
+            **{"group.id": group.name, "group.protocol": "consumer", "log_level": "2"}
+        )
+    )
+    try:
+        consumer.subscribe([group.topic])
+        message = consumer.poll(30)
+        assert message is not None
+        error = message.error()
+        assert error is not None
+        return error.str()
+    finally:
+        consumer.close()
+
+
+def test_roll_calls_end_where_a_group_is_converted_and_begin_again(
+    group: Group, members: BrokerAssigned, kafka_topic: Any
+) -> None:
+    """Who followed by a roll call takes what the broker gives, whatever it gives next."""
+    pins, options = kafka_topic(), FollowOptions(group.kafka.plan_topic, rejoin_jitter_s=0.2)
+
+    def join(name: str) -> ConfluentMember:
+        settings = {
+            "group.id": group.name,
+            "client.id": name,
+            "auto.offset.reset": "earliest",
+            "heartbeat.interval.ms": 300,
+        }
+        consumer = PlanConsumer(group.kafka.librdkafka(**settings), options=options, pin_topic=pins)
+        return ConfluentMember(consumer, [group.topic])
+
+    classic = {name: join(name) for name in "ab"}
+
+    def owned() -> Owned:
+        found = {**{name: one.owned for name, one in classic.items()}, **members.owned()}
+        return {name: share.get(group.topic, []) for name, share in found.items()}
+
+    try:
+        eventually(lambda: sorted(map(len, owned().values())) == [2, 2], "they share by range")
+        first = {"a": [0, 1], "b": [2], "c": [3]}
+        members.join(group.name, "c", [group.topic])
+        eventually(lambda: group.is_of(CONSUMER, 3), "the group is converted")
+        group.publish(first)
+        eventually(group.is_followed, "the broker's target is the plan's")
+        eventually(lambda: owned() == first, "each has what the broker gave it")
+        second = {"a": [0], "b": [2, 3], "c": [1]}
+        version = group.publish(second)
+        eventually(group.is_followed, "the broker's target is the newer plan's")
+        eventually(lambda: owned() == second, "what one gives up another gets, in one generation")
+        reasons = {one.status().fallback_reason or "" for one in classic.values()}
+        assert all("the broker assigns" in reason for reason in reasons)
+        members.leave("c")
+        eventually(lambda: group.is_of(CLASSIC, 2), "the group is converted back")
+        versions = {one.status().plan_version for one in classic.values()}
+        eventually(
+            lambda: {one.status().plan_version for one in classic.values()} == {version},
+            f"they follow by roll calls again: {versions}",
+        )
+        assert sorted(number for share in owned().values() for number in share) == [0, 1, 2, 3]
+    finally:
+        for one in classic.values():
+            one.stop()
