@@ -9,6 +9,7 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -67,7 +68,8 @@ final class GroupCalls {
         // What is planned, and the targets before it: every tenth partition elsewhere.
         int[] planned = calls.spread();
         int[] before = calls.moved(planned);
-        GroupSpec spec = calls.spec(before);
+        GroupSpec spec = calls.spec(before, -1);
+        GroupSpec left = calls.spec(before, 0);
         var book = new PlanBook();
         var unread = new Decider(new PlanBook(), false, false);
         PlanDocument plan = calls.plan(planned);
@@ -77,13 +79,17 @@ final class GroupCalls {
         var decider = new Decider(book, false, false);
         List<Double> followed = new ArrayList<>();
         List<Double> kept = new ArrayList<>();
+        List<Double> keptWithout = new ArrayList<>();
         List<Double> uniform = new ArrayList<>();
         for (int round = 0; round < rounds; round++) {
             followed.add(time(() -> decider.decide(spec, calls.describer, null, Instant.now()), "PLAN"));
             kept.add(time(() -> unread.decide(spec, calls.describer, null, Instant.now()), "KEPT_UNREAD"));
+            keptWithout.add(time(() -> unread.decide(left, calls.describer, null, Instant.now()), "KEPT_UNREAD"));
             uniform.add(time(() -> new UniformAssignor().assign(spec, calls.describer), null));
         }
-        System.out.printf(Locale.ROOT, "{\"plan\":%s,\"kept\":%s,\"uniform\":%s}%n", followed, kept, uniform);
+        System.out.printf(
+            Locale.ROOT, "{\"plan\":%s,\"kept\":%s,\"kept_after_a_leave\":%s,\"uniform\":%s}%n",
+            followed, kept, keptWithout, uniform);
     }
 
     private interface Call {
@@ -169,22 +175,37 @@ final class GroupCalls {
         return PlanDocument.parse(Json.write(document).getBytes(StandardCharsets.UTF_8));
     }
 
-    private GroupSpec spec(int[] owner) {
-        List<Map<Uuid, Set<Integer>>> owned = new ArrayList<>();
-        Map<Uuid, Map<Integer, String>> owners = new HashMap<>();
+    /**
+     * The group as its coordinator shows it, as it read each member's targets from a record of its own.
+     *
+     * @param gone whose id is not there, with its targets; -1: everybody is
+     */
+    private GroupSpec spec(int[] owner, int gone) {
+        List<Map<Uuid, List<Integer>>> records = new ArrayList<>();
         for (int m = 0; m < members.length; m++) {
-            owned.add(new HashMap<>());
+            records.add(new LinkedHashMap<>());
         }
+        Map<Uuid, Map<Integer, String>> owners = new HashMap<>();
         for (int index = 0; index < owner.length; index++) {
             Uuid topic = topics[index / perTopic];
             int partition = index % perTopic;
-            owned.get(owner[index]).computeIfAbsent(topic, id -> new HashSet<>()).add(partition);
-            owners.computeIfAbsent(topic, id -> new HashMap<>()).put(partition, members[owner[index]]);
+            if (owner[index] != gone) {
+                records.get(owner[index]).computeIfAbsent(topic, id -> new ArrayList<>()).add(partition);
+                owners.computeIfAbsent(topic, id -> new HashMap<>()).put(partition, members[owner[index]]);
+            }
         }
         Map<String, MemberSubscriptionAndAssignmentImpl> found = new HashMap<>();
         for (int m = 0; m < members.length; m++) {
+            if (m == gone) {
+                continue;
+            }
+            Map<Uuid, Set<Integer>> owned = new HashMap<>();
+            records.get(m).forEach((topic, partitions) -> {
+                var id = new Uuid(topic.getMostSignificantBits(), topic.getLeastSignificantBits());
+                owned.put(id, new HashSet<>(partitions.stream().mapToInt(Integer::intValue).boxed().toList()));
+            });
             found.put(members[m], new MemberSubscriptionAndAssignmentImpl(
-                Optional.empty(), Optional.empty(), reads.get(m), new Assignment(owned.get(m))));
+                Optional.empty(), Optional.empty(), reads.get(m), new Assignment(owned)));
         }
         return new GroupSpecImpl(
             found, alike ? SubscriptionType.HOMOGENEOUS : SubscriptionType.HETEROGENEOUS, owners);

@@ -4,7 +4,6 @@ import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -180,7 +179,7 @@ final class Groups {
                 owners.computeIfAbsent(topic, id -> new HashMap<>()).put(partition, member.id)));
             found.put(member.id, new MemberSubscriptionAndAssignmentImpl(
                 Optional.ofNullable(member.rack), Optional.ofNullable(member.instance), member.reads,
-                new Assignment(Collections.unmodifiableMap(member.targets))));
+                new Assignment(new HashMap<>(member.targets)))); // which never changes
         }
         return new GroupSpecImpl(
             found, alike ? SubscriptionType.HOMOGENEOUS : SubscriptionType.HETEROGENEOUS, owners);

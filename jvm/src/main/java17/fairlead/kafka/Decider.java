@@ -182,7 +182,7 @@ final class Decider {
             book.begin(view.members);
             return uniform(view, describer, Outcome.UNIFORM_NEW, group);
         }
-        return new Decision(view.assignment(Orphans.place(view, view.targets())), why, group, 0);
+        return new Decision(view.keep(), why, group, 0);
     }
 
     private Decision uniform(GroupView view, SubscribedTopicDescriber describer, Outcome why, String group) {
@@ -190,7 +190,7 @@ final class Decider {
             var members = new HashMap<>(uniform.assign(view.withoutNudges(), describer).members());
             return new Decision(view.complete(members), why, group, 0);
         } catch (RuntimeException error) { // a topic is gone, say: it throws for what it does not expect
-            return new Decision(view.assignment(Orphans.place(view, view.targets())), why, group, 0);
+            return new Decision(view.keep(), why, group, 0);
         }
     }
 }

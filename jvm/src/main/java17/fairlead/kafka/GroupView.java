@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.function.BiConsumer;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.coordinator.group.api.assignor.GroupAssignment;
 import org.apache.kafka.coordinator.group.api.assignor.GroupSpec;
@@ -146,24 +147,112 @@ final class GroupView {
 
     /** The targets as they are: of each partition the member that is to read it, and still may; else -1. */
     int[] targets() {
+        return targets(new BitSet());
+    }
+
+    /** The same; notes of which members some target cannot stay. */
+    private int[] targets(BitSet losing) {
         int[] owner = new int[size()];
         Arrays.fill(owner, -1);
+        var walk = new TargetWalk(owner, losing);
         for (int m = 0; m < members.length; m++) {
-            for (var share : spec.memberAssignment(members[m]).partitions().entrySet()) {
-                int topic = numberOf(share.getKey());
-                if (topic < 0 || !reads[m].get(topic)) {
-                    continue;
-                }
-                int first = offsets[topic];
-                int count = offsets[topic + 1] - first;
-                for (int partition : share.getValue()) {
-                    if (partition >= 0 && partition < count && owner[first + partition] < 0) {
-                        owner[first + partition] = m;
-                    }
+            walk.member = m;
+            walk.read = reads[m];
+            spec.memberAssignment(members[m]).partitions().forEach(walk);
+        }
+        return owner;
+    }
+
+    /**
+     * Takes down one member's targets after the other. Maps are asked to walk by themselves: their entries
+     * as objects, a million of them, are half of what a call costs.
+     */
+    private final class TargetWalk implements BiConsumer<Uuid, Set<Integer>> {
+        private final int[] owner;
+        private final BitSet losing;
+        private int member;
+        private BitSet read;
+
+        TargetWalk(int[] owner, BitSet losing) {
+            this.owner = owner;
+            this.losing = losing;
+        }
+
+        @Override
+        public void accept(Uuid id, Set<Integer> partitions) {
+            int topic = numberOf(id);
+            if (topic < 0 || !read.get(topic)) {
+                losing.set(member);
+                return;
+            }
+            int first = offsets[topic];
+            int count = offsets[topic + 1] - first;
+            for (int partition : partitions) {
+                if (partition >= 0 && partition < count && owner[first + partition] < 0) {
+                    owner[first + partition] = member;
+                } else {
+                    losing.set(member);
                 }
             }
         }
-        return owner;
+    }
+
+    /** Say that targets stay, and what has no owner is placed. Whose do not change has the same object. */
+    GroupAssignment keep() {
+        var changed = new BitSet(members.length);
+        if (isWhole()) {
+            return assignment(new int[0], changed);
+        }
+        int[] owner = targets(changed);
+        int[] before = counts(owner);
+        int[] after = counts(Orphans.place(this, owner));
+        for (int m = 0; m < members.length; m++) {
+            if (after[m] != before[m]) {
+                changed.set(m);
+            }
+        }
+        return assignment(owner, changed);
+    }
+
+    /**
+     * Whether the targets can stay to the letter: each partition has one, and each is of a topic that its member
+     * reads. By numbers alone, which is half as much work as looking at each; that no partition is the target
+     * of two is taken from the coordinator, as Kafka's own assignors do.
+     */
+    private boolean isWhole() {
+        for (int t = 0; t < topics.length; t++) {
+            for (int partition = 0; partition < count(t); partition++) {
+                if (!spec.isPartitionAssigned(topics[t], partition)) {
+                    return false;
+                }
+            }
+        }
+        int[] missing = new int[topics.length];
+        Arrays.setAll(missing, this::count);
+        boolean[] stray = new boolean[1];
+        for (int m = 0; m < members.length; m++) {
+            BitSet read = reads[m];
+            spec.memberAssignment(members[m]).partitions().forEach((id, partitions) -> {
+                int topic = numberOf(id);
+                if (topic < 0 || !read.get(topic)) {
+                    stray[0] = true;
+                } else {
+                    missing[topic] -= partitions.size();
+                }
+            });
+        }
+        return !stray[0] && Arrays.stream(missing).allMatch(number -> number == 0);
+    }
+
+    /** How many partitions each member has. */
+    int[] counts(int[] owner) {
+        int[] counts = new int[members.length];
+        for (int m : owner) {
+            if (m >= 0) {
+                counts[m]++;
+            }
+        }
+        return counts;
     }
 
     /** Whether no member that is no nudge has a target: the group has just begun. */
@@ -178,59 +267,37 @@ final class GroupView {
 
     /** Say who reads what: every member is there, nudges with nothing. */
     GroupAssignment assignment(int[] owner) {
-        int[][] partitions = new int[members.length][];
-        int[][] cuts = new int[members.length][];
-        int[][] read = new int[members.length][];
-        allot(owner, partitions, cuts, read);
-        int[] filled = new int[members.length];
-        int[] pieces = new int[members.length];
-        for (int t = 0; t < topics.length; t++) {
-            for (int index = offsets[t]; index < offsets[t + 1]; index++) {
-                int m = owner[index];
-                if (m < 0) {
-                    continue;
-                }
-                if (pieces[m] == 0 || read[m][pieces[m] - 1] != t) {
-                    read[m][pieces[m]] = t;
-                    cuts[m][pieces[m]++] = filled[m];
-                }
-                partitions[m][filled[m]++] = index - offsets[t];
-            }
-        }
+        var everybody = new BitSet(members.length);
+        everybody.set(0, members.length);
+        return assignment(owner, everybody);
+    }
+
+    /** The same, where the targets of all others are what they are. */
+    private GroupAssignment assignment(int[] owner, BitSet changed) {
         Map<String, MemberAssignment> found = new HashMap<>(2 * spec.memberIds().size());
-        for (int m = 0; m < members.length; m++) {
-            Uuid[] ids = new Uuid[read[m].length];
-            for (int n = 0; n < ids.length; n++) {
-                ids[n] = topics[read[m][n]];
-            }
-            cuts[m][ids.length] = filled[m];
-            found.put(members[m], new Share(new ShareMap(ids, cuts[m], partitions[m])));
+        for (int m = changed.nextClearBit(0); m < members.length; m = changed.nextClearBit(m + 1)) {
+            found.put(members[m], new Share(Collections.unmodifiableMap(
+                spec.memberAssignment(members[m]).partitions())));
+        }
+        if (!changed.isEmpty()) {
+            allot(owner, changed, found);
         }
         return complete(found);
     }
 
-    private void allot(int[] owner, int[][] partitions, int[][] cuts, int[][] read) {
-        int[] sizes = new int[members.length];
-        int[] pieces = new int[members.length];
-        int[] last = new int[members.length];
-        Arrays.fill(last, -1);
+    private void allot(int[] owner, BitSet changed, Map<String, MemberAssignment> found) {
+        int[] counts = counts(owner);
+        var shares = new ShareMap.Builder[members.length];
+        changed.stream().forEach(m -> shares[m] = new ShareMap.Builder(counts[m]));
         for (int t = 0; t < topics.length; t++) {
             for (int index = offsets[t]; index < offsets[t + 1]; index++) {
-                int m = owner[index];
-                if (m >= 0) {
-                    sizes[m]++;
-                    if (last[m] != t) {
-                        last[m] = t;
-                        pieces[m]++;
-                    }
+                ShareMap.Builder share = owner[index] < 0 ? null : shares[owner[index]];
+                if (share != null) {
+                    share.add(t, index - offsets[t]);
                 }
             }
         }
-        for (int m = 0; m < members.length; m++) {
-            partitions[m] = new int[sizes[m]];
-            cuts[m] = new int[pieces[m] + 1];
-            read[m] = new int[pieces[m]];
-        }
+        changed.stream().forEach(m -> found.put(members[m], new Share(shares[m].build(topics))));
     }
 
     /** The group as Kafka's own assignors may see it: without nudges, of which they know nothing. */

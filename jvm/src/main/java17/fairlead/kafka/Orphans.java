@@ -32,12 +32,7 @@ final class Orphans {
         if (topics.isEmpty() || group.members.length == 0) {
             return owner;
         }
-        int[] counts = new int[group.members.length];
-        for (int m : owner) {
-            if (m >= 0) {
-                counts[m]++;
-            }
-        }
+        int[] counts = group.counts(owner);
         for (Audience audience : audiences(group, topics)) {
             deal(group, audience, owner, counts);
         }

@@ -83,7 +83,7 @@ public final class PlanGroupAssignor implements ConsumerGroupPartitionAssignor, 
     private static GroupAssignment unchanged(GroupSpec group, SubscribedTopicDescriber topics) {
         try {
             var view = new GroupView(group, topics, null);
-            return view.assignment(Orphans.place(view, view.targets()));
+            return view.keep();
         } catch (Throwable error) { // not even that: then to the letter
             Map<String, MemberAssignment> members = new HashMap<>();
             group.memberIds().forEach(id -> members.put(id, group.memberAssignment(id)));

@@ -27,6 +27,45 @@ final class ShareMap extends AbstractMap<Uuid, Set<Integer>> {
         this.partitions = partitions;
     }
 
+    /** Collects what one member is to read: topic by topic, in the order of their ids. */
+    static final class Builder {
+        private static final int FEW = 8;
+        private final int[] partitions;
+        private int[] numbers = new int[FEW];
+        private int[] cuts = new int[FEW];
+        private int filled;
+        private int pieces;
+        private int last = -1;
+
+        /** Of so many partitions. */
+        Builder(int size) {
+            partitions = new int[size];
+        }
+
+        /** Add a partition of the topic with some number; both ascend. */
+        void add(int topic, int partition) {
+            if (topic != last) {
+                if (pieces == numbers.length) {
+                    numbers = Arrays.copyOf(numbers, 2 * pieces);
+                    cuts = Arrays.copyOf(cuts, 2 * pieces);
+                }
+                numbers[pieces] = topic;
+                cuts[pieces++] = filled;
+                last = topic;
+            }
+            partitions[filled++] = partition;
+        }
+
+        /** Return it, once everything was added; the topics are called by their numbers. */
+        ShareMap build(Uuid[] called) {
+            Uuid[] topics = new Uuid[pieces];
+            Arrays.setAll(topics, piece -> called[numbers[piece]]);
+            int[] ends = Arrays.copyOf(cuts, pieces + 1);
+            ends[pieces] = filled;
+            return new ShareMap(topics, ends, partitions);
+        }
+    }
+
     @Override
     public int size() {
         return topics.length;
