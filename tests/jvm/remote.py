@@ -3,6 +3,8 @@
 Belongs here: what the tests of the broker's assignor do to a cluster. Does not: what it must do.
 """
 
+import json
+import subprocess
 import threading
 import time
 import uuid
@@ -16,6 +18,7 @@ import numpy as np
 from confluent_kafka import Consumer, KafkaException, Producer, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from fairlead.sandbox.java import find_java
 from fairlead.sandbox.kafka import KafkaBroker
 from fairlead.sandbox.processes import wait_until
 from fairlead.wire.document import MemberShare, PlanDocument
@@ -29,6 +32,17 @@ MEMBERS: Final = "fairlead.members"
 WAIT_S: Final = 120.0
 #: A nudge that has had the target computed before the plan was read does so again by leaving.
 STAY_S: Final = 3.0
+
+
+def shown(broker: KafkaBroker, java_classpath: str) -> dict[str, Any]:
+    """Return what the assignor in a broker shows by JMX: attribute to value."""
+    process = broker.process()
+    assert process is not None
+    command = [str(find_java()), "-cp", java_classpath, "fairlead.kafka.Beans", str(process.pid)]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
 
 
 class Cluster:
@@ -237,7 +251,10 @@ class Group:
             self._leave[name] = ExitStack()
             member = Plain(self.cluster.servers, self.name, self.topic, name)
             self.members[name] = self._leave[name].enter_context(member)
-        assert wait_until(self.joined, timeout_s=WAIT_S), self.owned()
+        assert wait_until(self.joined, timeout_s=WAIT_S), (
+            self.owned(),
+            self.cluster.names(self.name),
+        )
 
     def joined(self) -> bool:
         """Whether the broker knows as many members, and everything is owned once."""

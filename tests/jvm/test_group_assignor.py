@@ -10,7 +10,7 @@ import pytest
 from fairlead.sandbox.java import find_java
 from fairlead.sandbox.kafka import KafkaBroker
 from fairlead.sandbox.processes import wait_until
-from tests.jvm.remote import MEMBERS, PLANS, WAIT_S, Cluster, Group
+from tests.jvm.remote import MEMBERS, PLANS, WAIT_S, Cluster, Group, shown
 from tests.lengths import form
 
 #: Short heartbeats: a group settles within seconds.
@@ -65,6 +65,26 @@ def test_plain_consumers_adopt_plans_and_lose_only_what_moves(group: Group) -> N
     group.revoked()
     group.adopt(2, {"a": [0, 1], "b": [2, 3, 4], "c": [5]})
     assert group.revoked() == {"a": [2]}
+
+
+@pytest.mark.kafka
+def test_what_it_decides_is_shown_by_jmx(
+    group: Group, broker: KafkaBroker, java_classpath: str
+) -> None:
+    """Everything was read, a plan was followed, every call is counted, and there was no bug."""
+    group.join("a", "b", "c")
+    group.adopt(1, FEW)
+    found = shown(broker, java_classpath)
+    assert (found["Complete"], found["Problem"]) == (True, "")
+    assert (found["Failures"], found["LastFailure"], found["RecordsSkipped"]) == (0, "", 0)
+    assert found["Outcomes"]["PLAN"] >= 1
+    assert found["Outcomes"]["UNIFORM_NEW"] + found["Outcomes"]["UNIFORM"] >= 1
+    assert sum(found["Outcomes"].values()) == found["Calls"]
+    assert 0 < found["LongestCallMs"] <= found["CallsMs"]
+    assert 0 <= found["ReadSecondsAgo"] < WAIT_S
+    assert found["Plans"] >= 1
+    assert found["Rosters"] >= 1
+    assert found["RecordsRead"] >= 2
 
 
 @pytest.mark.kafka

@@ -37,6 +37,8 @@ final class BrokerReader implements Runnable {
     private static final Logger LOG = LoggerFactory.getLogger(BrokerReader.class);
     private static final Duration POLL = Duration.ofMillis(250);
     private static final Duration LOOK = Duration.ofSeconds(15);
+    /** While there are plans and no topic that says who is who: it is made with the first plan of a broker. */
+    private static final Duration LOOK_FOR_MEMBERS = Duration.ofSeconds(1);
     private static final long FIRST_PAUSE_MS = 250;
     private static final long LONGEST_PAUSE_MS = 5_000;
     private static final int TIMEOUT_MS = 10_000;
@@ -49,6 +51,7 @@ final class BrokerReader implements Runnable {
     private volatile long readAt;
     private volatile long records;
     private volatile long skipped;
+    private boolean reachedEnd;
     private Map<String, PlanCache> caches = new HashMap<>();
 
     BrokerReader(BrokerSettings settings) {
@@ -99,7 +102,7 @@ final class BrokerReader implements Runnable {
     public void run() {
         long pause = FIRST_PAUSE_MS;
         while (true) {
-            long start = System.nanoTime();
+            reachedEnd = false;
             try {
                 String reason = settings.bootstrapServers == null
                     ? "set " + BrokerSettings.BOOTSTRAP + ": no listener of this broker is PLAINTEXT"
@@ -108,8 +111,7 @@ final class BrokerReader implements Runnable {
             } catch (Throwable error) { // whatever breaks, the assignors go on with what is known
                 note(error.getClass().getSimpleName() + ": " + error.getMessage(), error);
             }
-            boolean wasUp = System.nanoTime() - start > TimeUnit.SECONDS.toNanos(30);
-            pause = wasUp ? FIRST_PAUSE_MS : Math.min(2 * pause, LONGEST_PAUSE_MS);
+            pause = reachedEnd ? FIRST_PAUSE_MS : Math.min(2 * pause, LONGEST_PAUSE_MS);
             try {
                 Thread.sleep(pause);
             } catch (InterruptedException error) {
@@ -210,7 +212,8 @@ final class BrokerReader implements Runnable {
         Map<TopicPartition, Long> ends = consumer.endOffsets(partitions);
         var pass = new Pass(topics);
         boolean atEnd = false;
-        long lookAt = System.nanoTime() + LOOK.toNanos();
+        Duration every = topics.members() == null ? LOOK_FOR_MEMBERS : LOOK;
+        long lookAt = System.nanoTime() + every.toNanos();
         while (true) {
             for (ConsumerRecord<byte[], byte[]> record : consumer.poll(POLL)) {
                 pass.apply(record, atEnd);
@@ -229,7 +232,7 @@ final class BrokerReader implements Runnable {
                         ? "there is no topic " + settings.planTopic + " any more"
                         : "the topics have grown or were made anew: reading them again";
                 }
-                lookAt = System.nanoTime() + LOOK.toNanos();
+                lookAt = System.nanoTime() + every.toNanos();
             }
         }
     }
@@ -328,6 +331,7 @@ final class BrokerReader implements Runnable {
             }
             boolean first = !book.complete();
             book.setComplete();
+            reachedEnd = true;
             problem = null;
             if (first) {
                 LOG.info("Read the plans of {} groups, and the members of {}", fresh.size(), rosters.size());
