@@ -103,6 +103,8 @@ class PlanChannel:
         )
         self._producer = Producer(config)
         self._in_transaction = False
+        # Connected first: else it looks for its coordinator half a second later again.
+        self._call("cannot be opened", self._producer.list_topics, self._topic, self._timeout_s)
         self._call("cannot be opened", self._producer.init_transactions, self._timeout_s)
 
     def __enter__(self) -> Self:
@@ -209,7 +211,7 @@ class PlanChannel:
             return kafka_error(error)
         return None  # it cannot be: a record failed
 
-    def _call(self, what: str, call: Callable[..., object], *args: float) -> None:
+    def _call(self, what: str, call: Callable[..., object], *args: object) -> None:
         try:
             with _fatal_errors():
                 call(*args)

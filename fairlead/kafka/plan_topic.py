@@ -14,7 +14,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeVar
 
 from confluent_kafka import (
-    OFFSET_BEGINNING,
     Consumer,
     KafkaError,
     KafkaException,
@@ -269,11 +268,13 @@ class PlanTopic:
                     "enable.partition.eof": "true",
                     "isolation.level": "read_committed",
                     "fetch.wait.max.ms": "50",
+                    "auto.offset.reset": "earliest",
                 }
             )
         )
         try:
-            consumer.assign([TopicPartition(self.name, partition, OFFSET_BEGINNING)])
+            # Not OFFSET_BEGINNING: librdkafka asks where that is, and half a second later again.
+            consumer.assign([TopicPartition(self.name, partition, 0)])
             deadline = time.monotonic() + self._timeout_s
             while time.monotonic() < deadline:
                 for message in consumer.consume(_AT_ONCE, 0.1):

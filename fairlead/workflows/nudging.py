@@ -14,7 +14,7 @@ from fairlead.domain.groups import not_followed
 from fairlead.errors import FairleadError
 from fairlead.kafka.consumer_protocol import CONSUMER, BrokerGroup
 from fairlead.kafka.descriptions import broker_names
-from fairlead.kafka.nudge import Nudge
+from fairlead.kafka.nudge import Nudge, NudgeConnection
 from fairlead.settings import KafkaSettings
 from fairlead.wire.document import PlanDocument
 from fairlead.wire.fit import fit
@@ -107,7 +107,10 @@ def nudge_all(
     any_assignor
         Whether groups are nudged whose assignor follows no plans: to no purpose.
     """
-    with _Round(goals, describe, settings, any_assignor) as round_:
+    with (
+        NudgeConnection(settings) as connection,
+        _Round(goals, describe, settings, any_assignor, connection) as round_,
+    ):
         for stay_s in stays_s:
             round_.begin()
             round_.watch(time.monotonic() + stay_s)
@@ -124,6 +127,7 @@ class _Round:
     describe: Describe
     settings: KafkaSettings
     any_assignor: bool
+    connection: NudgeConnection
     done: dict[str, Followed] = field(default_factory=dict)
     _times: dict[str, int] = field(default_factory=dict)
     _nudges: dict[str, Nudge] = field(default_factory=dict)
@@ -144,7 +148,8 @@ class _Round:
         for group, found in self._look().items():
             if group not in self.done and not any(one.is_nudge for one in found.members):
                 try:
-                    nudge = Nudge(self.settings, group, self.goals[group].plan.version)
+                    version = self.goals[group].plan.version
+                    nudge = Nudge(self.settings, group, version, by=self.connection)
                     self._nudges[group] = nudge
                     nudge.join()
                 except Exception as error:  # noqa: BLE001 - whatever the client says: it is said
@@ -154,11 +159,12 @@ class _Round:
 
     def watch(self, until: float) -> None:
         """Wait until all groups are as wanted, or refused, or it is so late."""
+        self._look()  # a join has had the target computed, as a rule
         while len(self.done) < len(self.goals) and time.monotonic() < until:
+            time.sleep(_LOOK_AGAIN_S)
             for group, nudge in list(self._nudges.items()):
                 if reason := nudge.refused():
                     self._end(group, f"it cannot be nudged: {reason}")
-            time.sleep(_LOOK_AGAIN_S)
             self._look()
 
     def leave(self) -> None:

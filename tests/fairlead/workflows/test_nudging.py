@@ -78,14 +78,18 @@ def test_nobody_moves_under_the_brokers_own_assignors(
     with BrokerAssigned(cluster, **{"group.remote.assignor": assignor}) as members:
         before = come(members, gateway, unique_name, topic)
         with Nudge(cluster, unique_name, 1) as one:
+            found = gateway.broker_groups([unique_name])[unique_name]
+            assert any(m.is_nudge for m in found.members), "it is in when it has joined"
 
-            def joined() -> bool:
+            def given() -> bool:
                 assert one.refused() == ""
                 found = gateway.broker_groups([unique_name])[unique_name]
                 return any(m.is_nudge and m.owned for m in found.members)
 
-            eventually(joined, "the nudge has joined, and is given its own topic")
+            eventually(given, "the nudge is given its own topic")
             seen = gateway.live_group(unique_name)
+        left = gateway.broker_groups([unique_name])[unique_name]
+        assert not any(m.is_nudge for m in left.members), "it is out when it has left"
         done = nudge(gateway, cluster, unique_name, topic)
         gone = gateway.broker_groups([unique_name])[unique_name]
         assert (members.owned(), members.revoked) == (before, [])
