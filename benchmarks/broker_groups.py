@@ -1,0 +1,284 @@
+"""What many groups under the assignor `fairlead` cost a broker, beside Kafka's own `uniform`.
+
+`python -m benchmarks.broker_groups`
+
+Two brokers at once, one with the jar in it and one without; on each as many groups of one plain
+confluent-kafka consumer. They rest for a minute; then a wave comes over both: each group's plan and
+members are published, and a nudge joins each group and leaves it. The same records and nudges go to
+the broker without the jar, where nobody reads them, so that the difference is the jar's.
+
+Belongs here: the two brokers, the wave, the CPU time and memory of their processes; printing, and
+writing broker_groups.json. Does not: the consumers (`broker_members`).
+"""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+import numpy as np
+import psutil
+from confluent_kafka.admin import AdminClient, NewTopic
+from rich.console import Console
+
+from benchmarks.broker_members import Members, Seat
+from fairlead.kafka.consumer_protocol import ASSIGNOR
+from fairlead.kafka.gateway import KafkaGateway
+from fairlead.kafka.members_topic import MembersTopic
+from fairlead.kafka.nudge import Nudge, NudgeConnection
+from fairlead.kafka.plan_channel import Outgoing
+from fairlead.kafka.plan_topic import PlanTopic
+from fairlead.sandbox.jars import kafka_classpath
+from fairlead.sandbox.java import find_java
+from fairlead.sandbox.kafka import KafkaBroker
+from fairlead.sandbox.plugin import compile_java, plugin_jar
+from fairlead.settings import KafkaSettings
+from fairlead.wire.document import MemberShare, PlanDocument
+from fairlead.wire.record import plan_headers
+from fairlead.workflows.following import AT_ONCE, tell_members
+from tests.jvm.remote import shown
+
+RESULTS: Final = Path(__file__).with_suffix(".json")
+TOPIC: Final = "read-by-all"
+PARTITIONS: Final = 2
+PROCESSES: Final = 2  # of consumers, for each broker
+BEANS: Final = Path(__file__).parents[1] / "tests" / "jvm" / "Beans.java"
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the brokers.
+
+    Parameters
+    ----------
+    assignor
+        Which its groups ask for.
+    broker
+        It, running.
+    seats
+        Its groups' consumers.
+    """
+
+    assignor: str
+    broker: KafkaBroker
+    seats: Sequence[Seat]
+
+    @property
+    def settings(self) -> KafkaSettings:
+        """How to reach it."""
+        return KafkaSettings(bootstrap_servers=self.broker.bootstrap_servers)
+
+    @property
+    def process(self) -> psutil.Process:
+        """Its process."""
+        process = self.broker.process()
+        if process is None:
+            raise RuntimeError(f"the broker of {self.assignor} has ended: see {self.broker.log}")
+        return process
+
+    def cpu_s(self) -> float:
+        """Return the seconds of CPU that its process has had."""
+        times = self.process.cpu_times()
+        return times.user + times.system
+
+    def memory(self) -> dict[str, float]:
+        """Collect its garbage; return what is left on the heap, and the process's memory, in MB."""
+        self._jcmd("GC.run")
+        heap = [line for line in self._jcmd("GC.heap_info").splitlines() if " generation" in line]
+        used = [int(line.partition("used ")[2].partition("K")[0]) for line in heap]
+        return {
+            "heap_mb": round(sum(used) / 1024, 1),
+            "process_mb": round(self.process.memory_info().rss / 2**20),
+        }
+
+    def _jcmd(self, what: str) -> str:
+        command = [str(find_java().with_name("jcmd")), str(self.process.pid), what]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+class Wave:
+    """A plan, its members and a nudge for each group of a broker."""
+
+    def __init__(self, side: Side) -> None:
+        self._groups = [seat.group for seat in side.seats]
+        self._names = {seat.group: seat.name for seat in side.seats}
+        self._settings = side.settings
+
+    def prepare(self) -> None:
+        """Make the planner's topics."""
+        with PlanTopic(self._settings) as plans:
+            plans.ensure()
+        MembersTopic(self._settings).ensure()
+
+    def run(self) -> float:
+        """Let it come over the groups; returns the seconds it took."""
+        began = time.monotonic()
+        with (
+            PlanTopic(self._settings) as plans,
+            KafkaGateway(self._settings) as gateway,
+            NudgeConnection(self._settings) as connection,
+        ):
+            topics = gateway.topics_of([TOPIC])
+            self._publish(plans, topics[TOPIC][0])
+            found = gateway.broker_groups(self._groups)
+            as_if = {group: replace(one, assignor=ASSIGNOR) for group, one in found.items()}
+            if said := tell_members(MembersTopic(self._settings), as_if, topics):
+                raise RuntimeError(said)
+            for first in range(0, len(self._groups), AT_ONCE):
+                self._nudge(gateway, connection, self._groups[first : first + AT_ONCE])
+        return time.monotonic() - began
+
+    def _publish(self, plans: PlanTopic, topic_id: str) -> None:
+        homes: dict[int, list[Outgoing]] = {}
+        for group in self._groups:
+            homes.setdefault(plans.home_of(group), []).append(self._record(plans, group, topic_id))
+        for home, records in homes.items():
+            with plans.open(home) as channel:
+                refused = [one for one in channel.send(records).values() if isinstance(one, str)]
+            if refused:
+                raise RuntimeError(refused[0])
+
+    def _record(self, plans: PlanTopic, group: str, topic_id: str) -> Outgoing:
+        now = datetime.now(UTC)
+        share = MemberShare((TOPIC,), {TOPIC: np.arange(PARTITIONS, dtype=np.int32)})
+        value = PlanDocument(
+            group=group,
+            version=1,
+            plan_id="measured",
+            assignor="measured",
+            created_at=now,
+            snapshot_at=now,
+            partition_counts={TOPIC: PARTITIONS},
+            members={self._names[group]: share},
+            weights={TOPIC: np.ones(PARTITIONS)},
+            topic_ids={TOPIC: topic_id},
+        ).to_bytes()
+        headers = plan_headers(
+            value,
+            group=group,
+            version=1,
+            origin=plans.origin,
+            epoch=1,
+            lease_until=now + timedelta(hours=6),
+        )
+        return Outgoing(group, value, headers)
+
+    def _nudge(
+        self, gateway: KafkaGateway, connection: NudgeConnection, groups: Sequence[str]
+    ) -> None:
+        nudges = [Nudge(self._settings, group, 1, by=connection) for group in groups]
+        for nudge in nudges:
+            nudge.join()
+        found = gateway.broker_groups(groups)
+        if not all(any(m.is_nudge for m in one.members) for one in found.values()):
+            raise RuntimeError("nudges did not join")
+        for nudge in nudges:
+            nudge.leave()
+
+
+def main() -> None:
+    """Measure, print, and write broker_groups.json."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--groups", type=int, default=1_000)
+    parser.add_argument("--seconds", type=int, default=60)
+    arguments = parser.parse_args()
+    load = os.getloadavg()[0]
+    with TemporaryDirectory() as folder, ExitStack() as stack:
+        sides = [
+            stack.enter_context(_started(Path(folder), assignor, arguments.groups))
+            for assignor in ("uniform", ASSIGNOR)
+        ]
+        figures = measure(sides, arguments.seconds, stack)
+        figures["assignor_shows"] = _shown(sides[1].broker, Path(folder, "classes"))
+    figures |= {
+        "machine": platform.machine(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "groups": arguments.groups,
+        "partitions_each": PARTITIONS,
+        "load_before": round(load, 1),
+    }
+    Console().print_json(data=figures)
+    RESULTS.write_text(json.dumps(figures, indent=2) + "\n")
+
+
+@contextmanager
+def _started(folder: Path, assignor: str, groups: int) -> Iterator[Side]:
+    """Run a broker with stock heartbeats, for groups of an assignor."""
+    heartbeat = {"group.consumer.heartbeat.interval.ms": "5000"}
+    broker = KafkaBroker(folder / assignor, assignor=assignor == ASSIGNOR, settings=heartbeat)
+    seats = [Seat(f"group-{n:04}", f"consumer-{n:04}", TOPIC) for n in range(groups)]
+    broker.start()
+    try:
+        side = Side(assignor, broker, seats)
+        admin = AdminClient(side.settings.librdkafka())
+        admin.create_topics([NewTopic(TOPIC, PARTITIONS)])[TOPIC].result(30)
+        yield side
+    finally:
+        broker.kill()
+
+
+def measure(sides: Sequence[Side], seconds: int, stack: ExitStack) -> dict[str, Any]:
+    """Let both rest, and let a wave come over both; what the processes took."""
+    waves = [Wave(side) for side in sides]
+    for wave in waves:
+        wave.prepare()
+    empty = {side.assignor: side.memory() for side in sides}
+    for side in sides:
+        members = stack.enter_context(
+            Members(
+                side.settings.bootstrap_servers,
+                side.seats,
+                processes=PROCESSES,
+                config={"group.remote.assignor": side.assignor},
+            )
+        )
+        members.until({seat: set(range(PARTITIONS)) for seat in side.seats})
+    at_rest = {side.assignor: side.memory() for side in sides}
+    resting = _cpu_of(sides, lambda: time.sleep(seconds))
+    with ThreadPoolExecutor(len(waves)) as pool:
+        took: list[float] = []
+        passing = _cpu_of(sides, lambda: took.extend(pool.map(Wave.run, waves)))
+    after = {side.assignor: side.memory() for side in sides}
+    return {
+        "seconds_at_rest": seconds,
+        "cpu_s_at_rest": resting,
+        "seconds_of_the_wave": dict(
+            zip((side.assignor for side in sides), (round(s, 1) for s in took), strict=True)
+        ),
+        "cpu_s_of_the_wave": passing,
+        "memory_without_groups": empty,
+        "memory_at_rest": at_rest,
+        "memory_after_the_wave": after,
+        "load_at_the_end": round(os.getloadavg()[0], 1),
+    }
+
+
+def _cpu_of(sides: Sequence[Side], what: Callable[[], object]) -> dict[str, float]:
+    before = {side.assignor: side.cpu_s() for side in sides}
+    what()
+    return {side.assignor: round(side.cpu_s() - before[side.assignor], 2) for side in sides}
+
+
+def _shown(broker: KafkaBroker, classes: Path) -> dict[str, Any]:
+    """Return what the assignor shows by JMX."""
+    jars = [plugin_jar(), *kafka_classpath()]
+    classes.mkdir()
+    compile_java([BEANS], jars, classes, release=17)
+    found = shown(broker, os.pathsep.join(map(str, [classes, *jars])))
+    names = ("Calls", "CallsMs", "LongestCallMs", "Failures", "Plans", "Rosters", "Outcomes")
+    return {name: found[name] for name in names}
+
+
+if __name__ == "__main__":
+    main()

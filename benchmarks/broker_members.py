@@ -1,0 +1,166 @@
+"""Plain confluent-kafka consumers under KIP-848, many to a process, that tell what they own.
+
+Belongs here: holding so many consumers that groups are of the size that is measured. Does not:
+anything that knows of plans.
+"""
+
+import multiprocessing as mp
+import queue
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from multiprocessing.queues import Queue
+from types import TracebackType
+from typing import Final, Self
+
+from confluent_kafka import Consumer, TopicPartition
+
+#: A consumer is served so often: what it is told waits at most so long to be written down.
+TURN_S: Final = 0.01
+#: Bounds only what hangs.
+DEADLINE_S: Final = 240.0
+
+
+@dataclass(frozen=True)
+class Seat:
+    """One consumer to be.
+
+    Parameters
+    ----------
+    group, name, topic
+        Whose it is, its client id, and what it reads.
+    """
+
+    group: str
+    name: str
+    topic: str
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a consumer was told.
+
+    Parameters
+    ----------
+    at
+        On the clock `time.monotonic`, which is one for all processes of a machine.
+    seat
+        Who.
+    gained
+        Whether it has the partitions now, or has given them back.
+    partitions
+        Their numbers.
+    """
+
+    at: float
+    seat: Seat
+    gained: bool
+    partitions: tuple[int, ...]
+
+
+class Members:
+    """Consumers in processes of their own. A context manager: on exit they are killed.
+
+    Parameters
+    ----------
+    servers
+        Where brokers are.
+    seats
+        Who is to be there; they are dealt to the processes in turn.
+    processes
+        How many.
+    config
+        Of every consumer.
+    """
+
+    def __init__(
+        self, servers: str, seats: Sequence[Seat], *, processes: int, config: Mapping[str, str]
+    ) -> None:
+        context = mp.get_context("spawn")
+        self._seats = seats
+        self._changes: Queue[Change] = context.Queue()
+        everything = {"bootstrap.servers": servers, "group.protocol": "consumer", **config}
+        self._processes = [
+            context.Process(
+                target=_consume, args=(everything, seats[n::processes], self._changes), daemon=True
+            )
+            for n in range(processes)
+        ]
+        #: Who owns what, as far as `take` was called.
+        self.owned: dict[Seat, set[int]] = {seat: set() for seat in seats}
+
+    def __enter__(self) -> Self:
+        for process in self._processes:
+            process.start()
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        for process in self._processes:
+            process.kill()
+            process.join()
+
+    def take(self, wait_s: float = 0.0) -> list[Change]:
+        """Return what has happened since the last call; waits so long for the first of it."""
+        taken: list[Change] = []
+        try:
+            taken.append(self._changes.get(timeout=max(wait_s, 0.001)))
+            while True:
+                taken.append(self._changes.get_nowait())
+        except queue.Empty:
+            pass
+        for change in taken:
+            owned = self.owned[change.seat]
+            (owned.update if change.gained else owned.difference_update)(change.partitions)
+        return taken
+
+    def until(self, wanted: Mapping[Seat, set[int]]) -> list[Change]:
+        """Wait until everybody owns what is wanted; returns what has happened since `take`."""
+        deadline, taken = time.monotonic() + DEADLINE_S, self.take()
+        while self.owned != wanted:
+            if time.monotonic() > deadline:
+                raise TimeoutError("consumers did not get what they were to have")
+            taken += self.take(0.1)
+        return taken
+
+
+def _consume(config: Mapping[str, str], seats: Sequence[Seat], changes: "Queue[Change]") -> None:
+    """Serve consumers until the process that wants them is gone."""
+    consumers = [_open(config, seat, changes) for seat in seats]
+    wanted_by = mp.parent_process()
+    while wanted_by is not None and wanted_by.is_alive():
+        for consumer in consumers:
+            consumer.poll(0)
+        time.sleep(TURN_S)
+
+
+def _open(config: Mapping[str, str], seat: Seat, changes: "Queue[Change]") -> Consumer:
+    def tell(gained: bool, partitions: Sequence[TopicPartition]) -> None:  # noqa: FBT001
+        numbers = tuple(one.partition for one in partitions)
+        changes.put(Change(time.monotonic(), seat, gained, numbers))
+
+    def assign(consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        consumer.incremental_assign(partitions)
+        consumer.pause(partitions)  # reading is not what is measured
+        tell(True, partitions)  # noqa: FBT003
+
+    def revoke(consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        consumer.incremental_unassign(partitions)
+        tell(False, partitions)  # noqa: FBT003
+
+    consumer = Consumer(
+        {
+            **config,
+            "group.id": seat.group,
+            "client.id": seat.name,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": "false",
+            "log_level": 2,
+        }
+    )
+    consumer.subscribe([seat.topic], on_assign=assign, on_revoke=revoke)
+    return consumer
