@@ -16,6 +16,7 @@ from fairlead.common.words import plural
 from fairlead.store.plans import PlanStore
 from fairlead.workflows.delivery import Terms
 from fairlead.workflows.following import follow
+from fairlead.workflows.nudging import Followed
 from fairlead.workflows.telling import Pass, tell_groups
 
 
@@ -33,14 +34,29 @@ def tell(
         # Before there is a plan: followers ask ever more seldom for a topic that does not exist,
         # and what is wrong with it is to be known before anybody approves.
         topic.ensure()
-        now, live = datetime.now(UTC), gateway.live_groups
-        done = tell_groups(plans, groups, live=live, topic=topic, terms=terms, now=now)
-        followed = follow(
-            gateway,
-            gateway.settings,
+        followed: list[Followed] = []
+
+        def have_followed(some: Collection[str]) -> None:
+            known = {one.group for one in followed}
+            followed.extend(
+                follow(
+                    gateway,
+                    gateway.settings,
+                    [group for group in some if group not in known],
+                    lambda assigned: plans.in_state("published", groups=assigned),
+                )
+            )
+
+        done = tell_groups(
+            plans,
             groups,
-            lambda some: plans.in_state("published", groups=some),
+            live=gateway.live_groups,
+            topic=topic,
+            terms=terms,
+            now=datetime.now(UTC),
+            at_once=have_followed,
         )
+        have_followed(groups)
     for one in [one for one in done.results if one.position is None][:ROWS]:
         log.warning("Group %s: %s", one.group, one.reason)
     for difference in done.found[:ROWS]:

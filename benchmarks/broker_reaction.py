@@ -15,7 +15,7 @@ import os
 import platform
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -42,6 +42,7 @@ from fairlead.store.migrate import upgrade
 from fairlead.wire.document import MemberShare
 from fairlead.workflows.delivery import Terms
 from fairlead.workflows.following import follow
+from fairlead.workflows.nudging import Followed
 from fairlead.workflows.telling import tell_groups
 
 RESULTS: Final = Path(__file__).with_suffix(".json")
@@ -139,6 +140,7 @@ class Measured:
         self._members.take()
 
         began = time.monotonic()
+        followed: list[tuple[Followed, float]] = []
         done = tell_groups(
             self._store,
             [self.group],
@@ -146,16 +148,11 @@ class Measured:
             topic=self._topic,
             terms=Terms(timedelta(hours=6)),
             now=datetime.now(UTC),
+            at_once=lambda groups: followed.extend(self._follow(groups)),
         )
-        (followed,) = follow(
-            self._gateway,
-            self._settings,
-            [self.group],
-            lambda groups: self._store.in_state("published", groups=groups),
-        )
-        target = time.monotonic()
-        if done.results[0].position is None or not followed.reached:
-            raise RuntimeError(f"{done.results[0].reason}; {followed.reason}")
+        if done.results[0].position is None or not followed or not followed[0][0].reached:
+            raise RuntimeError(f"not followed: {done.results[0].reason}, {followed}")
+        (told, target) = followed[0]
         changes = self._members.until(self._wanted())
         record = self._topic.read(self.group)
         if record is None:
@@ -166,12 +163,21 @@ class Measured:
             verified_s=sent - began,
             target_s=target - sent,
             adopted_s=max((one.at for one in changes), default=target) - sent,
-            nudges=followed.nudges,
+            nudges=told.nudges,
             moved=int((before != self._owner).sum()),
             revoked_in_vain=sum(
                 len(stays[one.seat] & set(one.partitions)) for one in changes if not one.gained
             ),
         )
+
+    def _follow(self, groups: Collection[str]) -> Iterator[tuple[Followed, float]]:
+        for one in follow(
+            self._gateway,
+            self._settings,
+            groups,
+            lambda some: self._store.in_state("published", groups=some),
+        ):
+            yield one, time.monotonic()
 
     def _settle(self) -> None:
         """Wait until the group is at rest: plans come minutes apart."""

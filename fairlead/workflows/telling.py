@@ -4,7 +4,7 @@ Belongs here: the order of settling, publishing, mending and telling again. Does
 (`publication`, `reconciliation`, `lease`).
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -46,6 +46,7 @@ def tell_groups(
     topic: Topic,
     terms: Terms,
     now: datetime,
+    at_once: Callable[[Collection[str]], None] = lambda _: None,
 ) -> Pass:
     """Settle what a crash left, publish what is approved, mend differences, extend leases.
 
@@ -61,6 +62,8 @@ def tell_groups(
         The plan topic, and how it is written.
     now
         Time-zone-aware.
+    at_once
+        Called with the groups that got a plan, if any did, before topic and database are compared.
     """
     results = [
         *settle_all(plans, groups, live=live, topic=topic, terms=terms, now=now),
@@ -68,6 +71,8 @@ def tell_groups(
             plans, plans.approved_unpublished(groups), live=live, topic=topic, terms=terms
         ),
     ]
+    if published := sorted({one.group for one in results if one.position is not None}):
+        at_once(published)
     found = differences(plans, groups, topic=topic, trust=terms.trust())
     untold = [
         (done.intent.group, done.reason)
