@@ -10,6 +10,7 @@ All senders of a partition share one transactional id: the broker fences whoever
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, NoReturn, Self
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
@@ -104,7 +105,8 @@ class PlanChannel:
         self._producer = Producer(config)
         self._in_transaction = False
         # Connected first: else it looks for its coordinator half a second later again.
-        self._call("cannot be opened", self._producer.list_topics, self._topic, self._timeout_s)
+        connect = partial(self._producer.list_topics, self._topic)
+        self._call("cannot be opened", connect, self._timeout_s)
         self._call("cannot be opened", self._producer.init_transactions, self._timeout_s)
 
     def __enter__(self) -> Self:
@@ -211,7 +213,7 @@ class PlanChannel:
             return kafka_error(error)
         return None  # it cannot be: a record failed
 
-    def _call(self, what: str, call: Callable[..., object], *args: object) -> None:
+    def _call(self, what: str, call: Callable[..., object], *args: float) -> None:
         try:
             with _fatal_errors():
                 call(*args)

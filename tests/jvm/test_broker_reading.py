@@ -84,10 +84,11 @@ def forbid(cluster: Cluster, operation: AclOperation) -> None:
         assert len(done.result(WAIT_S)) == 1
 
 
-def restart(broker: KafkaBroker) -> None:
+def restart(broker: KafkaBroker, group: Group) -> None:
     """Let the broker come back knowing no plan; its groups are what they were."""
     broker.stop()
     broker.start()
+    group.cluster = Cluster(broker)  # whose clients do not wait before they connect again
 
 
 def keeps(group: Group, goes: str, comes: str) -> None:
@@ -126,20 +127,20 @@ def test_nobody_moves_where_plans_may_not_be_read_or_have_no_topic(
         group.join("a", "b", "c")
         group.adopt(1, FEW)
 
-        forbid(cluster, AclOperation.READ)
-        restart(broker)
+        forbid(group.cluster, AclOperation.READ)
+        restart(broker, group)
         keeps(group, goes="c", comes="d")
         found = shown(broker, java_classpath)
         assert (found["Complete"], found["Failures"], found["Outcomes"]["PLAN"]) == (False, 0, 0)
         assert found["Outcomes"]["KEPT_UNREAD"] >= 2
         assert "TopicAuthorizationException" in found["Problem"]
 
-        allow(cluster, AclOperation.READ)
+        allow(group.cluster, AclOperation.READ)
         group.adopt(2, {"a": [0], "b": [1, 2], "d": [3, 4, 5]})
         assert shown(broker, java_classpath)["Problem"] == ""
 
-        cluster.admin.delete_topics([PLANS])[PLANS].result(WAIT_S)
-        restart(broker)
+        group.cluster.admin.delete_topics([PLANS])[PLANS].result(WAIT_S)
+        restart(broker, group)
         keeps(group, goes="a", comes="e")
         found = shown(broker, java_classpath)
         assert (found["Complete"], found["Failures"], found["Outcomes"]["PLAN"]) == (False, 0, 0)
