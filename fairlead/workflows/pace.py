@@ -9,8 +9,8 @@ from typing import Final
 from fairlead.archive import Taken
 from fairlead.settings import LooksSettings
 
-#: Who asks a little early, by a clock that ticks by itself, need not wait for a whole tick more.
-_EARLY: Final = 0.1
+#: Whoever asks three times a look, by a clock of its own, is nearer to it than by a tick later.
+_EARLY: Final = 1 / 6
 #: Of the time, judging may take so much.
 _JUDGING: Final = 0.5
 
