@@ -25,9 +25,11 @@ def test_a_fleet_is_looked_at_less_often() -> None:
     assert "not" not in told(taken(), SETTINGS)
 
 
-@pytest.mark.parametrize(("seconds", "expected"), [(0, False), (49, False), (51, True), (55, True), (90, True)])
+@pytest.mark.parametrize(
+    ("seconds", "expected"), [(0, False), (49, False), (51, True), (55, True), (90, True)]
+)
 def test_a_look_is_due_after_the_interval(seconds: int, expected: bool) -> None:  # noqa: FBT001
-    """A tenth early is early enough: a clock that ticks each minute must not skip every other."""
+    """Half a tick early is early enough: who waits for the next tick is later than that."""
     assert due(taken(), SETTINGS, NOON + timedelta(seconds=seconds)) is expected
 
 
