@@ -38,9 +38,10 @@ ROUNDS = 3
 GROUPS, EACH = 100, 10_000  # of one snapshot of lag
 TOPICS, IN_TOPIC, MEMBERS = 20, 50_000, 500  # of one plan
 NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)
+_FRACTIONS = ("balance_score", "lag_max", "lag_mean", "lag_lower_bound", "gap", "topic_spread")
 METRICS: dict[str, Any] = {
     **dict.fromkeys(("count_min", "count_max", "kept", "moved", "placed"), 1),
-    **dict.fromkeys(("balance_score", "lag_max", "lag_mean", "lag_lower_bound", "gap"), 1.0),
+    **dict.fromkeys(_FRACTIONS, 1.0),
 }
 
 

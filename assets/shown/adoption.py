@@ -87,6 +87,7 @@ def _first(one: Observed, predicted: Metrics) -> dict[str, Any]:
         "lower bound (records)": achieved.lag_lower_bound,
         "imbalance predicted": round(predicted["lag_max"] / mean, DECIMALS) if mean else 1.0,
         "imbalance achieved": round(achieved.lag_skew, DECIMALS),
+        "worst topic over its even share": round(achieved.topic_spread, DECIMALS),
     }
 
 

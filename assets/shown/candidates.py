@@ -7,7 +7,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assets.presentation import columns_for, others, picture, table
+from assets.presentation import DECIMALS, columns_for, others, picture, table
 from assets.shown.words import share, span
 from fairlead.common.words import gigabytes, listed
 from fairlead.domain.choice import OBSERVED, candidate_of
@@ -89,6 +89,7 @@ def describe(
                 "fullest": "What arrives at the fullest member, as a share of what it can do",
                 "heaviest": "Lag of the heaviest member, in records",
                 "partitions": "Fewest and most of a member",
+                "worst topic": "Its largest share on one member over its even share: 1 is even",
                 "moved": "Partitions taken from a present owner",
                 "placed": "Partitions without an owner that get one",
                 **_FAR_IF_KNOWN[any(row["rack_gb_per_day"] is not None for row in rows)],
@@ -153,14 +154,19 @@ def _diagnosed(row: Row) -> dict[str, Any]:
 def _row(row: Row) -> dict[str, Any]:
     shown = {"group": row["group"], "assignor": row["assignor"]}
     if row["error"] is not None or row["lag_max"] is None:
-        figures = ("late in", "fullest", "heaviest", "partitions", "moved", "placed")
-        return {**shown, **dict.fromkeys(figures), "error": row["error"] or row["outcome"]}
+        figures = ("late in", "fullest", "heaviest", "partitions", "worst topic")
+        return {
+            **shown,
+            **dict.fromkeys((*figures, "moved", "placed")),
+            "error": row["error"] or row["outcome"],
+        }
     return {
         **shown,
         "late in": span(row["late_s"]),
         "fullest": share(row["utilisation"]),
         "heaviest": row["lag_max"],
         "partitions": f"{row['count_min']:,} to {row['count_max']:,}",
+        "worst topic": round(row["topic_spread"], DECIMALS),
         "moved": row["moved"],
         "placed": row["placed"],
         "error": None,

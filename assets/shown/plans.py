@@ -152,6 +152,7 @@ def describe(
         shown |= _found(mine[0])
         shown["heaviest now (records)"] = int(observed["lag_max"] or 0)
         shown["imbalance now"] = _imbalance(observed)
+        shown |= {f"{name} now": value for name, value in _spread(observed).items()}
     if len(groups) > 1:
         shown["by group"] = _by_group(mine)
     return shown | {
@@ -278,6 +279,7 @@ def _plan(detail: Detail, web: WebSettings, *, draw: bool, alone: bool) -> dict[
         "sha256": plan.sha256,
         "heaviest after (records)": int(predicted["lag_max"]),
         "imbalance after": _imbalance(predicted),
+        **_spread(predicted),
         "lower bound (records)": int(predicted["lag_lower_bound"]),
         "partitions moved": int(predicted["moved"]),
         "partitions placed": int(predicted["placed"]),
@@ -322,6 +324,12 @@ def _imbalance(metrics: Metrics) -> float:
     """Return the heaviest member's lag over the mean."""
     mean = float(metrics["lag_mean"] or 0)
     return round(float(metrics["lag_max"]) / mean, DECIMALS) if mean else 1.0
+
+
+def _spread(metrics: Metrics) -> dict[str, Any]:
+    """Show how topics are spread; plans from before that was measured do not say."""
+    spread = metrics["topic_spread"]
+    return {} if spread is None else {"worst topic over its even share": round(spread, DECIMALS)}
 
 
 def _ways_to_decide(plan: StoredPlan) -> dict[str, Any]:

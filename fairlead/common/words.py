@@ -35,6 +35,17 @@ def percent(share: float | None) -> str:
     return "unknown" if share is None else f"{100 * share:,.1f} %"
 
 
+def times(factor: float | None) -> str:
+    """Write how many times something is as much.
+
+    Examples
+    --------
+    >>> times(1.5), times(None)
+    ('1.50 x', 'unknown')
+    """
+    return "unknown" if factor is None else f"{factor:,.2f} x"
+
+
 def moment(at: datetime | None) -> str:
     """Write a time, in UTC.
 

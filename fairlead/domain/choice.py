@@ -23,6 +23,7 @@ METRICS: Final = (
     "kept",
     "moved",
     "placed",
+    "topic_spread",
 )
 """What is kept of an assignment's metrics."""
 FORECAST: Final = ("late_s", "utilisation")

@@ -43,10 +43,10 @@ CROSS JOIN LATERAL (
 WHERE newest.snapshot_at >= :gone_before
 """
 _BALANCE: Final = """
-SELECT known.group_id, observed.lag_max, observed.imbalance
+SELECT known.group_id, observed.lag_max, observed.imbalance, observed.topic_spread
 FROM fairlead_raw.consumer_group known
 CROSS JOIN LATERAL (
-    SELECT measured_at, lag_max, imbalance FROM fairlead.balance_history
+    SELECT measured_at, lag_max, imbalance, topic_spread FROM fairlead.balance_history
     WHERE balance_history.group_id = known.group_id
         AND kind IN ('observed', 'achieved')
         AND measured_at >= :gone_before
@@ -134,7 +134,7 @@ class Readings:
     statuses
         `group_id`, `status`, `partitions`: a row a status.
     balance
-        `group_id`, `lag_max` in records, `imbalance`: as last measured.
+        `group_id`, `lag_max` in records, `imbalance`, `topic_spread`: as last measured.
     diagnoses
         `group_id`, `diagnosis`, `since`, `late_s`, `utilisation`, as last seen; `holds` is 1.
     plans

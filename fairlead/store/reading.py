@@ -67,7 +67,8 @@ SELECT group_id AS "group", version, state, assignor, rolled_back_from, proposed
        decided_by, decided_at, decision, published_at, moved, placed, lag_max_before,
        lag_max_predicted, lag_max_achieved, imbalance_before, imbalance_predicted,
        imbalance_achieved, adherence, reason, snapshot_id, sha256, expires_at,
-       late_before, late_predicted, utilisation_before, utilisation_predicted
+       late_before, late_predicted, utilisation_before, utilisation_predicted,
+       topic_spread_before, topic_spread_predicted, topic_spread_achieved
 FROM fairlead.plan_history
 WHERE (CAST(:group AS text) IS NULL OR group_id = :group)
     AND (CAST(:state AS text) IS NULL OR state = :state)

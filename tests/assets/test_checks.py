@@ -175,7 +175,8 @@ def test_altered_document_fails(
 
 
 @pytest.mark.parametrize(
-    "column", ["count_min", "count_max", "balance_score", "lag_max", "lag_lower_bound"]
+    "column",
+    ["count_min", "count_max", "balance_score", "lag_max", "lag_lower_bound", "topic_spread"],
 )
 def test_altered_balance_fails(
     pipeline: Pipeline, propose: Callable[..., StoredPlan], run_check: RunChecks, column: str

@@ -264,6 +264,7 @@ def _metrics(owners: Owners, lags: Sequence[int]) -> dict[str, Any]:
         "kept": len(lags),
         "moved": 0,
         "placed": 0,
+        "topic_spread": max(counts) / max(-(-len(lags) // len(counts)), 1),
     }
 
 

@@ -315,3 +315,27 @@ def test_histories_are_carried_over_to_days_and_summed_up(database: str, engine:
     migrate.upgrade(database)
     assert rows(engine, UNCOMMENTED) == set()
     assert rows(engine, plans) == before[0]
+
+
+def test_going_back_from_spread_leaves_what_was(database: str, engine: Engine) -> None:
+    """Views, their columns, rights and comments, and the function are those of before."""
+    views = """
+        SELECT relname, pg_get_viewdef(oid), relacl::text, obj_description(oid, 'pg_class')
+        FROM pg_class WHERE relnamespace = 'fairlead'::regnamespace AND relkind = 'v'
+    """
+    columns = """
+        SELECT attrelid::regclass::text, attname, col_description(attrelid, attnum)
+        FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
+        WHERE relnamespace::regnamespace::text ~ '^fairlead' AND attnum > 0 AND NOT attisdropped
+    """
+    functions = """
+        SELECT proname, prosrc FROM pg_proc WHERE pronamespace = 'fairlead_raw'::regnamespace
+    """
+    questions = (views, columns, functions)
+    migrate.upgrade(database, "0013")
+    before = [rows(engine, question) for question in questions]
+    migrate.upgrade(database, "0014")
+    for question, was in zip(questions, before, strict=True):
+        assert rows(engine, question) != was
+    migrate.downgrade(database, "0013")
+    assert [rows(engine, question) for question in questions] == before

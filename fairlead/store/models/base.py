@@ -70,6 +70,9 @@ class MeasuredBalance:
     placed: Mapped[int | None] = mapped_column(
         comment="Partitions without an owner, or whose owner is gone, that get one."
     )
+    topic_spread: Mapped[float | None] = mapped_column(
+        comment="The worst topic's largest share on one member over its even share; 1 is even."
+    )
     late_s: Mapped[float | None] = mapped_column(
         comment="Seconds the worst partition is forecast to be behind at the policy's horizon."
     )

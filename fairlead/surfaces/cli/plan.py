@@ -24,6 +24,7 @@ _CANDIDATES: Final = {
     "late": "late at the horizon",
     "fullest": "fullest",
     "lag_max": "heaviest member",
+    "topic_spread": "worst topic",
     "error": "failed",
 }
 _MOVES: Final = {
@@ -35,7 +36,7 @@ _MOVES: Final = {
     "reason": "reason",
 }
 #: What is told of every candidate.
-_MEASURES: Final = ("moved", "late_s", "utilisation", "lag_max")
+_MEASURES: Final = ("moved", "late_s", "utilisation", "lag_max", "topic_spread")
 _SHOWN: Final = 50
 
 

@@ -304,6 +304,10 @@ def print_plan(plan: Mapping[str, Any], *, stderr: bool = False) -> None:
         f"  heaviest {before or 'unknown'} records, predicted {after}",
         f"  sha256   {plan['sha256']}",
     ]
+    if plan["topic_spread_predicted"] is not None:
+        before, after = (as_text(plan[f"topic_spread_{when}"]) for when in ("before", "predicted"))
+        spread = f"{before or 'unknown'} times its even share on one member, predicted {after}"
+        lines.insert(-1, f"  topics   the worst: {spread}")
     if plan["expires_at"]:
         lines.append(f"  expires  {as_text(plan['expires_at'])} (UTC)")
     if plan["four_eyes"]:

@@ -7,13 +7,14 @@ What is drawn is bounded, however large the group. Unknown values (None, NaN) le
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from fairlead.common.words import times
 from fairlead.domain.choice import Candidate
 from fairlead.domain.consumers import ConsumerChange
 from fairlead.surfaces.plots.series import cuts, peaks
@@ -33,6 +34,8 @@ from fairlead.surfaces.plots.style import (
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+Metrics = Mapping[str, Any]
 
 CONSUMERS: Final = 30
 """More bars than that cannot be told apart."""
@@ -109,7 +112,7 @@ def frontier(
     """
     curve = [point for point in points if _known(point[0]) and _known(point[1])]
     placed = [
-        (one.assignor, one.metrics["moved"], one.metrics["late_s"])
+        (one.assignor, one.metrics)
         for one in candidates
         if one.metrics and _known(one.metrics["moved"]) and _known(one.metrics.get("late_s"))
     ]
@@ -122,7 +125,7 @@ def frontier(
             look: Any = {"color": GREY, "label": "sticky-lag-aware, move by move"}
             axes.step(moves, late_s, where="post", **look)
         _mark(axes, placed, chosen)
-        _moves(axes, max([moves for moves, _ in curve] + [moved for _, moved, _ in placed]))
+        _moves(axes, max([moves for moves, _ in curve] + [one["moved"] for _, one in placed]))
         records(axes.yaxis)
         axes.margins(0.05, 0.12)
         axes.set_xlabel("partitions moved")
@@ -176,13 +179,13 @@ def lag_history(
         return svg_text(figure)
 
 
-def _mark(axes: "Axes", placed: Sequence[tuple[str, float, float]], chosen: str | None) -> None:
-    """Mark candidates, each its moves and lateness, the chosen one as a ring around the others."""
-    for place, (assignor, moved, late_s) in enumerate(sorted(placed, key=lambda one: one[2])):
+def _mark(axes: "Axes", placed: Sequence[tuple[str, Metrics]], chosen: str | None) -> None:
+    """Mark candidates by moves and lateness, the chosen one as a ring around the others."""
+    for place, (assignor, metrics) in enumerate(sorted(placed, key=lambda one: one[1]["late_s"])):
         is_chosen = assignor == chosen
         axes.plot(
-            [moved],
-            [late_s],
+            [metrics["moved"]],
+            [metrics["late_s"]],
             color=f"C{place}",
             linestyle="none",
             marker=_MARKERS[place % len(_MARKERS)],
@@ -191,8 +194,15 @@ def _mark(axes: "Axes", placed: Sequence[tuple[str, float, float]], chosen: str 
             fillstyle="none" if is_chosen else "full",
             markeredgewidth=2.5 if is_chosen else 1,
             zorder=2.5 + place / 100,
-            label=f"{shortened(assignor)}: {moved:,} moved" + (" (chosen)" if is_chosen else ""),
+            label=f"{shortened(assignor)}: {_figures(metrics)}" + " (chosen)" * is_chosen,
         )
+
+
+def _figures(metrics: Metrics) -> str:
+    """Return what a marker's place does not say exactly, or not at all."""
+    spread = metrics.get("topic_spread")
+    moved = f"{metrics['moved']:,} moved"
+    return f"{moved}, worst topic {times(spread)}" if _known(spread) else moved
 
 
 def _moves(axes: "Axes", most: float) -> None:

@@ -12,7 +12,7 @@ from typing import Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from sqlalchemy import Engine
 
-from fairlead.common.words import length, moment, number, percent, plural, rate, span
+from fairlead.common.words import length, moment, number, percent, plural, rate, span, times
 from fairlead.domain.approval import PlanFacts, decide
 from fairlead.domain.choice import improvement, lightening
 from fairlead.domain.cohorts import cohort_of
@@ -37,6 +37,7 @@ _TEMPLATES.filters |= {
     "moment": moment,
     "number": number,
     "percent": percent,
+    "times": times,
     "plural": plural,
     "data_uri": plots.data_uri,
     "rate": rate,

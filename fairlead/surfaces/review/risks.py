@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from fairlead.common.words import listed, number, percent, plural, rate, span
+from fairlead.common.words import listed, number, percent, plural, rate, span, times
 from fairlead.surfaces.review.facts import Facts
 
 #: What the status of partitions means for whoever moves them.
@@ -24,6 +24,7 @@ _STATUSES: Final = {
     "be meant",
 }
 _MANY_MOVED: Final = 0.2
+_CLUMPED: Final = 2.0
 _OLD: Final = timedelta(hours=1)
 _SOON: Final = timedelta(minutes=30)
 
@@ -53,6 +54,7 @@ def risks(facts: Facts) -> list[Risk]:
         *_more_than_ever(facts),
         *_statuses(facts),
         *_effect(facts),
+        *_topics(facts),
         *_moves(facts),
         *_consumers(facts),
     ]
@@ -113,6 +115,18 @@ def _effect(facts: Facts) -> Iterator[Risk]:
             "consumer lighter than that. More partitions, or a faster consumer, would."
         )
         yield Risk(serious=False, topic="One hot partition", text=text)
+
+
+def _topics(facts: Facts) -> Iterator[Risk]:
+    """Warn where more of a topic would be on one consumer than was of any, and than need be."""
+    before, after = (facts.shown[f"topic_spread_{when}"] for when in ("before", "predicted"))
+    if before is not None and after is not None and after > max(before, 1.0):
+        text = (
+            f"One consumer would have {times(after)} its even share of a topic; before, the most "
+            f"was {times(before)}. It gets the most whenever that topic does, however even the "
+            "counts are."
+        )
+        yield Risk(serious=after >= _CLUMPED, topic="A topic on few consumers", text=text)
 
 
 def _hot_partition(facts: Facts) -> tuple[str, float] | None:

@@ -115,6 +115,12 @@ GAUGES: Final = (
         *("balance", "imbalance"),
     ),
     Gauge(
+        "fairlead_group_topic_spread_ratio",
+        "ratio",
+        "The worst topic's largest share on one member over its even share; 1 is even.",
+        *("balance", "topic_spread"),
+    ),
+    Gauge(
         "fairlead_group_last_decision_timestamp_seconds",
         "seconds",
         "When it was last decided whether the group gets a plan, or failed to be.",

@@ -176,7 +176,7 @@ def test_publication_and_adoption_of_a_fleet(large: tuple[PlanDraft, StoredPlan]
 
     known = {field.name for field in fields(Metrics)}
     figures = {name: figure for name, figure in make_metrics().items() if name in known}
-    achieved = Metrics(**figures, topic_spread=1.0)
+    achieved = Metrics(**figures)
     seen = [
         Observed(one, datetime.now(UTC), Adoption(PARTITIONS, place, achieved))
         for place, one in enumerate(in_force)

@@ -93,6 +93,7 @@ def make_metrics(**given: Any) -> dict[str, Any]:
         "kept": 3,
         "moved": 0,
         "placed": 0,
+        "topic_spread": 1.5,
         "late_s": 300.0,
         "utilisation": 1.25,
     } | given

@@ -160,7 +160,7 @@ def test_plan_history_answers_who_what_and_how_well(
             snapshot_id="s1",
             planned=3,
             as_planned=minute + 1,
-            achieved=metrics(lag_max=lag_max),
+            achieved=metrics(lag_max=lag_max, topic_spread=float(minute)),
         )
     propose("s2")
     first, second = store.history("orders")
@@ -176,6 +176,9 @@ def test_plan_history_answers_who_what_and_how_well(
         "lag_max_achieved": 115_500,
         "imbalance_predicted": Decimal("1.048"),
         "imbalance_achieved": Decimal("1.100"),
+        "topic_spread_before": 1.5,
+        "topic_spread_predicted": 1.5,
+        "topic_spread_achieved": 2.0,
         "adherence": 1,
     }
     assert {name: first[name] for name in expected} == expected
@@ -194,18 +197,18 @@ def test_balance_history_tells_the_kinds_apart(
         snapshot_id="s1",
         planned=3,
         as_planned=3,
-        achieved=metrics(lag_max=0, lag_mean=0.0),
+        achieved=metrics(lag_max=0, lag_mean=0.0, topic_spread=1.0),
     )
     assert [
-        (row["kind"], row["assignor"], row["lag_max"], row["imbalance"])
+        (row["kind"], row["assignor"], row["lag_max"], row["imbalance"], row["topic_spread"])
         for row in query(
             engine,
             "SELECT * FROM fairlead.balance_history ORDER BY measured_at, version NULLS FIRST",
         )
     ] == [
-        ("observed", None, 160_000, Decimal("1.524")),
-        ("predicted", "sticky", 110_000, Decimal("1.048")),
-        ("achieved", "sticky", 0, None),
+        ("observed", None, 160_000, Decimal("1.524"), 1.5),
+        ("predicted", "sticky", 110_000, Decimal("1.048"), 1.5),
+        ("achieved", "sticky", 0, None, 1.0),
     ]
 
 

@@ -169,7 +169,8 @@ def test_a_large_plan_is_cut_short_and_its_risks_are_told(engine: Engine) -> Non
             partition_counts={"t0": 600},
             weights={"t0": every.astype(float)},
             moves=pa.table(moves | {"previous_member": ["old"] * 600, "member": ["new"] * 600}),
-            predicted=make_metrics(moved=600, lag_max=179_700),
+            observed=make_metrics(topic_spread=1.25),
+            predicted=make_metrics(moved=600, lag_max=179_700, topic_spread=3.0),
             four_eyes=True,
         )
     )
@@ -181,6 +182,8 @@ def test_a_large_plan_is_cut_short_and_its_risks_are_told(engine: Engine) -> Non
     assert "fairlead plans show wide 1 --json" in codes(source)
     assert "600 of 600 partitions (100.0 %) change their consumer" in page.text
     assert "1 consumer would be left with nothing: old." in page.text
+    assert "Worst topic 1.25 x \N{RIGHTWARDS ARROW} 3.00 x" in page.text
+    assert "One consumer would have 3.00 x its even share of a topic" in page.text
     assert "a database user who neither proposed the plan nor is a planner" in page.text
     assert "jobs/reject" in source
     assert "jobs/approve" not in source

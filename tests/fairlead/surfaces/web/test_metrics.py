@@ -57,6 +57,7 @@ def test_figures_are_those_of_the_history(served: str) -> None:
         of("fairlead_group_diagnosis", group="orders", diagnosis="overloaded"): 1,
         of("fairlead_group_heaviest_member_records", group="orders"): 4500,
         of("fairlead_group_imbalance_ratio", group="orders"): 1.421,
+        of("fairlead_group_topic_spread_ratio", group="orders"): 1.5,
         of("fairlead_group_adherence_ratio", group="orders"): 1,
         of("fairlead_group_plan_version", group="orders", state="published"): 2,
         of("fairlead_group_plan_version", group="billing", state="proposed"): 1,
