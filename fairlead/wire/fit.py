@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlead.wire.document import PlanDocument
+from fairlead.wire.fit_spread import PAIRS, Held
 
 Shares = dict[str, dict[str, list[int]]]
 
@@ -28,7 +29,8 @@ def fit(
     the heaviest share first, to the newcomer with the fewest topics. What is left is placed one by
     one: topics with the fewest subscribers first, within equal subscribers the heaviest partition
     first, each to the subscriber with the fewest partitions, then with the least weight, then the
-    lowest name.
+    lowest name. Of partitions that weigh the same, who gets which is then exchanged so that topics
+    spread over members: nobody's count or weight changes by that.
 
     Parameters
     ----------
@@ -222,6 +224,37 @@ def _place(group: _Group, owner: npt.NDArray[np.int32]) -> None:
             heapq.heapreplace(heap, (count + 1, load + weight, member))
         for count, load, member in heap:
             counts[member], loads[member] = count, load
+        _spread(group, mine, members, owner)
+
+
+def _spread(
+    group: _Group,
+    placed: npt.NDArray[np.int64],
+    members: npt.NDArray[np.intp],
+    owner: npt.NDArray[np.int32],
+) -> None:
+    """Exchange what was placed among some members, the heaviest first, so that topics spread."""
+    weights = group.weights[placed]
+    topics, row = np.unique(
+        np.searchsorted(group.offsets, placed, side="right") - 1, return_inverse=True
+    )
+    bounds = np.flatnonzero(weights[1:] != weights[:-1]) + 1
+    starts, ends = np.append(0, bounds), np.append(bounds, placed.size)
+    several = row[starts] != row[ends - 1]
+    if not several.any() or topics.size * members.size > PAIRS:
+        return
+    counts = np.stack(
+        [
+            np.bincount(owner[start:end], minlength=len(group.members))[members]
+            for start, end in zip(group.offsets[topics], group.offsets[topics + 1], strict=True)
+        ]
+    )
+    even = -(-np.diff(group.offsets)[topics] // members.size)
+    held = Held(counts.astype(np.int32), even)
+    column = np.searchsorted(members, owner[placed])
+    for start, end in zip(starts[several].tolist(), ends[several].tolist(), strict=True):
+        alike = slice(start, end)
+        owner[placed[alike]] = members[held.exchange(row[alike], column[alike])]
 
 
 def _audiences(

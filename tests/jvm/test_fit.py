@@ -3,12 +3,15 @@
 import json
 import random
 from collections.abc import Iterator
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 
-from fairlead.wire.document import PlanDocument
+from fairlead.wire.document import MemberShare, PlanDocument
 from fairlead.wire.fit import fit
-from tests.jvm.cases import Case, draw_case
+from tests.jvm.cases import DAY, NAMES, TOPICS, Case, draw_case
 from tests.jvm.conftest import Checks
 from tests.lengths import form
 
@@ -18,8 +21,28 @@ CASES, BATCH = form(short=2000, long=100_000), 2000
 def draw(seed: int) -> Iterator[Case]:
     """Draw a batch of cases."""
     rng = random.Random(seed)
-    for _ in range(BATCH):
-        yield draw_case(rng)
+    for at in range(BATCH):
+        yield draw_alike(rng) if at % 20 == 0 else draw_case(rng)
+
+
+def draw_alike(rng: random.Random) -> Case:
+    """Draw a plan that knows few of many partitions, most of one weight: topics are then spread."""
+    counts = {topic: rng.randint(0, 150) for topic in rng.sample(TOPICS, rng.randint(2, 6))}
+    names = rng.sample(NAMES, rng.randint(2, 8))
+    owned: dict[str, dict[str, npt.NDArray[np.int32]]] = {name: {} for name in names}
+    for topic, count in counts.items():
+        known = np.arange(rng.randint(0, count), dtype=np.int32)
+        for piece in np.array_split(known, rng.randint(1, 3)):
+            owned[rng.choice(names[:-1])].setdefault(topic, piece)
+    weights = {
+        topic: np.array([rng.choice([0.0, 0.0, 0.1]) for _ in range(count)])
+        for topic, count in counts.items()
+        if rng.random() < 0.5
+    }
+    at: dict[str, Any] = {"created_at": DAY, "snapshot_at": DAY, "partition_counts": counts}
+    members = {name: MemberShare(tuple(counts), share) for name, share in owned.items()}
+    plan = PlanDocument("group", 1, "plan", "drawn", members=members, weights=weights, **at)
+    return Case(plan, {name: list(counts) for name in names}, counts)
 
 
 @pytest.mark.long

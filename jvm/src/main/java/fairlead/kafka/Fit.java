@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
 import java.util.Collection;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.IdentityHashMap;
@@ -21,7 +22,8 @@ import java.util.Set;
  * whole share of a member that is gone, when it subscribes to all topics of it: the heaviest share first, to
  * the newcomer with the fewest topics. What is left is placed one by one: topics with the fewest subscribers
  * first, within equal subscribers the heaviest partition first, each to the subscriber with the fewest
- * partitions, then with the least weight, then the lowest name.
+ * partitions, then with the least weight, then the lowest name. Of partitions that weigh the same, who gets
+ * which is then exchanged so that topics spread over members ({@link Spread}).
  *
  * <p>Names are in the order of their code points, and weights are added in the order of the document: so
  * that every language comes to the same sums.
@@ -253,7 +255,67 @@ final class Fit {
                 loads[member] += weights[index];
                 siftDown(heap, 0, counts, loads);
             }
+            spread(same.get(audience), audience.stream().toArray(), orphans);
         }
+    }
+
+    /** Exchanges what was placed among some members, the heaviest first, so that topics spread. */
+    private void spread(List<Integer> ofTopics, int[] among, int[] placed) {
+        if ((long) ofTopics.size() * among.length > Spread.PAIRS) {
+            return;
+        }
+        Spread spread = null;
+        for (int start = 0, end; start < placed.length; start = end) {
+            end = start + 1;
+            while (end < placed.length && weights[placed[end]] == weights[placed[start]]) {
+                end++;
+            }
+            int[] rows = new int[end - start];
+            int[] columns = new int[end - start];
+            for (int at = start; at < end; at++) {
+                rows[at - start] = Collections.binarySearch(ofTopics, topicOf(placed[at]));
+                columns[at - start] = Arrays.binarySearch(among, owner[placed[at]]);
+            }
+            if (rows[0] != rows[rows.length - 1]) {
+                spread = spread == null ? counted(ofTopics, among) : spread;
+                spread.exchange(rows, columns);
+                for (int at = start; at < end; at++) {
+                    owner[placed[at]] = among[columns[at - start]];
+                }
+            }
+        }
+    }
+
+    private Spread counted(List<Integer> ofTopics, int[] among) {
+        int[] columns = new int[members.length];
+        for (int column = 0; column < among.length; column++) {
+            columns[among[column]] = column;
+        }
+        int[][] counts = new int[ofTopics.size()][among.length];
+        int[] even = new int[ofTopics.size()];
+        for (int row = 0; row < counts.length; row++) {
+            int topic = ofTopics.get(row);
+            for (int index = offsets[topic]; index < offsets[topic + 1]; index++) {
+                counts[row][columns[owner[index]]]++;
+            }
+            even[row] = (offsets[topic + 1] - offsets[topic] + among.length - 1) / among.length;
+        }
+        return new Spread(counts, even);
+    }
+
+    /** The last of the topics that start there: the others have no partitions. */
+    private int topicOf(int index) {
+        int low = 0;
+        int high = topics.length;
+        while (low + 1 < high) {
+            int middle = (low + high) >>> 1;
+            if (offsets[middle] <= index) {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        return low;
     }
 
     private boolean hasOrphan(int topic) {
