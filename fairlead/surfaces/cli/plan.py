@@ -24,7 +24,7 @@ _CANDIDATES: Final = {
     "late": "late at the horizon",
     "fullest": "fullest",
     "lag_max": "heaviest member",
-    "topic_spread": "worst topic",
+    "spread": "worst topic",
     "error": "failed",
 }
 _MOVES: Final = {
@@ -185,7 +185,7 @@ def _kept(outcome: "Outcome | None") -> dict[str, Any]:
 
 
 def _print(document: dict[str, Any]) -> None:
-    from fairlead.common.words import length
+    from fairlead.common.words import length, times
 
     def late(value: float | None) -> str | None:
         return None if value is None else length(value)
@@ -200,7 +200,9 @@ def _print(document: dict[str, Any]) -> None:
     )
     say(f"{document['outcome']}: {document['reason']}")
     rows = [
-        one | {"late": late(one["late_s"]), "fullest": share(one["utilisation"])}
+        one
+        | {"late": late(one["late_s"]), "fullest": share(one["utilisation"])}
+        | {"spread": one["topic_spread"] and times(one["topic_spread"])}
         for one in document["candidates"]
     ]
     if rows:

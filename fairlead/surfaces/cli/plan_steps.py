@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fairlead.common.visible import visible
+from fairlead.common.words import times
 from fairlead.surfaces.cli.arguments import Group, Json, Reason, Version, Yes, opened_engine
 from fairlead.surfaces.cli.output import as_text, epilog, print_json, print_table, say
 
@@ -305,9 +306,8 @@ def print_plan(plan: Mapping[str, Any], *, stderr: bool = False) -> None:
         f"  sha256   {plan['sha256']}",
     ]
     if plan["topic_spread_predicted"] is not None:
-        before, after = (as_text(plan[f"topic_spread_{when}"]) for when in ("before", "predicted"))
-        spread = f"{before or 'unknown'} times its even share on one member, predicted {after}"
-        lines.insert(-1, f"  topics   the worst: {spread}")
+        before, after = (times(plan[f"topic_spread_{when}"]) for when in ("before", "predicted"))
+        lines.insert(-1, f"  topics   the worst {before} its even share, predicted {after}")
     if plan["expires_at"]:
         lines.append(f"  expires  {as_text(plan['expires_at'])} (UTC)")
     if plan["four_eyes"]:
