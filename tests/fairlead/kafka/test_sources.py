@@ -31,7 +31,7 @@ RECORDS, BYTES, LOOKS = 1_000, 1_000, 20
 #: The leaders among them that send consumers to the replica in their rack.
 AWARE: Final = (2, 3)
 #: Topic to the brokers of each partition's replicas, the leader first.
-PLACED: Final = {"led": [[1, 2], [2], [3]], "copied": [[2, 1], [2, 3], [3, 1]]}
+PLACED: Final = {"led": [[1, 2], [2, 1], [3, 2]], "copied": [[2, 1], [2, 3], [3, 1]]}
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +131,7 @@ def history(newest: pa.Table) -> pa.Table:
 def test_a_healthy_group_gets_a_plan_that_brings_all_near(
     kafka: KafkaSettings, tmp_path: Path
 ) -> None:
-    """From brokers to the decision: what leaders alone serve is read from afar, then from near."""
+    """From brokers to the decision: of one topic all is read from afar, and then from near."""
     archive = LookArchive(str(tmp_path))
     with ExitStack() as stack, KafkaGateway(kafka) as gateway:
         for member in joined(kafka, stack, "turned", ["r2", "r3", "r1"]):
@@ -162,4 +162,4 @@ def test_a_healthy_group_gets_a_plan_that_brings_all_near(
     assert draft.observed["rack_cost_per_day"] == pytest.approx(2 * gb_per_day, rel=0.2)
     assert draft.predicted["rack_gb_per_day"] == 0
     assert draft.moves.num_rows == crossed
-    assert set(draft.moves["reason"].to_pylist()) == {f"is read in {rack}" for rack in RACKS}
+    assert all(why.startswith("is read in r") for why in draft.moves["reason"].to_pylist())
