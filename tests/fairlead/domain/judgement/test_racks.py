@@ -145,3 +145,48 @@ def test_partitions_of_unknown_size_are_like_their_topics_others() -> None:
     traffic = RackTraffic.of(asked.problem, np.ones(PARTITIONS), sizes)
     assert traffic is not None
     assert traffic.per_s.tolist() == [10.0, 20.0, 30.0, 20.0, 20.0, 20.0, 20.0, 20.0]
+
+
+def test_two_days_of_wandering_traffic_take_one_plan() -> None:
+    """Rates go up and down by day and by chance; once near, what crosses stays little.
+
+    Sixty partitions on six members in three racks, each read in one rack; judged every hour.
+    """
+    drawn = np.random.default_rng(3)
+    partitions, count = 60, 6
+    near = [[f"r{drawn.integers(3)}"] for _ in range(partitions)]
+    base = drawn.zipf(1.8, partitions).clip(1, 40) * 20.0
+    owner = drawn.permutation(np.arange(partitions) % count)
+    shares, moves = [], []
+    for hour in range(48):
+        by_day = 1 + 0.3 * np.sin(hour / 24 * 2 * np.pi)
+        per_s = base * np.exp(0.1 * drawn.standard_normal(partitions)) * by_day
+        members = {
+            f"m{number}": Member(
+                ["t"], {"t": np.flatnonzero(owner == number)}, rack=f"r{number % 3}"
+            )
+            for number in range(count)
+        }
+        problem = Problem.of({"t": partitions}, members, replica_racks={"t": near})
+        end = (np.arange(1, LOOKS + 1)[:, None] * STEP_S * per_s).astype(np.int64)
+        looks = looks_at(
+            end.tolist(), (end - 3).tolist(), problem.owner.tolist(), members=problem.members
+        )
+        speed = Capacity(base.sum() / count * 1.625, measured=True, at=looks.now)
+        judgement = judge(
+            Question(
+                problem,
+                looks,
+                Rules(racks=True),
+                capacities=dict.fromkeys(members, speed),
+                record_bytes=np.full(partitions, RECORD_BYTES),
+            )
+        )
+        assert judgement.traffic is not None
+        shares.append(judgement.traffic.share(problem.owner))
+        if judgement.owner is not None:
+            moves.append(judgement.moved)
+            owner = judgement.owner
+    assert len(moves) == 1
+    assert shares[0] > 0.7
+    assert max(shares[1:]) < 0.06
