@@ -25,6 +25,8 @@ _CANDIDATES: Final = {
     "fullest": "fullest",
     "lag_max": "heaviest member",
     "spread": "worst topic",
+    "far": "from other racks a day",
+    "rack_cost_per_day": "which costs",
     "error": "failed",
 }
 _MOVES: Final = {
@@ -36,7 +38,12 @@ _MOVES: Final = {
     "reason": "reason",
 }
 #: What is told of every candidate.
-_MEASURES: Final = ("moved", "late_s", "utilisation", "lag_max", "topic_spread")
+_MEASURES: Final = (
+    *("moved", "late_s", "utilisation", "lag_max", "topic_spread"),
+    *("rack_gb_per_day", "rack_cost_per_day"),
+)
+#: Columns that stand there only where something is in them.
+_SOMETIMES: Final = ("error", "far", "rack_cost_per_day")
 _SHOWN: Final = 50
 
 
@@ -142,6 +149,7 @@ def _require_known(gateway: "KafkaGateway", group: str) -> None:
 
 def _document(planned: "Planned", outcome: "Outcome | None") -> dict[str, Any]:
     """Return what is answered."""
+    from fairlead.domain.choice import RACKS
     from fairlead.domain.records import PlanDraft
 
     decision = planned.look.decision if outcome is None else outcome.decision
@@ -151,6 +159,7 @@ def _document(planned: "Planned", outcome: "Outcome | None") -> dict[str, Any]:
         "looked_at": decision.snapshot_at,
         "looks": planned.looks,
         **_findings(decision.findings),
+        **{name: (decision.observed or {}).get(name) for name in RACKS},
         "outcome": decision.outcome,
         "reason": decision.reason,
         "assignor": draft and draft.assignor,
@@ -185,7 +194,7 @@ def _kept(outcome: "Outcome | None") -> dict[str, Any]:
 
 
 def _print(document: dict[str, Any]) -> None:
-    from fairlead.common.words import length, times
+    from fairlead.common.words import gigabytes, length, times
 
     def late(value: float | None) -> str | None:
         return None if value is None else length(value)
@@ -203,11 +212,14 @@ def _print(document: dict[str, Any]) -> None:
         one
         | {"late": late(one["late_s"]), "fullest": share(one["utilisation"])}
         | {"spread": one["topic_spread"] and times(one["topic_spread"])}
+        | {"far": gigabytes(one["rack_gb_per_day"])}
         for one in document["candidates"]
     ]
     if rows:
-        failed = any(row["error"] for row in rows)
-        columns = {key: name for key, name in _CANDIDATES.items() if failed or key != "error"}
+        known = {key for key in _SOMETIMES if any(row[key] is not None for row in rows)}
+        columns = {
+            key: name for key, name in _CANDIDATES.items() if key not in _SOMETIMES or key in known
+        }
         print_table(rows, columns, title="What the policy's assignors would do")
     if moves := document["moves"]:
         more = f"; {_SHOWN} of {len(moves):,} are shown" if len(moves) > _SHOWN else ""
