@@ -11,6 +11,7 @@ Belongs here: the server, and asking it. Does not: what is run.
 """
 
 import argparse
+import atexit
 import contextlib
 import gc
 import importlib
@@ -19,6 +20,7 @@ import json
 import os
 import signal
 import socket
+import struct
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -41,74 +43,99 @@ _SOCKET: Final = "runs.sock"
 #: Bounds what hangs: an answer is a fork away.
 _ANSWER_S: Final = 30.0
 _REFUSED: Final = "not run: "
+_GO: Final = b"go\n"
+_PASSED_ON: Final = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 
 
 def socket_path(dagster_home: str | Path) -> Path:
     """Return where the server of a Dagster home listens."""
-    return Path(dagster_home) / _SOCKET
+    return Path(dagster_home).expanduser() / _SOCKET
 
 
 @dataclass(frozen=True)
 class Forked:
-    """A process that the server has forked for somebody.
+    """A process that the server has forked for somebody; it waits for `go`.
 
     Parameters
     ----------
     pid
         Its process.
-    _told
-        Where the server tells how it ended.
+    _asked, _told
+        Where it hears what to do, and where the server tells how it ended.
     """
 
     pid: int
+    _asked: socket.socket
     _told: TextIO
 
     @classmethod
-    def ask(cls, dagster_home: str | Path, function: str, words: Sequence[str]) -> Self | None:
-        """Have a command run, `module:function`, with these words, here and in this environment.
+    def ask(
+        cls,
+        dagster_home: str | Path,
+        function: str,
+        words: Sequence[str],
+        *,
+        module: str | None = None,
+        folder: str | None = None,
+    ) -> Self | None:
+        """Have a process forked for a command, `module:function`, in this one's environment.
 
         Its output goes where this process' goes.
 
+        Parameters
+        ----------
+        dagster_home
+            Whose server is asked.
+        function, words
+            The command, and its arguments.
+        module
+            What the command is about; a server that was not told to import it refuses.
+        folder
+            From where modules are found; a server that found them from another one refuses.
+
         Returns
         -------
-        None: no server runs there that could, or it is another interpreter's or about to renew
-        itself; nothing was started.
-
-        Raises
-        ------
-        OSError
-            It does not answer: it may have started something, which must not be started twice.
+        None: no server runs there that would, or it does not answer; nothing is run.
         """
-        question = {
-            "interpreter": sys.executable,
-            "function": function,
-            "words": list(words),
-            "environment": dict(os.environ),
-            "folder": str(Path.cwd()),
-        }
-        with socket.socket(socket.AF_UNIX) as asked:
+        asked = socket.socket(socket.AF_UNIX)
+        try:
+            question = {
+                "interpreter": sys.executable,
+                "code": __file__,
+                "function": function,
+                "words": list(words),
+                "module": module,
+                "modules from": folder,
+                "environment": dict(os.environ),
+                "folder": str(Path.cwd()),
+                "umask": _umask(),
+            }
             asked.settimeout(_ANSWER_S)
-            try:
-                asked.connect(str(socket_path(dagster_home)))
-            except OSError:  # none, or its path is too long for a socket
-                return None
+            asked.connect(str(socket_path(dagster_home)))
+            _require_own(asked)
             socket.send_fds(asked, [b"\n"], [0, 1, 2])
             asked.sendall(json.dumps(question).encode() + b"\n")
             told = asked.makefile()
-            answer = told.readline()
-            if answer.startswith(_REFUSED):
-                return None
-            if not answer:
-                raise OSError(f"the fork server of {dagster_home} is gone before it answered")
-            asked.settimeout(None)
-            return cls(int(answer), told)
+            return cls(int(told.readline()), asked, told)
+        except (OSError, ValueError):  # a process that was forked all the same ends unasked
+            asked.close()
+            return None
+
+    def go(self) -> bool:
+        """Let it run; False: it is gone, and has done nothing."""
+        try:
+            self._asked.sendall(_GO)
+        except OSError:
+            return False
+        self._asked.settimeout(None)
+        return True
 
     def wait(self) -> int:
         """Wait until it has ended; return its exit code, negative: by a signal, as subprocess does.
 
         A server that is killed meanwhile cannot tell: -9, once the process has ended.
         """
-        with self._told:
+        with self._asked, self._told:
             return int(self._told.readline() or -signal.SIGKILL)
 
 
@@ -117,15 +144,23 @@ def run(function: str, words: Sequence[str]) -> int | None:
 
     Signals that end this process are passed on. None: nobody forks here (`Forked.ask`).
     """
-    passed_on = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+    passed_on = [one for one in _PASSED_ON if signal.getsignal(one) != signal.SIG_IGN]
     signal.pthread_sigmask(signal.SIG_BLOCK, passed_on)  # until there is whom to pass them on to
     try:
         home = os.environ.get("DAGSTER_HOME")
         forked = Forked.ask(home, function, words) if home else None
         if forked is None:
             return None
+        pid = forked.pid
+
+        def pass_on(number: int, _: object) -> None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+
         for number in passed_on:
-            signal.signal(number, lambda passed, _: os.kill(forked.pid, passed))
+            signal.signal(number, pass_on)
+        if not forked.go():
+            raise OSError(f"the fork server of {home} ended before process {pid} began: run again")
     finally:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, passed_on)
     code = forked.wait()
@@ -139,6 +174,10 @@ class ForkServer:
     ----------
     dagster_home
         Where its socket is.
+    modules
+        What it has imported, of which commands may be.
+    began
+        When it began to import, in nanoseconds since 1970: what is written later is not in it.
 
     Raises
     ------
@@ -146,8 +185,10 @@ class ForkServer:
         Another one listens there, or the path is too long for a socket.
     """
 
-    def __init__(self, dagster_home: Path) -> None:
+    def __init__(self, dagster_home: Path, modules: Sequence[str], began: int) -> None:
         self._path = socket_path(dagster_home)
+        self._modules = {None, *modules}
+        self._began = began
         self._sources = _sources()
         self._context = get_context("fork")
         self._running: dict[int, tuple[ForkProcess, socket.socket]] = {}
@@ -162,50 +203,77 @@ class ForkServer:
         finally:
             os.umask(before)
         self._listener.listen()
+        # What signals a process gets is written here, and wakes it up.
+        self._woken, self._waker = socket.socketpair()
+        self._waker.setblocking(False)  # noqa: FBT003 - its name
 
-    def serve(self) -> None:
-        """Fork for whoever asks, until the sources have changed and nothing runs any more."""
-        fresh = True
+    def serve(self) -> bool:
+        """Fork for whoever asks, until it is to end or its sources have changed, and nothing runs.
+
+        Returns
+        -------
+        Whether a new one is wanted.
+        """
+        signal.set_wakeup_fd(self._waker.fileno(), warn_on_full_buffer=False)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: None)  # the wake-up tells
+        ending, fresh = False, True
         try:
-            while fresh or self._running:
-                for ready in connection.wait([self._listener, *self._running]):
+            while self._running or (fresh and not ending):
+                waiting: list[socket.socket | int] = [self._listener, self._woken]
+                waiting += self._running
+                for ready in connection.wait(waiting):
                     if isinstance(ready, int):
                         self._ended(ready)
+                    elif ready is self._woken:
+                        told = set(self._woken.recv(64))
+                        ending = ending or bool(told & {signal.SIGTERM, signal.SIGINT})
                     else:
                         fresh = fresh and self._as_imported()
-                        self._accept(fresh=fresh)
+                        self._accept("" if fresh else "the sources have changed", ending=ending)
         finally:
-            self._listener.close()
+            signal.set_wakeup_fd(-1)
             self._path.unlink(missing_ok=True)
+            self._listener.close()
+        return not ending
 
     def _as_imported(self) -> bool:
-        return all(_written(path) == at for path, at in self._sources.items())
+        return all(_written(path) == at and at <= self._began for path, at in self._sources.items())
 
-    def _accept(self, *, fresh: bool) -> None:
+    def _accept(self, problem: str, *, ending: bool) -> None:
         asked, _ = self._listener.accept()
         try:
             asked.settimeout(_ANSWER_S)
-            self._answer(asked, fresh=fresh)
+            _require_own(asked)
+            self._answer(asked, "the server ends" if ending else problem)
         except (OSError, ValueError, KeyError, TypeError) as error:
             with contextlib.suppress(OSError), asked:
                 asked.sendall(f"{_REFUSED}{error}\n".encode())
 
-    def _answer(self, asked: socket.socket, *, fresh: bool) -> None:
+    def _answer(self, asked: socket.socket, problem: str) -> None:
         _, handles, _, _ = socket.recv_fds(asked, 1, 3)
         try:
             with asked.makefile() as told:
                 question = json.loads(told.readline())
-            if question["interpreter"] != sys.executable:
-                raise ValueError("this is another interpreter")
-            if not fresh:
-                raise ValueError("the sources have changed")
-            process = self._context.Process(target=self._child, args=(question, handles))
+            if problem := problem or self._problem(question):
+                raise ValueError(problem)
+            process = self._context.Process(target=self._child, args=(question, handles, asked))
             process.start()
         finally:
             for handle in handles:
                 os.close(handle)
         self._running[process.sentinel] = (process, asked)
         asked.sendall(f"{process.pid}\n".encode())
+
+    def _problem(self, question: Mapping[str, Any]) -> str:
+        """Say why a command would not be here what it is where it is asked for."""
+        if (question["interpreter"], question["code"]) != (sys.executable, __file__):
+            return "it is asked for by another interpreter, or another checkout"
+        if question["module"] not in self._modules:
+            return f"the server was not told to import {question['module']}"
+        if question["modules from"] not in {None, str(Path.cwd())}:
+            return f"the server has not found its modules from {question['modules from']}"
+        return ""
 
     def _ended(self, sentinel: int) -> None:
         process, asked = self._running.pop(sentinel)
@@ -214,13 +282,21 @@ class ForkServer:
             asked.sendall(f"{process.exitcode}\n".encode())
         process.close()
 
-    def _child(self, question: Mapping[str, Any], handles: Sequence[int]) -> None:
+    def _child(
+        self, question: Mapping[str, Any], handles: Sequence[int], asked: socket.socket
+    ) -> None:
         """Become what was asked for."""
-        self._listener.close()
-        for _, asked in self._running.values():
-            asked.close()
+        signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's `&` ignores it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for one in (self._listener, self._woken, self._waker):
+            one.close()
+        for _, other in self._running.values():
+            other.close()
+        atexit._clear()  # the server's own  # noqa: SLF001
+        with asked:
+            if asked.recv(len(_GO)) != _GO:
+                return  # nobody wants it any more
         for number, handle in enumerate(handles):
             os.dup2(handle, number)
             os.close(handle)
@@ -229,39 +305,67 @@ class ForkServer:
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(line_buffering=True)
         os.chdir(question["folder"])
+        os.umask(question["umask"])
         os.environ.clear()
         os.environ.update(question["environment"])
         time.tzset()
         sys.argv = [question["function"], *question["words"]]
         module, _, function = question["function"].partition(":")
-        sys.exit(getattr(importlib.import_module(module), function)())
+        try:
+            sys.exit(getattr(importlib.import_module(module), function)())
+        finally:
+            atexit._run_exitfuncs()  # multiprocessing's children leave them out  # noqa: SLF001
 
 
 def main() -> None:
     """Serve in `DAGSTER_HOME`, with what is named imported first; ready once there is a socket."""
+    began = time.time_ns()
     this = f"{__package__}.forkserver"
     parser = argparse.ArgumentParser(
         prog=f"python -m {this}", description="Fork a process for each run."
     )
     parser.add_argument(
-        "modules", nargs="*", default=MODULES, metavar="MODULE", help="to import, else what runs do"
+        "modules",
+        nargs="*",
+        default=MODULES,
+        metavar="MODULE",
+        help="to import, where Dagster loads the code from others than Fairlead's own",
     )
     modules = parser.parse_args().modules
     home = os.environ.get("DAGSTER_HOME")
     if not home:
         parser.error("DAGSTER_HOME is not set: it says whose runs are forked")
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     for module in modules:
         importlib.import_module(module)
     gc.collect()
     gc.freeze()  # children do not write into pages that are shared
     try:
-        ForkServer(Path(home)).serve()
+        again = ForkServer(Path(home), modules, began).serve()
     except OSError as error:
         parser.exit(1, f"{parser.prog}: {error}\n")
-    except KeyboardInterrupt:
-        return
-    os.execv(sys.executable, [sys.executable, "-m", this, *modules])  # noqa: S606 - itself
+    if again:
+        os.execv(sys.executable, [sys.executable, "-m", this, *modules])  # noqa: S606 - itself
+
+
+def _require_own(peer: socket.socket) -> None:
+    """Refuse another user's process, where the system tells whose it is.
+
+    Raises
+    ------
+    PermissionError
+        It is another user's.
+    """
+    if hasattr(socket, "SO_PEERCRED"):
+        told = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+        if struct.unpack("3i", told)[1] != os.getuid():
+            raise PermissionError("the other process is another user's")
+
+
+def _umask() -> int:
+    """Return this process' mask; there is no other way to ask than to set it."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
 
 
 def _sources() -> dict[str, int]:

@@ -14,8 +14,10 @@ from typing import Final
 
 import dagster as dg
 import psutil
-from dagster._core.launcher.base import LaunchRunContext
+from dagster._core.code_pointer import ModuleCodePointer, PackageCodePointer
+from dagster._core.launcher.base import CheckRunHealthResult, LaunchRunContext, WorkerStatus
 from dagster._core.launcher.default_run_launcher import DefaultRunLauncher
+from dagster._core.remote_origin import ManagedGrpcPythonEnvCodeLocationOrigin
 from dagster._grpc.types import ExecuteRunArgs
 from dagster._serdes import serialize_value
 
@@ -24,7 +26,7 @@ from orchestration.forkserver import Forked
 
 log: Final = logging.getLogger(__name__)
 
-#: The process of a run: its pid, and when it started, in seconds since 1970.
+#: The process of a run: whose it is, its pid, and when it started, in seconds since 1970.
 PROCESS_TAG: Final = "fairlead/process"
 
 
@@ -40,42 +42,73 @@ class ForkingRunLauncher(DefaultRunLauncher):
     Notes
     -----
     A run starts within 0.1 s instead of after the imports of Dagster, of this code and of Spark's
-    client. Daemon, webserver and runs are of one machine and of one user, as `dagster dev` has it.
+    client. Daemon, webserver and runs are of one machine and of one user, as `dagster dev` has it;
+    code that is served from elsewhere, or that the server has not imported, is started as ever.
     """
 
     def launch_run(self, context: LaunchRunContext) -> None:
         """Start a run's process."""
         run = context.dagster_run
-        origin = run.job_code_origin
-        if origin is None or origin.executable_path != sys.executable:
-            super().launch_run(context)
-            return
-        ref = self._instance.get_ref()
-        question = serialize_value(ExecuteRunArgs(origin, run.run_id, ref))
-        words = ["api", "execute_run", question]
-        forked = Forked.ask(self._instance.root_directory, "dagster._cli:main", words)
+        forked = self._forked(run)
         if forked is None:
             super().launch_run(context)
             return
         try:
             started_at = psutil.Process(forked.pid).create_time()
-        except psutil.NoSuchProcess:  # it has ended already
-            started_at = 0.0
-        tag = json.dumps({"pid": forked.pid, "started_at": started_at})
-        self._instance.add_run_tags(run.run_id, {PROCESS_TAG: tag})
+            about = {"run": run.run_id, "pid": forked.pid, "started_at": started_at}
+            self._instance.add_run_tags(run.run_id, {PROCESS_TAG: json.dumps(about)})
+            going = forked.go()
+        except psutil.NoSuchProcess:
+            going = False
+        if not going:  # it was killed while it waited
+            self._instance.add_run_tags(run.run_id, {PROCESS_TAG: "{}"})
+            super().launch_run(context)
+            return
         Thread(target=self._watch, args=(run.run_id, forked), daemon=True).start()
+
+    def _forked(self, run: dg.DagsterRun) -> Forked | None:
+        """Return a process for a run, which waits; None: it has to start as Dagster's do."""
+        origin, remote = run.job_code_origin, run.remote_job_origin
+        if origin is None or origin.executable_path != sys.executable:
+            return None
+        if remote is not None and not isinstance(
+            remote.repository_origin.code_location_origin, ManagedGrpcPythonEnvCodeLocationOrigin
+        ):
+            return None  # another process serves the code, and has the surroundings for it
+        pointer = origin.repository_origin.code_pointer
+        if not isinstance(pointer, ModuleCodePointer | PackageCodePointer):
+            return None
+        question = serialize_value(ExecuteRunArgs(origin, run.run_id, self._instance.get_ref()))
+        return Forked.ask(
+            os.environ.get("DAGSTER_HOME", self._instance.root_directory),
+            "dagster._cli:main",
+            ["api", "execute_run", question],
+            module=pointer.module,
+            folder=pointer.working_directory,
+        )
 
     def terminate(self, run_id: str) -> bool:
         """Interrupt a run; False: it has ended, or its process is gone."""
         run = self._instance.get_run_by_id(run_id) if self.has_instance else None
-        if run is None or PROCESS_TAG not in run.tags:
+        if run is None or run.is_finished or not _is_forked(run):
             return bool(super().terminate(run_id))  # type: ignore[no-untyped-call]
-        process = same_process(**json.loads(run.tags[PROCESS_TAG]))
-        if run.is_finished or process is None:
+        process = _process(run)
+        if process is None:
             return False
         self._instance.report_run_canceling(run)
-        os.kill(process.pid, signal.SIGINT)
+        process.send_signal(signal.SIGINT)
         return True
+
+    @property
+    def supports_check_run_worker_health(self) -> bool:
+        """Dagster's monitoring asks for runs whose launcher is gone, too."""
+        return True
+
+    def check_run_worker_health(self, run: dg.DagsterRun) -> CheckRunHealthResult:
+        """Say whether the process of a run that was forked is there; of others nobody knows."""
+        if _is_forked(run) and _process(run) is None:
+            return CheckRunHealthResult(WorkerStatus.FAILED, "its process is gone")
+        return CheckRunHealthResult(WorkerStatus.RUNNING)
 
     def _watch(self, run_id: str, forked: Forked) -> None:
         """Report a run whose process has ended without saying how it went."""
@@ -86,5 +119,24 @@ class ForkingRunLauncher(DefaultRunLauncher):
                 self._instance.report_run_failed(
                     run, f"The run's process {forked.pid} ended with code {code}"
                 )
-        except (dg.DagsterError, OSError):
+        except Exception:  # its thread ends here; Dagster's monitoring will miss the process
             log.exception("Run %s: its process ended with code %d", run_id, code)
+
+
+def _is_forked(run: dg.DagsterRun) -> bool:
+    """Whether a run has a process that was forked; tags of a run are copied to its repetition."""
+    try:
+        return bool(json.loads(run.tags.get(PROCESS_TAG, "{}")).get("run") == run.run_id)
+    except ValueError:  # typed by somebody
+        return False
+
+
+def _process(run: dg.DagsterRun) -> psutil.Process | None:
+    """Return the process of a run that was forked; None: it is gone, or is none of the server's."""
+    about = json.loads(run.tags[PROCESS_TAG])
+    process = same_process(about["pid"], about["started_at"])
+    try:
+        forked = process is not None and any("forkserver" in word for word in process.cmdline())
+    except psutil.Error:
+        return None
+    return process if forked else None

@@ -3,6 +3,7 @@
 Belongs here: what runs in a process that the fork server forked. Does not: asking for it.
 """
 
+import atexit
 import json
 import os
 import sys
@@ -76,3 +77,9 @@ def wait() -> int:
     except KeyboardInterrupt:
         sys.stdout.write("interrupted\n")
     return 5
+
+
+def note() -> None:
+    """Write a file, and another one at the end."""
+    Path("noted").touch()
+    atexit.register(Path("noted at exit").touch)

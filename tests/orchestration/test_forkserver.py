@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 
 from orchestration.forkserver import socket_path
@@ -155,3 +156,67 @@ def test_two_servers_of_a_home_are_one_too_many(home: Path) -> None:
     assert done.returncode == 1
     assert f"a fork server listens at {socket_path(home)} already" in done.stderr
     assert (socket_path(home).stat().st_mode & 0o777) == 0o600
+
+
+def test_who_gives_up_has_nothing_run(home: Path, tmp_path: Path) -> None:
+    """A process that was forked waits until it is told to go; else it ends, having done nothing."""
+    program = f"""
+import os
+from orchestration.forkserver import Forked
+os.chdir({str(tmp_path)!r})
+forked = Forked.ask({str(home)!r}, "{FORKED}:note", [])
+print(forked.pid)
+if {{go}}: print(forked.go(), forked.wait())
+"""
+    command = [sys.executable, "-c"]
+    said = subprocess.check_output([*command, program.format(go=False)], text=True, timeout=60)
+    eventually(lambda: not psutil.pid_exists(int(said)), "the process that waited ends")
+    assert list(tmp_path.iterdir()) == []
+    said = subprocess.check_output([*command, program.format(go=True)], text=True, timeout=60)
+    assert said.splitlines()[1:] == ["True 0"]
+    assert [one.name for one in tmp_path.iterdir()] == ["noted", "noted at exit"]
+
+
+def test_a_server_refuses_what_would_be_something_else(home: Path) -> None:
+    """Code that it has not imported, or from elsewhere: nothing is run, and the asker goes on."""
+    program = f"""
+from orchestration.forkserver import Forked
+for module, folder in ((None, None), ("{FORKED}", None), ("other", None), (None, "/elsewhere")):
+    print(Forked.ask({str(home)!r}, "{FORKED}:fail", [], module=module, folder=folder) is not None)
+"""
+    said = subprocess.check_output([sys.executable, "-c", program], text=True, timeout=60)
+    assert said.split() == ["True", "True", "False", "False"]
+
+
+def test_signals_that_are_ignored_stay_so(home: Path) -> None:
+    """As `nohup` wants it: who hangs up ends nothing."""
+    program = f"import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN); {ASK}".replace(
+        "; \n", "\n"
+    )
+    asked = subprocess.Popen(
+        [sys.executable, "-c", program, f"{FORKED}:wait"],
+        env={**os.environ, "DAGSTER_HOME": str(home)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert asked.stdout is not None
+    assert asked.stdout.readline() == "waiting\n"
+    asked.send_signal(signal.SIGHUP)
+    asked.send_signal(signal.SIGINT)
+    said, _ = asked.communicate(timeout=60)
+    assert (said, asked.returncode) == ("interrupted\n", 5)
+
+
+def test_a_server_that_is_to_end_waits_for_what_runs(tmp_path: Path) -> None:
+    """Whoever asked is told how it ended; nobody else is served meanwhile."""
+    with serving(tmp_path, FORKED) as server:
+        asked = asking(tmp_path, f"{FORKED}:wait")
+        assert asked.stdout is not None
+        assert asked.stdout.readline() == "waiting\n"
+        server.terminate()
+        late = asking(tmp_path, f"{FORKED}:tell", "0")
+        assert late.communicate("", timeout=60)[0] == ""
+        assert server.poll() is None
+        asked.send_signal(signal.SIGINT)
+        said, _ = asked.communicate(timeout=60)
+        assert (said, asked.returncode, server.wait(60)) == ("interrupted\n", 5, 0)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
-from dagster._core.launcher.base import LaunchRunContext
+from dagster._core.launcher.base import LaunchRunContext, WorkerStatus
 
 from orchestration.launcher import PROCESS_TAG, ForkingRunLauncher
 from tests.fairlead.followers.helpers import eventually
@@ -83,6 +83,22 @@ def test_a_run_is_cancelled(instance: dg.DagsterInstance, tmp_path: Path) -> Non
             within_s=60,
         )
         assert not webserver.run_launcher.terminate(run_id)
+
+
+def test_monitoring_misses_a_process(instance: dg.DagsterInstance, tmp_path: Path) -> None:
+    """Where nobody waits for it any more: it runs, and it does not; of other runs nobody knows."""
+    run_id = launched(instance, endless, tmp_path / "endless")
+    eventually((tmp_path / "endless").exists, "it runs", within_s=60)
+    run = instance.get_run_by_id(run_id)
+    assert run is not None
+    launcher = instance.run_launcher
+    assert launcher.check_run_worker_health(run).status == WorkerStatus.RUNNING
+    os.kill(int((tmp_path / "endless").read_text()), signal.SIGKILL)
+    eventually(
+        lambda: launcher.check_run_worker_health(run).status == WorkerStatus.FAILED, "it is missed"
+    )
+    repeated = instance.create_run_for_job(endless, run_config=run.run_config, tags=run.tags)
+    assert launcher.check_run_worker_health(repeated).status == WorkerStatus.RUNNING
 
 
 def test_a_run_whose_process_dies_fails(instance: dg.DagsterInstance, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from fairlead.surfaces.demo.surroundings import dagster_yaml
+from orchestration.forkserver import MODULES
 from tests.fairlead.followers.helpers import eventually
 from tests.interrupts import heeding_ctrl_c
 
@@ -52,7 +53,9 @@ def dagster_dev(home: Path, port: int, environment: Mapping[str, str]) -> Iterat
     around = {"DAGSTER_HOME": str(home), **environment}
     with (
         subprocess.Popen(
-            [sys.executable, "-m", "orchestration.forkserver"], env={**os.environ, **around}
+            [sys.executable, "-m", "orchestration.forkserver", *MODULES, "tests.ui.definitions"],
+            cwd=ROOT,
+            env={**os.environ, **around},
         ) as forks,
         _running(
             [sys.executable, "-m", "dagster", *arguments],

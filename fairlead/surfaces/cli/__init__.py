@@ -34,6 +34,9 @@ WITHOUT_SERVICES: Final = frozenset(
     {None, "assign", "partition", "decide", "simulate", "sandbox", "spark", "demo", "dev"}
 )
 
+#: Commands that people wait for; others may start Spark, whose client needs it.
+WITHOUT_PANDAS: Final = frozenset({"groups", "history", "lag", "look", "plan", "plans"})
+
 app = typer.Typer(
     name="fairlead",
     no_args_is_help=True,
@@ -159,7 +162,7 @@ class _NoPandas(MetaPathFinder):
 
 def main() -> None:
     """Run the command line; an error of ours is one line on standard error and exit code 1."""
-    if sys.argv[1:2] != ["spark"]:
+    if len(sys.argv) > 1 and sys.argv[1] in WITHOUT_PANDAS:
         sys.meta_path.insert(0, _NoPandas())
     # A shell starts what it puts in the background with SIGINT ignored; both signals must stop what
     # a command has started, in order.

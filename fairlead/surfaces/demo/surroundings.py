@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from fairlead.errors import ConfigurationError
 from fairlead.kafka.members_topic import MembersTopic
@@ -25,6 +26,7 @@ POLICIES = Path(__file__).with_name("fairlead.toml")
 
 #: The folder that has the pipeline; there is none beside an installed wheel.
 CHECKOUT = Path(__file__).parents[3]
+_STOP_S: Final = 10.0
 _STORAGE = """
 storage:
   postgres:
@@ -113,12 +115,16 @@ def _fork_server(home: Path) -> Iterator[None]:
     """Import once what all runs need, while everything else starts."""
     command = [sys.executable, "-m", "orchestration.forkserver"]
     with (home / "forkserver.log").open("wb") as log:
-        server = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+        server = subprocess.Popen(command, cwd=CHECKOUT, stdout=log, stderr=subprocess.STDOUT)
         try:
             yield
         finally:
-            server.terminate()
-            server.wait()
+            server.terminate()  # it waits for runs that are not over
+            try:
+                server.wait(_STOP_S)
+            except subprocess.TimeoutExpired:
+                server.kill()
+                server.wait()
 
 
 def _forget_user_settings() -> None:
