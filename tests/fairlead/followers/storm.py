@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -64,6 +64,8 @@ class Storm:
         Decides everything that is random.
     configs
         Of each consumer, beside what all have.
+    command
+        What starts one, but for its task.
     """
 
     client: str
@@ -75,6 +77,7 @@ class Storm:
     rng: random.Random
     configs: dict[str, Any]
     brokers: Mapping[int, KafkaBroker] = field(default_factory=dict)
+    command: Sequence[str] = (sys.executable, str(WORKER))
     partitions: int = 12
     history: list[str] = field(default_factory=list)
     settled_s: list[float] = field(default_factory=list)
@@ -175,7 +178,7 @@ class Storm:
             },
         }
         with (folder / "errors").open("wb") as errors:
-            process = subprocess.Popen([sys.executable, WORKER, json.dumps(task)], stderr=errors)
+            process = subprocess.Popen([*self.command, json.dumps(task)], stderr=errors)
         self.workers[name] = Worker(name, folder, process)
         return f"join {name}"
 

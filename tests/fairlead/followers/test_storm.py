@@ -14,12 +14,15 @@ from fairlead.sandbox import Services
 from fairlead.sandbox.cluster import KafkaCluster
 from tests.fairlead.followers.helpers import eventually
 from tests.fairlead.followers.storm import Storm
+from tests.jvm.members import member_command
 
 pytestmark = pytest.mark.kafka
 
 log = logging.getLogger(__name__)
 
 MEMBERS = 8
+#: Java's assignor is cooperative, unless it stands beside one that is not.
+EAGER = "fairlead.kafka.PlanAssignor,org.apache.kafka.clients.consumer.RangeAssignor"
 #: How often each event comes; members that vanish take a session timeout each.
 WEIGHTS = {
     "join": 5,
@@ -64,6 +67,8 @@ def make_topics(bootstrap_servers: str, plan_topic: str, topic: str) -> None:
         pytest.param(("kafka-python", {"cooperative": True}), id="kafka-python cooperative"),
         pytest.param(("aiokafka", {}), id="aiokafka"),
         pytest.param(("confluent-kafka", {}), id="confluent-kafka"),
+        pytest.param(("java", {}), id="java"),
+        pytest.param(("java", {"partition_assignment_strategy": EAGER}), id="java eager"),
     ]
 )
 def storm(
@@ -90,6 +95,8 @@ def storm(
         configs=configs,
         brokers=brokers.brokers if brokers else {},
     )
+    if client == "java":
+        storm.command = member_command(request.getfixturevalue("java_classpath"))
     storm.history.append(f"seed {seed}")
     yield storm
     storm.end()
