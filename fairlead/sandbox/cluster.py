@@ -25,9 +25,17 @@ class KafkaCluster:
         Where the nodes keep their data, a directory each. New each time.
     settings
         Server properties of each node, in order, beside the sandbox's own; none: no others.
+    assignor
+        Whether their groups of the consumer protocol can follow plans.
     """
 
-    def __init__(self, state_dir: Path, *, settings: Sequence[Mapping[str, str]] = ()) -> None:
+    def __init__(
+        self,
+        state_dir: Path,
+        *,
+        settings: Sequence[Mapping[str, str]] = (),
+        assignor: bool = False,
+    ) -> None:
         ports = free_ports(2 * NODES)
         pairs = list(zip(ports[::2], ports[1::2], strict=True))
         voters = ",".join(f"{n}@{HOST}:{pair[1]}" for n, pair in enumerate(pairs, start=1))
@@ -47,6 +55,7 @@ class KafkaCluster:
                 node=ClusterNode(
                     cluster_id, pair, {**common, "node.id": str(number), **own.get(number, {})}
                 ),
+                assignor=assignor,
             )
             for number, pair in enumerate(pairs, start=1)
         }

@@ -21,6 +21,7 @@ import javax.management.ObjectName;
 import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
@@ -29,6 +30,8 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
  * {"configs": {..}, "topic": "t", "folder": "..."}. It notes what it reads and owns as storm_worker.py does.
  */
 final class PlanMember {
+    private static final String STRATEGY = "partition.assignment.strategy";
+
     private PlanMember() {
     }
 
@@ -56,6 +59,12 @@ final class PlanMember {
                 @Override
                 public void onPartitionsRevoked(Collection<TopicPartition> partitions) {
                     revoked.addAndGet(partitions.size());
+                    commit(consumer);
+                }
+
+                @Override
+                public void onPartitionsLost(Collection<TopicPartition> partitions) {
+                    revoked.addAndGet(partitions.size()); // another one's by now: not to be committed
                 }
 
                 @Override
@@ -80,10 +89,24 @@ final class PlanMember {
         }
     }
 
+    /**
+     * Commits what was read, before it is given up: what Kafka commits by itself before a cooperative
+     * rebalance is without what is read during it.
+     */
+    private static void commit(KafkaConsumer<?, ?> consumer) {
+        try {
+            consumer.commitSync();
+        } catch (KafkaException error) { // it is read again, by whoever comes next
+            System.err.println("Not committed: " + error);
+        }
+    }
+
     /** Settings by Java's names, or by those that Fairlead's followers for Python have. */
     private static Map<String, Object> configs(Map<String, Object> given) {
         Map<String, Object> configs = new HashMap<>();
-        configs.put("partition.assignment.strategy", PlanAssignor.class.getName());
+        if (!"consumer".equals(given.get("group_protocol"))) { // under that one the broker assigns
+            configs.put(STRATEGY, PlanAssignor.class.getName());
+        }
         given.forEach((name, value) -> {
             if (name.equals("plan_topic")) {
                 configs.put(Settings.PLAN_TOPIC, value);
@@ -104,16 +127,20 @@ final class PlanMember {
         Map<String, Object> state = new LinkedHashMap<>();
         state.put("owned", consumer.assignment().stream().map(TopicPartition::partition).sorted()
             .collect(Collectors.toList()));
+        state.put("revoked", revoked);
+        if (!configs.containsKey(STRATEGY)) {
+            return Json.write(state);
+        }
         long version = (Long) server.getAttribute(name, "PlanVersion");
         state.put("version", version == 0 ? null : version);
         state.put("latest", server.getAttribute(name, "LatestVersion"));
         state.put("problem", server.getAttribute(name, "LatestProblem") != null);
         state.put("reason", server.getAttribute(name, "FallbackReason"));
         int rebalances = (Integer) server.getAttribute(name, "Rebalances");
+        state.put("skipped", server.getAttribute(name, "RecordsSkipped"));
         state.put("joined", rebalances > 0);
         state.put("rebalances", rebalances);
         state.put("asked", server.getAttribute(name, "RejoinsAsked"));
-        state.put("revoked", revoked);
         return Json.write(state);
     }
 }

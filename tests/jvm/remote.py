@@ -18,6 +18,7 @@ import numpy as np
 from confluent_kafka import Consumer, KafkaException, Producer, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from fairlead.sandbox.cluster import KafkaCluster
 from fairlead.sandbox.java import find_java
 from fairlead.sandbox.kafka import KafkaBroker
 from fairlead.sandbox.processes import wait_until
@@ -25,6 +26,7 @@ from fairlead.wire.document import MemberShare, PlanDocument
 from fairlead.wire.membership import Membership
 from fairlead.wire.partitions import kafka_uuid
 from fairlead.wire.record import Headers, Origin, plan_headers, retired_value
+from fairlead.wire.signing import Signer
 
 PLANS: Final = "fairlead.plans"
 MEMBERS: Final = "fairlead.members"
@@ -46,10 +48,18 @@ def shown(broker: KafkaBroker, java_classpath: str) -> dict[str, Any]:
 
 
 class Cluster:
-    """A running broker, and what the planner would do to it."""
+    """A running broker, or several, and what the planner would do to it.
 
-    def __init__(self, broker: KafkaBroker) -> None:
-        self.broker = broker
+    Parameters
+    ----------
+    broker
+        The broker or brokers.
+    signer
+        Signs plans; None: they are not signed.
+    """
+
+    def __init__(self, broker: KafkaBroker | KafkaCluster, signer: Signer | None = None) -> None:
+        self.signer = signer
         self.servers = broker.bootstrap_servers
         self.admin = AdminClient({"bootstrap.servers": self.servers})
         self._producer = Producer({"bootstrap.servers": self.servers})
@@ -58,7 +68,7 @@ class Cluster:
     def create(self, topic: str, partitions: int, *, compact: bool = False) -> str:
         """Make a topic; returns its name."""
         config = {"cleanup.policy": "compact"} if compact else {}
-        new = NewTopic(topic, partitions, 1, config=config)
+        new = NewTopic(topic, partitions, config=config)
         self.admin.create_topics([new])[topic].result(timeout=WAIT_S)
         assert wait_until(lambda: topic in self.admin.list_topics().topics, timeout_s=WAIT_S)
         return topic
@@ -76,8 +86,8 @@ class Cluster:
         counts: Mapping[str, int],
         *,
         lease: timedelta = timedelta(hours=1),
-    ) -> None:
-        """Publish a plan."""
+    ) -> PlanDocument:
+        """Publish a plan; returns it."""
         now = datetime.now(UTC)
         members = {
             name: MemberShare(
@@ -91,6 +101,7 @@ class Cluster:
         )
         value = plan.to_bytes()
         self._send(PLANS, group, value, self._headers(value, group, version, now + lease))
+        return plan
 
     def retire(self, group: str, version: int) -> None:
         """Take a plan back."""
@@ -103,6 +114,7 @@ class Cluster:
             epoch=self._epoch,
             lease_until=None,
             kind="retired",
+            signer=self.signer,
         )
         self._send(PLANS, group, value, headers)
 
@@ -115,7 +127,7 @@ class Cluster:
         names = self.names(group)
         ids = {topic: self.topic_id(topic) for topic in topics}
         membership = Membership(group, datetime.now(UTC), names, ids)
-        headers = membership.headers(origin=self._origin(MEMBERS))
+        headers = membership.headers(origin=self._origin(MEMBERS), signer=self.signer)
         self._send(MEMBERS, group, membership.to_bytes(), headers)
 
     def nudge(self, group: str, rack: str, until: Callable[[], bool]) -> bool:
@@ -163,6 +175,7 @@ class Cluster:
             origin=self._origin(PLANS),
             epoch=self._epoch,
             lease_until=until,
+            signer=self.signer,
         )
 
     def _send(self, topic: str, group: str, value: bytes, headers: Headers) -> None:

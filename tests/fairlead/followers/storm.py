@@ -32,6 +32,26 @@ FEWEST, MOST_PARTITIONS = 4, 20
 FROZEN_S = 8.0
 
 
+@dataclass(frozen=True)
+class Kind:
+    """One kind of consumer.
+
+    Parameters
+    ----------
+    client, configs
+        Which library, and its settings, beside what all have.
+    command
+        What starts one, but for its task.
+    static
+        Whether its name is its instance id, too: it comes back as the member that it was.
+    """
+
+    client: str
+    configs: Mapping[str, Any] = field(default_factory=dict)
+    command: Sequence[str] = (sys.executable, str(WORKER))
+    static: bool = False
+
+
 @dataclass
 class Worker:
     """One consumer process."""
@@ -56,28 +76,24 @@ class Storm:
 
     Parameters
     ----------
-    client, bootstrap_servers, group, plan_topic, topic, folder
+    kinds
+        Of consumers: which of them one is, is drawn when it joins.
+    bootstrap_servers, group, plan_topic, topic, folder
         Where it takes place.
     brokers
         Of which one at a time may fail; empty: they are left alone.
     rng
         Decides everything that is random.
-    configs
-        Of each consumer, beside what all have.
-    command
-        What starts one, but for its task.
     """
 
-    client: str
+    kinds: Sequence[Kind]
     bootstrap_servers: str
     group: str
     plan_topic: str
     topic: str
     folder: Path
     rng: random.Random
-    configs: dict[str, Any]
     brokers: Mapping[int, KafkaBroker] = field(default_factory=dict)
-    command: Sequence[str] = (sys.executable, str(WORKER))
     partitions: int = 12
     history: list[str] = field(default_factory=list)
     settled_s: list[float] = field(default_factory=list)
@@ -160,27 +176,36 @@ class Storm:
         name = self.rng.choice(free)
         folder = self.folder / f"{name}-{len(self.workers) + len(self.gone)}"
         folder.mkdir()
+        kind = self.rng.choice(self.kinds)
         task = {
-            "client": self.client,
+            "client": kind.client,
             "topic": self.topic,
             "folder": str(folder),
             "configs": {
                 "bootstrap_servers": self.bootstrap_servers,
                 "group_id": self.group,
                 "client_id": name,
-                "plan_topic": self.plan_topic,
-                "rejoin_jitter_s": 0.2,
                 "auto_offset_reset": "earliest",
-                "session_timeout_ms": int(SESSION_S * 1000),
-                "heartbeat_interval_ms": 300,
                 "metadata_max_age_ms": 2000,
-                **self.configs,
+                **self.following,
+                **({"group_instance_id": name} if kind.static else {}),
+                **kind.configs,
             },
         }
         with (folder / "errors").open("wb") as errors:
-            process = subprocess.Popen([*self.command, json.dumps(task)], stderr=errors)
+            process = subprocess.Popen([*kind.command, json.dumps(task)], stderr=errors)
         self.workers[name] = Worker(name, folder, process)
-        return f"join {name}"
+        return f"join {name} ({kind.client})"
+
+    @property
+    def following(self) -> dict[str, Any]:
+        """The settings by which consumers follow plans."""
+        return {
+            "plan_topic": self.plan_topic,
+            "rejoin_jitter_s": 0.2,
+            "session_timeout_ms": int(SESSION_S * 1000),
+            "heartbeat_interval_ms": 300,
+        }
 
     def leave(self) -> str | None:
         """Stop a consumer as it should be."""
@@ -224,7 +249,7 @@ class Storm:
         self.followed, self.spoilt = self.version, False
         return f"plan version {self.version}"
 
-    def tombstone(self) -> str:
+    def tombstone(self) -> str | None:
         """Withdraw the plan."""
         self._put(None, [])
         self.followed, self.spoilt = None, False

@@ -11,15 +11,18 @@ import json
 import logging
 import signal
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Message
+from confluent_kafka import Consumer, Message
 
 from fairlead.followers import aiokafka, confluent, kafka_python
 from fairlead.followers.core.follower import FollowOptions
 from fairlead.followers.core.status import FollowerStatus
+
+#: The client that stands for confluent-kafka's own consumer, without a follower.
+PLAIN = "plain confluent-kafka"
 
 
 class Notes:
@@ -43,18 +46,18 @@ class Notes:
         self._messages.write(f"{message.partition()} {(message.value() or b'').decode()}\n")
         self._messages.flush()
 
-    def state(self, owned: Iterable[tuple[str, int]], status: FollowerStatus) -> None:
-        """Note what the consumer owns and follows."""
-        state = json.dumps(
-            {
-                "owned": sorted(partition for _, partition in owned),
+    def state(self, owned: Iterable[tuple[str, int]], status: FollowerStatus | None = None) -> None:
+        """Note what the consumer owns and, if it is a follower, follows."""
+        known: dict[str, Any] = {"owned": sorted(partition for _, partition in owned)}
+        if status is not None:
+            known |= {
                 "version": status.plan_version,
                 "latest": status.latest_version,
                 "problem": status.latest_problem is not None,
                 "joined": status.rebalances > 0,
                 "rebalances": status.rebalances,
             }
-        )
+        state = json.dumps(known)
         if state != self._last:
             new = self._folder / "state.new"
             new.write_text(state)
@@ -89,24 +92,38 @@ def run_confluent(topic: str, configs: dict[str, Any], notes: Notes) -> None:
     options = FollowOptions(
         plan_topic=configs.pop("plan_topic"), rejoin_jitter_s=configs.pop("rejoin_jitter_s")
     )
-    refresh_ms = configs.pop("metadata_max_age_ms")
     consumer = confluent.PlanConsumer(
-        {
-            **{name.replace("_", "."): value for name, value in configs.items()},
-            "topic.metadata.refresh.interval.ms": refresh_ms,
-            "enable.auto.offset.store": False,  # what is noted is stored, below
-        },
-        options=options,
-        pin_topic=f"{options.plan_topic}-pins",
+        librdkafka(configs), options=options, pin_topic=f"{options.plan_topic}-pins"
     )
+    poll(consumer, topic, notes, consumer.status)
+
+
+def run_plain(topic: str, configs: dict[str, Any], notes: Notes) -> None:
+    """Read with confluent-kafka's own consumer, which knows nothing of plans."""
+    poll(Consumer(librdkafka(configs)), topic, notes, lambda: None)
+
+
+def librdkafka(configs: dict[str, Any]) -> dict[str, Any]:
+    """Return kafka-python's settings by librdkafka's names."""
+    refresh_ms = configs.pop("metadata_max_age_ms")
+    return {
+        **{name.replace("_", "."): value for name, value in configs.items()},
+        "topic.metadata.refresh.interval.ms": refresh_ms,
+        "enable.auto.offset.store": False,  # what is noted is stored, below
+    }
+
+
+def poll(
+    consumer: Consumer, topic: str, notes: Notes, status: Callable[[], FollowerStatus | None]
+) -> None:
+    """Read messages one by one until told to stop."""
     consumer.subscribe([topic])
     while not notes.stopping:
         message = consumer.poll(0.1)
         if message is not None and message.error() is None:
             notes.read_message(message)
             consumer.store_offsets(message)
-        owned = [(one.topic, one.partition) for one in consumer.assignment()]
-        notes.state(owned, consumer.status())
+        notes.state([(one.topic, one.partition) for one in consumer.assignment()], status())
     consumer.close()
 
 
@@ -122,6 +139,8 @@ def main(raw: str) -> None:
         asyncio.run(run_aiokafka(task["topic"], task["configs"], notes))
     elif task["client"] == "confluent-kafka":
         run_confluent(task["topic"], task["configs"], notes)
+    elif task["client"] == PLAIN:
+        run_plain(task["topic"], task["configs"], notes)
     else:
         run_kafka_python(task["topic"], task["configs"], notes)
 

@@ -1,8 +1,6 @@
 """A storm of events over a group of consumers in processes, while messages keep coming."""
 
-import logging
 import random
-import statistics
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,30 +10,15 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from fairlead.sandbox import Services
 from fairlead.sandbox.cluster import KafkaCluster
-from tests.fairlead.followers.helpers import eventually
-from tests.fairlead.followers.storm import Storm
+from tests.fairlead.followers.storm import Kind, Storm
+from tests.fairlead.followers.storming import OF_BROKERS, WEIGHTS, weather
 from tests.jvm.members import member_command
+from tests.lengths import form
 
 pytestmark = pytest.mark.kafka
 
-log = logging.getLogger(__name__)
-
-MEMBERS = 8
 #: Java's assignor is cooperative, unless it stands beside one that is not.
 EAGER = "fairlead.kafka.PlanAssignor,org.apache.kafka.clients.consumer.RangeAssignor"
-#: How often each event comes; members that vanish take a session timeout each.
-WEIGHTS = {
-    "join": 5,
-    "leave": 3,
-    "kill": 2,
-    "pause": 2,
-    "plan": 5,
-    "tombstone": 1,
-    "garbage": 2,
-    "grow": 2,
-}
-#: And where there are several brokers.
-OF_BROKERS = {"broker_dies": 2, "broker_freezes": 2}
 
 
 @pytest.fixture(scope="module")
@@ -61,42 +44,66 @@ def make_topics(bootstrap_servers: str, plan_topic: str, topic: str) -> None:
         made.result(60)
 
 
+PYTHON = (Kind("kafka-python"), Kind("kafka-python", {"cooperative": True}))
+
+
+def java(classpath: str) -> dict[str, Kind]:
+    """Return kinds of Java consumers by name."""
+    command, eager = member_command(classpath), {"partition_assignment_strategy": EAGER}
+    return {
+        "java": Kind("java", command=command),
+        "java eager": Kind("java", eager, command),
+        "java static": Kind("java", command=command, static=True),
+    }
+
+
 @pytest.fixture(
     params=[
-        pytest.param(("kafka-python", {}), id="kafka-python"),
-        pytest.param(("kafka-python", {"cooperative": True}), id="kafka-python cooperative"),
-        pytest.param(("aiokafka", {}), id="aiokafka"),
-        pytest.param(("confluent-kafka", {}), id="confluent-kafka"),
-        pytest.param(("java", {}), id="java"),
-        pytest.param(("java", {"partition_assignment_strategy": EAGER}), id="java eager"),
+        "kafka-python",
+        "kafka-python cooperative",
+        "aiokafka",
+        "confluent-kafka",
+        "java",
+        "java beside kafka-python",
+        *form(short=[], long=["java eager", "java static"]),
     ]
 )
-def storm(
+def kinds(request: pytest.FixtureRequest) -> tuple[Kind, ...]:
+    """Return the kinds of consumers that the group may have."""
+    if request.param == "kafka-python cooperative":
+        return PYTHON[1:]
+    if not request.param.startswith("java"):
+        return (Kind(request.param),)
+    found = java(request.getfixturevalue("java_classpath"))
+    if request.param == "java beside kafka-python":
+        return (*PYTHON, found["java"], found["java eager"])
+    return (found[request.param],)
+
+
+@pytest.fixture
+def storm(  # noqa: PLR0917 - fixtures
     request: pytest.FixtureRequest,
     services: Services,
     brokers: KafkaCluster | None,
+    kinds: tuple[Kind, ...],
     unique_name: str,
     tmp_path: Path,
 ) -> Iterator[Storm]:
     """Return a group before the storm."""
-    client, configs = request.param
     seed = request.config.getoption("--storm-seed")
     where = (brokers or services).bootstrap_servers
     plan_topic, topic = f"plans-{unique_name}", f"topic-{unique_name}"
     make_topics(where, plan_topic, topic)
     storm = Storm(
-        client=client,
+        kinds=kinds,
         bootstrap_servers=where,
         group=unique_name,
         plan_topic=plan_topic,
         topic=topic,
         folder=tmp_path,
         rng=random.Random(seed),
-        configs=configs,
         brokers=brokers.brokers if brokers else {},
     )
-    if client == "java":
-        storm.command = member_command(request.getfixturevalue("java_classpath"))
     storm.history.append(f"seed {seed}")
     yield storm
     storm.end()
@@ -104,37 +111,5 @@ def storm(
 
 def test_storm_loses_nothing_and_always_settles(storm: Storm, pytestconfig: Any) -> None:
     """One owner a partition and one version after each event; no message lost at the end."""
-    for _ in range(MEMBERS):
-        storm.join()
-    storm.plan()
-    storm.settle()
-    storm.settled_s.clear()
     weights = WEIGHTS | OF_BROKERS if storm.brokers else WEIGHTS
-    for _ in range(pytestconfig.getoption("--storm-events")):
-        what = storm.rng.choices(list(weights), list(weights.values()))[0]
-        happened = getattr(storm, what)() or storm.join() or storm.plan()
-        storm.history.append(happened)
-        storm.settle()
-        storm.history[-1] += f": settled in {storm.settled_s[-1]:.1f} s"
-    storm.stop_writing()
-    eventually(lambda: len(storm.readers()) == storm.sent, "every message is read", within_s=180)
-    readers = storm.readers()
-    twice = {number: by for number, by in readers.items() if by.total() > 1}
-    excused = {number for number, by in twice.items() if by.keys() & storm.harmed}
-    log.warning(
-        "%s %s, %s: %d events, %d messages, none lost, %d read twice, all but %d around members "
-        "that died or were fenced (%d of them); settled in %.1f s as a rule, %.1f s at most",
-        storm.client,
-        storm.configs,
-        storm.history[0],
-        len(storm.history) - 1,
-        storm.sent,
-        len(twice),
-        len(twice) - len(excused),
-        len(storm.harmed),
-        statistics.median(storm.settled_s),
-        max(storm.settled_s),
-    )
-    unexplained = {number: by for number, by in twice.items() if number not in excused}
-    # A commit that no coordinator was there to take is no member's fault.
-    assert storm.brokers or not unexplained, (unexplained, storm.history)
+    weather(storm, pytestconfig.getoption("--storm-events"), weights)

@@ -1,0 +1,142 @@
+"""A storm over consumers that know nothing of plans: their broker follows them (KIP-848).
+
+Belongs here: what is other than where consumers follow (`tests.fairlead.followers.storm`): the
+planner's part, and when such a group counts as settled. Does not: what is demanded at the end.
+"""
+
+import time
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from fairlead.domain.records import StoredPlan
+from fairlead.errors import FairleadError
+from fairlead.kafka.consumer_protocol import ASSIGNOR, BrokerGroup
+from fairlead.kafka.gateway import KafkaGateway
+from fairlead.sandbox.kafka import KafkaBroker
+from fairlead.wire.document import PlanDocument, content_hash
+from fairlead.workflows.following import follow
+from fairlead.workflows.nudging import Goal
+from tests.fairlead.followers.storm import NAMES, Storm
+from tests.jvm.remote import Cluster
+
+#: How long a group may be otherwise than planned before the planner looks at it.
+LOOKS_S = 1.0
+
+
+@dataclass(kw_only=True)
+class RemoteStorm(Storm):
+    """A group that the broker assigns.
+
+    Parameters
+    ----------
+    cluster
+        Where it is, with the planner's topics.
+    gateway
+        To the same cluster.
+    lone
+        The only broker, which may be started again; None: it is left alone.
+    """
+
+    cluster: Cluster
+    gateway: KafkaGateway
+    lone: KafkaBroker | None = None
+    nudges: int = 0
+    _plan: PlanDocument | None = None
+    _look_at: float = 0.0
+
+    @property
+    def following(self) -> dict[str, Any]:
+        """The settings by which consumers follow plans."""
+        return {"group_protocol": "consumer", "group_remote_assignor": ASSIGNOR}
+
+    def plan(self) -> str:
+        """Publish a plan with random shares for the names there are, present or not."""
+        self.version += 1
+        shares: dict[str, dict[str, list[int]]] = {name: {self.topic: []} for name in NAMES}
+        for partition in range(self.partitions):
+            shares[self.rng.choice(NAMES)][self.topic].append(partition)
+        counts = {self.topic: self.partitions}
+        self._plan = self.cluster.publish(self.group, self.version, shares, counts)
+        self._look_at = 0.0  # publication nudges at once
+        return f"plan version {self.version}"
+
+    def tombstone(self) -> str | None:
+        """Retire the plan."""
+        if self._plan is None:
+            return None
+        self._plan = None
+        self.cluster.retire(self.group, self.version)
+        return "retired"
+
+    def garbage(self) -> str:
+        """Put bytes that are no plan under the group's key."""
+        self.cluster.garble(self.group)
+        return "garbage"
+
+    def restart(self) -> str:
+        """Stop the only broker, in order or as a crash would, and start it again."""
+        assert self.lone is not None
+        crash = self.rng.random() < 1 / 2
+        (self.lone.kill if crash else self.lone.stop)()
+        self.lone.start()
+        return "broker crashes" if crash else "broker restarts"
+
+    def _settled(self) -> bool:
+        """Whether each partition has the owner that the plan and the broker name; else look."""
+        if self._as_planned():
+            self._look_at = time.monotonic() + LOOKS_S
+            return True
+        if time.monotonic() >= self._look_at:
+            for one in follow(self.gateway, self.gateway.settings, [self.group], self._published):
+                self.nudges += one.nudges
+            self._look_at = time.monotonic() + LOOKS_S
+        return False
+
+    def _as_planned(self) -> bool:
+        try:
+            found = self.gateway.broker_groups([self.group])[self.group]
+        except FairleadError:
+            return False
+        owned = {name: worker.state.get("owned") for name, worker in self.workers.items()}
+        numbers = sorted(one for share in owned.values() for one in share or [])
+        return (
+            len(found.consumers) == len(self.workers)
+            and owned == _targets(found, self.topic)
+            and numbers == list(range(self.partitions))
+            and (
+                self._plan is None or Goal(self._plan, {self.topic: self.partitions}).reached(found)
+            )
+        )
+
+    def _published(self, _: object) -> list[StoredPlan]:
+        return [] if self._plan is None else [_stored(self._plan)]
+
+
+def _targets(found: BrokerGroup, topic: str) -> dict[str, list[int]]:
+    return {one.client_id: list(one.target.get(topic, ())) for one in found.consumers}
+
+
+def _stored(plan: PlanDocument) -> StoredPlan:
+    """Return a plan as the store has it."""
+    value = plan.to_bytes()
+    return StoredPlan(
+        group=plan.group,
+        version=plan.version,
+        plan_id=UUID(plan.plan_id),
+        state="published",
+        assignor=plan.assignor,
+        reason="",
+        snapshot_id="",
+        snapshot_at=plan.snapshot_at,
+        created_at=plan.created_at,
+        expires_at=None,
+        document=value,
+        sha256=content_hash(value),
+        approved_sha256=content_hash(value),
+        topic=None,
+        partition=None,
+        record_offset=None,
+        four_eyes=False,
+        rolled_back_from=None,
+    )

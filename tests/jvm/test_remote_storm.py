@@ -1,0 +1,114 @@
+"""Storms over plain consumers whose broker follows plans for them, while messages keep coming."""
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from fairlead.kafka.gateway import KafkaGateway
+from fairlead.sandbox.cluster import KafkaCluster
+from fairlead.sandbox.kafka import KafkaBroker
+from fairlead.settings import KafkaSettings
+from tests.fairlead.followers.storm import Kind
+from tests.fairlead.followers.storm_worker import PLAIN
+from tests.fairlead.followers.storming import OF_BROKERS, WEIGHTS, weather
+from tests.jvm.members import member_command
+from tests.jvm.remote import MEMBERS, PLANS, Cluster
+from tests.jvm.remote_storm import RemoteStorm
+from tests.lengths import form
+from tests.records import PUBLIC, SIGNER
+
+pytestmark = pytest.mark.kafka
+
+#: As the storms of the classic protocol have it: members that vanish are gone in three seconds. And
+#: what is not signed is refused.
+QUICK = {
+    "group.consumer.heartbeat.interval.ms": "300",
+    "group.consumer.min.heartbeat.interval.ms": "300",
+    "group.consumer.session.timeout.ms": "3000",
+    "group.consumer.min.session.timeout.ms": "3000",
+    "fairlead.public.keys": PUBLIC,
+}
+
+
+@pytest.fixture(scope="module")
+def brokers(
+    pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[KafkaBroker | KafkaCluster]:
+    """Return one broker, or three, with the assignor in them."""
+    folder = tmp_path_factory.mktemp("kafka")
+    if pytestconfig.getoption("--storm-brokers") > 1:
+        with KafkaCluster(folder, assignor=True, settings=QUICK) as cluster:
+            yield cluster
+    else:
+        broker = KafkaBroker(folder, assignor=True, settings=QUICK)
+        broker.start()
+        yield broker
+        broker.kill()
+
+
+@pytest.fixture(scope="module")
+def cluster(brokers: KafkaBroker | KafkaCluster) -> Cluster:
+    """Return the cluster, with the planner's topics."""
+    cluster = Cluster(brokers, SIGNER)
+    for topic in (PLANS, MEMBERS):
+        cluster.create(topic, 4, compact=True)
+    return cluster
+
+
+@pytest.fixture(params=["confluent-kafka", *form(short=[], long=["java", "static", "mixed"])])
+def kinds(request: pytest.FixtureRequest, java_classpath: str) -> tuple[Kind, ...]:
+    """Return the kinds of consumers that the group may have."""
+    command = member_command(java_classpath)
+    found = {
+        "confluent-kafka": (Kind(PLAIN),),
+        "java": (Kind("java", command=command),),
+        "static": (Kind(PLAIN, static=True), Kind("java", command=command, static=True)),
+        "mixed": (Kind(PLAIN), Kind("java", command=command)),
+    }
+    return found[request.param]
+
+
+@pytest.fixture
+def storm(  # noqa: PLR0917 - fixtures
+    pytestconfig: pytest.Config,
+    brokers: KafkaBroker | KafkaCluster,
+    cluster: Cluster,
+    kinds: tuple[Kind, ...],
+    unique_name: str,
+    tmp_path: Path,
+) -> Iterator[RemoteStorm]:
+    """Return a group before the storm."""
+    seed = pytestconfig.getoption("--storm-seed")
+    settings = KafkaSettings(
+        bootstrap_servers=cluster.servers,
+        request_timeout_s=10.0,
+        signing_key=SecretStr(SIGNER.private_text()),
+    )
+    with KafkaGateway(settings) as gateway:
+        storm = RemoteStorm(
+            kinds=kinds,
+            bootstrap_servers=cluster.servers,
+            group=unique_name,
+            plan_topic=PLANS,
+            topic=cluster.create(unique_name, 12),
+            folder=tmp_path,
+            rng=random.Random(seed),
+            brokers=brokers.brokers if isinstance(brokers, KafkaCluster) else {},
+            lone=brokers if isinstance(brokers, KafkaBroker) else None,
+            cluster=cluster,
+            gateway=gateway,
+        )
+        storm.history.append(f"seed {seed}")
+        yield storm
+        storm.end()
+
+
+def test_storm_loses_nothing_and_always_settles_as_planned(
+    storm: RemoteStorm, pytestconfig: pytest.Config
+) -> None:
+    """After each event the owners are those of the newest plan; no message is lost at the end."""
+    more = OF_BROKERS if storm.brokers else {"restart": 2}
+    weather(storm, pytestconfig.getoption("--storm-events"), WEIGHTS | more)
