@@ -77,6 +77,7 @@ class RemoteStorm(Storm):
     def restart(self) -> str:
         """Stop the only broker, in order or as a crash would, and start it again."""
         assert self.lone is not None
+        self.outages += 1
         crash = self.rng.random() < 1 / 2
         (self.lone.kill if crash else self.lone.stop)()
         self.lone.start()

@@ -40,7 +40,7 @@ def brokers(
     """Return one broker, or three, with the assignor in them."""
     folder = tmp_path_factory.mktemp("kafka")
     if pytestconfig.getoption("--storm-brokers") > 1:
-        with KafkaCluster(folder, assignor=True, settings=QUICK) as cluster:
+        with KafkaCluster(folder, assignor=True, settings=[QUICK] * 3) as cluster:
             yield cluster
     else:
         broker = KafkaBroker(folder, assignor=True, settings=QUICK)
@@ -106,9 +106,15 @@ def storm(  # noqa: PLR0917 - fixtures
         storm.end()
 
 
+@pytest.mark.parametrize(
+    "brokers_fail",
+    form(short=[False], long=[False, True]),
+    ids=lambda fail: "brokers fail" if fail else "brokers stay",
+)
 def test_storm_loses_nothing_and_always_settles_as_planned(
-    storm: RemoteStorm, pytestconfig: pytest.Config
+    storm: RemoteStorm, pytestconfig: pytest.Config, *, brokers_fail: bool
 ) -> None:
     """After each event the owners are those of the newest plan; no message is lost at the end."""
-    more = OF_BROKERS if storm.brokers else {"restart": 2}
-    weather(storm, pytestconfig.getoption("--storm-events"), WEIGHTS | more)
+    of_brokers = OF_BROKERS if storm.brokers else {"restart": 2}
+    weights = WEIGHTS | of_brokers if brokers_fail else WEIGHTS
+    weather(storm, pytestconfig.getoption("--storm-events"), weights)

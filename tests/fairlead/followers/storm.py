@@ -101,6 +101,8 @@ class Storm:
     gone: list[Worker] = field(default_factory=list)
     #: Folders of members that died or were fenced: whose messages may be read twice.
     harmed: set[Path] = field(default_factory=set)
+    #: How often a broker was away: commits of that time may be lost, which is no member's fault.
+    outages: int = 0
     version: int = 0
     followed: int | None = None
     spoilt: bool = False
@@ -272,6 +274,7 @@ class Storm:
     def broker_dies(self) -> str:
         """Kill a broker, see the group settle without it, and start it again."""
         number = self.rng.choice(sorted(self.brokers))
+        self.outages += 1
         self.brokers[number].kill()
         self.settle()
         self.brokers[number].start()
@@ -280,6 +283,7 @@ class Storm:
     def broker_freezes(self) -> str:
         """Stop a broker until the others have taken its place, and let it go on."""
         number = self.rng.choice(sorted(self.brokers))
+        self.outages += 1
         process = self.brokers[number].process()
         assert process is not None
         process.suspend()

@@ -49,7 +49,8 @@ def weather(storm: Storm, events: int, weights: Mapping[str, int]) -> None:
     excused = {number for number, by in twice.items() if by.keys() & storm.harmed}
     log.warning(
         "%s, %s: %d events, %d messages, none lost, %d read twice, all but %d around members "
-        "that died or were fenced (%d of them); settled in %.1f s as a rule, %.1f s at most",
+        "that died or were fenced (%d of them); brokers away %d times; "
+        "settled in %.1f s as a rule, %.1f s at most",
         ["static " * kind.static + f"{kind.client} {dict(kind.configs)}" for kind in storm.kinds],
         storm.history[0],
         len(storm.history) - 1,
@@ -57,9 +58,9 @@ def weather(storm: Storm, events: int, weights: Mapping[str, int]) -> None:
         len(twice),
         len(twice) - len(excused),
         len(storm.harmed),
+        storm.outages,
         statistics.median(storm.settled_s),
         max(storm.settled_s),
     )
     unexplained = {number: by for number, by in twice.items() if number not in excused}
-    # A commit that no coordinator was there to take is no member's fault.
-    assert storm.brokers or not unexplained, (unexplained, storm.history)
+    assert storm.outages or not unexplained, (unexplained, storm.history)
