@@ -58,7 +58,7 @@ def cluster(brokers: KafkaBroker | KafkaCluster) -> Cluster:
     return cluster
 
 
-@pytest.fixture(params=["confluent-kafka", *form(short=[], long=["java", "static", "mixed"])])
+@pytest.fixture(params=form(short=[], long=["confluent-kafka", "java", "static", "mixed"]))
 def kinds(request: pytest.FixtureRequest, java_classpath: str) -> tuple[Kind, ...]:
     """Return the kinds of consumers that the group may have."""
     command = member_command(java_classpath)
