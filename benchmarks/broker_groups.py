@@ -234,8 +234,8 @@ def measure(sides: Sequence[Side], seconds: int, stack: ExitStack) -> dict[str, 
     for wave in waves:
         wave.prepare()
     empty = {side.assignor: side.memory() for side in sides}
-    for side in sides:
-        members = stack.enter_context(
+    everybody = [
+        stack.enter_context(
             Members(
                 side.settings.bootstrap_servers,
                 side.seats,
@@ -243,6 +243,9 @@ def measure(sides: Sequence[Side], seconds: int, stack: ExitStack) -> dict[str, 
                 config={"group.remote.assignor": side.assignor},
             )
         )
+        for side in sides
+    ]
+    for side, members in zip(sides, everybody, strict=True):
         members.until({seat: set(range(PARTITIONS)) for seat in side.seats})
     at_rest = {side.assignor: side.memory() for side in sides}
     resting = _cpu_of(sides, lambda: time.sleep(seconds))

@@ -1,4 +1,4 @@
-"""How a broker comes to read plans: by which rights, and how soon."""
+"""What a broker does that may not read plans, or finds no topic of them: nobody loses anything."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import (
     AclBinding,
+    AclBindingFilter,
     AclOperation,
     AclPermissionType,
     ResourcePatternType,
@@ -15,11 +16,12 @@ from confluent_kafka.admin import (
 
 from fairlead.sandbox.kafka import HOST, ClusterNode, KafkaBroker, free_ports, new_cluster_id
 from fairlead.sandbox.processes import wait_until
-from tests.jvm.remote import MEMBERS, PLANS, WAIT_S, Cluster, shown
+from tests.jvm.remote import MEMBERS, PLANS, WAIT_S, Cluster, Group, shown
 
 pytestmark = pytest.mark.kafka
 
 READER = "reader"
+FEW = {"a": [0, 1, 2], "b": [3, 4], "c": [5]}
 _PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 #: Before it knows who is who, a broker looks for the topic that tells each second, else each 15 s.
 SOON_S = 9.0
@@ -76,6 +78,29 @@ def allow(cluster: Cluster, operation: AclOperation) -> None:
         done.result(WAIT_S)
 
 
+def forbid(cluster: Cluster, operation: AclOperation) -> None:
+    """Take that back."""
+    for done in cluster.admin.delete_acls(rights(AclBindingFilter, operation)).values():
+        assert len(done.result(WAIT_S)) == 1
+
+
+def restart(broker: KafkaBroker, group: Group) -> None:
+    """Let the broker come back knowing no plan; its groups are what they were."""
+    broker.stop()
+    broker.start()
+    group.cluster = Cluster(broker)  # whose clients do not wait before they connect again
+
+
+def keeps(group: Group, goes: str, comes: str) -> None:
+    """Show that targets stay: who comes takes nothing but what has no owner."""
+    stays = {name: set(share) for name, share in group.owned().items() if name != goes}
+    group.revoked()
+    group.leave(goes)
+    group.join(comes)
+    assert group.revoked() == {}
+    assert all(set(group.owned()[name]) >= share for name, share in stays.items())
+
+
 def test_members_topic_is_found_soon_after_it_was_made(
     broker: KafkaBroker, java_classpath: str, unique_name: str
 ) -> None:
@@ -87,3 +112,36 @@ def test_members_topic_is_found_soon_after_it_was_made(
     cluster.create(MEMBERS, 1, compact=True)
     cluster.tell(unique_name, [])
     assert wait_until(lambda: shown(broker, java_classpath)["RecordsRead"] > 0, timeout_s=SOON_S)
+
+
+def test_nobody_moves_where_plans_may_not_be_read_or_have_no_topic(
+    broker: KafkaBroker, java_classpath: str, unique_name: str
+) -> None:
+    """After restarts; JMX says why. With the right it reads again, and plans are followed."""
+    cluster = Cluster(broker)
+    allow(cluster, AclOperation.DESCRIBE)
+    allow(cluster, AclOperation.READ)
+    for topic in (PLANS, MEMBERS):
+        cluster.create(topic, 1, compact=True)
+    with Group(cluster, unique_name, cluster.create(f"{unique_name}-t", 6), 6) as group:
+        group.join("a", "b", "c")
+        group.adopt(1, FEW)
+
+        forbid(group.cluster, AclOperation.READ)
+        restart(broker, group)
+        keeps(group, goes="c", comes="d")
+        found = shown(broker, java_classpath)
+        assert (found["Complete"], found["Failures"], found["Outcomes"]["PLAN"]) == (False, 0, 0)
+        assert found["Outcomes"]["KEPT_UNREAD"] >= 2
+        assert "TopicAuthorizationException" in found["Problem"]
+
+        allow(group.cluster, AclOperation.READ)
+        group.adopt(2, {"a": [0], "b": [1, 2], "d": [3, 4, 5]})
+        assert shown(broker, java_classpath)["Problem"] == ""
+
+        group.cluster.admin.delete_topics([PLANS])[PLANS].result(WAIT_S)
+        restart(broker, group)
+        keeps(group, goes="a", comes="e")
+        found = shown(broker, java_classpath)
+        assert (found["Complete"], found["Failures"], found["Outcomes"]["PLAN"]) == (False, 0, 0)
+        assert "there is no topic fairlead.plans" in found["Problem"]
