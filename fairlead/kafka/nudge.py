@@ -185,7 +185,8 @@ class Nudge:
         except (errors.UnknownMemberIdError, errors.FencedMemberEpochError):
             self._epoch = _JOINS  # it is out, and comes again
         except errors.KafkaError as error:
-            if not error.retriable:
+            passes = error.retriable or isinstance(error, errors.UnknownBrokerIdError)
+            if not passes:
                 return str(error)
             if not isinstance(error, errors.CoordinatorLoadInProgressError):
                 self._connection.close()  # which remembers coordinators for good
