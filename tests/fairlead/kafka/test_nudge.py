@@ -28,7 +28,8 @@ def test_a_nudge_stays_and_leaves_though_its_coordinator_restarts(broker: KafkaB
     """What fails meanwhile is no refusal; afterwards it is the member that it was, and goes."""
     settings = KafkaSettings(bootstrap_servers=broker.bootstrap_servers, request_timeout_s=10.0)
     topics = [NewTopic(topic, 1) for topic in ("orders", settings.plan_topic)]
-    for created in AdminClient(settings.librdkafka()).create_topics(topics).values():
+    admin = AdminClient(settings.librdkafka())  # answers nothing once it is let go
+    for created in admin.create_topics(topics).values():
         created.result(30)
     with BrokerAssigned(settings) as members:
         members.join("group", "a", ["orders"])
