@@ -30,6 +30,7 @@ from aiokafka.coordinator.protocol import (
 
 from fairlead.errors import ConfigurationError
 from fairlead.followers.aiokafka.join import join_once
+from fairlead.followers.aiokafka.metadata import subscription
 from fairlead.followers.aiokafka.source import AiokafkaSource
 from fairlead.followers.core.follower import Follower, FollowOptions
 from fairlead.followers.core.status import FollowerStatus
@@ -63,6 +64,7 @@ class PlanAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # aiokafka 
         options = options or FollowOptions()
         self._client_id: str = connection.get("client_id", "")
         self._instance_id: str | None = connection.get("group_instance_id")
+        self._rack: str = connection.get("client_rack") or ""
         self._consumer: weakref.ref[AIOKafkaConsumer] | None = None
         self._follower = Follower(
             group,
@@ -126,7 +128,7 @@ class PlanAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # aiokafka 
         if self._consumer and (coordinator := _coordinator(self._consumer())) is not None:
             join_once(coordinator)
         user_data = self._follower.subscription(self._client_id, self._instance_id)
-        return ConsumerProtocolMemberMetadata(0, sorted(topics), user_data)
+        return subscription(sorted(topics), user_data, self._rack)
 
     def assign(
         self, cluster: ClusterMetadata, members: Mapping[str, ConsumerProtocolMemberMetadata]

@@ -35,6 +35,8 @@ from fairlead.wire.partitions import by_topic, partition_counts
 #: Versions of the subscription: the second tells what the member owns (KIP-429).
 _EAGER_VERSION: Final = 0
 _COOPERATIVE_VERSION: Final = 1
+#: The first that tells a member's rack (KIP-881).
+_RACK_VERSION: Final = 3
 
 
 class PlanAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-python is untyped
@@ -74,6 +76,7 @@ class PlanAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-pyt
         self._consumer: weakref.ref[KafkaConsumer] | None = None
         self._join = no_request
         self._client_id: str = {**KafkaConsumer.DEFAULT_CONFIG, **connection}["client_id"]
+        self._rack: str | None = connection.get("client_rack") or None
         self._follower = Follower(
             group,
             options,
@@ -133,16 +136,17 @@ class PlanAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-pyt
         """
         self._join()
         user_data = self._follower.subscription(self._client_id, self._instance_id)
-        if not self._cooperative:
-            return ConsumerProtocolSubscription(_EAGER_VERSION, sorted(topics), user_data)
+        version = _COOPERATIVE_VERSION if self._cooperative else _EAGER_VERSION
+        owned = self._owned() if self._cooperative else {}
         return ConsumerProtocolSubscription(
-            version=_COOPERATIVE_VERSION,
+            version=_RACK_VERSION if self._rack else version,
             topics=sorted(topics),
             user_data=user_data,
             owned_partitions=[
                 ConsumerProtocolSubscription.TopicPartition(topic=topic, partitions=partitions)
-                for topic, partitions in self._owned().items()
+                for topic, partitions in owned.items()
             ],
+            rack_id=self._rack,
         )
 
     def assign(

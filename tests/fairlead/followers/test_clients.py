@@ -10,6 +10,8 @@ import pytest
 
 from fairlead.errors import ConfigurationError
 from fairlead.followers import aiokafka, kafka_python
+from fairlead.kafka.gateway import KafkaGateway
+from fairlead.settings import Settings
 from fairlead.wire.document import PlanDocument
 from fairlead.wire.record_reading import SKEW
 from tests.fairlead.followers.helpers import (
@@ -60,6 +62,16 @@ def test_group_owns_what_a_published_plan_says(fleet: Fleet) -> None:
     fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
     members = {name: fleet.join(name) for name in ("a", "b")}
     settles(fleet, members, 1, a=[0], b=[1, 2, 3])
+
+
+def test_members_tell_the_group_their_racks(fleet: Fleet, settings: Settings) -> None:
+    """The clients themselves do not; and those that name none stand beside those that do."""
+    fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
+    members = {"a": fleet.join("a", client_rack="r1"), "b": fleet.join("b")}
+    settles(fleet, members, 1, a=[0], b=[1, 2, 3])
+    with KafkaGateway(settings.kafka) as gateway:
+        found = gateway.live_group(fleet.group).members
+    assert {member.name: member.rack for member in found} == {"a": "r1", "b": None}
 
 
 def test_new_version_makes_the_group_rejoin_and_adopt_it(fleet: Fleet) -> None:
