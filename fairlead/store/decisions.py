@@ -14,7 +14,7 @@ import pyarrow as pa
 from sqlalchemy import Connection, func, select, tuple_
 from sqlalchemy.dialects.postgresql import insert
 
-from fairlead.domain.choice import FORECAST, METRICS
+from fairlead.domain.choice import FORECAST, METRICS, RACKS
 from fairlead.domain.records import NoPlan, PlanDraft, StoredDecision
 from fairlead.store.bulk import copy_rows, with_constants
 from fairlead.store.judgement import record_findings
@@ -203,9 +203,9 @@ def plain_number(value: Any) -> Any:
 def metric_columns(metrics: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the columns of `MeasuredBalance`; None: nothing was measured."""
     if metrics is None:
-        return dict.fromkeys((*METRICS, *FORECAST))
+        return dict.fromkeys((*METRICS, *FORECAST, *RACKS))
     return {name: metrics[name] for name in METRICS} | {
-        name: metrics.get(name) for name in FORECAST
+        name: metrics.get(name) for name in (*FORECAST, *RACKS)
     }
 
 

@@ -43,7 +43,8 @@ CROSS JOIN LATERAL (
 WHERE newest.snapshot_at >= :gone_before
 """
 _BALANCE: Final = """
-SELECT known.group_id, observed.lag_max, observed.imbalance, observed.topic_spread
+SELECT known.group_id, observed.lag_max, observed.imbalance, observed.topic_spread,
+       far.rack_gb_per_day * 1e9 AS rack_bytes_per_day
 FROM fairlead_raw.consumer_group known
 CROSS JOIN LATERAL (
     SELECT measured_at, lag_max, imbalance, topic_spread FROM fairlead.balance_history
@@ -52,6 +53,13 @@ CROSS JOIN LATERAL (
         AND measured_at >= :gone_before
     ORDER BY measured_at DESC LIMIT 1
 ) observed
+LEFT JOIN LATERAL (
+    SELECT rack_gb_per_day FROM fairlead.balance_history
+    WHERE balance_history.group_id = known.group_id
+        AND kind = 'observed'
+        AND measured_at >= :gone_before
+    ORDER BY measured_at DESC LIMIT 1
+) far ON true
 """
 _DIAGNOSES: Final = """
 SELECT group_id, diagnosis, since, late_s, utilisation, 1 AS holds
@@ -134,7 +142,8 @@ class Readings:
     statuses
         `group_id`, `status`, `partitions`: a row a status.
     balance
-        `group_id`, `lag_max` in records, `imbalance`, `topic_spread`: as last measured.
+        `group_id`, `lag_max` in records, `imbalance`, `topic_spread`, and `rack_bytes_per_day`
+        from other racks: as last measured.
     diagnoses
         `group_id`, `diagnosis`, `since`, `late_s`, `utilisation`, as last seen; `holds` is 1.
     plans

@@ -28,7 +28,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import insert
 
-from fairlead.domain.choice import FORECAST, METRICS
+from fairlead.domain.choice import FORECAST, METRICS, RACKS
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.records import (
     Findings,
@@ -365,7 +365,7 @@ class PlanStore:
             rows = connection.execute(predicted).mappings().all()
         return {
             (row["group_id"], row["version"]): {
-                name: plain_number(row[name]) for name in (*METRICS, *FORECAST)
+                name: plain_number(row[name]) for name in (*METRICS, *FORECAST, *RACKS)
             }
             for row in rows
         }

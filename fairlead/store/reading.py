@@ -68,7 +68,9 @@ SELECT group_id AS "group", version, state, assignor, rolled_back_from, proposed
        lag_max_predicted, lag_max_achieved, imbalance_before, imbalance_predicted,
        imbalance_achieved, adherence, reason, snapshot_id, sha256, expires_at,
        late_before, late_predicted, utilisation_before, utilisation_predicted,
-       topic_spread_before, topic_spread_predicted, topic_spread_achieved
+       topic_spread_before, topic_spread_predicted, topic_spread_achieved,
+       rack_gb_per_day_before, rack_gb_per_day_predicted,
+       rack_cost_per_day_before, rack_cost_per_day_predicted
 FROM fairlead.plan_history
 WHERE (CAST(:group AS text) IS NULL OR group_id = :group)
     AND (CAST(:state AS text) IS NULL OR state = :state)

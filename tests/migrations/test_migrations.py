@@ -317,7 +317,10 @@ def test_histories_are_carried_over_to_days_and_summed_up(database: str, engine:
     assert rows(engine, plans) == before[0]
 
 
-def test_going_back_from_spread_leaves_what_was(database: str, engine: Engine) -> None:
+@pytest.mark.parametrize(("earlier", "later"), [("0013", "0014"), ("0014", "0015")])
+def test_going_back_from_figures_leaves_what_was(
+    database: str, engine: Engine, earlier: str, later: str
+) -> None:
     """Views, their columns, rights and comments, and the function are those of before."""
     views = """
         SELECT relname, pg_get_viewdef(oid), relacl::text, obj_description(oid, 'pg_class')
@@ -332,10 +335,10 @@ def test_going_back_from_spread_leaves_what_was(database: str, engine: Engine) -
         SELECT proname, prosrc FROM pg_proc WHERE pronamespace = 'fairlead_raw'::regnamespace
     """
     questions = (views, columns, functions)
-    migrate.upgrade(database, "0013")
+    migrate.upgrade(database, earlier)
     before = [rows(engine, question) for question in questions]
-    migrate.upgrade(database, "0014")
+    migrate.upgrade(database, later)
     for question, was in zip(questions, before, strict=True):
         assert rows(engine, question) != was
-    migrate.downgrade(database, "0013")
+    migrate.downgrade(database, earlier)
     assert [rows(engine, question) for question in questions] == before

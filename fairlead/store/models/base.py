@@ -73,6 +73,12 @@ class MeasuredBalance:
     topic_spread: Mapped[float | None] = mapped_column(
         comment="The worst topic's largest share on one member over its even share; 1 is even."
     )
+    rack_gb_per_day: Mapped[float | None] = mapped_column(
+        comment="Gigabytes a day that consumers read from other racks, on average."
+    )
+    rack_cost_per_day: Mapped[float | None] = mapped_column(
+        comment="What they cost a day, by the price of the policy."
+    )
     late_s: Mapped[float | None] = mapped_column(
         comment="Seconds the worst partition is forecast to be behind at the policy's horizon."
     )

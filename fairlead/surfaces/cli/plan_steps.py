@@ -308,6 +308,8 @@ def print_plan(plan: Mapping[str, Any], *, stderr: bool = False) -> None:
     if plan["topic_spread_predicted"] is not None:
         before, after = (times(plan[f"topic_spread_{when}"]) for when in ("before", "predicted"))
         lines.insert(-1, f"  topics   the worst {before} its even share, predicted {after}")
+    if plan["rack_gb_per_day_before"] is not None:
+        lines.insert(-1, f"  racks    {_between_racks(plan)}")
     if plan["expires_at"]:
         lines.append(f"  expires  {as_text(plan['expires_at'])} (UTC)")
     if plan["four_eyes"]:
@@ -315,6 +317,19 @@ def print_plan(plan: Mapping[str, Any], *, stderr: bool = False) -> None:
     say(*lines, err=stderr)
     if plan["moves"]:
         print_table(plan["moves"], _MOVES, title="Moves", stderr=stderr)
+
+
+def _between_racks(plan: Mapping[str, Any]) -> str:
+    """Say what is read from other racks, and what that costs where a price was set."""
+    from fairlead.common.words import gigabytes
+
+    before, after = (gigabytes(plan[f"rack_gb_per_day_{when}"]) for when in ("before", "predicted"))
+    said = f"{before} a day from other racks, predicted {after}"
+    costs = [plan[f"rack_cost_per_day_{when}"] for when in ("before", "predicted")]
+    if None in costs:
+        return said
+    first, then = costs
+    return f"{said}; {first:,.2f} a day, predicted {then:,.2f}"
 
 
 def known_state(state: str | None) -> str | None:

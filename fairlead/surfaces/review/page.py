@@ -12,7 +12,17 @@ from typing import Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from sqlalchemy import Engine
 
-from fairlead.common.words import length, moment, number, percent, plural, rate, span, times
+from fairlead.common.words import (
+    gigabytes,
+    length,
+    moment,
+    number,
+    percent,
+    plural,
+    rate,
+    span,
+    times,
+)
 from fairlead.domain.approval import PlanFacts, decide
 from fairlead.domain.choice import improvement, lightening
 from fairlead.domain.cohorts import cohort_of
@@ -34,6 +44,7 @@ _TEMPLATES: Final = Environment(
     lstrip_blocks=True,
 )
 _TEMPLATES.filters |= {
+    "gigabytes": gigabytes,
     "moment": moment,
     "number": number,
     "percent": percent,

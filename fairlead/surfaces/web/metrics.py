@@ -121,6 +121,12 @@ GAUGES: Final = (
         *("balance", "topic_spread"),
     ),
     Gauge(
+        "fairlead_group_rack_bytes_per_day",
+        "",
+        "Bytes a day that the group reads from other racks, on average; missing where not known.",
+        *("balance", "rack_bytes_per_day"),
+    ),
+    Gauge(
         "fairlead_group_last_decision_timestamp_seconds",
         "seconds",
         "When it was last decided whether the group gets a plan, or failed to be.",

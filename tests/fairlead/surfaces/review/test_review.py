@@ -4,7 +4,7 @@ import html
 import re
 import shlex
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -15,9 +15,12 @@ import pytest
 from sqlalchemy import Engine
 from typer.testing import CliRunner, Result
 
+from fairlead.domain.choice import Candidate
 from fairlead.domain.policy import Approval, Policy
 from fairlead.errors import GroupError, PlanStateError
 from fairlead.store import PlanStore, create_store_engine
+from fairlead.store.monitoring import DecisionCounts, read_all_groups
+from fairlead.store.reading import read_candidates
 from fairlead.surfaces.cli import app
 from fairlead.surfaces.review import review_page
 from fairlead.wire.document import MemberShare
@@ -108,6 +111,32 @@ def test_a_plan_is_explained(engine: Engine) -> None:
     assert "1 partition is in DATA_LOSS (billing-0)" in page.text
     assert "billing-0 alone has 8,000 records" in page.text
     assert "read 3 h ago" in page.text
+
+
+def test_traffic_between_racks_is_told_wherever_a_plan_is(week: str, engine: Engine) -> None:
+    """Before and after, with its price: on the page, at the command line, as candidates, in SQL."""
+    before, after = ({"rack_gb_per_day": gb, "rack_cost_per_day": gb / 50} for gb in (12.5, 1.0))
+    PlanStore(engine).record_decision(
+        make_draft(
+            group="clicks",
+            snapshot_at=datetime.now(UTC),
+            observed=make_metrics(**before),
+            predicted=make_metrics(**after),
+            candidates=(Candidate("sticky", make_metrics(**after)),),
+        )
+    )
+    page = Page(review_page(engine, "clicks"))
+    assert "Between racks, a day 12.5 GB → 1.00 GB" in page.text
+    assert "costs 0.25 → 0.02" in page.text
+    shown = run(week, "plans", "show", "clicks").stdout
+    said = "racks    12.5 GB a day from other racks, predicted 1.00 GB; 0.25 a day, predicted 0.02"
+    assert said in shown
+    (candidate,) = read_candidates(engine, "clicks", "s1")
+    assert candidate.metrics is not None
+    assert {name: candidate.metrics[name] for name in after} == after
+    measured = read_all_groups(engine, DecisionCounts()).balance
+    told = {row["group_id"]: row["rack_bytes_per_day"] for row in measured}
+    assert told == {"clicks": 12.5e9}
 
 
 def test_a_page_needs_no_network_and_runs_nothing(engine: Engine) -> None:
