@@ -53,6 +53,8 @@ def test_a_group_of_the_consumer_protocol_is_described_like_a_classic_one(
     assert [row["error"] for row in snapshot.groups.to_pylist()] == [None]
     assert sum(row["end_offset"] for row in snapshot.offsets.to_pylist()) == 4
     assert {one.rack for one in told.members} == {None, "r1"}
+    assert {one.client_id for one in live.members if one.rack == "r1"} == {"twin"}
+    assert {row["rack"] for row in snapshot.members.to_pylist()} == {None, "r1"}
     assert set(told.topic_ids) == {first, second}
     assert (empty.state, empty.members) == ("Empty", ())
     assert all(one.owned == one.target and not one.classic for one in told.members)
