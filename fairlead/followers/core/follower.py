@@ -39,6 +39,11 @@ _JOINING: Final = AssignmentNote(
     fallback_reason="a rebalance is under way, or some member of the group does not follow plans"
 )
 
+#: No leader of this assignor's leaves its note out.
+_BROKER_ASSIGNS: Final = AssignmentNote(
+    fallback_reason="the group is one of the consumer protocol, in which the broker assigns"
+)
+
 
 @dataclass(frozen=True)
 class FollowOptions:
@@ -270,8 +275,12 @@ class Follower:
         return first, encode_assignment(note)
 
     def assigned(self, user_data: bytes | None, generation: int) -> None:
-        """Note what the new assignment follows."""
-        note = decode_assignment(user_data)
+        """Note what the new assignment follows.
+
+        One without a note is the broker's, in a group that is being converted to the consumer
+        protocol (KIP-848): asking for another rebalance would change nothing.
+        """
+        note = decode_assignment(user_data) if user_data else _BROKER_ASSIGNS
         log.info(
             "Group %s, generation %d: the assignment follows %s",
             self._group,
@@ -282,7 +291,7 @@ class Follower:
             self._standing.settle(note)
             # Whoever was to give something up and join again may have been this one's former life.
             self._unfinished = self._newcomer and note.incomplete
-            if self._schedule:
+            if self._schedule and note is not _BROKER_ASSIGNS:
                 # What others have seen is settled even where the leader did not get to read it,
                 # or every member would ask in turn. The leader asks again when it has read it, and
                 # one that may have taken its place does.

@@ -126,6 +126,19 @@ def test_static_member_in_the_place_of_a_leader_that_was_behind_asks(
         assert stage.rejoins == rejoins
 
 
+@pytest.mark.parametrize("user_data", [None, b""])
+def test_what_a_broker_assigns_is_taken_and_no_rebalance_asked_for(user_data: bytes | None) -> None:
+    """In a group that is being converted there is no leader whom it could tell of a plan."""
+    with following() as stage:
+        stage.follower.subscription("a")
+        stage.follower.assigned(user_data, generation=1)
+        stage.reads(4, version=2)
+        assert stage.rejoins == []
+        status = stage.follower.status()
+        assert (status.rule, status.plan_version) == ("range", None)
+        assert "the broker assigns" in (status.fallback_reason or "")
+
+
 def test_nothing_is_followed_while_another_assignor_is_in_use() -> None:
     """A member that joins and is not assigned by this assignor follows no plan, and says why."""
     with following() as stage:

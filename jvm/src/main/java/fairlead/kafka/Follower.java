@@ -22,6 +22,9 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
     private static final Notes.Assigned JOINING = new Notes.Assigned(
         null, Identity.NOTHING,
         "a rebalance is under way, or some member of the group does not follow plans", false, null, false);
+    private static final Notes.Assigned BY_BROKER = new Notes.Assigned(
+        null, Identity.NOTHING,
+        "the group is one of the consumer protocol, in which the broker assigns", false, null, false);
 
     private final String group;
     private final String clientId;
@@ -152,13 +155,15 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
 
     /** Takes note of what the new assignment follows. */
     synchronized void assigned(ByteBuffer userData, String member, int generation) {
-        note = Notes.Assigned.decode(userData);
+        // No leader of this assignor's leaves its note out: asking for another rebalance would change nothing.
+        boolean byBroker = userData == null || !userData.hasRemaining();
+        note = byBroker ? BY_BROKER : Notes.Assigned.decode(userData);
         memberId = member;
         rebalances++;
         LOG.info("Group {}, generation {}: the assignment follows {}", group, generation, note.followed());
         // Whoever was to give something up and join again may have been this one's former life.
         unfinished = newcomer && note.incomplete;
-        if (schedule == null) {
+        if (schedule == null || byBroker) {
             return;
         }
         if (decided != null) { // the leader asks again when it has read what others had seen
