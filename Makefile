@@ -46,6 +46,7 @@ LONG_FORMS := tests/assignors/test_kafkas_suites.py tests/assignors/test_against
 	tests/fairlead/followers/test_simulator.py tests/fairlead/followers/test_simulator_led.py \
 	tests/fairlead/followers/test_storm.py \
 	tests/fairlead/store/test_large_plans.py tests/fairlead/store/test_life_model.py \
+	tests/fairlead/workflows/test_conversion.py \
 	tests/fairlead/workflows/test_crashes.py tests/fairlead/workflows/test_killing.py
 test-long: install
 	FAIRLEAD_TEST_LONG=1 $(BIN)/pytest $(LONG_FORMS)
