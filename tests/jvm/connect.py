@@ -1,0 +1,122 @@
+"""A worker of Kafka Connect, with a file sink: Kafka's own jars, downloaded once per user.
+
+Belongs here: how it is got and started. Does not: any expectation.
+"""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+import pyspark
+from filelock import FileLock
+
+from fairlead.sandbox.jars import KAFKA_VERSION, cache_dir
+from fairlead.sandbox.java import find_java
+from fairlead.sandbox.kafka import HOST, free_ports
+from fairlead.sandbox.plugin import plugin_jar
+
+ATTEMPTS: Final = 3
+WANTED: Final = "".join(
+    f'<dependency org="org.apache.kafka" name="{name}" rev="{KAFKA_VERSION}" '
+    'conf="default->default"/>'
+    for name in ("connect-runtime", "connect-file")
+)
+SLF4J: Final = "slf4j-simple"
+IVY: Final = f"""
+<ivy-module version="2.0">
+  <info organisation="fairlead" module="connect"/>
+  <configurations><conf name="default"/></configurations>
+  <dependencies>
+    {WANTED}
+    <dependency org="org.slf4j" name="{SLF4J}" rev="1.7.36" conf="default->default"/>
+  </dependencies>
+</ivy-module>
+"""
+
+
+def connect_classpath() -> str:
+    """Return the jars of a worker, with Fairlead's among them."""
+    target = cache_dir() / f"kafka-connect-{KAFKA_VERSION}"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{target}.lock"):
+        if not target.exists():
+            _download(target)
+    return os.pathsep.join(map(str, [plugin_jar(), *sorted(target.glob("*.jar"))]))
+
+
+@contextmanager
+def file_sink(folder: Path, name: str, topic: str, worker: Mapping[str, str]) -> Iterator[Path]:
+    """Run a worker with one sink of two tasks; yields the file that it writes.
+
+    Parameters
+    ----------
+    folder
+        For its properties and its log.
+    name, topic
+        The sink's name, and what it reads.
+    worker
+        Properties of the worker, among them how to reach the cluster.
+    """
+    (port,) = free_ports(1)
+    string = "org.apache.kafka.connect.storage.StringConverter"
+    written = folder / "written"
+    properties = {
+        "worker": {
+            "key.converter": string,
+            "value.converter": string,
+            "listeners": f"http://{HOST}:{port}",
+            "offset.storage.file.filename": str(folder / "offsets"),
+            **worker,
+        },
+        "sink": {
+            "name": name,
+            "connector.class": "org.apache.kafka.connect.file.FileStreamSinkConnector",
+            "tasks.max": "2",
+            "topics": topic,
+            "file": str(written),
+        },
+    }
+    for what, settings in properties.items():
+        lines = [f"{key}={value}\n" for key, value in settings.items()]
+        (folder / f"{what}.properties").write_text("".join(lines))
+    command = [
+        *(str(find_java()), "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+        *("-cp", connect_classpath(), "org.apache.kafka.connect.cli.ConnectStandalone"),
+        *("worker.properties", "sink.properties"),
+    ]
+    with (
+        (folder / "log").open("wb") as log,
+        subprocess.Popen(command, cwd=folder, stdout=log, stderr=subprocess.STDOUT) as process,
+    ):
+        try:
+            yield written
+        finally:
+            ended = process.poll()
+            process.terminate()
+            assert ended is None, (folder / "log").read_text()[-3000:]
+
+
+def _download(target: Path) -> None:
+    (ivy,) = (Path(pyspark.__path__[0]) / "jars").glob("ivy-*.jar")
+    with TemporaryDirectory(dir=target.parent) as scratch:
+        wanted, jars = Path(scratch, "ivy.xml"), Path(scratch, "jars")
+        wanted.write_text(IVY)
+        command = [
+            *(str(find_java()), "-jar", str(ivy), "-ivy", str(wanted)),
+            *("-cache", str(Path(scratch, "cache")), "-types", "jar", "bundle"),
+            *("-retrieve", f"{jars}{os.sep}[organisation]_[artifact]-[revision].[ext]"),
+        ]
+        for _ in range(ATTEMPTS):  # what arrived is kept
+            result = subprocess.run(
+                command, capture_output=True, text=True, timeout=600, check=False
+            )
+            if not result.returncode and any(jars.glob(f"*{SLF4J}*")):
+                break
+        else:
+            raise RuntimeError(f"Connect could not be downloaded:\n{result.stdout[-2000:]}")
+        shutil.move(jars, target)

@@ -1,0 +1,65 @@
+"""The tasks of a Kafka Connect sink follow plans, by a line of the worker's configuration."""
+
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+
+from fairlead.kafka.gateway import KafkaGateway
+from fairlead.sandbox import Services
+from fairlead.settings import KafkaSettings
+from tests.conftest import KafkaTopic
+from tests.fairlead.followers.helpers import Fleet, eventually, make_plan
+from tests.jvm.connect import file_sink
+from tests.lengths import LONG
+
+PARTITIONS = 6
+RECORDS = 600
+
+
+@pytest.mark.kafka
+@pytest.mark.skipif(not LONG, reason="30 MB to download and a minute: make test-long")
+def test_sink_tasks_adopt_plans_and_lose_nothing(
+    services: Services, kafka_topic: KafkaTopic, tmp_path: Path, unique_name: str
+) -> None:
+    """Range without a plan; a plan, and a newer one; each record is written."""
+    group, topic = f"connect-{unique_name}", kafka_topic(partitions=PARTITIONS)
+    plans = kafka_topic(config={"cleanup.policy": "compact"})
+    fleet = Fleet(services, group, plans, [topic])
+    producer = Producer({"bootstrap.servers": services.bootstrap_servers})
+    for number in range(RECORDS):
+        producer.produce(topic, str(number), partition=number % PARTITIONS)
+    assert producer.flush(60) == 0
+    worker = {
+        "bootstrap.servers": services.bootstrap_servers,
+        "consumer.partition.assignment.strategy": "fairlead.kafka.PlanAssignor,"
+        "org.apache.kafka.clients.consumer.RangeAssignor",
+        "consumer.fairlead.plan.topic": plans,
+        "consumer.fairlead.rejoin.jitter.ms": "200",
+    }
+    first, second = (f"connector-consumer-{unique_name}-{number}" for number in range(2))
+    settings = KafkaSettings(bootstrap_servers=services.bootstrap_servers)
+    with (
+        KafkaGateway(settings) as gateway,
+        file_sink(tmp_path, unique_name, topic, worker) as written,
+    ):
+
+        def owned() -> dict[str, list[int]]:
+            live = gateway.live_groups([group])[group]
+            members = getattr(live, "members", ())
+            return {one.name: list(one.partitions.get(topic, ())) for one in members}
+
+        eventually(lambda: owned() == {first: [0, 1, 2], second: [3, 4, 5]}, "range, without")
+        for version, shares in enumerate(
+            ({first: [0, 1, 2, 3, 4], second: [5]}, {first: [0], second: [1, 2, 3, 4, 5]}), 1
+        ):
+            members = {name: {topic: numbers} for name, numbers in shares.items()}
+            plan = make_plan(
+                members, partition_counts={topic: PARTITIONS}, group=group, version=version
+            )
+            fleet.publish(plan)
+            eventually(lambda shares=shares: owned() == shares, "it is adopted")  # type: ignore[misc]
+        eventually(
+            lambda: set(written.read_text().split()) == set(map(str, range(RECORDS))), "all written"
+        )
+    fleet.close()
