@@ -27,6 +27,9 @@ class KafkaCluster:
         Server properties of each node, in order, beside the sandbox's own; none: no others.
     assignor
         Whether their groups of the consumer protocol can follow plans.
+    listeners
+        Names, in capitals, of further listeners that every node has: brokers count apart what they
+        send over each. `servers_of` says where they are.
     """
 
     def __init__(
@@ -35,9 +38,11 @@ class KafkaCluster:
         *,
         settings: Sequence[Mapping[str, str]] = (),
         assignor: bool = False,
+        listeners: Sequence[str] = (),
     ) -> None:
-        ports = free_ports(2 * NODES)
-        pairs = list(zip(ports[::2], ports[1::2], strict=True))
+        ports = free_ports((2 + len(listeners)) * NODES)
+        pairs = [(ports.pop(), ports.pop()) for _ in range(NODES)]
+        further = [{name: ports.pop() for name in listeners} for _ in range(NODES)]
         voters = ",".join(f"{n}@{HOST}:{pair[1]}" for n, pair in enumerate(pairs, start=1))
         cluster_id = new_cluster_id()
         common = {
@@ -53,11 +58,21 @@ class KafkaCluster:
             number: KafkaBroker(
                 state_dir / str(number),
                 node=ClusterNode(
-                    cluster_id, pair, {**common, "node.id": str(number), **own.get(number, {})}
+                    cluster_id,
+                    pair,
+                    {
+                        **common,
+                        "node.id": str(number),
+                        **_listening(pair, more),
+                        **own.get(number, {}),
+                    },
                 ),
                 assignor=assignor,
             )
-            for number, pair in enumerate(pairs, start=1)
+            for number, (pair, more) in enumerate(zip(pairs, further, strict=True), start=1)
+        }
+        self.servers_of = {
+            name: ",".join(f"{HOST}:{more[name]}" for more in further) for name in listeners
         }
         self.bootstrap_servers = ",".join(f"{HOST}:{port}" for port, _ in pairs)
 
@@ -83,3 +98,18 @@ class KafkaCluster:
     def _stop(self) -> None:
         for broker in self.brokers.values():
             broker.kill()
+
+
+def _listening(pair: tuple[int, int], further: Mapping[str, int]) -> dict[str, str]:
+    """Return the properties of a node that has further listeners, each with its port."""
+    if not further:
+        return {}
+    own = {"PLAINTEXT": pair[0], **further}
+    told = ",".join(f"{name}://{HOST}:{port}" for name, port in own.items())
+    return {
+        "listeners": f"{told},CONTROLLER://{HOST}:{pair[1]}",
+        "advertised.listeners": told,
+        "listener.security.protocol.map": ",".join(
+            f"{name}:PLAINTEXT" for name in (*own, "CONTROLLER")
+        ),
+    }

@@ -1,0 +1,347 @@
+"""What assignors send between racks, by the brokers' own count: `python -m benchmarks.racks`.
+
+Belongs here: three brokers in three racks, groups that read alike topics one after the other, and
+the report. Does not: how brokers are asked (BrokerBytes.java).
+
+Each broker has a listener for the consumers of each rack, and counts the bytes that it sends over
+each. Replicas are in two of the three racks, and brokers send consumers to the one in their rack
+(KIP-392). Members join while there is nothing to read; then as many records are produced as for any
+other group, and read to the last. So figures are totals, which no clock and no load changes.
+
+The group that follows plans begins as uniform has dealt the same partitions, since its own brokers'
+assignor, Kafka's newest, knows no racks; then comes the plan of `fairlead plan` under the policy
+`racks = "prefer"`. What arrived in the first round is taken to have arrived evenly over 20
+minutes: so long is the history that a plan asks for.
+"""
+
+import json
+import logging
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import cycle, islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+from uuid import uuid4
+
+import numpy as np
+import pyarrow as pa
+from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.consumers import WAIT_S, Member, wait_until
+from fairlead.archive import LookArchive
+from fairlead.domain.looks.look import LOOKS as LOOKS_SCHEMA
+from fairlead.domain.looks.look import look_of
+from fairlead.domain.policy import Policy
+from fairlead.domain.records import NoPlan, PlanDraft
+from fairlead.domain.snapshot import new_snapshot_id
+from fairlead.followers.confluent import PlanConsumer
+from fairlead.followers.core.follower import FollowOptions
+from fairlead.kafka.gateway import KafkaGateway
+from fairlead.kafka.sources import RACK_AWARE, SELECTOR
+from fairlead.sandbox.cluster import KafkaCluster
+from fairlead.sandbox.java import find_java
+from fairlead.sandbox.plugin import compile_java
+from fairlead.settings import KafkaSettings
+from fairlead.wire.document import MemberShare, PlanDocument
+from fairlead.wire.record import bare_headers
+from fairlead.workflows.planning import Memory, plan_group
+
+RESULTS: Final = Path(__file__).with_name("racks.json")
+RACKS: Final = ("r1", "r2", "r3")
+#: One member each; unlike the topics, they are the same in every rack.
+MEMBERS: Final = (*RACKS, *RACKS)
+#: Topic to partitions, and records of each in a round.
+TOPICS: Final = {"clicks": (12, 900), "orders": (7, 600), "audit": (5, 300)}
+RECORDS: Final = sum(partitions * records for partitions, records in TOPICS.values())
+BYTES: Final = 1_000
+#: The replicas of partitions, in turn, the leader first.
+REPLICAS: Final = ([1, 2], [2, 3], [3, 1])
+SETTLING_S: Final = 3.0
+PLANS: Final = "racks-plans"
+LOOKS: Final = 20
+GROUPS: Final[dict[str, dict[str, str]]] = {
+    "range": {"partition.assignment.strategy": "range"},
+    "cooperative-sticky": {"partition.assignment.strategy": "cooperative-sticky"},
+    "uniform": {"group.protocol": "consumer", "group.remote.assignor": "uniform"},
+    "plans": {},
+}
+FOLLOWING: Final = "plans"
+
+Owned = frozenset[tuple[str, int]]
+
+
+def topics_of(group: str) -> dict[str, tuple[int, int]]:
+    """Return the topics that a group reads: its own, so that there is nothing to read at first."""
+    return {f"{group}-{name}": shape for name, shape in TOPICS.items()}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What brokers have sent while a group read everything once.
+
+    Parameters
+    ----------
+    assigned_by
+        The assignor, or where the group stood with its plan.
+    sent, between
+        Bytes to consumers, and those of them to consumers in another rack.
+    busiest
+        Bytes of records that the busiest member has read, over the mean of all members.
+    moved
+        Partitions that a plan has moved before; 0: there is none.
+    """
+
+    assigned_by: str
+    sent: int
+    between: int
+    busiest: float
+    moved: int = 0
+
+
+class RackMember(Member):
+    """A librdkafka consumer in a rack, which reaches brokers by the listener of its rack."""
+
+    def __init__(self, servers: str, group: str, number: int) -> None:
+        super().__init__()
+        self.name, self.group, self.read = f"c{number}", group, 0
+        self._owned: Owned = frozenset()
+        self._topics = list(topics_of(group))
+        settings = {
+            "bootstrap.servers": servers,
+            "group.id": group,
+            "client.id": self.name,
+            "client.rack": MEMBERS[number],
+            "auto.offset.reset": "earliest",
+            "auto.commit.interval.ms": 500,
+            **GROUPS[group],
+        }
+        options = FollowOptions(plan_topic=PLANS, rejoin_jitter_s=0.5)
+        follows = group == FOLLOWING
+        self._consumer = PlanConsumer(settings, options=options) if follows else Consumer(settings)
+
+    def _join(self) -> None:
+        self._consumer.subscribe(self._topics)
+        super()._join()
+
+    @property
+    def owned(self) -> Owned:
+        """What it is assigned now."""
+        return self._owned
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            fetched = self._consumer.consume(500, WAIT_S)
+            self.read += sum(one.error() is None for one in fetched)
+            mine = self._consumer.assignment()
+            self._owned = frozenset((one.topic, one.partition) for one in mine)
+        self._consumer.close()
+
+
+class Traffic:
+    """What the brokers of a cluster have sent to consumers, since they were last asked."""
+
+    def __init__(self, cluster: KafkaCluster, folder: Path) -> None:
+        processes = [broker.process() for broker in cluster.brokers.values()]
+        pids = [str(process.pid) for process in processes if process]
+        compile_java([Path(__file__).with_name("BrokerBytes.java")], [folder], folder, release=17)
+        self._command = [str(find_java()), "-cp", str(folder), "BrokerBytes", *pids]
+        self._before = self._now()
+
+    def since(self) -> tuple[int, int]:
+        """Return bytes sent, and those of them to another rack."""
+        before, self._before = self._before, self._now()
+        sent = {key: self._before[key] - before[key] for key in before}
+        return sum(sent.values()), sum(b for (of, to), b in sent.items() if of != to)
+
+    def _now(self) -> dict[tuple[str, str], int]:
+        """Ask: (rack of the broker, rack of the consumers) to bytes."""
+        told = subprocess.run(self._command, capture_output=True, text=True, check=True, timeout=60)
+        lines = [json.loads(line) for line in told.stdout.splitlines()]
+        return {
+            (of, to): int(sent[to.upper()])
+            for of, sent in zip(RACKS, lines, strict=True)
+            for to in RACKS
+        }
+
+
+class Bench:
+    """A cluster, and what is measured on it."""
+
+    def __init__(self, cluster: KafkaCluster, folder: Path) -> None:
+        self._cluster, self._folder = cluster, folder
+        self._kafka = KafkaSettings(bootstrap_servers=cluster.bootstrap_servers)
+        self._producer = Producer(self._kafka.librdkafka())
+        self._traffic = Traffic(cluster, folder)
+
+    def create_topics(self) -> None:
+        """Create the topics that groups read, and that of plans."""
+        every = {PLANS: 1}
+        for group in GROUPS:
+            every |= {name: partitions for name, (partitions, _) in topics_of(group).items()}
+        topics = [
+            NewTopic(
+                name,
+                num_partitions=count,
+                replica_assignment=list(islice(cycle(REPLICAS), count)),  # type: ignore[arg-type] # the stubs say names; numbers it is
+                config={"min.insync.replicas": "1"},
+            )
+            for name, count in every.items()
+        ]
+        for made in AdminClient(self._kafka.librdkafka()).create_topics(topics).values():
+            made.result(60)
+
+    def measure(self) -> Iterator[Reading]:
+        """Have one group after the other read everything, the last before its plan and after."""
+        for name in ("range", "cooperative-sticky", "uniform"):
+            with self._group(name) as members:
+                yield self._read(name, members)
+                dealt = {member.name: member.owned for member in members}
+        with self._group(FOLLOWING) as members:
+            self._follow(members, as_dealt(dealt))
+            yield self._read("as uniform dealt", members)
+            decision = self._decide()
+            print(f"{decision.outcome}: {decision.reason}")
+            if isinstance(decision, PlanDraft):
+                self._follow(members, decision.document(2, uuid4(), datetime.now(UTC)))
+                yield self._read("the plan", members, decision.moves.num_rows)
+
+    def _follow(self, members: Sequence[RackMember], plan: PlanDocument) -> None:
+        """Publish a plan, and wait until the members follow it."""
+        value = plan.to_bytes()
+        self._producer.produce(PLANS, value, key=FOLLOWING, headers=[*bare_headers(value)])
+        self._producer.flush(30)
+        wanted = {
+            name: {(topic, int(one)) for topic, mine in share.partitions.items() for one in mine}
+            for name, share in plan.members.items()
+        }
+        wait_until(
+            lambda: all(member.owned == wanted[member.name] for member in members),
+            f"version {plan.version} is followed",
+        )
+        time.sleep(SETTLING_S)
+
+    @contextmanager
+    def _group(self, name: str) -> Iterator[list[RackMember]]:
+        with ExitStack() as stack:
+            members = [
+                RackMember(self._cluster.servers_of[rack.upper()], name, number)
+                for number, rack in enumerate(MEMBERS)
+            ]
+            for member in members:
+                stack.enter_context(member)
+            for _ in range(2):  # who joins late, and looks for the replica to fetch from
+                wait_until(lambda: self._is_shared_out(members), f"{name} settles")
+                time.sleep(SETTLING_S)
+            yield members
+
+    def _is_shared_out(self, members: Sequence[RackMember]) -> bool:
+        total = sum(partitions for partitions, _ in TOPICS.values())
+        shares = [len(member.owned) for member in members]
+        return sum(shares) == total and all(shares)
+
+    def _read(self, assigned_by: str, members: Sequence[RackMember], moved: int = 0) -> Reading:
+        """Have as much produced as in every round, and read."""
+        read = [member.read for member in members]
+        self._traffic.since()
+        for topic, (partitions, records) in topics_of(members[0].group).items():
+            for partition in range(partitions):
+                for _ in range(records):
+                    self._producer.produce(topic, bytes(BYTES), partition=partition)
+                self._producer.poll(0)
+        self._producer.flush(60)
+        wait_until(
+            lambda: sum(member.read for member in members) >= sum(read) + RECORDS, "all is read"
+        )
+        sent, between = self._traffic.since()
+        shares = [member.read - before for member, before in zip(members, read, strict=True)]
+        busiest = max(shares) * len(shares) / sum(shares)
+        return Reading(assigned_by, sent, between, round(busiest, 2), moved)
+
+    def _decide(self) -> NoPlan:
+        archive = LookArchive(str(self._folder / "looks"))
+        with KafkaGateway(self._kafka) as gateway:
+            wait_until(lambda: self._committed(gateway), "everything is committed")
+            look = look_of(gateway.snapshot([FOLLOWING]))
+            archive.append(history(look), new_snapshot_id(look["at"][0].as_py()))
+            planned = plan_group(
+                gateway,
+                archive,
+                FOLLOWING,
+                policies=[Policy(racks="prefer")],
+                memory=Memory({}),
+                now=datetime.now(UTC),
+            )
+        return planned.look.decision
+
+    def _committed(self, gateway: KafkaGateway) -> bool:
+        offsets = gateway.snapshot([FOLLOWING]).offsets
+        return bool(offsets["end_offset"] == offsets["committed_offset"])
+
+
+def as_dealt(owned: Mapping[str, Owned]) -> PlanDocument:
+    """Return a plan that gives members of the same names what others have of their own topics."""
+    topics = topics_of(FOLLOWING)
+    alike = dict(zip(topics_of("uniform"), topics, strict=True))
+    shares: dict[str, dict[str, list[int]]] = {name: {} for name in owned}
+    for name, mine in owned.items():
+        for topic, partition in sorted(mine):
+            shares[name].setdefault(alike[topic], []).append(partition)
+    members = {
+        name: MemberShare(tuple(topics), {t: np.array(ps, np.int32) for t, ps in share.items()})
+        for name, share in shares.items()
+    }
+    now, counts = datetime.now(UTC), {name: shape[0] for name, shape in topics.items()}
+    return PlanDocument(FOLLOWING, 1, "dealt", "uniform", now, now, counts, members)
+
+
+def history(newest: pa.Table) -> pa.Table:
+    """Return looks a minute apart before one, in which as much arrived between each two."""
+    rows = []
+    for back in range(1, LOOKS):
+        (row,) = newest.to_pylist()
+        row["at"] -= back * timedelta(minutes=1)
+        row["end"] = [
+            end - (end - begin) * back // LOOKS
+            for begin, end in zip(row["begin"], row["end"], strict=True)
+        ]
+        rows.append(row | {"committed": row["end"]})
+    return pa.Table.from_pylist(rows[::-1], LOOKS_SCHEMA)
+
+
+def report(readings: Sequence[Reading]) -> Table:
+    """Return the table of the figures."""
+    table = Table(title="Sent to consumers while each group reads the same", title_justify="left")
+    for heading in ("assigned by", "MB in all", "MB between racks", "share", "busiest", "moved"):
+        table.add_column(heading, justify="left" if heading == "assigned by" else "right")
+    for one in readings:
+        mb = (f"{one.sent / 1e6:.1f}", f"{one.between / 1e6:.1f}")
+        share = f"{one.between / one.sent:.1%}"
+        table.add_row(one.assigned_by, *mb, share, f"{one.busiest:.2f}", str(one.moved))
+    return table
+
+
+def main() -> None:
+    """Measure, print the table and keep the figures."""
+    logging.disable(logging.WARNING)  # clients that meet a topic on its first second
+    settings = [{"broker.rack": rack, SELECTOR: RACK_AWARE} for rack in RACKS]
+    with TemporaryDirectory() as folder:
+        listeners = [rack.upper() for rack in RACKS]
+        place = Path(folder)
+        with KafkaCluster(place, settings=settings, listeners=listeners) as cluster:
+            bench = Bench(cluster, place)
+            bench.create_topics()
+            readings = [*bench.measure()]
+    RESULTS.write_text(json.dumps([asdict(one) for one in readings], indent=1) + "\n")
+    Console().print(report(readings))
+
+
+if __name__ == "__main__":
+    main()
