@@ -5,7 +5,7 @@ UV_VERSION := 0.13.8
 UV := .fairlead/uv/bin/uv
 BIN := .venv/bin
 
-.PHONY: install demo dev test test-again test-long test-quick coverage mutants check format bench bench-fleet bench-followers bench-loop bench-reaction bench-retention bench-store simulate dist jar docs pictures psql lock clean
+.PHONY: install demo dev test test-again test-long test-quick coverage mutants check format bench bench-fleet bench-followers bench-loop bench-reaction bench-racks bench-retention bench-store simulate dist jar docs pictures psql lock clean
 
 install: .venv/installed
 
@@ -81,6 +81,10 @@ bench-followers: install
 
 bench-loop: install
 	$(BIN)/python -m benchmarks.loop
+
+# Bytes between racks by the brokers' own count: range, sticky, uniform, and a plan.
+bench-racks: install
+	$(BIN)/python -m benchmarks.racks
 
 bench-fleet: install
 	$(BIN)/python -m benchmarks.fleet_fetch
