@@ -195,7 +195,8 @@ class Bench:
             )
             for name, count in every.items()
         ]
-        for made in AdminClient(self._kafka.librdkafka()).create_topics(topics).values():
+        admin = AdminClient(self._kafka.librdkafka())
+        for made in admin.create_topics(topics).values():
             made.result(60)
 
     def measure(self) -> Iterator[Reading]:
