@@ -4,6 +4,7 @@ Belongs here: what is other than where consumers follow (`tests.fairlead.followe
 planner's part, and when such a group counts as settled. Does not: what is demanded at the end.
 """
 
+import logging
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,8 @@ from fairlead.workflows.following import follow
 from fairlead.workflows.nudging import Goal
 from tests.fairlead.followers.storm import NAMES, Storm
 from tests.jvm.remote import Cluster
+
+log = logging.getLogger(__name__)
 
 #: How long a group may be otherwise than planned before the planner looks at it.
 LOOKS_S = 1.0
@@ -91,6 +94,7 @@ class RemoteStorm(Storm):
         if time.monotonic() >= self._look_at:
             for one in follow(self.gateway, self.gateway.settings, [self.group], self._published):
                 self.nudges += one.nudges
+                log.info("%s", one)
             self._look_at = time.monotonic() + LOOKS_S
         return False
 

@@ -42,6 +42,7 @@ def weather(storm: Storm, events: int, weights: Mapping[str, int]) -> None:
         storm.history.append(happened)
         storm.settle()
         storm.history[-1] += f": settled in {storm.settled_s[-1]:.1f} s"
+        log.info("%s", storm.history[-1])
     storm.stop_writing()
     eventually(lambda: len(storm.readers()) == storm.sent, "every message is read", within_s=180)
     readers = storm.readers()
