@@ -64,8 +64,7 @@ def java(classpath: str) -> dict[str, Kind]:
         "aiokafka",
         "confluent-kafka",
         "java",
-        "java beside kafka-python",
-        *form(short=[], long=["java eager", "java static"]),
+        *form(short=[], long=["java eager", "java static", "java beside kafka-python"]),
     ]
 )
 def kinds(request: pytest.FixtureRequest) -> tuple[Kind, ...]:
