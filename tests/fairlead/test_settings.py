@@ -178,7 +178,7 @@ def test_librdkafka_settings_pass_through(config: Path) -> None:
     )
     assert load_settings().kafka.librdkafka(**{"client.id": "me"}) == {
         "bootstrap.servers": "k:1",
-        "log_level": "5",
+        "log_level": "2",
         "sasl.password": SECRET,
         "socket.keepalive.enable": "true",
         "retries": "3",
