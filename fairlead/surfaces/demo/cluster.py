@@ -27,7 +27,7 @@ TIMEOUT_S = 30.0
 
 def create_backlog(bootstrap_servers: str, group: DemoGroup) -> None:
     """Create a group's topics and fill every partition with its backlog."""
-    admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 2})
     created = admin.create_topics(
         [NewTopic(topic, len(counts)) for topic, counts in group.backlog.items()],
         operation_timeout=TIMEOUT_S,
@@ -39,7 +39,7 @@ def create_backlog(bootstrap_servers: str, group: DemoGroup) -> None:
 
 def broker_follows(bootstrap_servers: str) -> bool:
     """Whether the broker has the assignor that follows plans (KIP-848)."""
-    admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 2})
     (node, *_) = admin.list_topics(timeout=TIMEOUT_S).brokers
     broker = ConfigResource(ResourceType.BROKER, str(node))
     config = admin.describe_configs([broker])[broker].result(TIMEOUT_S)

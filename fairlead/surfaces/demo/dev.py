@@ -52,7 +52,11 @@ def dev(state_dir: Path, console: Console) -> None:
         servers = around.services.bootstrap_servers
         spark = stack.enter_context(_warm_spark(around))
         with console.status("Starting the demo cluster ..."):
-            existing = AdminClient({"bootstrap.servers": servers}).list_topics(timeout=30).topics
+            existing = (
+                AdminClient({"bootstrap.servers": servers, "log_level": 2})
+                .list_topics(timeout=30)
+                .topics
+            )
             groups = []
             for group in DEV_GROUPS:
                 if not set(group.backlog) <= set(existing):
