@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from multiprocessing import connection, get_context
 from multiprocessing.context import ForkProcess
 from pathlib import Path
+from threading import Thread
 from typing import Any, Final, Self, TextIO
 
 #: Imported before the first fork: what a planning run has imported at its end.
@@ -77,6 +78,7 @@ class Forked:
         *,
         module: str | None = None,
         folder: str | None = None,
+        outlives: bool = False,
     ) -> Self | None:
         """Have a process forked for a command, `module:function`, in this one's environment.
 
@@ -92,6 +94,8 @@ class Forked:
             What the command is about; a server that was not told to import it refuses.
         folder
             From where modules are found; a server that found them from another one refuses.
+        outlives
+            Whether it goes on when this process has ended, whatever ends that.
 
         Returns
         -------
@@ -109,6 +113,7 @@ class Forked:
                 "environment": dict(os.environ),
                 "folder": str(Path.cwd()),
                 "umask": _umask(),
+                "outlives": outlives,
             }
             asked.settimeout(_ANSWER_S)
             asked.connect(str(socket_path(dagster_home)))
@@ -294,9 +299,12 @@ class ForkServer:
         for _, other in self._running.values():
             other.close()
         atexit._clear()  # the server's own  # noqa: SLF001
-        with asked:
-            if asked.recv(len(_GO)) != _GO:
-                return  # nobody wants it any more
+        if asked.recv(len(_GO)) != _GO:
+            return  # nobody wants it any more
+        if question["outlives"]:
+            asked.close()
+        else:
+            Thread(target=_end_with, args=(asked,), daemon=True).start()
         for number, handle in enumerate(handles):
             os.dup2(handle, number)
             os.close(handle)
@@ -345,6 +353,14 @@ def main() -> None:
         parser.exit(1, f"{parser.prog}: {error}\n")
     if again:
         os.execv(sys.executable, [sys.executable, "-m", this, *modules])  # noqa: S606 - itself
+
+
+def _end_with(asked: socket.socket) -> None:
+    """End this process as soon as whoever has asked for it is gone."""
+    asked.settimeout(None)
+    with contextlib.suppress(OSError):
+        asked.recv(1)
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _require_own(peer: socket.socket) -> None:

@@ -85,6 +85,7 @@ class ForkingRunLauncher(DefaultRunLauncher):
             ["api", "execute_run", question],
             module=pointer.module,
             folder=pointer.working_directory,
+            outlives=True,  # as Dagster's own do the daemon
         )
 
     def terminate(self, run_id: str) -> bool:

@@ -68,10 +68,16 @@ def die() -> None:
     os.kill(os.getpid(), 9)
 
 
+def wait_named() -> int:
+    """Print the process' id, and wait for Ctrl-C."""
+    sys.stdout.write(f"{os.getpid()}\n")
+    return wait()
+
+
 def wait() -> int:
     """Wait for Ctrl-C."""
-    sys.stdout.write("waiting\n")
     try:
+        sys.stdout.write("waiting\n")
         while True:
             time.sleep(0.1)
     except KeyboardInterrupt:

@@ -93,6 +93,16 @@ def test_ctrl_c_reaches_the_forked_command(home: Path) -> None:
     assert (said, asked.returncode) == ("interrupted\n", 5), errors
 
 
+def test_a_command_ends_with_whoever_asked(home: Path) -> None:
+    """Who is killed cannot pass that on: what it had asked for ends all the same."""
+    asked = asking(home, f"{FORKED}:wait_named")
+    assert asked.stdout is not None
+    pid = int(asked.stdout.readline())
+    asked.kill()
+    asked.communicate()
+    eventually(lambda: not psutil.pid_exists(pid), "it ends")
+
+
 def test_commands_run_side_by_side(home: Path) -> None:
     """One that waits holds nobody up."""
     waiting = asking(home, f"{FORKED}:wait")

@@ -25,7 +25,8 @@ _MOVED: Final = (
 def store_recent_week(url: str) -> None:
     """Migrate an empty database and fill it with two groups, `orders` and `billing`.
 
-    Plans expire tomorrow, one partition of `orders` stands still, and each is ill in its own way.
+    Plans expire tomorrow, one partition of `orders` stands still, each is ill in its own way, and
+    both read from other racks.
     """
     store_week(url)
     with psycopg.connect(url) as connection:
@@ -48,6 +49,7 @@ def store_recent_week(url: str) -> None:
                 " WHERE group_id = %s AND until IS NULL",
                 (diagnosis, group),
             )
+        connection.execute("UPDATE fairlead_raw.balance SET rack_gb_per_day = 12.5")
         connection.execute("UPDATE fairlead_raw.plan SET expires_at = now() + interval '1 day'")
         connection.execute(
             "UPDATE fairlead_raw.partition_lag SET status = 'STALL'"
