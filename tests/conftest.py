@@ -86,8 +86,15 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         pytest.fail(f"{item.nodeid} wants the run's services: mark it kafka or postgres")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put what takes minutes first: the processes that share the tests then end together."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave to `make test-long` what is for it alone, and put first what takes minutes.
+
+    The processes that share the tests then end together.
+    """
+    left = [item for item in items if item.get_closest_marker("test_long")]
+    if left and not form(short=False, long=True):
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item not in left]
     items.sort(key=lambda item: next((n for n, path in enumerate(LONG) if path in item.nodeid), 9))
 
 

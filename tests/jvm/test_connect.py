@@ -11,14 +11,13 @@ from fairlead.settings import KafkaSettings
 from tests.conftest import KafkaTopic
 from tests.fairlead.followers.helpers import Fleet, eventually, make_plan
 from tests.jvm.connect import file_sink
-from tests.lengths import LONG
 
 PARTITIONS = 6
 RECORDS = 600
 
 
 @pytest.mark.kafka
-@pytest.mark.skipif(not LONG, reason="30 MB to download and a minute: make test-long")
+@pytest.mark.test_long
 def test_sink_tasks_adopt_plans_and_lose_nothing(
     services: Services, kafka_topic: KafkaTopic, tmp_path: Path, unique_name: str
 ) -> None:

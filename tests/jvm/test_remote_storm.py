@@ -17,7 +17,6 @@ from tests.fairlead.followers.storming import OF_BROKERS, WEIGHTS, weather
 from tests.jvm.members import member_command
 from tests.jvm.remote import MEMBERS, PLANS, Cluster
 from tests.jvm.remote_storm import RemoteStorm
-from tests.lengths import form
 from tests.records import PUBLIC, SIGNER
 
 pytestmark = pytest.mark.kafka
@@ -58,7 +57,7 @@ def cluster(brokers: KafkaBroker | KafkaCluster) -> Cluster:
     return cluster
 
 
-@pytest.fixture(params=form(short=[], long=["confluent-kafka", "java", "static", "mixed"]))
+@pytest.fixture(params=["confluent-kafka", "java", "static", "mixed"])
 def kinds(request: pytest.FixtureRequest, java_classpath: str) -> tuple[Kind, ...]:
     """Return the kinds of consumers that the group may have."""
     command = member_command(java_classpath)
@@ -106,10 +105,9 @@ def storm(  # noqa: PLR0917 - fixtures
         storm.end()
 
 
+@pytest.mark.test_long
 @pytest.mark.parametrize(
-    "brokers_fail",
-    form(short=[False], long=[False, True]),
-    ids=lambda fail: "brokers fail" if fail else "brokers stay",
+    "brokers_fail", [False, True], ids=lambda fail: "brokers fail" if fail else "brokers stay"
 )
 def test_storm_loses_nothing_and_always_settles_as_planned(
     storm: RemoteStorm, pytestconfig: pytest.Config, *, brokers_fail: bool

@@ -25,7 +25,6 @@ from tests.fairlead.followers.helpers import ConfluentMember, Fleet
 from tests.fairlead.kafka.members import BrokerAssigned, eventually
 from tests.fairlead.workflows.test_following import draft_of, publish
 from tests.jvm.members import java_group
-from tests.lengths import LONG
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
@@ -245,7 +244,7 @@ def refusal(group: Group) -> str:
         consumer.close()
 
 
-@pytest.mark.skipif(not LONG, reason="members that were left out wait: make test-long")
+@pytest.mark.test_long
 def test_roll_calls_end_where_a_group_is_converted_and_begin_again(
     group: Group, members: BrokerAssigned, kafka_topic: Any
 ) -> None:
