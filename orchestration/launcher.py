@@ -17,7 +17,11 @@ import psutil
 from dagster._core.code_pointer import ModuleCodePointer, PackageCodePointer
 from dagster._core.launcher.base import CheckRunHealthResult, LaunchRunContext, WorkerStatus
 from dagster._core.launcher.default_run_launcher import DefaultRunLauncher
-from dagster._core.remote_origin import ManagedGrpcPythonEnvCodeLocationOrigin
+from dagster._core.remote_origin import (
+    CodeLocationOrigin,
+    GrpcServerCodeLocationOrigin,
+    ManagedGrpcPythonEnvCodeLocationOrigin,
+)
 from dagster._grpc.types import ExecuteRunArgs
 from dagster._serdes import serialize_value
 
@@ -71,10 +75,8 @@ class ForkingRunLauncher(DefaultRunLauncher):
         origin, remote = run.job_code_origin, run.remote_job_origin
         if origin is None or origin.executable_path != sys.executable:
             return None
-        if remote is not None and not isinstance(
-            remote.repository_origin.code_location_origin, ManagedGrpcPythonEnvCodeLocationOrigin
-        ):
-            return None  # another process serves the code, and has the surroundings for it
+        if remote is not None and not _is_here(remote.repository_origin.code_location_origin):
+            return None  # whoever serves the code has the surroundings for it
         pointer = origin.repository_origin.code_pointer
         if not isinstance(pointer, ModuleCodePointer | PackageCodePointer):
             return None
@@ -122,6 +124,21 @@ class ForkingRunLauncher(DefaultRunLauncher):
                 )
         except Exception:  # its thread ends here; Dagster's monitoring will miss the process
             log.exception("Run %s: its process ended with code %d", run_id, code)
+
+
+def _is_here(origin: CodeLocationOrigin) -> bool:
+    """Whether code is served by Dagster's own processes of this machine, as `dagster dev` does.
+
+    Examples
+    --------
+    >>> _is_here(GrpcServerCodeLocationOrigin("localhost", socket="/tmp/one"))
+    True
+    >>> _is_here(GrpcServerCodeLocationOrigin("code", port=4000))
+    False
+    """
+    if isinstance(origin, GrpcServerCodeLocationOrigin):
+        return origin.socket is not None
+    return isinstance(origin, ManagedGrpcPythonEnvCodeLocationOrigin)
 
 
 def _is_forked(run: dg.DagsterRun) -> bool:
