@@ -17,6 +17,7 @@ from assets.partitions import COHORT
 from fairlead.sandbox import Services
 from fairlead.settings import KafkaSettings
 from fairlead.store.migrate import upgrade
+from orchestration.launcher import PROCESS_TAG
 from tests.conftest import empty_database
 from tests.fairlead.followers.helpers import Fleet, eventually
 from tests.pipeline import SKEWED
@@ -79,6 +80,11 @@ class Surroundings:
         """Whether a run has not ended."""
         statement = "SELECT status FROM runs WHERE status = ANY(%s)"
         return bool(self._column(self.dagster_postgres_url, statement, UNFINISHED))
+
+    def forked(self) -> list[str]:
+        """Return the runs that the fork server has forked."""
+        statement = "SELECT run_id FROM run_tags WHERE key = %s"
+        return self._column(self.dagster_postgres_url, statement, PROCESS_TAG)
 
     def join(self, group: str, stack: ExitStack) -> None:
         """Start a group of two followers of the topic."""

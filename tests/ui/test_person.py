@@ -76,6 +76,7 @@ def test_person_plans_looks_approves_and_sees_the_plan_followed(
         within_s=PATIENCE_S,
     )
     keep(page, "assignment_plan-published")
+    assert around.forked()  # as `make dev` has it
 
 
 @pytest.mark.parametrize("page_of_the_site", ["README.md", "docs/own-cluster.md"])
