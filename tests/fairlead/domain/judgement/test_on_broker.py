@@ -108,8 +108,11 @@ class Planned:
 def planned(
     services: Services, unique_name: str, tmp_path: Path
 ) -> Iterator[tuple[Planned, Consumers]]:
-    """Return three consumers of 150 records a second, used to six tenths, and their planner."""
-    scenario = DemoGroup(unique_name, {unique_name: [10] * 12}, consumers=3, rate=150, load=0.6)
+    """Return three consumers of 150 records a second, used to a half, and their planner.
+
+    On a busy machine they do a fifth less: one plan has to be enough for a slow one then, too.
+    """
+    scenario = DemoGroup(unique_name, {unique_name: [10] * 12}, consumers=3, rate=150, load=0.5)
     settings = KafkaSettings(
         bootstrap_servers=services.bootstrap_servers, plan_topic=f"{unique_name}-plans"
     )
@@ -142,10 +145,7 @@ def planned(
 def test_slow_consumer_is_named_relieved_by_one_plan_and_left_alone_when_it_is_quick_again(
     planned: tuple[Planned, Consumers],
 ) -> None:
-    """Healthy: no plan. At a quarter of its speed: named, one plan, in time again. No other.
-
-    Where the machine stalls, its speed is measured wrong at first, and a second plan mends that.
-    """
+    """Healthy: no plan. At a quarter of its speed: named, one plan, in time again. No other."""
     planner, consumers = planned
     slow = consumers.scenario.members[1]
     assert [one.diagnosis.name for one in planner.judgements(15)][-1] == "healthy"
@@ -155,9 +155,7 @@ def test_slow_consumer_is_named_relieved_by_one_plan_and_left_alone_when_it_is_q
     found = planner.until(lambda one: one.outcome == "plan", 60)
     assert (found.diagnosis.name, found.diagnosis.names) == ("slow member", (slow,))
     planner.until(lambda one: one.diagnosis.name == "healthy", 60)
-    relieved = len(planner.plans)
-    assert relieved <= 2
 
     consumers.work_at(slow, consumers.scenario.rate)
     assert [one.diagnosis.name for one in planner.judgements(15)][-1] == "healthy"
-    assert len(planner.plans) == relieved
+    assert len(planner.plans) == 1
