@@ -29,7 +29,7 @@ from fairlead.followers.core.clock import Clock
 from fairlead.followers.core.decision import lapsed
 from fairlead.followers.core.follower import FollowOptions
 from fairlead.followers.core.plan_reader import PlanReader
-from fairlead.followers.core.status import FollowerStatus, Standing
+from fairlead.followers.core.status import BROKER_ASSIGNS, FollowerStatus, Standing
 from fairlead.wire.members import AssignmentNote
 from fairlead.wire.pins import MOST_PARTITIONS, Here, Partitions
 
@@ -46,8 +46,6 @@ _SPENT_S: Final = 3.0
 _UNDECIDED: Final = AssignmentNote(
     fallback_reason="a rebalance is under way, or no member has pinned an assignment yet"
 )
-#: Why nobody announces itself in a group of the consumer protocol.
-_BROKER_ASSIGNS: Final = "the group is one of the consumer protocol, in which the broker assigns"
 #: A pin is written again well before the topic's retention removes it, for the planner to read.
 REPEAT_PIN_S: Final = 4 * 60 * 60.0
 
@@ -234,7 +232,7 @@ class Participant:
         for record, epoch in self._records:
             part.call.hear(record, now, epoch=epoch)
         # Nobody else gives a member two places in one generation.
-        part.why = _BROKER_ASSIGNS if again else self._why_silent(part.call)
+        part.why = BROKER_ASSIGNS if again else self._why_silent(part.call)
         if part.why is None and pins is not None:
             part.announce(pins, now)
         # From here on it holds; before, whatever interrupts this, a new one begins anew.
@@ -344,7 +342,7 @@ class Participant:
         """Say why this member should not announce itself; None: it should."""
         pins = self._listener.log
         if pins is not None and self._listener.works and pins.broker_assigns(REQUEST_S):
-            return _BROKER_ASSIGNS
+            return BROKER_ASSIGNS
         if self._now() < self._silent_until:
             return "the roll call before this one was given up"
         if not self._records.whole:
@@ -421,7 +419,7 @@ class Participant:
 
     def _settle_without(self, part: Attendance, verdict: Verdict, where: str) -> None:
         """Take note of a verdict that did not count on this member."""
-        if part.why == _BROKER_ASSIGNS:
+        if part.why == BROKER_ASSIGNS:
             log.info("%s: %s", where, part.why)
             self._standing.settle(AssignmentNote(fallback_reason=part.why), "range")
             return

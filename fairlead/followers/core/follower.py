@@ -19,7 +19,7 @@ from fairlead.followers.core.decision import Decision, decide, lapsed
 from fairlead.followers.core.plan_cache import PlanCache, PlanState
 from fairlead.followers.core.plan_reader import PlanReader, PlanSource
 from fairlead.followers.core.rejoin import RejoinSchedule
-from fairlead.followers.core.status import FollowerStatus, Standing
+from fairlead.followers.core.status import BROKER_ASSIGNS, FollowerStatus, Standing
 from fairlead.wire.fit import Shares
 from fairlead.wire.members import (
     AssignmentNote,
@@ -40,9 +40,7 @@ _JOINING: Final = AssignmentNote(
 )
 
 #: No leader of this assignor's leaves its note out.
-_BROKER_ASSIGNS: Final = AssignmentNote(
-    fallback_reason="the group is one of the consumer protocol, in which the broker assigns"
-)
+_FROM_BROKER: Final = AssignmentNote(fallback_reason=BROKER_ASSIGNS)
 
 
 @dataclass(frozen=True)
@@ -280,7 +278,7 @@ class Follower:
         One without a note is the broker's, in a group that is being converted to the consumer
         protocol (KIP-848): asking for another rebalance would change nothing.
         """
-        note = decode_assignment(user_data) if user_data else _BROKER_ASSIGNS
+        note = decode_assignment(user_data) if user_data else _FROM_BROKER
         log.info(
             "Group %s, generation %d: the assignment follows %s",
             self._group,
@@ -291,7 +289,7 @@ class Follower:
             self._standing.settle(note)
             # Whoever was to give something up and join again may have been this one's former life.
             self._unfinished = self._newcomer and note.incomplete
-            if self._schedule and note is not _BROKER_ASSIGNS:
+            if self._schedule and note is not _FROM_BROKER:
                 # What others have seen is settled even where the leader did not get to read it,
                 # or every member would ask in turn. The leader asks again when it has read it, and
                 # one that may have taken its place does.

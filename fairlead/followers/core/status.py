@@ -22,6 +22,9 @@ OUTSIDE: Final = AssignmentNote(
     fallback_reason="this consumer is in no group: it has not subscribed, has left, or is closed"
 )
 
+#: Why no plan is followed in a group that is converted to the consumer protocol (KIP-848).
+BROKER_ASSIGNS: Final = "the group is one of the consumer protocol, in which the broker assigns"
+
 
 @dataclass(frozen=True)
 class FollowerStatus:
@@ -34,9 +37,9 @@ class FollowerStatus:
     owned
         What the consumer fetches: topic to partition numbers.
     rule
-        "plan": what is owned is a plan's share; "range": it is what range gave, or a broker
-        that assigns; "nothing": this
-        member gave its share up for a decision that never came, and waits for the next rebalance;
+        "plan": what is owned is a plan's share; "range": it is what range gave, or a broker that
+        assigns; "nothing": this member gave its share up for a decision that never came, and waits
+        for the next rebalance;
         "undecided": a rebalance is under way, or the consumer is in no group.
     since
         From when on the rule holds, by this machine's clock; UTC.
