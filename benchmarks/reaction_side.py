@@ -10,7 +10,7 @@ import resource
 import subprocess
 import time
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -214,24 +214,10 @@ horizon = "PT30S"
         if not (self.root / "orchestration" / "forkserver.py").exists():
             yield
             return
-        with (self.folder / "forkserver.log").open("wb") as log:
-            process = subprocess.Popen(
-                self.command("python", "-m", "orchestration.forkserver"),
-                cwd=self.root,
-                env=self.environment,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-            )
-            try:
-                until = time.monotonic() + START_S
-                while not (self.folder / "runs.sock").exists():
-                    if process.poll() is not None or time.monotonic() > until:
-                        raise RuntimeError(f"{self.name}: see {self.folder / 'forkserver.log'}")
-                    time.sleep(0.1)
-                yield
-            finally:
-                process.terminate()
-                process.wait()
+        command = self.command("python", "-m", "orchestration.forkserver")
+        listens = (self.folder / "runs.sock").exists
+        with self._running("forkserver", command, self.environment, listens):
+            yield
 
     @contextmanager
     def dagster_dev(self) -> Iterator[str]:
@@ -239,21 +225,33 @@ horizon = "PT30S"
         port = free_port()
         url = f"http://127.0.0.1:{port}"
         arguments = ("dev", "-w", str(self.root / "workspace.yaml"), "-h", "127.0.0.1")
-        with (self.folder / "dev.log").open("wb") as log:
+        command = self.command("dagster", *arguments, "-p", str(port))
+        with self._running(
+            "dev", command, self.surroundings, lambda: _answers(f"{url}/server_info")
+        ):
+            yield url
+
+    @contextmanager
+    def _running(
+        self,
+        name: str,
+        command: list[str],
+        environment: Mapping[str, str],
+        ready: Callable[[], bool],
+    ) -> Iterator[None]:
+        """Run a service from when it is ready to the block's end; its log has its name."""
+        path = self.folder / f"{name}.log"
+        with path.open("wb") as log:
             process = subprocess.Popen(
-                self.command("dagster", *arguments, "-p", str(port)),
-                cwd=self.root,
-                env=self.surroundings,
-                stdout=log,
-                stderr=subprocess.STDOUT,
+                command, cwd=self.root, env=environment, stdout=log, stderr=subprocess.STDOUT
             )
             try:
                 until = time.monotonic() + START_S
-                while not _answers(f"{url}/server_info"):
+                while not ready():
                     if process.poll() is not None or time.monotonic() > until:
-                        raise RuntimeError(f"{self.name}: see {self.folder / 'dev.log'}")
-                    time.sleep(0.5)
-                yield url
+                        raise RuntimeError(f"{self.name}: see {path}")
+                    time.sleep(0.1)
+                yield
             finally:
                 process.terminate()
                 process.wait()
