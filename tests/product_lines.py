@@ -1,0 +1,104 @@
+"""How many lines of code the product has: `python -m tests.product_lines [FOLDER]`.
+
+A line counts when it holds code: blank lines, comments and docstrings do not. Tests are left out,
+and benchmarks are counted apart.
+"""
+
+import ast
+import io
+import re
+import sys
+import tokenize
+from collections import Counter
+from pathlib import Path
+from typing import Final
+
+PRODUCT: Final = (
+    "assets",
+    "assignors",
+    "fairlead",
+    "fairlead_planner",
+    "jvm",
+    "migrations",
+    "orchestration",
+    "hatch_build.py",
+)
+#: Comments, and what only looks like one: text between quotes, or in a block of Java.
+_JAVA: Final = re.compile(
+    r'"""[\s\S]*?"""|"(?:\\.|[^"\\\n])*"|' r"'(?:\\.|[^'\\])+'|//.*|/\*[\s\S]*?\*/"
+)
+_SQL: Final = re.compile(r"'(?:''|[^'])*'|--.*|/\*[\s\S]*?\*/")
+_LAYOUT: Final = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENDMARKER,
+}
+
+
+def python_lines(source: str) -> int:
+    r"""Count the lines of a Python module that hold code.
+
+    >>> python_lines('"Said."\n\nx = 1  # here\n# there\ny = (\n    2\n)\n')
+    4
+    """
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    docstrings: set[int] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, documented) and ast.get_docstring(node, clean=False) is not None:
+            text = node.body[0]
+            docstrings.update(range(text.lineno, (text.end_lineno or text.lineno) + 1))
+    held: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type not in _LAYOUT:
+            held.update(range(token.start[0], token.end[0] + 1))
+    return len(held - docstrings)
+
+
+def lines_beside_comments(source: str, pattern: re.Pattern[str]) -> int:
+    r"""Count the lines of Java or SQL that hold code.
+
+    >>> lines_beside_comments("SELECT '--'; -- two dashes\n\n-- none\n", _SQL)
+    1
+    """
+
+    def kept(match: re.Match[str]) -> str:
+        text = match.group()
+        return "" if text.startswith(("--", "//", "/*")) else text
+
+    return sum(bool(line.strip()) for line in pattern.sub(kept, source).splitlines())
+
+
+def lines_of(path: Path) -> int:
+    """Count the lines of code in a file; 0 for what is neither Python, Java nor SQL."""
+    if path.suffix == ".py":
+        return python_lines(path.read_text())
+    patterns = {".java": _JAVA, ".sql": _SQL}
+    pattern = patterns.get(path.suffix)
+    return lines_beside_comments(path.read_text(), pattern) if pattern else 0
+
+
+def counts(root: Path, places: tuple[str, ...]) -> Counter[str]:
+    """Count the lines of code of files and folders, by language."""
+    found: Counter[str] = Counter()
+    for place in places:
+        path = root / place
+        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+            if file.is_file():
+                found[file.suffix.removeprefix(".")] += lines_of(file)
+    return +found
+
+
+def main() -> None:
+    """Print the lines of the product, and those of the benchmarks apart."""
+    root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[1]
+    for name, places in (("product", PRODUCT), ("benchmarks", ("benchmarks",))):
+        found = counts(root, places)
+        by_language = ", ".join(f"{language} {lines}" for language, lines in sorted(found.items()))
+        sys.stdout.write(f"{name}: {found.total()} ({by_language})\n")
+
+
+if __name__ == "__main__":
+    main()
