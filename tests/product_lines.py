@@ -25,7 +25,7 @@ PRODUCT: Final = (
 )
 #: Comments, and what only looks like one: text between quotes, or in a block of Java.
 _JAVA: Final = re.compile(
-    r'"""[\s\S]*?"""|"(?:\\.|[^"\\\n])*"|' r"'(?:\\.|[^'\\])+'|//.*|/\*[\s\S]*?\*/"
+    r'"""[\s\S]*?"""|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\])+\'|//.*|/\*[\s\S]*?\*/'
 )
 _SQL: Final = re.compile(r"'(?:''|[^'])*'|--.*|/\*[\s\S]*?\*/")
 _LAYOUT: Final = {
