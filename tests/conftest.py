@@ -12,7 +12,7 @@ import shutil
 import sys
 import tempfile
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,6 +33,7 @@ from fairlead.sandbox.processes import wait_until
 from fairlead.settings import KafkaSettings, PostgresSettings, Settings, SparkSettings
 from fairlead.store.migrate import upgrade
 from tests.lengths import form
+from tests.started import limits
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -66,6 +67,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         folder = tempfile.mkdtemp(prefix="fairlead-")
         atexit.register(shutil.rmtree, folder)  # after pytest, which looks into it once more
+        limits.note_starts(Path(folder, "starts"))
+        config.pluginmanager.register(limits.Report(Path(folder, "starts")))
         os.environ[SERVICES_FOLDER] = str(Path(folder, "services"))
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", folder)
 
@@ -100,6 +103,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Refuse to run where pytest-xdist has not taken up the groups that tests belong to."""
+    session.config.stash[limits.CPU_BEFORE] = limits.cpu_s()
     if session.config.getoption("loadgroup", default=False):
         assert any("@" in item.nodeid for item in session.items), "no group stays together"
 
@@ -128,7 +132,8 @@ def _own_surroundings() -> Iterator[None]:
 def sandbox() -> Sandbox:
     """Return the run's sandbox, running."""
     sandbox = Sandbox(Path(os.environ[SERVICES_FOLDER]))
-    sandbox.start()
+    with limits.shared():
+        sandbox.start()
     return sandbox
 
 
@@ -158,7 +163,8 @@ def spark() -> Iterator["SparkSession"]:
     """Return the run's Spark session."""
     from fairlead.spark.session import build_session  # noqa: PLC0415 - seconds, for who needs it
 
-    session = build_session(SPARK, app_name="tests")
+    with limits.shared():
+        session = build_session(SPARK, app_name="tests")
     yield session
     session.stop()
 
@@ -245,6 +251,18 @@ def migrated(services: Services, _template: str) -> Iterator[str]:
     """Return the URL of a migrated database, a copy: that takes a tenth of migrating one."""
     with empty_database(services, template=_template) as url:
         yield url
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Put the CPU seconds of this process, and of those it has waited for, into each report."""
+    report = yield
+    now = limits.cpu_s()
+    report.user_properties.append((limits.CPU, now - item.config.stash[limits.CPU_BEFORE]))
+    item.config.stash[limits.CPU_BEFORE] = now
+    return report
 
 
 @contextmanager

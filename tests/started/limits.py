@@ -1,0 +1,147 @@
+"""What a run of the tests started and how long it took, held against limits.
+
+Belongs here: the limits, who may start services of its own and why, and the closing report. Does
+not: noticing a start (`sitecustomize`).
+"""
+
+import json
+import os
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+import pytest
+
+from tests.started.sitecustomize import STARTS_FILE, STARTS_FOR, note
+
+#: Names the CPU seconds of a phase among the properties of its report.
+CPU: Final = "cpu_s"
+CPU_BEFORE: Final = pytest.StashKey[float]()
+#: Folders that took less are left out of the report.
+LEAST_S: Final = 1.0
+SHARED: Final = "the services that all tests share"
+#: Brokers and Postgres servers by their folders, JVMs that are no broker and Dagster UIs by starts.
+LIMITS: Final = {"broker": 8, "postgres": 4, "JVM": 21, "dagster dev": 1}
+#: Tests with services of their own, and why the shared ones do not do.
+OWN_SERVICES: Final[dict[str, str]] = {}
+
+
+@dataclass(frozen=True)
+class Start:
+    """A service or a JVM that was started.
+
+    Parameters
+    ----------
+    kind
+        A key of `LIMITS`.
+    folder
+        Where it was started: the same broker comes back in the same folder.
+    asked
+        The test file that asked for it, or `SHARED`.
+    command
+        The end of its command line.
+    """
+
+    kind: str
+    folder: str
+    asked: str
+    command: str
+
+
+@contextmanager
+def shared() -> Iterator[None]:
+    """Note what is started meanwhile as started for all tests."""
+    os.environ[STARTS_FOR] = SHARED
+    try:
+        yield
+    finally:
+        del os.environ[STARTS_FOR]
+
+
+def note_starts(path: Path) -> None:
+    """Let this process and every Python process below it note what they start."""
+    sys.addaudithook(note)
+    os.environ[STARTS_FILE] = str(path)
+    folder = str(Path(__file__).parent)
+    others = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = f"{folder}{os.pathsep}{others}" if others else folder
+
+
+def starts(path: Path) -> list[Start]:
+    """Return what was started, in order."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [Start(*json.loads(line)) for line in lines]
+
+
+def counted(found: list[Start]) -> Counter[str]:
+    """Count brokers and Postgres servers by their folder, everything else by its start."""
+    distinct = {
+        (start.kind, start.folder) if start.kind in {"broker", "postgres"} else (start.kind, number)
+        for number, start in enumerate(found)
+    }
+    return Counter(kind for kind, _ in distinct)
+
+
+def too_much(found: list[Start]) -> list[str]:
+    """Return what is above the limits, a sentence each."""
+    count = counted(found)
+    above = [
+        f"{count[kind]} starts of {kind}: at most {limit}"
+        for kind, limit in LIMITS.items()
+        if count[kind] > limit
+    ]
+    unlisted = sorted(
+        {(start.asked, start.kind) for start in found}
+        - {(asked, kind) for asked in (SHARED, *OWN_SERVICES) for kind in LIMITS}
+    )
+    listed = "tests/started/limits.py"
+    return [*above, *(f"{asked} started {kind}: say why in {listed}" for asked, kind in unlisted)]
+
+
+class Report:
+    """A plugin of pytest: prints what a run took and started, and fails the run above the limits.
+
+    Parameters
+    ----------
+    path
+        The file of the starts.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._seconds: defaultdict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Add what one phase of a test took."""
+        folder = "/".join(PurePosixPath(report.nodeid.partition("::")[0]).parts[:3])
+        seconds = self._seconds[folder.removesuffix(".py")]
+        seconds[0] += report.duration
+        seconds[1] += dict(report.user_properties).get(CPU, 0.0)
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Fail a run that started too much, though every test has passed."""
+        if too_much(starts(self._path)) and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print seconds by folder, the longest first, and what was started."""
+        write = terminalreporter.write_line
+        terminalreporter.section("time and services")
+        for folder, (wall, cpu) in sorted(self._seconds.items(), key=lambda item: -item[1][0]):
+            if wall >= LEAST_S:
+                write(f"{wall:8.1f} s {cpu:8.1f} CPU s  {folder}")
+        found = starts(self._path)
+        for kind, count in sorted(counted(found).items()):
+            asked = Counter(start.asked for start in found if start.kind == kind)
+            write(f"{kind}: {count}, at most {LIMITS[kind]}; starts: {dict(asked.most_common())}")
+        for sentence in too_much(found):
+            write(f"ERROR {sentence}", red=True)
+
+
+def cpu_s() -> float:
+    """Return the CPU seconds of this process and of all that it has waited for."""
+    return sum(os.times()[:4])

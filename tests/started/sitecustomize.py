@@ -1,0 +1,50 @@
+"""Notes each service and JVM that a process of the tests' starts; Python imports it by its name.
+
+Belongs here: what runs inside each of those processes. Does not: the limits (`limits`).
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+#: Where each start is a line; set by the run of the tests for all that it starts.
+STARTS_FILE = "TEST_STARTS_FILE"
+#: Who asks, where this is no single test: the fixtures that all tests share.
+STARTS_FOR = "TEST_STARTS_FOR"
+FORMAT = "kafka.tools.StorageTool"
+_SCRIPTS = {"javac", "spark-submit", "start-connect-server.sh"}
+
+
+def kind_of(command: list[str]) -> str | None:
+    """Return "broker", "postgres", "dagster dev" or "JVM"; None for any other command.
+
+    A broker's folder is formatted by a JVM, which counts as part of the broker.
+    """
+    program = command[0].rpartition("/")[2] if command else ""
+    if program == "java":
+        return "broker" if "kafka.Kafka" in command else None if FORMAT in command else "JVM"
+    if program == "postgres":
+        return "postgres"
+    if command[1:4] == ["-m", "dagster", "dev"]:
+        return "dagster dev"
+    return "JVM" if program in _SCRIPTS else None
+
+
+def note(event: str, values: tuple[object, ...]) -> None:
+    """Append a line to the file of starts: an audit hook."""
+    if event != "subprocess.Popen":
+        return
+    _, arguments, folder, _environment = values
+    command = [os.fsdecode(part) for part in arguments] if isinstance(arguments, list) else []
+    kind, path = kind_of(command), os.environ.get(STARTS_FILE)
+    if kind is None or path is None:
+        return
+    asked = os.environ.get(STARTS_FOR) or os.environ.get("PYTEST_CURRENT_TEST", "")
+    line = json.dumps([kind, str(folder), asked.partition("::")[0], " ".join(command)[-200:]])
+    with Path(path).open("a") as starts:  # one short line: written whole
+        starts.write(f"{line}\n")
+
+
+if __name__ == "sitecustomize":
+    sys.addaudithook(note)
