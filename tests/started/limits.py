@@ -120,7 +120,7 @@ class Report:
         folder = "/".join(PurePosixPath(report.nodeid.partition("::")[0]).parts[:3])
         seconds = self._seconds[folder.removesuffix(".py")]
         seconds[0] += report.duration
-        seconds[1] += dict(report.user_properties).get(CPU, 0.0)
+        seconds[1] += sum(float(str(s)) for name, s in report.user_properties if name == CPU)
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Fail a run that started too much, though every test has passed."""
