@@ -5,7 +5,7 @@ UV_VERSION := 0.13.8
 UV := .fairlead/uv/bin/uv
 BIN := .venv/bin
 
-.PHONY: install demo dev test test-again test-long test-quick coverage mutants check format bench bench-fleet bench-followers bench-loop bench-reaction bench-racks bench-retention bench-store simulate dist jar docs pictures psql lock clean
+.PHONY: install demo dev test test-long test-quick coverage mutants check format bench bench-fleet bench-followers bench-loop bench-reaction bench-racks bench-retention bench-store simulate dist jar docs pictures psql lock clean
 
 install: .venv/installed
 
@@ -26,28 +26,19 @@ demo: install
 dev: install
 	$(BIN)/fairlead dev
 
+# Three processes on two cores: much of a test's time is spent waiting.
+SHARED := --numprocesses 3 --dist loadgroup --no-loadscope-reorder
 test: install
 	@$(BIN)/python -m tests.ui.browser
-	$(BIN)/pytest --numprocesses 2 --dist loadgroup --no-loadscope-reorder
-
-test-again: install
-	$(BIN)/pytest --numprocesses 1 --dist loadgroup --no-loadscope-reorder \
-		--last-failed --last-failed-no-failures none
+	$(BIN)/pytest $(SHARED)
 
 # What needs no service, within a minute.
-SHARED := --numprocesses 2 --dist loadgroup --no-loadscope-reorder
 QUICK := not kafka and not postgres and not spark and not long
 test-quick: install
 	$(BIN)/pytest $(SHARED) -m "$(QUICK)"
 
 # Storms, kills, histories and Kafka's own suites, each as long as it is worth: hours.
-LONG_FORMS := tests/assignors/test_kafkas_suites.py tests/assignors/test_against_kafka.py \
-	tests/assignors/test_sticky.py tests/jvm \
-	tests/fairlead/followers/test_simulator.py tests/fairlead/followers/test_simulator_led.py \
-	tests/fairlead/followers/test_storm.py \
-	tests/fairlead/store/test_large_plans.py tests/fairlead/store/test_life_model.py \
-	tests/fairlead/workflows/test_conversion.py \
-	tests/fairlead/workflows/test_crashes.py tests/fairlead/workflows/test_killing.py
+LONG_FORMS = $(shell grep -rlE "import (form|LONG)|mark\.test_long" tests --include='test_*.py')
 test-long: install
 	FAIRLEAD_TEST_LONG=1 $(BIN)/pytest $(LONG_FORMS)
 

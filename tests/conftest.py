@@ -48,6 +48,12 @@ SPARK = SparkSettings(master="local[2]", properties={"spark.sql.shuffle.partitio
 KafkaTopic = Callable[..., str]
 #: Waits for Dagster's clocks, starts Spark or Kafka again and again, or drains backlogs.
 LONG = ("tests/ui/", "tests/orchestration/", "demo/test_demo", "test_storm", "sandbox/")
+#: Fixtures that belong to a process, by the group of tests that share it.
+TOGETHER = {
+    "spark": {"spark", "pipeline"},
+    "java": {"java_classpath"},
+    "own services": {"own_services"},
+}
 #: Names the folder of the run's services to the processes that run its tests.
 SERVICES_FOLDER = "TEST_SERVICES_FOLDER"
 #: Who may connect, which Postgres copies to no database that is made of another.
@@ -80,12 +86,12 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Say which tests stay in one process: those of a file, and those that run Spark in it."""
+    """Say which tests stay in one process: those of a file, and those of a costly fixture."""
     asked_for = set(getattr(item, "fixturenames", ()))
-    in_process = {"spark", "pipeline"} & asked_for
-    item.add_marker(pytest.mark.xdist_group("spark" if in_process else str(item.path)))
+    group = next((name for name, users in TOGETHER.items() if users & asked_for), str(item.path))
+    item.add_marker(pytest.mark.xdist_group(group))
     served = {"kafka", "postgres"} & {mark.name for mark in item.iter_markers()}
-    if "sandbox" in asked_for and not served:  # `make test-quick` would start both
+    if {"sandbox", "own_services"} & asked_for and not served:  # `make test-quick` would start both
         pytest.fail(f"{item.nodeid} wants the run's services: mark it kafka or postgres")
 
 
@@ -110,7 +116,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let a person weather longer storms, or one storm again."""
-    events = form(short=6, long=60)
+    events = form(short=3, long=60)
     parser.addoption("--storm-events", type=int, default=events, help="of each follower storm")
     parser.addoption("--storm-brokers", type=int, choices=(1, 3), default=1, help="that may fail")
     parser.addoption("--storm-seed", type=int, default=1, help="what decides them")
@@ -135,6 +141,15 @@ def sandbox() -> Sandbox:
     with limits.shared():
         sandbox.start()
     return sandbox
+
+
+@pytest.fixture(scope="session")
+def own_services(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a sandbox that tests may end, damage and start again.
+
+    Its data are there again for the next test: a broker that is formatted anew takes seconds.
+    """
+    return tmp_path_factory.mktemp("own") / "sandbox"
 
 
 @pytest.fixture(scope="session")

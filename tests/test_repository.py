@@ -50,6 +50,20 @@ def test_no_test_is_skipped() -> None:
     assert found == []
 
 
+def test_what_is_left_to_the_long_tests_is_guarded_by_another() -> None:
+    """Each test that `make test` leaves out names one that it runs."""
+    named = {where.split(":")[0] + "::" + test.name for where, test in functions()}
+    left, guards = set(), {}
+    for where, test in functions():
+        for mark in test.decorator_list:
+            if "test_long" in ast.unparse(mark):
+                assert isinstance(mark, ast.Call), where
+                left.add(f"{where.split(':')[0]}::{test.name}")
+                guards[where] = ast.literal_eval(mark.keywords[0].value)
+    assert guards
+    assert {where: guard for where, guard in guards.items() if guard not in named - left} == {}
+
+
 def test_no_file_names_the_machine_it_was_written_on() -> None:
     """Neither this checkout's path nor the home directory stands in a file."""
     paths = (f"{ROOT}/", f"{Path.home()}/")

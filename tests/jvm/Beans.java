@@ -11,12 +11,13 @@ import javax.management.openmbean.TabularData;
 import javax.management.remote.JMXConnectorFactory;
 import javax.management.remote.JMXServiceURL;
 
-/** Beans PID: prints, as JSON, what the brokers' assignor shows by JMX in a running JVM; {}: nothing. */
+/** What the brokers' assignor shows by JMX in a running JVM. */
 final class Beans {
     private Beans() {}
 
-    public static void main(String[] arguments) throws Exception {
-        VirtualMachine machine = VirtualMachine.attach(arguments[0]);
+    /** The attributes by their names, of the JVM with this process id; none: no assignor is registered. */
+    static Map<String, Object> read(String processId) throws Exception {
+        VirtualMachine machine = VirtualMachine.attach(processId);
         String url = machine.startLocalManagementAgent();
         machine.detach();
         Map<String, Object> found = new LinkedHashMap<>();
@@ -29,7 +30,7 @@ final class Beans {
                 }
             }
         }
-        System.out.println(Json.write(found));
+        return found;
     }
 
     /** On its way a map has become a table of keys and values. */

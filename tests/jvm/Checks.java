@@ -39,11 +39,13 @@ final class Checks {
         out.flush();
     }
 
-    private static Object answer(Map<String, Object> asked) {
+    private static Object answer(Map<String, Object> asked) throws Exception {
         try {
             switch ((String) asked.get("ask")) {
                 case "fit":
                     return fit(asked);
+                case "beans":
+                    return Beans.read((String) asked.get("process"));
                 case "cache":
                     return cache(asked);
                 case "consumer":
@@ -52,6 +54,8 @@ final class Checks {
                     return decide(asked);
                 case "document":
                     return document(bytes(asked.get("value")));
+                case "groups":
+                    return Groups.check((Long) asked.get("count"));
                 case "note":
                     return note(asked);
                 case "schedule":

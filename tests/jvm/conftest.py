@@ -1,44 +1,16 @@
-"""The jar's classes in one Java process for all tests of this folder."""
+"""What the tests of this folder share: one Java process with the jar's classes, and one broker."""
 
-import json
 import subprocess
-import threading
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
 from fairlead.sandbox.java import find_java
+from fairlead.sandbox.kafka import HOST, ClusterNode, KafkaBroker, free_ports, new_cluster_id
+from tests.jvm.asking import Checks
+from tests.jvm.remote import READER
 
-
-class Checks:
-    """Asks Checks.java, a line a question."""
-
-    def __init__(self, process: "subprocess.Popen[str]") -> None:
-        self._process = process
-
-    def lines(self, questions: Iterable[dict[str, Any]]) -> Iterator[str]:
-        """Yield the answer to each question, as it stands."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        asked = [json.dumps(question) + "\n" for question in questions]
-        asking = threading.Thread(target=self._ask, args=(asked,))
-        asking.start()
-        for _ in asked:
-            answer = self._process.stdout.readline()
-            assert answer, "Checks.java ended: its standard error says why"
-            yield answer[:-1]
-        asking.join()
-
-    def ask(self, what: str, **question: Any) -> Any:
-        """Return the answer to one question."""
-        (answer,) = self.lines([{"ask": what, **question}])
-        return json.loads(answer)
-
-    def _ask(self, asked: list[str]) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.writelines(asked)
-        self._process.stdin.flush()
+_PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 
 
 @pytest.fixture(scope="session")
@@ -51,3 +23,32 @@ def checks(java_classpath: str) -> Iterator[Checks]:
         yield Checks(process)
         assert process.stdin is not None
         process.stdin.close()
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
+    """Return a broker whose assignor reads plans as a user of its own, who has no rights yet."""
+    port, controller, guarded = free_ports(3)
+    listeners = f"PLAINTEXT://{HOST}:{port},SASL_PLAINTEXT://{HOST}:{guarded}"
+    settings = {
+        "listeners": f"{listeners},CONTROLLER://{HOST}:{controller}",
+        "advertised.listeners": listeners,
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,"
+        "CONTROLLER:PLAINTEXT",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.sasl_plaintext.plain.sasl.jaas.config": f'{_PLAIN} user_{READER}="secret";',
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS",
+        "controller.quorum.voters": f"1@{HOST}:{controller}",
+        "fairlead.bootstrap.servers": f"{HOST}:{guarded}",
+        "fairlead.client.security.protocol": "SASL_PLAINTEXT",
+        "fairlead.client.sasl.mechanism": "PLAIN",
+        "fairlead.client.sasl.jaas.config": f'{_PLAIN} username="{READER}" password="secret";',
+        "group.consumer.heartbeat.interval.ms": "300",
+        "group.consumer.min.heartbeat.interval.ms": "300",
+    }
+    node = ClusterNode(new_cluster_id(), (port, controller), settings)
+    broker = KafkaBroker(tmp_path_factory.mktemp("broker"), node=node, assignor=True)
+    broker.start()
+    yield broker
+    broker.kill()

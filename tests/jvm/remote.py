@@ -3,8 +3,6 @@
 Belongs here: what the tests of the broker's assignor do to a cluster. Does not: what it must do.
 """
 
-import json
-import subprocess
 import threading
 import time
 import uuid
@@ -16,10 +14,18 @@ from typing import Any, Final, Self
 
 import numpy as np
 from confluent_kafka import Consumer, KafkaException, Producer, TopicCollection, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+)
 
 from fairlead.sandbox.cluster import KafkaCluster
-from fairlead.sandbox.java import find_java
 from fairlead.sandbox.kafka import KafkaBroker
 from fairlead.sandbox.processes import wait_until
 from fairlead.wire.document import MemberShare, PlanDocument
@@ -27,24 +33,52 @@ from fairlead.wire.membership import Membership
 from fairlead.wire.partitions import kafka_uuid
 from fairlead.wire.record import Headers, Origin, plan_headers, retired_value
 from fairlead.wire.signing import Signer
+from tests.jvm.asking import Checks
 
 PLANS: Final = "fairlead.plans"
 MEMBERS: Final = "fairlead.members"
+#: Whom the assignor of a broker with rights reads plans as.
+READER: Final = "reader"
 #: Bounds only what hangs.
 WAIT_S: Final = 120.0
 #: A nudge that has had the target computed before the plan was read does so again by leaving.
 STAY_S: Final = 3.0
 
 
-def shown(broker: KafkaBroker, java_classpath: str) -> dict[str, Any]:
+def shown(broker: KafkaBroker, checks: Checks) -> dict[str, Any]:
     """Return what the assignor in a broker shows by JMX: attribute to value."""
     process = broker.process()
     assert process is not None
-    command = [str(find_java()), "-cp", java_classpath, "fairlead.kafka.Beans", str(process.pid)]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr
-    found: dict[str, Any] = json.loads(result.stdout)
+    found: dict[str, Any] = checks.ask("beans", process=str(process.pid))
     return found
+
+
+def rights(kind: type[Any], operation: AclOperation) -> list[Any]:
+    """Return a right on both topics, of the broker's assignor: bindings, or filters of them."""
+    return [
+        kind(
+            ResourceType.TOPIC,
+            topic,
+            ResourcePatternType.LITERAL,
+            f"User:{READER}",
+            "*",
+            operation,
+            AclPermissionType.ALLOW,
+        )
+        for topic in (PLANS, MEMBERS)
+    ]
+
+
+def allow(cluster: "Cluster", operation: AclOperation) -> None:
+    """Let the broker's assignor do something with both topics."""
+    for done in cluster.admin.create_acls(rights(AclBinding, operation)).values():
+        done.result(WAIT_S)
+
+
+def forbid(cluster: "Cluster", operation: AclOperation) -> None:
+    """Take that back."""
+    for done in cluster.admin.delete_acls(rights(AclBindingFilter, operation)).values():
+        assert len(done.result(WAIT_S)) == 1
 
 
 class Cluster:
@@ -66,7 +100,9 @@ class Cluster:
         self._epoch = time.time_ns() // 1_000_000
 
     def create(self, topic: str, partitions: int, *, compact: bool = False) -> str:
-        """Make a topic; returns its name."""
+        """Make a topic, unless it is there; returns its name."""
+        if topic in self.admin.list_topics().topics:
+            return topic
         config = {"cleanup.policy": "compact"} if compact else {}
         new = NewTopic(topic, partitions, config=config)
         self.admin.create_topics([new])[topic].result(timeout=WAIT_S)

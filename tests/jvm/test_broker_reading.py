@@ -1,88 +1,21 @@
 """What a broker does that may not read plans, or finds no topic of them: nobody loses anything."""
 
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
-
 import pytest
 from confluent_kafka.admin import (
-    AclBinding,
-    AclBindingFilter,
     AclOperation,
-    AclPermissionType,
-    ResourcePatternType,
-    ResourceType,
 )
 
-from fairlead.sandbox.kafka import HOST, ClusterNode, KafkaBroker, free_ports, new_cluster_id
+from fairlead.sandbox.kafka import KafkaBroker
 from fairlead.sandbox.processes import wait_until
-from tests.jvm.remote import MEMBERS, PLANS, WAIT_S, Cluster, Group, shown
+from tests.jvm.asking import Checks
+from tests.jvm.remote import MEMBERS, PLANS, WAIT_S, Cluster, Group, allow, forbid, shown
 from tests.lengths import form
 
 pytestmark = pytest.mark.kafka
 
-READER = "reader"
 FEW = {"a": [0, 1, 2], "b": [3, 4], "c": [5]}
-_PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 #: Before it knows who is who, a broker looks for the topic that tells each second, else each 15 s.
 SOON_S = 9.0
-
-
-@pytest.fixture
-def broker(tmp_path: Path) -> Iterator[KafkaBroker]:
-    """Return a broker whose assignor reads as a user of its own, who may do nothing yet."""
-    port, controller, guarded = free_ports(3)
-    listeners = f"PLAINTEXT://{HOST}:{port},SASL_PLAINTEXT://{HOST}:{guarded}"
-    settings = {
-        "listeners": f"{listeners},CONTROLLER://{HOST}:{controller}",
-        "advertised.listeners": listeners,
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,"
-        "CONTROLLER:PLAINTEXT",
-        "sasl.enabled.mechanisms": "PLAIN",
-        "listener.name.sasl_plaintext.plain.sasl.jaas.config": f'{_PLAIN} user_{READER}="secret";',
-        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-        "super.users": "User:ANONYMOUS",
-        "controller.quorum.voters": f"1@{HOST}:{controller}",
-        "fairlead.bootstrap.servers": f"{HOST}:{guarded}",
-        "fairlead.client.security.protocol": "SASL_PLAINTEXT",
-        "fairlead.client.sasl.mechanism": "PLAIN",
-        "fairlead.client.sasl.jaas.config": f'{_PLAIN} username="{READER}" password="secret";',
-        "group.consumer.heartbeat.interval.ms": "300",
-        "group.consumer.min.heartbeat.interval.ms": "300",
-    }
-    node = ClusterNode(new_cluster_id(), (port, controller), settings)
-    broker = KafkaBroker(tmp_path / "broker", node=node, assignor=True)
-    broker.start()
-    yield broker
-    broker.kill()
-
-
-def rights(kind: type[Any], operation: AclOperation) -> list[Any]:
-    """Return a right on both topics, of the broker's assignor: bindings, or filters of them."""
-    return [
-        kind(
-            ResourceType.TOPIC,
-            topic,
-            ResourcePatternType.LITERAL,
-            f"User:{READER}",
-            "*",
-            operation,
-            AclPermissionType.ALLOW,
-        )
-        for topic in (PLANS, MEMBERS)
-    ]
-
-
-def allow(cluster: Cluster, operation: AclOperation) -> None:
-    """Let the broker's assignor do something with both topics."""
-    for done in cluster.admin.create_acls(rights(AclBinding, operation)).values():
-        done.result(WAIT_S)
-
-
-def forbid(cluster: Cluster, operation: AclOperation) -> None:
-    """Take that back."""
-    for done in cluster.admin.delete_acls(rights(AclBindingFilter, operation)).values():
-        assert len(done.result(WAIT_S)) == 1
 
 
 def restart(broker: KafkaBroker, group: Group) -> None:
@@ -103,21 +36,22 @@ def keeps(group: Group, goes: str, comes: str) -> None:
 
 
 def test_members_topic_is_found_soon_after_it_was_made(
-    broker: KafkaBroker, java_classpath: str, unique_name: str
+    broker: KafkaBroker, checks: Checks, unique_name: str
 ) -> None:
     """It is made with the first plan of a broker, and nudges end after eleven seconds."""
     cluster = Cluster(broker)
+    assert MEMBERS not in cluster.admin.list_topics().topics  # this file is the broker's first
     allow(cluster, AclOperation.READ)
     cluster.create(PLANS, 1, compact=True)
-    assert wait_until(lambda: shown(broker, java_classpath)["Complete"], timeout_s=WAIT_S)
+    assert wait_until(lambda: shown(broker, checks)["Complete"], timeout_s=WAIT_S)
     cluster.create(MEMBERS, 1, compact=True)
     cluster.tell(unique_name, [])
-    assert wait_until(lambda: shown(broker, java_classpath)["RecordsRead"] > 0, timeout_s=SOON_S)
+    assert wait_until(lambda: shown(broker, checks)["RecordsRead"] > 0, timeout_s=SOON_S)
 
 
 @pytest.mark.parametrize("without", form(short=["a right"], long=["a right", "a topic"]))
 def test_nobody_moves_where_plans_may_not_be_read_or_have_no_topic(
-    broker: KafkaBroker, java_classpath: str, unique_name: str, without: str
+    broker: KafkaBroker, checks: Checks, unique_name: str, without: str
 ) -> None:
     """After a restart; JMX says why. With the right it reads again, and plans are followed."""
     cluster = Cluster(broker)
@@ -135,7 +69,7 @@ def test_nobody_moves_where_plans_may_not_be_read_or_have_no_topic(
 
         restart(broker, group)
         keeps(group, goes="c", comes="d")
-        found = shown(broker, java_classpath)
+        found = shown(broker, checks)
         assert (found["Complete"], found["Failures"], found["Outcomes"]["PLAN"]) == (False, 0, 0)
         assert found["Outcomes"]["KEPT_UNREAD"] >= 1
         if without == "a topic":
@@ -144,4 +78,4 @@ def test_nobody_moves_where_plans_may_not_be_read_or_have_no_topic(
         assert "TopicAuthorizationException" in found["Problem"]
         allow(group.cluster, AclOperation.READ)
         group.adopt(2, {"a": [0], "b": [1, 2], "d": [3, 4, 5]})
-        assert shown(broker, java_classpath)["Problem"] == ""
+        assert shown(broker, checks)["Problem"] == ""

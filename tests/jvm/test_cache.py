@@ -14,7 +14,7 @@ from fairlead.followers.core.rejoin import RejoinSchedule
 from fairlead.wire.record import Headers, Identity, bare_headers, retired_value
 from fairlead.wire.record_reading import Trust
 from tests.fairlead.followers.helpers import make_plan
-from tests.jvm.conftest import Checks
+from tests.jvm.asking import Checks
 from tests.lengths import form
 from tests.records import ORIGIN, PUBLIC, signed
 

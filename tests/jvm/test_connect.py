@@ -17,7 +17,9 @@ RECORDS = 600
 
 
 @pytest.mark.kafka
-@pytest.mark.test_long
+@pytest.mark.test_long(
+    guarded_by="tests/jvm/test_consumers.py::test_plans_are_adopted_as_they_come_and_go"
+)
 def test_sink_tasks_adopt_plans_and_lose_nothing(
     services: Services, kafka_topic: KafkaTopic, tmp_path: Path, unique_name: str
 ) -> None:

@@ -11,11 +11,13 @@ from fairlead.wire.document import PlanDocument
 from tests.conftest import KafkaTopic
 from tests.fairlead.followers.helpers import Fleet, eventually, make_plan, spoilt
 from tests.jvm.members import JavaGroup, JavaMember, java_group
+from tests.lengths import form
 from tests.records import PUBLIC, signed_plan
 
 pytestmark = pytest.mark.kafka
 
 PARTITIONS = 6
+COOPERATIVE = "fairlead.kafka.PlanAssignor"
 EAGER = "fairlead.kafka.PlanAssignor,org.apache.kafka.clients.consumer.RangeAssignor"
 
 
@@ -64,7 +66,9 @@ def owning(*expected: tuple[JavaMember, list[int]], version: int | None) -> Call
     )
 
 
-@pytest.mark.parametrize("strategy", ["fairlead.kafka.PlanAssignor", EAGER], ids=["coop", "eager"])
+@pytest.mark.parametrize(
+    "strategy", form(short=[COOPERATIVE], long=[COOPERATIVE, EAGER]), ids=lambda name: name[-16:]
+)
 def test_plans_are_adopted_as_they_come_and_go(
     fleet: Fleet, group: JavaGroup, strategy: str
 ) -> None:
@@ -94,6 +98,9 @@ def test_plans_are_adopted_as_they_come_and_go(
         assert revoked == ((0, 2) if first.owned == halves[0] else (1, 3))
 
 
+@pytest.mark.test_long(
+    guarded_by="tests/jvm/test_consumers.py::test_plans_are_adopted_as_they_come_and_go"
+)
 def test_a_static_member_comes_back_to_its_share(fleet: Fleet, group: JavaGroup) -> None:
     """A restart within the session is no rebalance, and plans know it by its instance id."""
     publish(fleet, 1, {"i-1": [0], "i-2": [1, 2, 3, 4, 5]})
@@ -109,6 +116,9 @@ def test_a_static_member_comes_back_to_its_share(fleet: Fleet, group: JavaGroup)
     eventually(owning((first, [0, 1, 2]), (again, [3, 4, 5]), version=2), "a newer plan as well")
 
 
+@pytest.mark.test_long(
+    guarded_by="tests/jvm/test_cache.py::test_both_know_the_same_after_each_record"
+)
 def test_what_is_not_signed_as_it_must_be_is_not_followed(fleet: Fleet, group: JavaGroup) -> None:
     """Nor when somebody joins; the last good plan is, until another signed one comes."""
     (topic,), origin = fleet.topics, fleet.origin
@@ -132,7 +142,7 @@ def test_what_is_not_signed_as_it_must_be_is_not_followed(fleet: Fleet, group: J
     eventually(owning((first, [0, 1, 2]), (second, [3, 4, 5]), version=2), "the newer one")
 
 
-@pytest.mark.parametrize("java_leads", [True, False], ids=["java leads", "python leads"])
+@pytest.mark.parametrize("java_leads", form(short=[True], long=[True, False]))
 def test_java_and_python_follow_in_one_group(
     fleet: Fleet, group: JavaGroup, *, java_leads: bool
 ) -> None:

@@ -21,8 +21,8 @@ from fairlead.wire.members import (
     encode_subscription,
 )
 from fairlead.wire.record import Identity
+from tests.jvm.asking import Checks
 from tests.jvm.cases import DAY, Case, draw_case
-from tests.jvm.conftest import Checks
 from tests.lengths import form
 
 CASES = form(short=1000, long=20_000)

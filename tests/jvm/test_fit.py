@@ -11,8 +11,8 @@ import pytest
 
 from fairlead.wire.document import MemberShare, PlanDocument
 from fairlead.wire.fit import fit
+from tests.jvm.asking import Checks
 from tests.jvm.cases import DAY, NAMES, TOPICS, Case, draw_case
-from tests.jvm.conftest import Checks
 from tests.lengths import form
 
 CASES, BATCH = form(short=2000, long=100_000), 2000

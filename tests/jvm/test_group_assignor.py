@@ -1,50 +1,34 @@
 """Brokers follow plans for plain consumers; where there is none, everybody keeps what they have."""
 
-import json
-import subprocess
 from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
+from confluent_kafka.admin import AclOperation
 
-from fairlead.sandbox.java import find_java
 from fairlead.sandbox.kafka import KafkaBroker
 from fairlead.sandbox.processes import wait_until
-from tests.jvm.remote import MEMBERS, PLANS, WAIT_S, Cluster, Group, shown
+from tests.jvm.asking import Checks
+from tests.jvm.remote import MEMBERS, PLANS, WAIT_S, Cluster, Group, allow, shown
 from tests.lengths import form
 
-#: Short heartbeats: a group settles within seconds.
-QUICK = {
-    "group.consumer.heartbeat.interval.ms": "300",
-    "group.consumer.min.heartbeat.interval.ms": "300",
-}
 FEW = {"a": [0, 1, 2], "b": [3, 4], "c": [5]}
 
 
-def test_random_groups_are_whole_and_move_by_plans_alone(java_classpath: str) -> None:
+def test_random_groups_are_whole_and_move_by_plans_alone(checks: Checks) -> None:
     """It never throws; without a plan that holds nothing moves; with one it is followed."""
-    count = str(form(short=2_000, long=200_000))
-    command = [str(find_java()), "-cp", java_classpath, "fairlead.kafka.Groups", "1", count]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr
-    outcomes = json.loads(result.stdout)
-    assert sum(outcomes.values()) == int(count)
-    assert min(outcomes.values()) > int(count) / 200, outcomes
-
-
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
-    """Return a broker of its own, with the assignor in it."""
-    broker = KafkaBroker(tmp_path_factory.mktemp("broker"), assignor=True, settings=QUICK)
-    broker.start()
-    yield broker
-    broker.kill()
+    count = form(short=2_000, long=200_000)
+    outcomes = checks.ask("groups", count=count)
+    assert sum(outcomes.values()) == count
+    assert min(outcomes.values()) > count / 200, outcomes
 
 
 @pytest.fixture(scope="module")
 def cluster(broker: KafkaBroker) -> Cluster:
-    """Return its cluster, with the planner's topics."""
+    """Return the broker's cluster, with the planner's topics, which the assignor may read."""
     cluster = Cluster(broker)
+    allow(cluster, AclOperation.DESCRIBE)
+    allow(cluster, AclOperation.READ)
     cluster.create(PLANS, 4, compact=True)
     cluster.create(MEMBERS, 4, compact=True)
     return cluster
@@ -68,13 +52,11 @@ def test_plain_consumers_adopt_plans_and_lose_only_what_moves(group: Group) -> N
 
 
 @pytest.mark.kafka
-def test_what_it_decides_is_shown_by_jmx(
-    group: Group, broker: KafkaBroker, java_classpath: str
-) -> None:
+def test_what_it_decides_is_shown_by_jmx(group: Group, broker: KafkaBroker, checks: Checks) -> None:
     """Everything was read, a plan was followed, every call is counted, and there was no bug."""
     group.join("a", "b", "c")
     group.adopt(1, FEW)
-    found = shown(broker, java_classpath)
+    found = shown(broker, checks)
     assert (found["Complete"], found["Problem"]) == (True, "")
     assert (found["Failures"], found["LastFailure"], found["RecordsSkipped"]) == (0, "", 0)
     assert found["Outcomes"]["PLAN"] >= 1

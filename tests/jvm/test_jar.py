@@ -13,6 +13,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "JavaConsumer.java"
 JAVA_11, JAVA_17 = 55, 61
 
 
+@pytest.mark.test_long(guarded_by="tests/jvm/test_jar.py::test_clients_need_java_11_alone")
 def test_the_jar_is_the_same_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Built twice, its bytes are equal: who publishes it can be checked."""
     built = plugin.plugin_jar().read_bytes()

@@ -14,8 +14,8 @@ from fairlead.wire.document import PlanDocument
 from fairlead.wire.record import Origin
 from fairlead.wire.record_reading import Trust, read_record
 from fairlead.wire.signing import Verifier
+from tests.jvm.asking import Checks
 from tests.jvm.cases import draw_case
-from tests.jvm.conftest import Checks
 from tests.lengths import form
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "plan_records.json").read_text())

@@ -105,7 +105,9 @@ def storm(  # noqa: PLR0917 - fixtures
         storm.end()
 
 
-@pytest.mark.test_long
+@pytest.mark.test_long(
+    guarded_by="tests/jvm/test_group_assignor.py::test_plain_consumers_adopt_plans_and_lose_only_what_moves"
+)
 @pytest.mark.parametrize(
     "brokers_fail", [False, True], ids=lambda fail: "brokers fail" if fail else "brokers stay"
 )

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.jvm.conftest import Checks
+from tests.jvm.asking import Checks
 from tests.records import PUBLIC
 
 KAFKAS = "org.apache.kafka.clients.consumer."

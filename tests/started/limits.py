@@ -27,7 +27,34 @@ SHARED: Final = "the services that all tests share"
 #: Brokers and Postgres servers by their folders, JVMs that are no broker and Dagster UIs by starts.
 LIMITS: Final = {"broker": 8, "postgres": 4, "JVM": 21, "dagster dev": 1}
 #: Tests with services of their own, and why the shared ones do not do.
-OWN_SERVICES: Final[dict[str, str]] = {}
+OWN_SERVICES: Final = {
+    "tests/assignors/test_against_kafka.py": "Kafka's assignors answer from one JVM",
+    "tests/assignors/test_kafkas_suites.py": "Kafka's own tests run in a JVM",
+    "tests/docs/test_pages.py": "the pages show Kafka's own commands",
+    "tests/fairlead/followers/confluent/test_agreement.py": "a coordinator dies among three brokers",
+    "tests/fairlead/followers/planless/test_assignors.py": "a Java consumer is in the group",
+    "tests/fairlead/kafka/test_refusals.py": "a broker that lets in by TLS and password alone",
+    "tests/fairlead/kafka/test_rights.py": "the same broker",
+    "tests/fairlead/kafka/test_sources.py": "three brokers in three racks",
+    "tests/fairlead/sandbox/test_jars.py": "Spark's own Ivy resolves jars",
+    "tests/fairlead/sandbox/test_kafka.py": "starts and kills a broker",
+    "tests/fairlead/sandbox/test_postgres.py": "starts and kills a Postgres",
+    "tests/fairlead/sandbox/test_sandbox.py": "starts and ends both",
+    "tests/fairlead/sandbox/test_spark.py": "the warm Spark is started and killed",
+    "tests/fairlead/spark/test_cluster.py": "Spark elsewhere",
+    "tests/fairlead/spark/test_lag_on_broker.py": "Kafka's own command tells the lag",
+    "tests/fairlead/spark/test_launch.py": "looks at the command line of a Spark",
+    "tests/fairlead/surfaces/cli/test_sandbox.py": "commands start and end services",
+    "tests/fairlead/surfaces/demo/test_demo.py": "the demo as a newcomer runs it",
+    "tests/fairlead/workflows/test_conversion.py": "Java consumers are in the group",
+    "tests/fairlead/workflows/test_crashes.py": "the broker and the database crash",
+    "tests/jvm/test_broker_reading.py": "the assignor in a broker, with rights of its own",
+    "tests/jvm/test_cache.py": "the jar's classes answer from one JVM",
+    "tests/jvm/test_consumers.py": "Java consumers",
+    "tests/jvm/test_jar.py": "compiles the example",
+    "tests/orchestration/test_crashes.py": "a planning run in a process that is killed",
+    "tests/orchestration/test_installed.py": "plans by the installed wheel",
+}
 
 
 @dataclass(frozen=True)

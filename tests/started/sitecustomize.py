@@ -22,13 +22,19 @@ def kind_of(command: list[str]) -> str | None:
     A broker's folder is formatted by a JVM, which counts as part of the broker.
     """
     program = command[0].rpartition("/")[2] if command else ""
-    if program == "java":
+    if program == "java" and not _is_script(command[0]):
         return "broker" if "kafka.Kafka" in command else None if FORMAT in command else "JVM"
     if program == "postgres":
         return "postgres"
     if command[1:4] == ["-m", "dagster", "dev"]:
         return "dagster dev"
     return "JVM" if program in _SCRIPTS else None
+
+
+def _is_script(program: str) -> bool:
+    """Whether a program only looks like Java, as in tests of finding one."""
+    with Path(program).open("rb") as file:
+        return file.read(2) == b"#!"
 
 
 def note(event: str, values: tuple[object, ...]) -> None:

@@ -63,8 +63,7 @@ def java(classpath: str) -> dict[str, Kind]:
         "kafka-python cooperative",
         "aiokafka",
         "confluent-kafka",
-        "java",
-        *form(short=[], long=["java eager", "java static", "java beside kafka-python"]),
+        *form(short=[], long=["java", "java eager", "java static", "java beside kafka-python"]),
     ]
 )
 def kinds(request: pytest.FixtureRequest) -> tuple[Kind, ...]:

@@ -24,6 +24,9 @@ def broker(tmp_path: Path) -> Iterator[KafkaBroker]:
     broker.kill()
 
 
+@pytest.mark.test_long(
+    guarded_by="tests/fairlead/workflows/test_broker_follows.py::test_plans_are_followed_as_they_are_published_and_as_members_come_and_go"
+)
 def test_a_nudge_stays_and_leaves_though_its_coordinator_restarts(broker: KafkaBroker) -> None:
     """What fails meanwhile is no refusal; afterwards it is the member that it was, and goes."""
     settings = KafkaSettings(bootstrap_servers=broker.bootstrap_servers, request_timeout_s=10.0)

@@ -45,7 +45,7 @@ def settings(broker: SecuredBroker) -> Settings:
         return KafkaSettings(
             bootstrap_servers=servers,
             properties={name: SecretStr(value) for name, value in properties.items()},
-            request_timeout_s=5.0,
+            request_timeout_s=3.0,
         )
 
     return make

@@ -6,6 +6,7 @@ import pytest
 
 from fairlead.errors import SandboxError
 from fairlead.sandbox import jars
+from tests.lengths import form
 
 pytestmark = pytest.mark.long
 
@@ -30,6 +31,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache" / f"kafka-{jars.KAFKA_VERSION}"
 
 
+@pytest.mark.test_long(
+    guarded_by="tests/fairlead/sandbox/test_jars.py::test_half_cache_is_resolved_again"
+)
 def test_jars_are_resolved_once(cache: Path) -> None:
     """The first call downloads and says so; the second does neither; Scala is beside them."""
     said: list[str] = []
@@ -40,7 +44,7 @@ def test_jars_are_resolved_once(cache: Path) -> None:
     assert str(cache) in said[0]
 
 
-@pytest.mark.parametrize("missing", [SMALL_JAR, "listing"])
+@pytest.mark.parametrize("missing", form(short=[SMALL_JAR], long=[SMALL_JAR, "listing"]))
 def test_half_cache_is_resolved_again(cache: Path, missing: str) -> None:
     """A cache that lacks a jar, or the listing that is written last, is made anew."""
     jars.kafka_classpath()
@@ -50,6 +54,9 @@ def test_half_cache_is_resolved_again(cache: Path, missing: str) -> None:
     assert sorted(path.name for path in cache.iterdir()) == ["listing", SMALL_JAR]
 
 
+@pytest.mark.test_long(
+    guarded_by="tests/fairlead/sandbox/test_jars.py::test_half_cache_is_resolved_again"
+)
 def test_failed_download_is_one_sentence(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What cannot be had is named, Spark's own output is kept in a file, no cache is left."""
     monkeypatch.setattr(jars, "PACKAGES", ("org.slf4j:slf4j-simple:0.0",))

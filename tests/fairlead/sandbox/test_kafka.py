@@ -1,5 +1,6 @@
 """The embedded broker: starting, crashing, restarting, and what it says when it cannot."""
 
+import shutil
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,27 +14,39 @@ from fairlead.sandbox.kafka import KafkaBroker
 
 pytestmark = pytest.mark.kafka
 
+#: A file in the folder of a broker whose data are damaged.
+SPOILT = "spoilt"
+
 
 @pytest.fixture
-def broker(tmp_path: Path) -> Iterator[KafkaBroker]:
-    """Return a broker of the test's own, not started."""
-    broker = KafkaBroker(tmp_path / "kafka")
+def broker(own_services: Path) -> Iterator[KafkaBroker]:
+    """Return a broker that tests may end; the one before may have left it running."""
+    broker = KafkaBroker(own_services / "kafka", assignor=True)
     yield broker
-    broker.stop()
+    if (broker.state_dir / SPOILT).exists():
+        broker.stop()
+        shutil.rmtree(broker.state_dir)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _ends(own_services: Path) -> Iterator[None]:
+    """End the broker after the last test."""
+    yield
+    KafkaBroker(own_services / "kafka").stop()
 
 
 def _port(broker: KafkaBroker) -> int:
     return int(broker.bootstrap_servers.rpartition(":")[2])
 
 
-def test_crash_loses_no_acknowledged_record(broker: KafkaBroker) -> None:
+def test_crash_loses_no_acknowledged_record(broker: KafkaBroker, unique_name: str) -> None:
     """After SIGKILL and a restart the broker has its port, its topics and its records."""
     broker.start()
     before = broker.bootstrap_servers
     admin = AdminClient({"bootstrap.servers": before})
-    admin.create_topics([NewTopic("kept", 1)])["kept"].result(timeout=120)
+    admin.create_topics([NewTopic(unique_name, 1)])[unique_name].result(timeout=120)
     producer = Producer({"bootstrap.servers": before, "acks": "all"})
-    producer.produce("kept", b"value")
+    producer.produce(unique_name, b"value")
     assert producer.flush(30) == 0
     del producer
     broker.kill()
@@ -42,7 +55,7 @@ def test_crash_loses_no_acknowledged_record(broker: KafkaBroker) -> None:
     assert broker.bootstrap_servers == before
     consumer = Consumer({"bootstrap.servers": before, "group.id": "any"})
     try:
-        assert consumer.get_watermark_offsets(TopicPartition("kept", 0), timeout=120) == (0, 1)
+        assert consumer.get_watermark_offsets(TopicPartition(unique_name, 0), timeout=120) == (0, 1)
     finally:
         consumer.close()
 
@@ -75,6 +88,7 @@ def test_broker_that_ends_early_is_reported_with_its_log(broker: KafkaBroker) ->
     broker.stop()
     meta = broker.state_dir / "data" / "meta.properties"
     meta.write_text(meta.read_text().replace("node.id=1", "node.id=2"))
+    (broker.state_dir / SPOILT).touch()
     with pytest.raises(SandboxError, match=r"ended while it was starting(.|\n)*Stored node id 2"):
         broker.start()
     assert broker.process() is None
@@ -82,15 +96,22 @@ def test_broker_that_ends_early_is_reported_with_its_log(broker: KafkaBroker) ->
 
 def test_unfinished_format_is_made_anew(broker: KafkaBroker) -> None:
     """A format that was killed half-way leaves data that the next start does not trust."""
+    broker.stop()
+    (broker.state_dir / "cluster.id").unlink(missing_ok=True)
     data = broker.state_dir / "data"
+    shutil.rmtree(data, ignore_errors=True)
     data.mkdir(parents=True)
     (data / "meta.properties").write_text("half of a li")
     broker.start()
     assert broker.process() is not None
 
 
-def test_moved_directory_is_another_broker(broker: KafkaBroker, tmp_path: Path) -> None:
+@pytest.mark.test_long(
+    guarded_by="tests/fairlead/sandbox/test_kafka.py::test_crash_loses_no_acknowledged_record"
+)
+def test_moved_directory_is_another_broker(tmp_path: Path) -> None:
     """A state directory that was moved brings its data along and touches the old place no more."""
+    broker = KafkaBroker(tmp_path / "kafka")
     broker.start()
     broker.stop()
     moved = KafkaBroker(broker.state_dir.rename(tmp_path / "moved, to a plâce with = signs"))

@@ -1,5 +1,6 @@
 """The embedded Postgres: starting, crashing, long paths, and what it says when it cannot."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,9 +15,9 @@ pytestmark = pytest.mark.postgres
 
 
 @pytest.fixture
-def postgres(tmp_path: Path) -> Iterator[Postgres]:
-    """Return a server of the test's own, not started."""
-    postgres = Postgres(tmp_path / "postgres")
+def postgres(own_services: Path) -> Iterator[Postgres]:
+    """Return a server that tests may end."""
+    postgres = Postgres(own_services / "postgres")
     yield postgres
     postgres.stop()
 
@@ -25,12 +26,13 @@ def test_crash_loses_no_committed_row(postgres: Postgres) -> None:
     """After SIGKILL and a restart, what was committed is there."""
     postgres.start()
     with psycopg.connect(postgres.url("fairlead")) as connection:
-        connection.execute("CREATE TABLE kept AS SELECT 7 AS number")
+        connection.execute("DROP TABLE IF EXISTS crashed")
+        connection.execute("CREATE TABLE crashed AS SELECT 7 AS number")
     postgres.kill()
     assert postgres.process() is None
     postgres.start()
     with psycopg.connect(postgres.url("fairlead")) as connection:
-        assert connection.execute("SELECT number FROM kept").fetchall() == [(7,)]
+        assert connection.execute("SELECT number FROM crashed").fetchall() == [(7,)]
 
 
 def test_stop_ends_open_sessions(postgres: Postgres) -> None:
@@ -76,14 +78,18 @@ def test_server_that_ends_early_is_reported_with_its_log(postgres: Postgres) -> 
     """A setting that Postgres refuses: the message says what it said."""
     postgres.start()
     postgres.stop()
-    with (postgres.state_dir / "data" / "postgresql.conf").open("a") as configuration:
-        configuration.write("max_connections = many\n")
+    configuration = postgres.state_dir / "data" / "postgresql.conf"
+    before = configuration.read_text()
+    configuration.write_text(f"{before}max_connections = many\n")
     with pytest.raises(SandboxError, match=r"ended while it was starting(.|\n)*max_connections"):
         postgres.start()
+    configuration.write_text(before)
 
 
 def test_unfinished_data_directory_is_made_anew(postgres: Postgres) -> None:
     """An initialisation that was killed half-way leaves nothing that the next start trusts."""
+    if (postgres.state_dir / "data").exists():
+        shutil.rmtree(postgres.state_dir / "data")
     unfinished = postgres.state_dir / "data.unfinished"
     unfinished.mkdir(parents=True)
     (unfinished / "PG_VERSION").write_text("18\n")

@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from fairlead.errors import SandboxError
 from fairlead.sandbox import Sandbox, Services
 from tests.interrupts import heeding_ctrl_c
+from tests.lengths import form
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
@@ -39,9 +40,10 @@ def interrupted_after(service: str) -> str:
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Iterator[Sandbox]:
-    """Return a sandbox of the test's own, not started; nothing of it may be left at the end."""
-    sandbox = Sandbox(tmp_path / "sandbox")
+def own(own_services: Path) -> Iterator[Sandbox]:
+    """Return a sandbox that does not run; nothing of it may be left at the end."""
+    sandbox = Sandbox(own_services)
+    assert _processes(sandbox) == []
     yield sandbox
     sandbox.stop()
     assert _processes(sandbox) == []
@@ -85,51 +87,34 @@ def _wait_held(holder: "subprocess.Popen[str]") -> None:
     assert holder.stdout.readline() == "held\n"
 
 
-def test_stop_and_start_keep_data_and_addresses(own: Sandbox) -> None:
+def test_stop_and_start_keep_data_and_addresses(own: Sandbox, unique_name: str) -> None:
     """Topics, rows and addresses are the same after a restart; in between nothing runs."""
+    kept = unique_name
     with own as before:
         admin = AdminClient({"bootstrap.servers": before.bootstrap_servers})
-        admin.create_topics([NewTopic("kept", 3)])["kept"].result(timeout=120)
+        admin.create_topics([NewTopic(kept, 3)])[kept].result(timeout=120)
         with psycopg.connect(before.postgres_url) as connection:
-            connection.execute("CREATE TABLE kept AS SELECT 7 AS number")
+            connection.execute(f'CREATE TABLE "{kept}" AS SELECT 7 AS number'.encode())
     assert _processes(own) == []
     assert own.running() is None
     with own as after:
         admin = AdminClient({"bootstrap.servers": after.bootstrap_servers})
-        assert len(admin.list_topics("kept", timeout=120).topics["kept"].partitions) == 3
+        assert len(admin.list_topics(kept, timeout=120).topics[kept].partitions) == 3
         with psycopg.connect(after.postgres_url) as connection:
-            assert connection.execute("SELECT number FROM kept").fetchall() == [(7,)]
+            assert connection.execute(f'SELECT number FROM "{kept}"'.encode()).fetchall() == [(7,)]
     assert after == before
 
 
-def test_start_leaves_running_and_a_with_block_shares(own: Sandbox) -> None:
-    """What `start` left running is used by a `with` block and left running at its end."""
-    started = own.start()
-    with Sandbox(own.state_dir) as services:
-        assert services == started
-    assert own.running() == started
-
-
-def test_held_sandbox_is_refused(
+def test_held_sandbox_is_refused_and_taken_over_once_its_holder_is_killed(
     own: Sandbox, run: Callable[[str], "subprocess.Popen[str]"]
 ) -> None:
-    """A second `with` block, which the first could end at any time, is told who holds it."""
+    """Nobody else may end what a living process holds; services outlive a killed one."""
     holder = run(HOLD)
     _wait_held(holder)
     with pytest.raises(SandboxError, match=f"held by process {holder.pid}"):
         own.__enter__()
     with pytest.raises(SandboxError, match=f"held by process {holder.pid}"):
         own.erase()
-    holder.communicate("")
-    assert _processes(own) == []
-
-
-def test_services_of_a_killed_holder_are_found_and_taken_over(
-    own: Sandbox, run: Callable[[str], "subprocess.Popen[str]"]
-) -> None:
-    """Services outlive a killed holder; the next `with` block uses these and ends them."""
-    holder = run(HOLD)
-    _wait_held(holder)
     left = [own.kafka.process(), own.postgres.process()]
     holder.kill()
     holder.communicate()
@@ -142,14 +127,18 @@ def test_services_of_a_killed_holder_are_found_and_taken_over(
 def test_two_processes_starting_at_once_share(
     own: Sandbox, run: Callable[[str], "subprocess.Popen[str]"]
 ) -> None:
-    """One starts, the other waits and gets the same services: one Kafka, one Postgres."""
+    """One starts, the other waits and gets the same; a `with` block shares and leaves them."""
     outputs = [process.communicate(timeout=120) for process in (run(START), run(START))]
     assert outputs == [(f"{own.running()}\n", "")] * 2
     assert sum("kafka.Kafka" in line for line in _processes(own)) == 1
     assert sum("-D" in line for line in _processes(own)) == 1
+    before = own.running()
+    with Sandbox(own.state_dir) as services:
+        assert services == before
+    assert own.running() == before
 
 
-@pytest.mark.parametrize("service", ["kafka.Kafka", "postgres"])
+@pytest.mark.parametrize("service", form(short=["kafka.Kafka"], long=["kafka.Kafka", "postgres"]))
 def test_ctrl_c_during_start_leaves_nothing(
     own: Sandbox, run: Callable[[str], "subprocess.Popen[str]"], service: str
 ) -> None:
@@ -161,8 +150,12 @@ def test_ctrl_c_during_start_leaves_nothing(
     assert own.running() is None
 
 
-def test_failed_start_leaves_nothing(own: Sandbox) -> None:
+@pytest.mark.test_long(
+    guarded_by="tests/fairlead/sandbox/test_sandbox.py::test_ctrl_c_during_start_leaves_nothing"
+)
+def test_failed_start_leaves_nothing(tmp_path: Path) -> None:
     """When one service cannot start, the other is stopped again."""
+    own = Sandbox(tmp_path)
     (own.state_dir / "postgres").mkdir(parents=True)
     (own.state_dir / "postgres" / "data").write_text("in the way")
     with pytest.raises(SandboxError, match="Postgres"):
@@ -171,9 +164,9 @@ def test_failed_start_leaves_nothing(own: Sandbox) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"services": {"port": 1}, "holder": null}'])
-def test_damaged_state_file_is_ignored(own: Sandbox, text: str) -> None:
-    """A state file that cannot be read, another version's say, counts as none."""
-    own.state_dir.mkdir(parents=True)
+def test_damaged_state_file_is_ignored(tmp_path: Path, text: str) -> None:
+    """A state file that cannot be read counts as none."""
+    own = Sandbox(tmp_path)
     (own.state_dir / "sandbox.json").write_text(text)
     assert own.running() is None
 
@@ -186,6 +179,9 @@ def test_state_file_of_a_reboot_is_ignored(own: Sandbox) -> None:
     assert own.running() is None
 
 
+@pytest.mark.test_long(
+    guarded_by="tests/fairlead/sandbox/test_sandbox.py::test_stop_and_start_keep_data_and_addresses"
+)
 def test_erase_starts_from_nothing(own: Sandbox) -> None:
     """After erasing, the services are new: no topic, no table of before."""
     services = own.start()

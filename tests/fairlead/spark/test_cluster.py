@@ -85,6 +85,9 @@ def connect_server(tmp_path: Path) -> Iterator[str]:
         yield f"sc://127.0.0.1:{found[0]}"
 
 
+@pytest.mark.test_long(
+    guarded_by="tests/fairlead/spark/test_cluster.py::test_fleet_is_planned_through_spark_connect"
+)
 @pytest.mark.usefixtures("spark")
 def test_fleet_is_planned_on_a_cluster_as_in_this_process(master: str, tmp_path: Path) -> None:
     """Settings alone move the work to two executors, and what comes out is the same."""

@@ -244,7 +244,9 @@ def refusal(group: Group) -> str:
         consumer.close()
 
 
-@pytest.mark.test_long
+@pytest.mark.test_long(
+    guarded_by="tests/fairlead/workflows/test_conversion.py::test_java_and_python_follow_side_by_side_without_a_line_about_plans"
+)
 def test_roll_calls_end_where_a_group_is_converted_and_begin_again(
     group: Group, members: BrokerAssigned, kafka_topic: Any
 ) -> None:

@@ -135,10 +135,13 @@ def test_a_retirement_that_was_killed_is_asked_for_again(
 
 
 @pytest.fixture
-def own_postgres(tmp_path: Path) -> Iterator[Postgres]:
-    """Return a server of the test's own, migrated."""
-    server = Postgres(tmp_path / "postgres")
+def own_postgres(own_services: Path) -> Iterator[Postgres]:
+    """Return a server that tests may end, whose database `fairlead` is migrated and empty."""
+    server = Postgres(own_services / "postgres")
     server.start()
+    with psycopg.connect(server.url("postgres"), autocommit=True) as connection:
+        connection.execute("DROP DATABASE fairlead WITH (FORCE)")
+        connection.execute("CREATE DATABASE fairlead")
     upgrade(server.url("fairlead"))
     yield server
     server.stop()
@@ -168,13 +171,17 @@ def test_postgres_may_crash_and_come_back_in_the_middle(
 
 
 def test_the_broker_may_crash_and_come_back_during_publication(
-    tmp_path: Path, store_url: str, store: PlanStore
+    own_services: Path, store_url: str, store: PlanStore, unique_name: str
 ) -> None:
     """The plan is on its way while the broker is away, and is published once it is there."""
-    broker = KafkaBroker(tmp_path / "kafka")
+    broker = KafkaBroker(own_services / "kafka", assignor=True)
     broker.start()
     try:
-        kafka = KafkaSettings(bootstrap_servers=broker.bootstrap_servers, request_timeout_s=15.0)
+        kafka = KafkaSettings(
+            bootstrap_servers=broker.bootstrap_servers,
+            plan_topic=f"plans-{unique_name}",
+            request_timeout_s=15.0,
+        )
         with PlanTopic(kafka) as topic:
             topic.ensure()
 

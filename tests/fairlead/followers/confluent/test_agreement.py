@@ -5,6 +5,7 @@ same partition at the same time.
 """
 
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -14,12 +15,15 @@ from fairlead.sandbox.cluster import KafkaCluster
 from fairlead.sandbox.kafka import KafkaBroker
 from tests.fairlead.followers.confluent.group import ConfluentGroup, running
 from tests.fairlead.followers.helpers import eventually
+from tests.lengths import form
 
 pytestmark = pytest.mark.kafka
 
 OURS = "what the members share"
 
 POINTS = ("before announce", "after announce", "before pin", "after pin", "assign")
+#: Of each way to halt, the points at which the others wait longest.
+SHORT = [("SIGKILL", "after announce"), ("SIGSTOP", "before pin"), ("SIGSTOP", "assign")]
 
 
 @pytest.fixture
@@ -29,10 +33,11 @@ def group(services: Services, unique_name: str, tmp_path: Path) -> Iterator[Conf
         yield group
 
 
-@pytest.mark.parametrize("point", POINTS)
-@pytest.mark.parametrize("number", ["SIGKILL", "SIGSTOP"])
+@pytest.mark.parametrize(
+    ("number", "point"), form(short=SHORT, long=list(product(["SIGKILL", "SIGSTOP"], POINTS)))
+)
 def test_member_that_halts_within_a_roll_call_holds_nobody_up(
-    group: ConfluentGroup, point: str, number: str
+    group: ConfluentGroup, number: str, point: str
 ) -> None:
     """Dead or frozen at any point of a call, the others settle; a frozen one comes back in."""
     group.publish(1, a=[0], b=[1, 2], c=[3, 4, 5])
@@ -160,6 +165,9 @@ def test_member_with_another_subscription_is_refused(group: ConfluentGroup) -> N
     group.settles(version=1, a=[0], b=[1, 2, 3, 4, 5])
 
 
+@pytest.mark.test_long(
+    guarded_by="tests/fairlead/followers/confluent/test_agreement.py::test_group_settles_while_its_coordinator_moves"
+)
 def test_group_settles_after_its_broker_was_killed(unique_name: str, tmp_path: Path) -> None:
     """Members outlive the broker, also one killed in the middle of a roll call."""
     broker = KafkaBroker(tmp_path / "kafka")

@@ -17,10 +17,10 @@ Fairlead = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture
-def state_dir(tmp_path: Path) -> Iterator[Path]:
+def state_dir(own_services: Path) -> Iterator[Path]:
     """Return a state directory whose sandbox is stopped when the test ends."""
-    yield tmp_path / "state"
-    Sandbox(tmp_path / "state").stop()
+    yield own_services
+    Sandbox(own_services).stop()
 
 
 @pytest.fixture
@@ -81,6 +81,7 @@ def test_psql_speaks_to_the_plan_history(fairlead: Fairlead, state_dir: Path) ->
     postgres = Sandbox(state_dir).postgres
     postgres.start()
     with psycopg.connect(postgres.url("fairlead")) as connection:
+        connection.execute("DROP SCHEMA IF EXISTS fairlead CASCADE")
         connection.execute("CREATE SCHEMA fairlead")
         connection.execute("CREATE TABLE fairlead.plan_history AS SELECT 'orders' AS group_id")
     postgres.stop()
@@ -92,14 +93,15 @@ def test_psql_speaks_to_the_plan_history(fairlead: Fairlead, state_dir: Path) ->
     assert "plan_history     every version" in opened.stderr
 
 
-def test_psql_without_a_history_says_how_to_get_one(fairlead: Fairlead) -> None:
+def test_psql_without_a_history_says_how_to_get_one(tmp_path: Path) -> None:
     """One line on standard error, no traceback."""
-    answer = fairlead("psql")
+    answer = in_directory(tmp_path, "sandbox", "psql", state_dir=tmp_path / "state")
     assert answer.returncode == 1
     assert answer.stderr.startswith("fairlead: There is no plan history in ")
 
 
-def test_down_without_a_sandbox_is_harmless(fairlead: Fairlead, state_dir: Path) -> None:
+def test_down_without_a_sandbox_is_harmless(tmp_path: Path) -> None:
     """Stopping what never ran succeeds and makes no directory."""
-    assert fairlead("down").returncode == 0
+    state_dir = tmp_path / "state"
+    assert in_directory(tmp_path, "sandbox", "down", state_dir=state_dir).returncode == 0
     assert not state_dir.exists()

@@ -21,6 +21,7 @@ from fairlead.surfaces.demo.scenario import (
     DemoGroup,
 )
 from tests.interrupts import heeding_ctrl_c
+from tests.lengths import form
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres, pytest.mark.spark]
 
@@ -152,18 +153,21 @@ def test_demo_leaves_no_process_behind(shown: str, state_dir: Path) -> None:
     assert started_for(state_dir) == []
 
 
-def test_interrupt_ends_everything_at_once(tmp_path: Path) -> None:
-    """Ctrl-C while the planning job runs: within a minute nothing is left, and it says so."""
-    log = tmp_path / "demo" / "planning.log"
-    with start(tmp_path) as process:
+def test_interrupt_ends_everything_at_once(shown: str, state_dir: Path) -> None:
+    """Ctrl-C amid consumers, or while the planning job runs: within a minute nothing is left."""
+    name, under_way = form(short=("consumers.log", ""), long=("planning.log", "STEP_START"))
+    log = state_dir / "demo" / name
+    log.unlink(missing_ok=True)
+    with start(state_dir) as process:
         deadline = time.monotonic() + 240
-        while not (log.exists() and "STEP_START" in log.read_text()):
+        while not (log.exists() and under_way in log.read_text()):
             assert process.poll() is None, process.communicate()[0]
-            assert time.monotonic() < deadline, "planning did not begin"
+            assert time.monotonic() < deadline, f"nothing in {log}"
             time.sleep(0.05)
-        assert started_for(tmp_path)
+        assert started_for(state_dir)
         os.killpg(process.pid, signal.SIGINT)
-        shown, _ = process.communicate(timeout=60)
+        said, _ = process.communicate(timeout=60)
     assert process.returncode != 0
-    assert "Traceback" not in shown
-    assert started_for(tmp_path) == []
+    assert "report.json" in shown  # the run before, in the same folder, was left to its end
+    assert "Traceback" not in said
+    assert started_for(state_dir) == []
