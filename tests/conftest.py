@@ -26,7 +26,9 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from psycopg import sql
 from pydantic import SecretStr
 
+from fairlead.kafka.sources import RACK_AWARE, SELECTOR
 from fairlead.sandbox import Sandbox, Services
+from fairlead.sandbox.cluster import KafkaCluster
 from fairlead.sandbox.jars import kafka_classpath
 from fairlead.sandbox.plugin import compile_java, plugin_jar
 from fairlead.sandbox.processes import wait_until
@@ -53,7 +55,16 @@ TOGETHER = {
     "spark": {"spark", "pipeline"},
     "java": {"java_classpath"},
     "own services": {"own_services"},
+    "three brokers": {"three_brokers"},
+    "secured broker": {"secured"},
 }
+#: Racks of three brokers, and those among them that send consumers to the nearest replica.
+RACKS = ("r1", "r2", "r3")
+AWARE = (2, 3)
+RACKED = [
+    {"broker.rack": rack} | ({SELECTOR: RACK_AWARE} if number in AWARE else {})
+    for number, rack in enumerate(RACKS, start=1)
+]
 #: Names the folder of the run's services to the processes that run its tests.
 SERVICES_FOLDER = "TEST_SERVICES_FOLDER"
 #: Who may connect, which Postgres copies to no database that is made of another.
@@ -150,6 +161,13 @@ def own_services(tmp_path_factory: pytest.TempPathFactory) -> Path:
     Its data are there again for the next test: a broker that is formatted anew takes seconds.
     """
     return tmp_path_factory.mktemp("own") / "sandbox"
+
+
+@pytest.fixture(scope="session")
+def three_brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+    """Return three brokers in three racks; some send consumers to the replica in their rack."""
+    with KafkaCluster(tmp_path_factory.mktemp("racks"), settings=RACKED) as brokers:
+        yield brokers
 
 
 @pytest.fixture(scope="session")

@@ -31,7 +31,7 @@ OWN_SERVICES: Final = {
     "tests/assignors/test_against_kafka.py": "Kafka's assignors answer from one JVM",
     "tests/assignors/test_kafkas_suites.py": "Kafka's own tests run in a JVM",
     "tests/docs/test_pages.py": "the pages show Kafka's own commands",
-    "tests/fairlead/followers/confluent/test_agreement.py": "a coordinator dies among three brokers",
+    "tests/fairlead/followers/confluent/test_agreement.py": "one of three brokers dies",
     "tests/fairlead/followers/planless/test_assignors.py": "a Java consumer is in the group",
     "tests/fairlead/kafka/test_refusals.py": "a broker that lets in by TLS and password alone",
     "tests/fairlead/kafka/test_rights.py": "the same broker",

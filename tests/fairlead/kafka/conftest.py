@@ -12,6 +12,7 @@ from kafka.protocol.consumer import JoinGroupRequest, SyncGroupRequest
 
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import Settings
+from tests.fairlead.kafka.secured import SecuredBroker, secured_broker
 
 Join = Callable[..., list[Consumer]]
 Produce = Callable[[str, list[int]], None]
@@ -124,3 +125,10 @@ def join_raw(settings: Settings) -> Iterator[Callable[[str, bytes], None]]:
 
     yield join
     admin.close()
+
+
+@pytest.fixture(scope="session")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredBroker]:
+    """Return a broker that lets nobody in without a password, and has no users yet."""
+    with secured_broker(tmp_path_factory.mktemp("secured")) as broker:
+        yield broker

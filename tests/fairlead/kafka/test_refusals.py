@@ -1,7 +1,7 @@
 """Who is not let in is told why, and what kafka-python logs of who is, holds no password."""
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,7 +19,6 @@ from tests.fairlead.kafka.secured import (
     PLAIN_USER,
     SecuredBroker,
     certify,
-    secured_broker,
 )
 
 pytestmark = pytest.mark.kafka
@@ -28,11 +27,10 @@ Settings = Callable[..., KafkaSettings]
 
 
 @pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredBroker]:
+def broker(secured: SecuredBroker) -> SecuredBroker:
     """Return a broker with a user, who may do nothing."""
-    with secured_broker(tmp_path_factory.mktemp("secured")) as broker:
-        broker.add_user("kim")
-        yield broker
+    secured.add_user("kim")
+    return secured
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """The rights that docs/trust.md states suffice, on a broker that denies whatever is not allowed."""
 
 import uuid
-from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
@@ -30,7 +29,7 @@ from tests.fairlead.followers.helpers import (
     make_plan,
 )
 from tests.fairlead.kafka.members import BrokerAssigned
-from tests.fairlead.kafka.secured import Right, SecuredBroker, rights, secured_broker
+from tests.fairlead.kafka.secured import Right, SecuredBroker, rights
 
 pytestmark = pytest.mark.kafka
 
@@ -38,14 +37,13 @@ CLIENTS = ("kafka-python", "aiokafka", "confluent-kafka")
 
 
 @pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredBroker]:
+def broker(secured: SecuredBroker) -> SecuredBroker:
     """Return a broker with a planner who has the rights of the documents."""
-    with secured_broker(tmp_path_factory.mktemp("secured")) as broker:
-        broker.add_user("planner")
-        for right in rights("planner"):
-            if right.name:
-                broker.allow("planner", right)
-        yield broker
+    secured.add_user("planner")
+    for right in rights("planner"):
+        if right.name:
+            secured.allow("planner", right)
+    return secured
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """Where consumers fetch from, as three brokers in three racks tell."""
 
-from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,50 +17,56 @@ from fairlead.domain.policy import Policy
 from fairlead.domain.records import PlanDraft
 from fairlead.domain.snapshot import new_snapshot_id
 from fairlead.kafka.gateway import KafkaGateway
-from fairlead.kafka.sources import RACK_AWARE, SELECTOR
 from fairlead.sandbox.cluster import KafkaCluster
 from fairlead.sandbox.processes import wait_until
 from fairlead.settings import KafkaSettings
 from fairlead.workflows.planning import Memory, plan_group
+from tests.conftest import AWARE, RACKS
 
 pytestmark = pytest.mark.kafka
 
-RACKS: Final = ("r1", "r2", "r3")
 RECORDS, BYTES, LOOKS = 1_000, 1_000, 20
-#: The leaders among them that send consumers to the replica in their rack.
-AWARE: Final = (2, 3)
 #: Topic to the brokers of each partition's replicas, the leader first.
 PLACED: Final = {"led": [[1, 2], [2, 1], [3, 2]], "copied": [[2, 1], [2, 3], [3, 1]]}
 
 
 @pytest.fixture(scope="module")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaSettings]:
+def kafka(three_brokers: KafkaCluster) -> KafkaSettings:
     """Return how to reach three brokers with two topics."""
-    settings = [
-        {"broker.rack": rack} | ({SELECTOR: RACK_AWARE} if number in AWARE else {})
-        for number, rack in enumerate(RACKS, start=1)
+    kafka = KafkaSettings(bootstrap_servers=three_brokers.bootstrap_servers)
+    admin = AdminClient(kafka.librdkafka())
+    topics = [
+        NewTopic(
+            name,
+            num_partitions=len(placed),
+            replica_assignment=placed,  # type: ignore[arg-type] # the stubs say names; numbers it is
+            config={"min.insync.replicas": "1"},
+        )
+        for name, placed in PLACED.items()
     ]
-    with KafkaCluster(tmp_path_factory.mktemp("racks"), settings=settings) as brokers:
-        kafka = KafkaSettings(bootstrap_servers=brokers.bootstrap_servers)
-        admin = AdminClient(kafka.librdkafka())
-        topics = [
-            NewTopic(
-                name,
-                num_partitions=len(placed),
-                replica_assignment=placed,  # type: ignore[arg-type] # the stubs say names; numbers it is
-                config={"min.insync.replicas": "1"},
-            )
-            for name, placed in PLACED.items()
+    for made in admin.create_topics(topics).values():
+        made.result()
+    assert wait_until(lambda: _led(admin) == PLACED, timeout_s=60)
+    producer = Producer(kafka.librdkafka())
+    for name, placed in PLACED.items():
+        for partition in range(len(placed)):
+            for _ in range(RECORDS):
+                producer.produce(name, bytes(BYTES), partition=partition)
+    assert producer.flush(60) == 0
+    return kafka
+
+
+def _led(admin: AdminClient) -> dict[str, list[list[int]]]:
+    """Return the replicas of each partition, its leader first, as the brokers tell them."""
+    found = admin.list_topics().topics
+    return {
+        name: [
+            [part.leader, *(one for one in part.replicas if one != part.leader)]
+            for _, part in sorted(found[name].partitions.items())
         ]
-        for made in admin.create_topics(topics).values():
-            made.result()
-        producer = Producer(kafka.librdkafka())
-        for name, placed in PLACED.items():
-            for partition in range(len(placed)):
-                for _ in range(RECORDS):
-                    producer.produce(name, bytes(BYTES), partition=partition)
-        assert producer.flush(60) == 0
-        yield kafka
+        for name in PLACED
+        if name in found
+    }
 
 
 def joined(

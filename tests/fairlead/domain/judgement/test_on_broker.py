@@ -152,9 +152,9 @@ def test_slow_consumer_is_named_relieved_by_one_plan_and_left_alone_when_it_is_q
     assert not planner.plans
 
     consumers.work_at(slow, consumers.scenario.rate // 4)
-    found = planner.until(lambda one: one.outcome == "plan", 60)
+    found = planner.until(lambda one: one.outcome == "plan", 180)
     assert (found.diagnosis.name, found.diagnosis.names) == ("slow member", (slow,))
-    planner.until(lambda one: one.diagnosis.name == "healthy", 60)
+    planner.until(lambda one: one.diagnosis.name == "healthy", 180)
 
     consumers.work_at(slow, consumers.scenario.rate)
     assert [one.diagnosis.name for one in planner.judgements(15)][-1] == "healthy"

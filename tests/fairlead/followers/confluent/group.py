@@ -91,7 +91,8 @@ class Worker:
     def leave(self) -> None:
         """Close the consumer in order; fail if the process did not end well."""
         self.process.send_signal(signal.SIGTERM)
-        assert self.process.wait(timeout=120) == 0, self.log
+        code = self.process.wait(timeout=120)
+        assert code == 0, f"ended with {code}: {self.log}"
         self.ended_at = time.monotonic()
 
     @property

@@ -195,22 +195,21 @@ def test_group_settles_after_its_broker_was_killed(unique_name: str, tmp_path: P
         broker.kill()
 
 
-def test_group_settles_while_its_coordinator_moves(unique_name: str, tmp_path: Path) -> None:
+def test_group_settles_while_its_coordinator_moves(
+    three_brokers: KafkaCluster, unique_name: str, tmp_path: Path
+) -> None:
     """Of three brokers the coordinator dies: a plan that comes meanwhile is followed."""
-    with (
-        KafkaCluster(tmp_path / "kafka") as cluster,
-        running(
-            ConfluentGroup(cluster.bootstrap_servers, unique_name, tmp_path, replicas=3)
-        ) as group,
-    ):
+    where = three_brokers.bootstrap_servers
+    with running(ConfluentGroup(where, unique_name, tmp_path, replicas=3)) as group:
         group.publish(1, a=[0], b=[1, 2], c=[3, 4, 5])
         for name in "abc":
             group.start(name)
         group.settles(version=1, a=[0], b=[1, 2], c=[3, 4, 5])
         coordinator = group.coordinator()
-        cluster.brokers[coordinator].kill()
+        three_brokers.brokers[coordinator].kill()
         group.publish(2, a=[0, 1], b=[2, 3], c=[4, 5])
         group.settles(version=2, a=[0, 1], b=[2, 3], c=[4, 5], within_s=180)
         assert group.coordinator() != coordinator
         for name in "abc":
             group.leave(name)
+        three_brokers.brokers[coordinator].start()

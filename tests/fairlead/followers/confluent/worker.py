@@ -154,6 +154,7 @@ def main(spec: dict[str, Any]) -> None:
                     journal.note("version", version=version)
         except ConfigurationError as error:
             journal.note("refused", text=str(error))
+        consumer.unsubscribe()  # librdkafka can end the process where this is left to close()
         consumer.close()
         journal.note("closed")
 

@@ -98,7 +98,10 @@ def test_only_what_moves_is_revoked(fleet: Fleet) -> None:
         ("assigned", [2, 3]),
         ("assigned", [1]),
     ]
-    assert {member.status().plan_version for member in members.values()} == {2}
+    eventually(
+        lambda: {member.status().plan_version for member in members.values()} == {2},
+        "both say that they follow the newer plan",
+    )
 
 
 def test_what_stays_is_read_on_without_a_gap(fleet: Fleet, services: Services) -> None:
