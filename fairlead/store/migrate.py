@@ -81,15 +81,15 @@ def check(url: str) -> None:
 
 def _refuse_another_build(url: str) -> None:
     """Refuse a database whose revision is none of this build's."""
+    scripts = ScriptDirectory.from_config(_config(url))
+    known = {script.revision for script in scripts.walk_revisions()}
     revision = current(url)
-    known = {
-        script.revision for script in ScriptDirectory.from_config(_config(url)).walk_revisions()
-    }
     if revision is not None and revision not in known:
         raise ConfigurationError(
             f"The database at {create_store_engine(url).url} was made by another build of Fairlead "
             f"(revision {revision}; this build's is {head()}): recreate it. `DROP SCHEMA fairlead, "
-            "fairlead_raw CASCADE` drops all plans and their history; then run `fairlead db upgrade`"
+            "fairlead_raw CASCADE` drops all plans and their history; `fairlead db upgrade` makes "
+            "the schema anew"
         )
 
 

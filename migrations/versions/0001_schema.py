@@ -37,7 +37,7 @@ COMMENT ON SCHEMA fairlead_raw IS
 def statements() -> list[str]:
     """Return all that makes the schema, in order."""
     tables: list[str] = []
-    dialect = postgresql.dialect()
+    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
     engine = sa.create_mock_engine(
         "postgresql+psycopg://",
         lambda made, *_, **__: tables.append(str(made.compile(dialect=dialect))),

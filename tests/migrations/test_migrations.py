@@ -99,7 +99,8 @@ FROM lag_snapshot, generate_series(0, 2) p;
 """
 TABLES = """
     SELECT relname FROM pg_class
-    WHERE relnamespace = 'fairlead_raw'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
+    WHERE relnamespace = 'fairlead_raw'::regnamespace
+        AND relkind IN ('r', 'p') AND NOT relispartition
 """
 NEXT = '''"""A column more, and what it holds of the rows that there are."""
 
@@ -178,7 +179,7 @@ def test_a_database_of_another_build_is_refused(
     with transaction(engine) as connection:
         connection.execute(text("UPDATE fairlead.alembic_version SET version_num = '0001_other'"))
     with pytest.raises(
-        ConfigurationError, match="made by another build .*0001_other.* recreate it"
+        ConfigurationError, match=r"made by another build .*0001_other.* recreate it"
     ):
         ask(database)
     with transaction(engine) as connection:  # as the message says
@@ -203,7 +204,7 @@ def test_rows_survive_the_next_revision(
     monkeypatch.setattr(migrate, "MIGRATIONS", folder)
     migrate.upgrade(database)
     assert migrate.current(database) == migrate.head() == "0002"
-    assert rows(engine, "SELECT priority FROM fairlead_raw.plan") == {(10,)}
+    assert rows(engine, "SELECT priority::text FROM fairlead_raw.plan") == {("10",)}
     with transaction(engine) as connection:
         connection.execute(text("ALTER TABLE fairlead_raw.plan DROP COLUMN priority"))
     assert stored(engine, tables) == before
