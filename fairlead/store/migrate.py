@@ -24,35 +24,25 @@ _INSTALLED: Final = _BESIDE_THE_LIBRARY / "fairlead_planner" / "migrations"
 MIGRATIONS: Final = _INSTALLED if _INSTALLED.is_dir() else _BESIDE_THE_LIBRARY / "migrations"
 
 
-def upgrade(url: str, revision: str = "head") -> None:
-    """Migrate a database, in one transaction; nothing happens where it is there already.
+def upgrade(url: str) -> None:
+    """Migrate a database to the newest revision, in one transaction.
 
     Parameters
     ----------
     url
         Of the database. The schemas `fairlead` and `fairlead_raw` are created where they are
-        missing.
-    revision
-        Where to go; the newest by default.
+        missing; nothing happens where the database is at the newest revision.
 
     Raises
     ------
     ConfigurationError
-        There are no migrations beside the library, or none of this name.
+        There are no migrations beside the library, or another build made the database.
     StoreUnavailableError
         The database does not answer.
     """
-    try:
-        with store_errors(create_store_engine(url).url):
-            command.upgrade(_config(url), revision)
-    except CommandError as error:
-        raise ConfigurationError(str(error)) from error
-
-
-def downgrade(url: str, revision: str) -> None:
-    """Undo migrations, down to a revision; "base" drops every table of Fairlead with its rows."""
+    _refuse_another_build(url)
     with store_errors(create_store_engine(url).url):
-        command.downgrade(_config(url), revision)
+        command.upgrade(_config(url), "head")
 
 
 def current(url: str) -> str | None:
@@ -77,8 +67,9 @@ def check(url: str) -> None:
     Raises
     ------
     ConfigurationError
-        They do not; the message says how.
+        They do not; the message says how. Or another build made the database.
     """
+    _refuse_another_build(url)
     try:
         with store_errors(create_store_engine(url).url):
             command.check(_config(url))
@@ -86,6 +77,20 @@ def check(url: str) -> None:
         raise ConfigurationError(f"The models and the database differ: {error}") from error
     except CommandError as error:  # the database is not at the newest revision
         raise ConfigurationError(f"{error} Run `fairlead db upgrade`") from error
+
+
+def _refuse_another_build(url: str) -> None:
+    """Refuse a database whose revision is none of this build's."""
+    scripts = ScriptDirectory.from_config(_config(url))
+    known = {script.revision for script in scripts.walk_revisions()}
+    revision = current(url)
+    if revision is not None and revision not in known:
+        raise ConfigurationError(
+            f"The database at {create_store_engine(url).url} was made by another build of Fairlead "
+            f"(revision {revision}; this build's is {head()}): recreate it. `DROP SCHEMA fairlead, "
+            "fairlead_raw CASCADE` drops all plans and their history; `fairlead db upgrade` makes "
+            "the schema anew"
+        )
 
 
 def _config(url: str) -> Config:
