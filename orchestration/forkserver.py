@@ -21,6 +21,7 @@ import os
 import signal
 import socket
 import struct
+import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -33,9 +34,9 @@ from typing import Any, Final, Self, TextIO
 
 #: Imported before the first fork: what a planning run has imported at its end.
 MODULES: Final = (
-    "dagster._cli.api",
     "dagster_postgres",
     f"{__package__}.definitions",  # in a wheel this package is another one's
+    f"{__package__}.launcher",
     f"{__package__}.shell",
     "pyspark.sql.connect.session",
     "pandas",
@@ -378,10 +379,9 @@ def _require_own(peer: socket.socket) -> None:
 
 
 def _umask() -> int:
-    """Return this process' mask; there is no other way to ask than to set it."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
+    """Return this process' mask, from a child: who asks here sets it, for all threads."""
+    asked = subprocess.run(["/bin/sh", "-c", "umask"], stdout=subprocess.PIPE, check=False)
+    return int(asked.stdout, 8)
 
 
 def _sources() -> dict[str, int]:

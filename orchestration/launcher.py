@@ -14,18 +14,9 @@ from typing import Final
 
 import dagster as dg
 import psutil
-from dagster._core.code_pointer import ModuleCodePointer, PackageCodePointer
-from dagster._core.launcher.base import CheckRunHealthResult, LaunchRunContext, WorkerStatus
-from dagster._core.launcher.default_run_launcher import DefaultRunLauncher
-from dagster._core.remote_origin import (
-    CodeLocationOrigin,
-    GrpcServerCodeLocationOrigin,
-    ManagedGrpcPythonEnvCodeLocationOrigin,
-)
-from dagster._grpc.types import ExecuteRunArgs
-from dagster._serdes import serialize_value
 
 from fairlead.common.same_process import same_process
+from orchestration import _dagster_private as private
 from orchestration.forkserver import Forked
 
 log: Final = logging.getLogger(__name__)
@@ -34,7 +25,7 @@ log: Final = logging.getLogger(__name__)
 PROCESS_TAG: Final = "fairlead/process"
 
 
-class ForkingRunLauncher(DefaultRunLauncher):
+class ForkingRunLauncher(dg.DefaultRunLauncher):
     """Has the fork server of this Dagster home start a run; Dagster's own way where there is none.
 
     In dagster.yaml::
@@ -48,12 +39,18 @@ class ForkingRunLauncher(DefaultRunLauncher):
     A run starts within 0.1 s instead of after the imports of Dagster, of this code and of Spark's
     client. Daemon, webserver and runs are of one machine and of one user, as `dagster dev` has it;
     code that is served from elsewhere, or that the server has not imported, is started as ever.
+    So is every run under a Dagster that lacks a private name which forking takes from it.
     """
 
-    def launch_run(self, context: LaunchRunContext) -> None:
+    def __init__(self, inst_data: "private.ConfigurableClassData | None" = None) -> None:
+        super().__init__(inst_data)
+        if private.MISSING:
+            log.warning("Dagster starts runs in its own way, without a fork: %s", private.MISSING)
+
+    def launch_run(self, context: "private.LaunchRunContext") -> None:
         """Start a run's process."""
         run = context.dagster_run
-        forked = self._forked(run)
+        forked = None if private.MISSING else self._forked(run)
         if forked is None:
             super().launch_run(context)
             return
@@ -78,13 +75,13 @@ class ForkingRunLauncher(DefaultRunLauncher):
         if remote is not None and not _is_here(remote.repository_origin.code_location_origin):
             return None  # whoever serves the code has the surroundings for it
         pointer = origin.repository_origin.code_pointer
-        if not isinstance(pointer, ModuleCodePointer | PackageCodePointer):
+        if not isinstance(pointer, private.ModuleCodePointer | private.PackageCodePointer):
             return None
-        question = serialize_value(ExecuteRunArgs(origin, run.run_id, self._instance.get_ref()))
+        arguments = private.ExecuteRunArgs(origin, run.run_id, self._instance.get_ref())
         return Forked.ask(
             os.environ.get("DAGSTER_HOME", self._instance.root_directory),
-            "dagster._cli:main",
-            ["api", "execute_run", question],
+            f"{private.__name__}:main",
+            ["api", "execute_run", private.serialize_value(arguments)],
             module=pointer.module,
             folder=pointer.working_directory,
             outlives=True,  # as Dagster's own do the daemon
@@ -105,13 +102,13 @@ class ForkingRunLauncher(DefaultRunLauncher):
     @property
     def supports_check_run_worker_health(self) -> bool:
         """Dagster's monitoring asks for runs whose launcher is gone, too."""
-        return True
+        return not private.MISSING
 
-    def check_run_worker_health(self, run: dg.DagsterRun) -> CheckRunHealthResult:
+    def check_run_worker_health(self, run: dg.DagsterRun) -> "private.CheckRunHealthResult":
         """Say whether the process of a run that was forked is there; of others nobody knows."""
         if _is_forked(run) and _process(run) is None:
-            return CheckRunHealthResult(WorkerStatus.FAILED, "its process is gone")
-        return CheckRunHealthResult(WorkerStatus.RUNNING)
+            return private.CheckRunHealthResult(private.WorkerStatus.FAILED, "its process is gone")
+        return private.CheckRunHealthResult(private.WorkerStatus.RUNNING)
 
     def _watch(self, run_id: str, forked: Forked) -> None:
         """Report a run whose process has ended without saying how it went."""
@@ -126,19 +123,19 @@ class ForkingRunLauncher(DefaultRunLauncher):
             log.exception("Run %s: its process ended with code %d", run_id, code)
 
 
-def _is_here(origin: CodeLocationOrigin) -> bool:
+def _is_here(origin: "private.CodeLocationOrigin") -> bool:
     """Whether code is served by Dagster's own processes of this machine, as `dagster dev` does.
 
     Examples
     --------
-    >>> _is_here(GrpcServerCodeLocationOrigin("localhost", socket="/tmp/one"))
+    >>> _is_here(private.GrpcServerCodeLocationOrigin("localhost", socket="/tmp/one"))
     True
-    >>> _is_here(GrpcServerCodeLocationOrigin("code", port=4000))
+    >>> _is_here(private.GrpcServerCodeLocationOrigin("code", port=4000))
     False
     """
-    if isinstance(origin, GrpcServerCodeLocationOrigin):
+    if isinstance(origin, private.GrpcServerCodeLocationOrigin):
         return origin.socket is not None
-    return isinstance(origin, ManagedGrpcPythonEnvCodeLocationOrigin)
+    return isinstance(origin, private.ManagedGrpcPythonEnvCodeLocationOrigin)
 
 
 def _is_forked(run: dg.DagsterRun) -> bool:

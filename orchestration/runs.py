@@ -9,10 +9,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import dagster as dg
-from dagster._core.storage.tags import (
-    ASSET_PARTITION_RANGE_END_TAG,
-    ASSET_PARTITION_RANGE_START_TAG,
-)
 
 from assets.partitions import COHORT
 from fairlead.domain.cohorts import stretches
@@ -20,6 +16,8 @@ from fairlead.domain.cohorts import stretches
 #: A process that is killed leaves its run as started for ever; one this old is taken for dead.
 PRESUMED_DEAD = timedelta(hours=1)
 
+_RANGE_START_TAG: Final = "dagster/asset_partition_range_start"
+_RANGE_END_TAG: Final = "dagster/asset_partition_range_end"
 _PLANNING: Final = "planning"
 #: A run that materializes this decides on groups, whichever job it is of.
 _DECIDING: Final = dg.AssetKey("assignment_plan")
@@ -62,7 +60,7 @@ def since_failure(instance: dg.DagsterInstance, job: str, now: datetime) -> time
 
 def range_tags(first: str, last: str) -> dict[str, str]:
     """Return the tags that make one run cover the cohorts from `first` to `last`."""
-    return {ASSET_PARTITION_RANGE_START_TAG: first, ASSET_PARTITION_RANGE_END_TAG: last}
+    return {_RANGE_START_TAG: first, _RANGE_END_TAG: last}
 
 
 def known_cohorts(instance: dg.DagsterInstance) -> list[str]:

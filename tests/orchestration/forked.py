@@ -41,6 +41,9 @@ def endless() -> None:
     never_end()
 
 
+defs = dg.Definitions(jobs=[noted, endless])
+
+
 def tell() -> int:
     """Print what a command finds around it; return the exit code that it is told."""
     sys.stdout.write(
@@ -56,6 +59,11 @@ def tell() -> int:
     )
     sys.stderr.write("to standard error\n")
     return int(sys.argv[1])
+
+
+def masked() -> int:
+    """Return the mask of files as an exit code."""
+    return os.umask(0)
 
 
 def fail() -> None:

@@ -6,13 +6,15 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Barrier
 
 import psutil
 import pytest
 
-from orchestration.forkserver import socket_path
+from orchestration.forkserver import Forked, socket_path
 from tests.fairlead.followers.helpers import eventually
 
 FORKED = "tests.orchestration.forked"
@@ -166,6 +168,32 @@ def test_two_servers_of_a_home_are_one_too_many(home: Path) -> None:
     assert done.returncode == 1
     assert f"a fork server listens at {socket_path(home)} already" in done.stderr
     assert (socket_path(home).stat().st_mode & 0o777) == 0o600
+
+
+def test_who_asks_keeps_the_mask_of_files(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two threads of a daemon ask at once: neither sees, nor leaves, a mask of the other's."""
+    meet, setting = Barrier(2, timeout=10), os.umask
+
+    def set_together(mask: int) -> int:
+        before = setting(mask)
+        meet.wait()
+        return before
+
+    mask = setting(0o027)
+    monkeypatch.setattr(os, "umask", set_together)
+    try:
+        with ThreadPoolExecutor(2) as threads:
+            asked = [threads.submit(Forked.ask, home, f"{FORKED}:masked", []) for _ in range(2)]
+            forked = [one.result() for one in asked]
+        told = []
+        for one in forked:
+            assert one is not None
+            assert one.go()
+            told.append(one.wait())
+        assert told == [0o027, 0o027]
+        assert setting(mask) == 0o027
+    finally:
+        setting(mask)
 
 
 def test_who_gives_up_has_nothing_run(home: Path, tmp_path: Path) -> None:

@@ -1,15 +1,20 @@
 """Runs that the fork server forks: Dagster starts, cancels and misses them as any other."""
 
+import ast
 import json
 import os
+import runpy
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import dagster as dg
 import pytest
-from dagster._core.launcher.base import LaunchRunContext, WorkerStatus
 
+from orchestration import _dagster_private as private
 from orchestration.launcher import PROCESS_TAG, ForkingRunLauncher
 from tests.fairlead.followers.helpers import eventually
 from tests.orchestration.forked import endless, noted
@@ -30,7 +35,7 @@ def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dg.DagsterIns
     home = tmp_path_factory.mktemp("dagster")
     (home / "dagster.yaml").write_text(DAGSTER_YAML)
     with (
-        serving(home, FORKED, "dagster._cli.api"),
+        serving(home, FORKED, "orchestration.launcher"),
         dg.DagsterInstance.from_config(str(home)) as made,
     ):
         yield made
@@ -47,7 +52,7 @@ def launched(instance: dg.DagsterInstance, job: dg.JobDefinition, file: Path) ->
     )
     launcher = instance.run_launcher
     assert isinstance(launcher, ForkingRunLauncher)
-    launcher.launch_run(LaunchRunContext(dagster_run=run, workspace=None))
+    launcher.launch_run(private.LaunchRunContext(dagster_run=run, workspace=None))
     return run.run_id
 
 
@@ -92,13 +97,14 @@ def test_monitoring_misses_a_process(instance: dg.DagsterInstance, tmp_path: Pat
     run = instance.get_run_by_id(run_id)
     assert run is not None
     launcher = instance.run_launcher
-    assert launcher.check_run_worker_health(run).status == WorkerStatus.RUNNING
+    assert launcher.check_run_worker_health(run).status == private.WorkerStatus.RUNNING
     os.kill(int((tmp_path / "endless").read_text()), signal.SIGKILL)
     eventually(
-        lambda: launcher.check_run_worker_health(run).status == WorkerStatus.FAILED, "it is missed"
+        lambda: launcher.check_run_worker_health(run).status == private.WorkerStatus.FAILED,
+        "it is missed",
     )
     repeated = instance.create_run_for_job(endless, run_config=run.run_config, tags=run.tags)
-    assert launcher.check_run_worker_health(repeated).status == WorkerStatus.RUNNING
+    assert launcher.check_run_worker_health(repeated).status == private.WorkerStatus.RUNNING
 
 
 def test_a_run_whose_process_dies_fails(instance: dg.DagsterInstance, tmp_path: Path) -> None:
@@ -112,3 +118,58 @@ def test_a_run_whose_process_dies_fails(instance: dg.DagsterInstance, tmp_path: 
     )
     said = [entry.message for entry in instance.all_logs(run_id)]
     assert any(f"process {pid} ended with code -9" in line for line in said)
+
+
+def private_names() -> list[tuple[str, str]]:
+    """Return the modules and names that `_dagster_private` imports from Dagster."""
+    assert private.__file__ is not None
+    tree = ast.parse(Path(private.__file__).read_text())
+    imports = [one for one in ast.walk(tree) if isinstance(one, ast.ImportFrom) and one.module]
+    return [
+        (str(one.module), alias.name)
+        for one in imports
+        for alias in one.names
+        if str(one.module).startswith("dagster.")
+    ]
+
+
+@pytest.mark.parametrize(("module", "name"), private_names())
+def test_a_private_name_that_is_gone_is_named(
+    module: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever of them Dagster drops, the import goes on and says which."""
+    monkeypatch.delattr(import_module(module), name)
+    assert private.__file__ is not None
+    told = runpy.run_path(private.__file__)
+    assert told["MISSING"].startswith(f"cannot import name '{name}' from '{module}'")
+
+
+def test_dagster_starts_runs_itself_without_a_private_name(
+    instance: dg.DagsterInstance, tmp_path: Path
+) -> None:
+    """One line of the log says what is missing; the server beside it is not asked."""
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "tests.orchestration.unforked"),
+            *(instance.root_directory, str(tmp_path / "noted")),
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
+    )
+    assert (tmp_path / "noted").exists()
+    (run,) = instance.get_runs(limit=1)
+    assert run.status == dg.DagsterRunStatus.SUCCESS
+    assert PROCESS_TAG not in run.tags
+    assert "monitored: False" in done.stderr
+    (line,) = [one for one in done.stderr.splitlines() if "without a fork" in one]
+    assert "cannot import name 'PackageCodePointer'" in line
+
+
+def test_only_one_module_names_dagsters_private_ones() -> None:
+    """What a new version of Dagster may move is found in one place."""
+    assert private.__file__ is not None
+    folder = Path(private.__file__).parent
+    naming = [path.name for path in folder.glob("*.py") if "dagster._" in path.read_text()]
+    assert naming == ["_dagster_private.py"]
