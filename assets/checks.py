@@ -165,10 +165,10 @@ def the_topic_agrees(
     store: StoreResource,
 ) -> dg.AssetCheckResult:
     """Read the topic again, after everything was sent."""
-    trust = Terms.of(settings.get().kafka).trust()
+    verifier = Terms.of(settings.get().kafka).verifier()
     with store.open() as plans, kafka.plan_topic() as topic:
         groups = _groups(context, settings, plans)
-        found = differences(plans, groups, topic=topic, trust=trust)
+        found = differences(plans, groups, topic=topic, verifier=verifier)
     return _result([f"{one.group} version {one.plan.version}: {one.what}" for one in found])
 
 

@@ -41,7 +41,7 @@ from fairlead.kafka.gateway import KafkaGateway
 from fairlead.sandbox.kafka import KafkaBroker
 from fairlead.settings import KafkaSettings
 from fairlead.wire.document import MemberShare, PlanDocument
-from fairlead.wire.record import bare_headers
+from fairlead.wire.record import Origin, plan_headers
 
 RESULTS: Final = Path(__file__).with_name("drain.json")
 PLOT: Final = Path(__file__).parents[1] / "docs" / "followers.svg"
@@ -226,7 +226,15 @@ class Planner:
             },
         )
         value = plan.to_bytes()
-        self._producer.produce(self._plan_topic, value, key=group, headers=[*bare_headers(value)])
+        headers = plan_headers(
+            value,
+            group=group,
+            version=plan.version,
+            origin=Origin(self._plan_topic),
+            epoch=1,
+            lease_until=None,
+        )
+        self._producer.produce(self._plan_topic, value, key=group, headers=[*headers])
         self._producer.flush(10)
 
 

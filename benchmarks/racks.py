@@ -51,7 +51,7 @@ from fairlead.sandbox.java import find_java
 from fairlead.sandbox.plugin import compile_java
 from fairlead.settings import KafkaSettings
 from fairlead.wire.document import MemberShare, PlanDocument
-from fairlead.wire.record import bare_headers
+from fairlead.wire.record import Origin, plan_headers
 from fairlead.workflows.planning import Memory, plan_group
 
 RESULTS: Final = Path(__file__).with_name("racks.json")
@@ -217,7 +217,15 @@ class Bench:
     def _follow(self, members: Sequence[RackMember], plan: PlanDocument) -> None:
         """Publish a plan, and wait until the members follow it."""
         value = plan.to_bytes()
-        self._producer.produce(PLANS, value, key=FOLLOWING, headers=[*bare_headers(value)])
+        headers = plan_headers(
+            value,
+            group=FOLLOWING,
+            version=plan.version,
+            origin=Origin(PLANS),
+            epoch=1,
+            lease_until=None,
+        )
+        self._producer.produce(PLANS, value, key=FOLLOWING, headers=[*headers])
         self._producer.flush(30)
         wanted = {
             name: {(topic, int(one)) for topic, mine in share.partitions.items() for one in mine}

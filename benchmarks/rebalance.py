@@ -30,7 +30,7 @@ from rich.table import Table
 from benchmarks.consumers import CLIENTS, MEMBERS, Client, Member, wait_until
 from fairlead.sandbox.kafka import KafkaBroker
 from fairlead.wire.document import MemberShare, PlanDocument
-from fairlead.wire.record import bare_headers
+from fairlead.wire.record import Origin, plan_headers
 
 RESULTS = Path(__file__).with_name("rebalance.json")
 PARTITIONS_EACH = 4
@@ -168,7 +168,11 @@ def publish(servers: str, name: str, members: int, count: int) -> None:
     plan = PlanDocument(name, 1, "benchmark", "roundrobin", now, now, {name: count}, shares)
     value = plan.to_bytes()
     producer = Producer({"bootstrap.servers": servers})
-    producer.produce(f"{name}-plans", value, key=name, headers=[*bare_headers(value)])
+    topic = f"{name}-plans"
+    headers = plan_headers(
+        value, group=name, version=1, origin=Origin(topic), epoch=1, lease_until=None
+    )
+    producer.produce(topic, value, key=name, headers=[*headers])
     producer.flush(30)
 
 

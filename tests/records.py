@@ -43,6 +43,11 @@ def signed(
     )
 
 
+def unsigned(value: bytes) -> Headers:
+    """Return the headers of an unsigned plan: of no cluster or log, and without a lease."""
+    return plan_headers(value, group="", version=0, origin=Origin(""), epoch=1, lease_until=None)
+
+
 def signed_plan(plan: PlanDocument, origin: Origin = ORIGIN) -> tuple[bytes, Headers]:
     """Return the record of a plan, signed."""
     value = plan.to_bytes()

@@ -11,9 +11,9 @@ import pytest
 
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import Settings
-from fairlead.wire.record import bare_headers
 from tests.fairlead.followers.helpers import make_plan
 from tests.packaging import ROOT, build, new_environment, run
+from tests.records import unsigned
 
 pytestmark = pytest.mark.long
 
@@ -107,7 +107,7 @@ def test_wheel_alone_follows_a_plan(
     )
     with PlanTopic(settings.kafka) as plans:
         plans.ensure()
-        plans.publish(unique_name, plan.to_bytes(), bare_headers(plan.to_bytes()))
+        plans.publish(unique_name, plan.to_bytes(), unsigned(plan.to_bytes()))
     servers = settings.kafka.bootstrap_servers
     said = run(python, "-I", "-c", FOLLOW, servers, unique_name, topic, cwd=tmp_path)
     rule, version, owned, at = json.loads(said.splitlines()[-1])

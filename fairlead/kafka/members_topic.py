@@ -15,8 +15,6 @@ from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.kafka.requests import TRANSIENT, kafka_error
 from fairlead.settings import KafkaSettings
 from fairlead.wire.membership import Membership, read_membership
-from fairlead.wire.record_reading import Trust
-from fairlead.wire.signing import Verifier
 
 log = logging.getLogger(__name__)
 
@@ -68,8 +66,7 @@ class MembersTopic:
             Brokers do not answer in time.
         """
         self.ensure()
-        signer = self._signer
-        trust = Trust() if signer is None else Trust(Verifier.from_text(signer.public_text()))
+        verifier = None if self._signer is None else self._signer.verifier()
         homes: dict[int, list[str]] = {}
         for group in groups:
             homes.setdefault(self._topic.home_of(group), []).append(group)
@@ -84,7 +81,7 @@ class MembersTopic:
                         record.headers,
                         group=group,
                         origin=self._topic.origin,
-                        trust=trust,
+                        verifier=verifier,
                     )
                 except InvalidPlanError as error:
                     log.warning("Topic %s, group %s: %s; said again", self.name, group, error)

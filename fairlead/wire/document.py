@@ -1,9 +1,9 @@
 """The plan document: what the plan topic carries, byte for byte.
 
-Belongs here: format 2 of the document, format 1 to be read, and every check that a reader can make
-from the bytes alone. Does not: what stands beside the bytes in a record (`record`), whether the
-plan still fits a group (`fairlead.wire.fit`), nor who may approve it. Standard library and
-numpy alone: consumer applications import this module.
+Belongs here: the document's format, and every check that a reader can make from the bytes alone.
+Does not: what stands beside the bytes in a record (`record`), whether the plan still fits a group
+(`fairlead.wire.fit`), nor who may approve it. Standard library and numpy alone: consumer
+applications import this module.
 """
 
 import hashlib
@@ -20,9 +20,8 @@ from fairlead.errors import InvalidPlanError
 from fairlead.wire.partition_sets import format_partitions, parse_partitions
 from fairlead.wire.times import read_time
 
+#: Of documents, and of the records that they stand in.
 FORMAT: Final = 2
-#: Format 1 said in the document itself when the plan expires, and named no topic ids.
-READABLE: Final = (1, FORMAT)
 #: Partitions a document may count in all topics together: what a reader's memory is bounded by.
 MAX_PARTITIONS: Final = 10_000_000
 
@@ -63,8 +62,6 @@ class PlanDocument:
         topics.
     topic_ids
         Topic to the id that the cluster gave it, as Kafka writes it. May lack topics.
-    expires_at
-        Of format 1 alone, and read only: format 2 is told beside the document how long it holds.
     """
 
     group: str
@@ -77,10 +74,9 @@ class PlanDocument:
     members: Mapping[str, MemberShare]
     weights: Mapping[str, npt.NDArray[np.float64]] = field(default_factory=dict)
     topic_ids: Mapping[str, str] = field(default_factory=dict)
-    expires_at: datetime | None = None
 
     def to_bytes(self) -> bytes:
-        """Serialise, in format 2, to the exact bytes that are stored, hashed and published."""
+        """Serialise to the exact bytes that are stored, hashed and published."""
         document = {
             "format": FORMAT,
             "group": self.group,
@@ -133,10 +129,9 @@ class PlanDocument:
             raise InvalidPlanError(f"The plan is not UTF-8 JSON: {error}") from error
         if not isinstance(raw, dict):
             raise InvalidPlanError(f"The plan is a JSON {type(raw).__name__}, not an object")
-        if type(raw.get("format")) is not int or raw["format"] not in READABLE:
+        if type(raw.get("format")) is not int or raw["format"] != FORMAT:
             raise InvalidPlanError(
-                f"The plan has format {raw.get('format')!r}; this version reads formats "
-                f"{' and '.join(map(str, READABLE))}"
+                f"The plan has format {raw.get('format')!r}; this version reads format {FORMAT}"
             )
         try:
             document = cls._read(raw)
@@ -168,13 +163,9 @@ class PlanDocument:
             partition_counts=counts,
             members=_read_members(raw["members"], counts),
             weights={
-                topic: _weights(values, counts, topic)
-                for topic, values in raw.get("weights", {}).items()
+                topic: _weights(values, counts, topic) for topic, values in raw["weights"].items()
             },
-            topic_ids=_topic_ids(raw.get("topic_ids", {}), counts),
-            expires_at=(
-                _optional_time(raw.get("expires_at"), "expires_at") if raw["format"] == 1 else None
-            ),
+            topic_ids=_topic_ids(raw["topic_ids"], counts),
         )
 
 
@@ -214,10 +205,6 @@ def _time(value: Any, what: str) -> datetime:
         return read_time(value)
     except ValueError as error:
         raise ValueError(f"{what}: {error}") from error
-
-
-def _optional_time(value: Any, what: str) -> datetime | None:
-    return None if value is None else _time(value, what)
 
 
 def _topic_ids(raw: dict[str, Any], counts: dict[str, int]) -> dict[str, str]:

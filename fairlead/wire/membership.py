@@ -17,11 +17,11 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from fairlead.errors import InvalidPlanError
+from fairlead.wire.document import FORMAT
 from fairlead.wire.record import KIND_HEADER, Headers, Origin, plan_headers
-from fairlead.wire.record_reading import Trust, check_headers, hashed_headers, header_text
-from fairlead.wire.signing import Signer
+from fairlead.wire.record_reading import check_headers, header_text, read_headers
+from fairlead.wire.signing import Signer, Verifier
 
-_FORMAT: Final = 2
 _KIND: Final = "members"
 #: What is signed in the place of a plan's version.
 _VERSION: Final = 0
@@ -64,7 +64,7 @@ class Membership:
         """
         at = self.at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         document = {
-            "format": _FORMAT,
+            "format": FORMAT,
             "kind": _KIND,
             "group": self.group,
             "at": at,
@@ -103,25 +103,25 @@ def read_membership(
     *,
     group: str,
     origin: Origin,
-    trust: Trust,
+    verifier: Verifier | None,
 ) -> tuple[Membership, int]:
     """Read and check a record of the members topic that has a value; returns its epoch, too.
 
     Parameters
     ----------
-    value, headers, group, origin, trust
+    value, headers, group, origin, verifier
         As for `fairlead.wire.record_reading.read_record`.
 
     Raises
     ------
     InvalidPlanError
-        It cannot be read, is another group's, cluster's or log's, its hash differs, or it is not
-        signed as `trust` asks.
+        It is of another format, cannot be read, is another group's, cluster's or log's, its hash
+        differs, or it is not signed as it must be.
     """
-    found = hashed_headers(value, headers)
+    found = read_headers(value, headers)
     if (kind := header_text(found, KIND_HEADER)) != _KIND:
         raise InvalidPlanError(f"The record is of kind {kind!r}, not {_KIND!r}")
-    epoch = check_headers(found, group=group, version=_VERSION, origin=origin, trust=trust)
+    epoch = check_headers(found, group=group, version=_VERSION, origin=origin, verifier=verifier)
     try:
         membership = _read(json.loads(value.decode()))
     except (ValueError, RecursionError, KeyError, TypeError) as error:

@@ -5,14 +5,11 @@ document (`document`), what of a record is to be believed (`record_reading`), no
 (`signing`).
 
 The value is a plan's document, or says that the group's plan is retired. Beside it headers name the
-record's kind, the value's hash, the cluster and the log that it was written for, the epoch of the
-group's versions, and how long it holds. Records of format 1 lack all but the hash; their documents
-say themselves when they expire, and their signature is an HMAC.
+format and kind, the value's hash, the cluster and the log that it was written for, the epoch of the
+group's versions, and how long it holds.
 """
 
 import base64
-import hashlib
-import hmac
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -34,7 +31,6 @@ EPOCH_HEADER: Final = "epoch"
 LEASE_HEADER: Final = "lease_until"
 KEY_HEADER: Final = "key_id"
 SIGNATURE_HEADER: Final = "signature"
-HMAC_HEADER: Final = "hmac-sha256"
 
 
 class Identity(NamedTuple):
@@ -43,8 +39,8 @@ class Identity(NamedTuple):
     Parameters
     ----------
     epoch
-        Of the group's versions: drawn by the planner with the group's first plan, after a
-        retirement, and where it had to begin anew. 0: the record is of format 1.
+        Of the group's versions, from 1: drawn by the planner with the group's first plan, after a
+        retirement, and where it had to begin anew.
     version
         The plan's.
     retired
@@ -65,7 +61,7 @@ class Identity(NamedTuple):
 
 
 #: Before any record.
-NOTHING: Final = Identity(-1, 0)
+NOTHING: Final = Identity(0, 0)
 
 
 @dataclass(frozen=True)
@@ -133,14 +129,6 @@ def plan_headers(
     return headers
 
 
-def bare_headers(value: bytes, *, signing_key: bytes | None = None) -> Headers:
-    """Return the headers of a record of format 1: its hash, and its HMAC where there is a key."""
-    headers: Headers = [(HASH_HEADER, content_hash(value).encode())]
-    if signing_key is not None:
-        headers.append((HMAC_HEADER, hmac_of(value, signing_key)))
-    return headers
-
-
 def retired_value(group: str, version: int) -> bytes:
     """Return the value that takes a version back, and keeps versions before it from coming again.
 
@@ -174,11 +162,6 @@ def message_of(headers: Mapping[str, bytes], *, group: str, version: int, topic:
         bytes.fromhex(headers[HASH_HEADER].decode()),
         headers.get(LEASE_HEADER, b""),
     )
-
-
-def hmac_of(value: bytes, key: bytes) -> bytes:
-    """Return the signature of a value in format 1, in hexadecimal."""
-    return hmac.new(key, value, hashlib.sha256).hexdigest().encode()
 
 
 def _time_text(time: datetime) -> str:

@@ -6,20 +6,19 @@ Belongs here: keys, and what of a record is to be believed. Does not: how record
 
 import base64
 import binascii
-import hmac
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from fairlead.errors import ConfigurationError, InvalidPlanError
-from fairlead.wire.document import PlanDocument, content_hash, unique_names
+from fairlead.errors import InvalidPlanError
+from fairlead.wire.document import FORMAT, PlanDocument, content_hash, unique_names
 from fairlead.wire.record import (
     CLUSTER_HEADER,
     EPOCH_HEADER,
+    FORMAT_HEADER,
     HASH_HEADER,
-    HMAC_HEADER,
     KEY_HEADER,
     KIND_HEADER,
     LEASE_HEADER,
@@ -27,7 +26,6 @@ from fairlead.wire.record import (
     SIGNATURE_HEADER,
     Identity,
     Origin,
-    hmac_of,
     message_of,
 )
 from fairlead.wire.signing import Verifier
@@ -37,37 +35,6 @@ from fairlead.wire.times import read_time
 SKEW: Final = timedelta(seconds=60)
 #: An epoch fits the integers of every client's language.
 _DIGITS: Final = 18
-
-
-@dataclass(frozen=True)
-class Trust:
-    """What a record is held against.
-
-    Parameters
-    ----------
-    verifier
-        With it, records of format 2 must be signed with a key that it knows.
-    hmac_key
-        With it, records of format 1 must be signed with it.
-    """
-
-    verifier: Verifier | None = None
-    hmac_key: bytes | None = None
-
-    @classmethod
-    def of(cls, *, public_keys: str | None, signing_key: bytes | None) -> "Trust":
-        """Read keys as they are configured.
-
-        Raises
-        ------
-        ConfigurationError
-            A key is empty, or cannot be used.
-        """
-        if signing_key is not None and not signing_key:
-            raise ConfigurationError(
-                "signing_key is empty: is a variable not set? Leave it out for none"
-            )
-        return cls(None if public_keys is None else Verifier.from_text(public_keys), signing_key)
 
 
 @dataclass(frozen=True)
@@ -95,7 +62,7 @@ def read_record(
     *,
     group: str,
     origin: Origin,
-    trust: Trust,
+    verifier: Verifier | None,
 ) -> Told:
     """Read and check a record that has a value.
 
@@ -107,100 +74,78 @@ def read_record(
         What its key names.
     origin
         Where it was read.
-    trust
-        What it must be signed with.
+    verifier
+        With it, the record must be signed with a key that it knows; None: with none.
 
     Raises
     ------
     InvalidPlanError
-        It cannot be read, is another group's, cluster's or log's, its hash differs, or it is not
-        signed as `trust` asks. The message says which.
+        It is of another format, cannot be read, is another group's, cluster's or log's, its hash
+        differs, or it is not signed as it must be. The message says which.
     """
-    found = hashed_headers(value, headers)
-    if KIND_HEADER not in found:
-        return _read_bare(value, found, group, trust)
-    return _read_told(value, found, group, origin, trust)
+    found = read_headers(value, headers)
+    kind = header_text(found, KIND_HEADER)
+    plan = PlanDocument.from_bytes(value, group=group) if kind == "plan" else None
+    version = plan.version if plan is not None else _retired_version(kind, value, group)
+    epoch = check_headers(found, group=group, version=version, origin=origin, verifier=verifier)
+    identity = Identity(epoch, version, plan is None, header_text(found, HASH_HEADER))
+    return Told(identity, plan, _lease(found))
 
 
-def hashed_headers(value: bytes, headers: Iterable[tuple[str, bytes | None]]) -> dict[str, bytes]:
-    """Return headers by name, with the hash of the value among them.
+def read_headers(value: bytes, headers: Iterable[tuple[str, bytes | None]]) -> dict[str, bytes]:
+    """Return a record's headers by name.
 
     Raises
     ------
     InvalidPlanError
-        They name another hash.
+        They name another format, or another hash than the value's.
     """
     found = {name: text or b"" for name, text in headers}
-    digest = content_hash(value)
-    if not hmac.compare_digest(found.get(HASH_HEADER, digest.encode()), digest.encode()):
+    said = header_text(found, FORMAT_HEADER)
+    if said != str(FORMAT):
+        raise InvalidPlanError(
+            f"The record's format header is {said[:40]!r}; this version reads format {FORMAT}"
+        )
+    if header_text(found, HASH_HEADER) != content_hash(value):
         raise InvalidPlanError("The record's sha256 header does not agree with its bytes")
-    found[HASH_HEADER] = digest.encode()
     return found
 
 
 def check_headers(
-    found: dict[str, bytes], *, group: str, version: int, origin: Origin, trust: Trust
+    found: dict[str, bytes],
+    *,
+    group: str,
+    version: int,
+    origin: Origin,
+    verifier: Verifier | None,
 ) -> int:
     """Check a record's signature and where it belongs; returns its epoch.
 
     Parameters
     ----------
     found
-        From `hashed_headers`, a kind among them.
+        From `read_headers`, a kind among them.
     group, version
         What the record's key and its value say.
-    origin, trust
+    origin, verifier
         As for `read_record`.
 
     Raises
     ------
     InvalidPlanError
-        It is another cluster's or log's, or is not signed as `trust` asks.
+        It is another cluster's or log's, or is not signed as it must be.
     """
-    _check_signature(found, group=group, version=version, topic=origin.topic, trust=trust)
+    if verifier is not None:
+        _check_signature(found, group=group, version=version, topic=origin.topic, verifier=verifier)
     for name, known in ((CLUSTER_HEADER, origin.cluster), (LOG_HEADER, origin.log)):
         if known and (said := header_text(found, name)) and said != known:
             raise InvalidPlanError(f"The record is of {name} {said!r}, not of {known!r}")
     return _epoch(found)
 
 
-def _read_bare(value: bytes, found: dict[str, bytes], group: str, trust: Trust) -> Told:
-    """Read a record without a kind: of format 1, or put there by hand."""
-    if trust.hmac_key is not None:
-        expected = hmac_of(value, trust.hmac_key)
-        if not hmac.compare_digest(found.get(HMAC_HEADER, b""), expected):
-            raise InvalidPlanError(
-                f"The record's {HMAC_HEADER} header does not agree with its bytes"
-            )
-    elif trust.verifier is not None:
-        raise InvalidPlanError("The record is not signed")
-    plan = PlanDocument.from_bytes(value, group=group)
-    return Told(
-        Identity(0, plan.version, sha256=header_text(found, HASH_HEADER)), plan, plan.expires_at
-    )
-
-
-def _read_told(
-    value: bytes, found: dict[str, bytes], group: str, origin: Origin, trust: Trust
-) -> Told:
-    kind = header_text(found, KIND_HEADER)
-    plan = PlanDocument.from_bytes(value, group=group) if kind == "plan" else None
-    version = plan.version if plan is not None else _retired_version(kind, value, group)
-    epoch = check_headers(found, group=group, version=version, origin=origin, trust=trust)
-    identity = Identity(epoch, version, plan is None, header_text(found, HASH_HEADER))
-    return Told(identity, plan, _lease(found))
-
-
 def _check_signature(
-    found: dict[str, bytes], *, group: str, version: int, topic: str, trust: Trust
+    found: dict[str, bytes], *, group: str, version: int, topic: str, verifier: Verifier
 ) -> None:
-    if trust.verifier is None:
-        if trust.hmac_key is not None:
-            raise InvalidPlanError(
-                "The record is of format 2, whose signature is none by signing_key: configure "
-                "public_keys"
-            )
-        return
     if SIGNATURE_HEADER not in found or KEY_HEADER not in found:
         raise InvalidPlanError("The record is not signed")
     if not (found.get(CLUSTER_HEADER) and found.get(LOG_HEADER)):
@@ -211,7 +156,7 @@ def _check_signature(
         raise InvalidPlanError("The record's signature is no base64") from error
     message = message_of(found, group=group, version=version, topic=topic)
     try:
-        trust.verifier.verify(header_text(found, KEY_HEADER), signature, message)
+        verifier.verify(header_text(found, KEY_HEADER), signature, message)
     except InvalidPlanError as error:
         raise InvalidPlanError(f"The record is refused: {error}") from error
 

@@ -95,6 +95,10 @@ class Signer:
         )
         return f"{self.key_id}:{base64.b64encode(der).decode()}"
 
+    def verifier(self) -> "Verifier":
+        """Return what verifies with this key alone."""
+        return Verifier({self.key_id: self._key.public_key()})
+
     def sign(self, message: bytes) -> bytes:
         """Return the signature, 64 bytes."""
         return self._key.sign(message)

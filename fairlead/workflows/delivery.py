@@ -24,7 +24,7 @@ from fairlead.store.intents import Intent, Wanted
 from fairlead.store.outbox import Held, Outbox
 from fairlead.store.told import Sent
 from fairlead.wire.record import Headers, Origin, plan_headers, retired_value
-from fairlead.wire.record_reading import Told, Trust, read_record
+from fairlead.wire.record_reading import Told, read_record
 from fairlead.wire.signing import Signer, Verifier
 
 
@@ -95,11 +95,9 @@ class Terms:
         """Return what the settings say."""
         return cls(settings.lease, settings.signer)
 
-    def trust(self) -> Trust:
-        """Return what a record must be signed with to be the planner's own."""
-        if self.signer is None:
-            return Trust()
-        return Trust(Verifier.from_text(self.signer.public_text()))
+    def verifier(self) -> Verifier | None:
+        """Return what tells the planner's own records; None: they are not signed."""
+        return None if self.signer is None else self.signer.verifier()
 
     def outgoing(self, intent: Intent, origin: Origin) -> Outgoing:
         """Return the record that an intent becomes."""
@@ -243,12 +241,12 @@ class _Sender:
         """
         if not left:
             return []
-        origin, trust = self.topic.origin, self.terms.trust()
+        origin, verifier = self.topic.origin, self.terms.verifier()
         wanted = {intent.group: intent for intent in left}
         found: dict[str, Told] = {}
 
         def is_what_was_intended(record: Record) -> bool:
-            intent, said = wanted[record.group], told(record, origin, trust)
+            intent, said = wanted[record.group], told(record, origin, verifier)
             rank = (intent.epoch, intent.plan.version, intent.kind == "retired")
             if said is None or said.identity.rank != rank:
                 return False
@@ -293,13 +291,13 @@ class _Sender:
         return Delivered(intent, (at.partition, at.offset), where)
 
 
-def told(record: Record, origin: Origin, trust: Trust) -> Told | None:
+def told(record: Record, origin: Origin, verifier: Verifier | None) -> Told | None:
     """Read a record as a follower that knows all would; None: it would not heed it."""
     if record.value is None:
         return None
     try:
         return read_record(
-            record.value, record.headers, group=record.group, origin=origin, trust=trust
+            record.value, record.headers, group=record.group, origin=origin, verifier=verifier
         )
     except InvalidPlanError:
         return None

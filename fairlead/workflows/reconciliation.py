@@ -19,7 +19,7 @@ from fairlead.store.intents import Wanted
 from fairlead.store.plans import PlanStore
 from fairlead.store.told import Sent
 from fairlead.wire.record import Origin
-from fairlead.wire.record_reading import Trust
+from fairlead.wire.signing import Verifier
 from fairlead.workflows.delivery import Delivered, Terms, Topic, by_home, deliver, told
 
 #: Leases are told to the millisecond.
@@ -51,7 +51,11 @@ class Difference:
 
 
 def differences(
-    store: PlanStore, groups: Iterable[str] | None, *, topic: Topic, trust: Trust
+    store: PlanStore,
+    groups: Iterable[str] | None,
+    *,
+    topic: Topic,
+    verifier: Verifier | None,
 ) -> list[Difference]:
     """Compare the newest record of groups with what is published or was retired last.
 
@@ -61,8 +65,8 @@ def differences(
     ----------
     groups
         Whose; None: everybody's.
-    trust
-        What a record must be signed with to be the planner's own.
+    verifier
+        What tells the planner's own records; None: they are not signed.
 
     Raises
     ------
@@ -82,7 +86,9 @@ def differences(
             said = last.get(plan.group)
             if said is None or said[:2] != (_KIND[plan.state], plan.version):
                 found.append(Difference(plan, "it was never told how long the plan holds"))
-            elif difference := _compare(plan, said[2], newest.get(plan.group), topic.origin, trust):
+                continue
+            record = newest.get(plan.group)
+            if difference := _compare(plan, said[2], record, topic.origin, verifier):
                 found.append(difference)
     return found
 
@@ -91,11 +97,15 @@ _KIND: Final = {"published": "plan", "retired": "retired"}
 
 
 def _compare(
-    plan: StoredPlan, sent: Sent, record: Record | None, origin: Origin, trust: Trust
+    plan: StoredPlan,
+    sent: Sent,
+    record: Record | None,
+    origin: Origin,
+    verifier: Verifier | None,
 ) -> Difference | None:
     epoch, until = sent.epoch, sent.lease_until
-    said = None if record is None else told(record, origin, trust)
-    heeded = trust == Trust()  # tombstones are, where nothing needs to be signed
+    said = None if record is None else told(record, origin, verifier)
+    heeded = verifier is None  # tombstones are, where nothing needs to be signed
     if record is not None and heeded and record.tombstone > min(record.began, sent.offset):
         # Followers have heeded it: the same version again is nothing new to them.
         return Difference(plan, "a tombstone stands there, or lies below", beyond=epoch)

@@ -73,7 +73,7 @@ def tell_groups(
     ]
     if published := sorted({one.group for one in results if one.position is not None}):
         at_once(published)
-    found = differences(plans, groups, topic=topic, trust=terms.trust())
+    found = differences(plans, groups, topic=topic, verifier=terms.verifier())
     untold = [
         (done.intent.group, done.reason)
         for done in mend(plans, found, topic=topic, terms=terms, now=now)

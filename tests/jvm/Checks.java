@@ -232,7 +232,6 @@ final class Checks {
         });
         said.put("weights", weights);
         said.put("topic_ids", plan.topicIds());
-        said.put("expires_ms", plan.expiresAt() == null ? null : plan.expiresAt().toEpochMilli());
         return said;
     }
 

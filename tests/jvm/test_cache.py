@@ -11,12 +11,12 @@ import pytest
 
 from fairlead.followers.core.plan_cache import PlanCache, PlanRecord, PlanState
 from fairlead.followers.core.rejoin import RejoinSchedule
-from fairlead.wire.record import Headers, Identity, bare_headers, retired_value
-from fairlead.wire.record_reading import Trust
+from fairlead.wire.record import Headers, Identity, retired_value
+from fairlead.wire.signing import Verifier
 from tests.fairlead.followers.helpers import make_plan
 from tests.jvm.asking import Checks
 from tests.lengths import form
-from tests.records import ORIGIN, PUBLIC, signed
+from tests.records import ORIGIN, PUBLIC, signed, unsigned
 
 HISTORIES = form(short=300, long=10_000)
 PLAN = make_plan({"a": {"t": [0]}}, partition_counts={"t": 1})
@@ -39,20 +39,20 @@ def draw_step(rng: random.Random) -> Step:
     if kind == 2:
         return rng.choice([b"", b"garbage", value[:-1], b"null"]), signed(value)
     if kind == 3:
-        return value, bare_headers(value)
+        return value, unsigned(value)
     if kind in {4, 5}:
         gone = retired_value("group", version)
         return gone, signed(gone, version=version, epoch=epoch, kind="retired")
     return value, signed(value, version=version, epoch=epoch, lease_until=lease)
 
 
-def python_knows(steps: list[Step], trust: Trust) -> list[Any]:
+def python_knows(steps: list[Step], verifier: Verifier | None) -> list[Any]:
     """Return what Checks.java says after each step, as Python has it."""
-    cache = PlanCache("group", ORIGIN, trust, known=PlanState())
+    cache = PlanCache("group", ORIGIN, verifier, known=PlanState())
     states = []
     for offset, step in enumerate(steps):
         if step is None:
-            cache = PlanCache("group", ORIGIN, trust, known=cache.state)
+            cache = PlanCache("group", ORIGIN, verifier, known=cache.state)
         else:
             cache.apply(PlanRecord(offset, b"group", step[0], tuple(step[1])))
         state = cache.state
@@ -74,7 +74,7 @@ def python_knows(steps: list[Step], trust: Trust) -> list[Any]:
 def test_both_know_the_same_after_each_record(checks: Checks, keys: str | None) -> None:
     """Epochs, versions, retirements, leases, tombstones, garbage, and connections made anew."""
     rng = random.Random(5)
-    trust = Trust.of(public_keys=keys, signing_key=None)
+    verifier = None if keys is None else Verifier.from_text(keys)
     histories = [[draw_step(rng) for _ in range(20)] for _ in range(HISTORIES)]
 
     def b64(raw: bytes) -> str:
@@ -91,7 +91,7 @@ def test_both_know_the_same_after_each_record(checks: Checks, keys: str | None) 
         for steps in histories
     ]
     for steps, answer in zip(histories, checks.lines(questions), strict=True):
-        assert json.loads(answer) == python_knows(steps, trust), steps
+        assert json.loads(answer) == python_knows(steps, verifier), steps
 
 
 def draw_seen(rng: random.Random) -> Identity:

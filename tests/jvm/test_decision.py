@@ -20,13 +20,13 @@ from fairlead.wire.members import (
     encode_assignment,
     encode_subscription,
 )
-from fairlead.wire.record import Identity
+from fairlead.wire.record import NOTHING, Identity
 from tests.jvm.asking import Checks
 from tests.jvm.cases import DAY, Case, draw_case
 from tests.lengths import form
 
 CASES = form(short=1000, long=20_000)
-SEEN = (Identity(-1, 0), Identity(3, 7, sha256="9f"), Identity(3, 7, retired=True))
+SEEN = (NOTHING, Identity(3, 7, sha256="9f"), Identity(3, 7, retired=True))
 
 
 def draw_members(rng: random.Random, case: Case) -> list[GroupMember]:

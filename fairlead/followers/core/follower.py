@@ -8,7 +8,7 @@ import logging
 import random
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, Final, Self
 
@@ -30,7 +30,7 @@ from fairlead.wire.members import (
     encode_subscription,
 )
 from fairlead.wire.record import NOTHING, Identity, Origin
-from fairlead.wire.record_reading import Trust
+from fairlead.wire.signing import Verifier
 
 log = logging.getLogger(__name__)
 
@@ -51,8 +51,6 @@ class FollowOptions:
     ----------
     plan_topic
         Where plans are published.
-    signing_key
-        With it, plans of format 1 must have a matching HMAC-SHA256 signature.
     read_timeout_s
         How long a rebalance may wait for the plan topic, where the cache is known to be behind.
     rejoin_jitter_s
@@ -69,13 +67,12 @@ class FollowOptions:
     """
 
     plan_topic: str = "fairlead.plans"
-    signing_key: bytes | None = field(default=None, repr=False)
     read_timeout_s: float = 5.0
     rejoin_jitter_s: float | None = 5.0
     public_keys: str | None = None
 
     def __post_init__(self) -> None:
-        self.trust()
+        self.verifier()
         jitter_s = 0.0 if self.rejoin_jitter_s is None else self.rejoin_jitter_s
         for name, seconds in (
             ("read_timeout_s", self.read_timeout_s),
@@ -84,9 +81,9 @@ class FollowOptions:
             if not (isinstance(seconds, int | float) and 0 <= seconds <= threading.TIMEOUT_MAX):
                 raise ConfigurationError(f"{name} is {seconds!r}; give seconds, 0 or more")
 
-    def trust(self) -> Trust:
-        """Return what records are held against."""
-        return Trust.of(public_keys=self.public_keys, signing_key=self.signing_key)
+    def verifier(self) -> Verifier | None:
+        """Return what records must be signed for; None: they need no signature."""
+        return None if self.public_keys is None else Verifier.from_text(self.public_keys)
 
     @classmethod
     def taken_from(cls, configs: dict[str, Any]) -> Self:
@@ -103,8 +100,8 @@ class FollowOptions:
 
 
 def new_cache(group: str, options: FollowOptions, origin: Origin, known: PlanState) -> PlanCache:
-    """Return the cache of a connection, which trusts what the options say."""
-    return PlanCache(group, origin, options.trust(), known=known)
+    """Return the cache of a connection, which heeds what the options say."""
+    return PlanCache(group, origin, options.verifier(), known=known)
 
 
 class Follower:

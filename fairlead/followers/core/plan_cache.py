@@ -13,7 +13,8 @@ from datetime import datetime
 from fairlead.errors import InvalidPlanError
 from fairlead.wire.document import PlanDocument
 from fairlead.wire.record import NOTHING, Identity, Origin
-from fairlead.wire.record_reading import Told, Trust, read_record
+from fairlead.wire.record_reading import Told, read_record
+from fairlead.wire.signing import Verifier
 
 log = logging.getLogger(__name__)
 
@@ -68,22 +69,26 @@ class PlanCache:
         The group id; its UTF-8 bytes are the key.
     origin
         Where the records are read.
-    trust
-        What they must be signed with.
+    verifier
+        With it, they must be signed with a key that it knows; None: with none.
     known
         What was known before this connection: its plan stays until a later record or the end of
-        its lease, whatever has become of the record. Of plans without a lease nothing is kept.
+        its lease, whatever has become of the record.
     """
 
     def __init__(
-        self, group: str, origin: Origin, trust: Trust, *, known: PlanState | None = None
+        self,
+        group: str,
+        origin: Origin,
+        verifier: Verifier | None,
+        *,
+        known: PlanState | None = None,
     ) -> None:
-        keep = known is not None and known.seen.epoch > 0
-        self.state = replace(known, problem=None) if known and keep else PlanState()
+        self.state = PlanState() if known is None else replace(known, problem=None)
         self._group = group
         self._key = group.encode()
         self._origin = origin
-        self._trust = trust
+        self._verifier = verifier
         #: What was known before, until it is read again: tombstones that stand before it in the
         #: log took back something else.
         self._unread = self.state.seen if self.state.plan is not None else None
@@ -101,7 +106,7 @@ class PlanCache:
                 record.headers,
                 group=self._group,
                 origin=self._origin,
-                trust=self._trust,
+                verifier=self._verifier,
             )
         except InvalidPlanError as error:
             self._skip(record, str(error))
@@ -146,7 +151,7 @@ class PlanCache:
 
     def _bury(self, record: PlanRecord) -> None:
         """Heed a tombstone, which nobody can sign, where nothing needs to be signed."""
-        if self._trust != Trust():
+        if self._verifier is not None:
             self._skip(record, "A tombstone is not signed")
             return
         log.info(
@@ -155,9 +160,8 @@ class PlanCache:
             record.offset,
         )
         epoch, version, *_ = self.state.seen
-        self.state = PlanState(
-            None, Identity(max(epoch, 0), version, retired=True), skipped=self.state.skipped
-        )
+        gone = Identity(epoch, version, retired=True)
+        self.state = PlanState(None, gone, skipped=self.state.skipped)
 
     def _skip(self, record: PlanRecord, problem: str) -> None:
         kept = self.state.plan

@@ -191,9 +191,7 @@ class PlanReader:
         self._connecting_at = self._now()
         source = self._open_source()
         if source is None:
-            state = self._state
-            keep = state.seen.epoch > 0  # its lease says for how long
-            self._publish(replace(state if keep else PlanState(), problem=_NO_TOPIC))
+            self._publish(replace(self._state, problem=_NO_TOPIC))  # a lease says for how long
             return _NO_TOPIC
         self._source = source
         log.info("Group %s: reading plans from %s", self._group, source)

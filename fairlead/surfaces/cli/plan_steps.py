@@ -267,7 +267,7 @@ def reconcile(
                     store, None, live=gateway.live_groups, topic=topic, terms=terms, now=now
                 )
             ]
-        found = differences(store, None, topic=topic, trust=terms.trust())
+        found = differences(store, None, topic=topic, verifier=terms.verifier())
         done = (
             {}
             if dry_run

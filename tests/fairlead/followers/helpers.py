@@ -29,9 +29,9 @@ from fairlead.followers.core.status import FollowerStatus
 from fairlead.sandbox import Services
 from fairlead.wire.document import MemberShare, PlanDocument, content_hash
 from fairlead.wire.partitions import by_topic
-from fairlead.wire.record import Headers, Identity, Origin, bare_headers
+from fairlead.wire.record import Headers, Identity, Origin
 from fairlead.wire.signing import Signer
-from tests.records import SIGNER, origin_of, signed
+from tests.records import SIGNER, origin_of, signed, unsigned
 
 DAY = datetime(2026, 1, 1, tzinfo=UTC)
 Owned = dict[str, list[int]]
@@ -113,7 +113,7 @@ def spoilt(newer: PlanDocument, origin: Origin) -> dict[str, tuple[bytes | None,
     return {
         **{how: sign(value) for how, value in values.items()},
         "unsigned": sign(good, signer=None),
-        "stripped of what is signed": (good, bare_headers(good)),
+        "stripped of what is signed": (good, unsigned(good)),
         "signed with another key": sign(good, signer=Signer.new(SIGNER.key_id)),
         "signed for another cluster": sign(good, origin=replace(origin, cluster="another")),
         "signed for another topic": sign(good, origin=replace(origin, topic="another")),
@@ -186,7 +186,7 @@ class ScriptedSource:
 def seen(version: int) -> Identity:
     """Return what `record` of a version is known by."""
     plan = make_plan({"a": {"t": [0]}}, partition_counts={"t": 1}, version=version)
-    return Identity(0, version, sha256=content_hash(plan.to_bytes()))
+    return Identity(1, version, sha256=content_hash(plan.to_bytes()))
 
 
 def record(offset: int, version: int | None) -> PlanRecord:
@@ -195,7 +195,7 @@ def record(offset: int, version: int | None) -> PlanRecord:
         return PlanRecord(offset, b"group", None)
     plan = make_plan({"a": {"t": [0]}}, partition_counts={"t": 1}, version=version)
     value = plan.to_bytes()
-    return PlanRecord(offset, b"group", value, tuple(bare_headers(value)))
+    return PlanRecord(offset, b"group", value, tuple(unsigned(value)))
 
 
 class Member(Protocol):
@@ -361,7 +361,7 @@ class Fleet:
     def publish(self, plan: PlanDocument) -> None:
         """Publish a plan."""
         value = plan.to_bytes()
-        self.send(value, bare_headers(value))
+        self.send(value, unsigned(value))
 
     @property
     def origin(self) -> Origin:

@@ -21,8 +21,8 @@ from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import NewPartitions
 
 from fairlead.sandbox.kafka import KafkaBroker
-from fairlead.wire.record import bare_headers
 from tests.fairlead.followers.helpers import make_plan
+from tests.records import unsigned
 
 WORKER = Path(__file__).with_name("storm_worker.py")
 SESSION_S = 3.0
@@ -247,7 +247,7 @@ class Storm:
         counts = {self.topic: self.partitions}
         plan = make_plan(members, partition_counts=counts, group=self.group, version=self.version)
         value = plan.to_bytes()
-        self._put(value, bare_headers(value))
+        self._put(value, unsigned(value))
         self.followed, self.spoilt = self.version, False
         return f"plan version {self.version}"
 

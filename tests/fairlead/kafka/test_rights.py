@@ -17,7 +17,6 @@ from fairlead.kafka.members_topic import MembersTopic
 from fairlead.kafka.nudge import Nudge
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.wire.partitions import by_topic
-from fairlead.wire.record import bare_headers
 from fairlead.workflows.following import tell_members
 from fairlead.workflows.nudging import Goal, nudge_all
 from tests.fairlead.followers.helpers import (
@@ -30,6 +29,7 @@ from tests.fairlead.followers.helpers import (
 )
 from tests.fairlead.kafka.members import BrokerAssigned
 from tests.fairlead.kafka.secured import Right, SecuredBroker, rights
+from tests.records import unsigned
 
 pytestmark = pytest.mark.kafka
 
@@ -91,7 +91,7 @@ def test_rights_suffice_to_plan_and_to_follow(
     value = make_plan(shares, partition_counts={orders: 4}, group=group).to_bytes()
     with PlanTopic(broker.settings("planner")) as topic, ExitStack() as leaving:
         topic.ensure()
-        position = topic.publish(group, value, bare_headers(value))
+        position = topic.publish(group, value, unsigned(value))
         members = {}
         for name in shares:
             named = {"group_id": group, "client_id": name}

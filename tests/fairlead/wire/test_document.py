@@ -157,7 +157,8 @@ def _with(*path: str, value: Any) -> Callable[[dict[str, Any]], None]:
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (_with("format", value=3), "has format 3; this version reads formats 1 and 2"),
+        (_with("format", value=3), "has format 3; this version reads format 2"),
+        (_with("format", value=1), "has format 1; this version reads format 2"),
         (_with("format", value=True), "has format True"),
         (_with("topic_ids", value={"t1": "Q0wK"}), "topic_ids.t1: the topic has no partition"),
         (_with("topic_ids", value={"t0": 7}), "t0 is 7, not a text"),
@@ -187,7 +188,7 @@ def test_broken_invariants_are_named(spoil: Callable[[dict[str, Any]], None], me
         _read(raw)
 
 
-@pytest.mark.parametrize("name", sorted(set(_plan()) - {"format", "topic_ids", "weights"}))
+@pytest.mark.parametrize("name", sorted(set(_plan()) - {"format"}))
 def test_missing_fields_are_named(name: str) -> None:
     """A document without a field it must have is refused by that field's name."""
     raw = _plan()
@@ -231,24 +232,6 @@ def test_claims_do_not_multiply_memory() -> None:
     }
     with pytest.raises(InvalidPlanError, match="t0-0 has more than one owner"):
         _read(raw)
-
-
-def test_format_1_is_still_read() -> None:
-    """It says itself when it expires, and is written again as format 2, which does not."""
-    old = _plan() | {"format": 1, "expires_at": NOW.isoformat()}
-    del old["topic_ids"]
-    plan = _read(old)
-    assert (plan.version, plan.expires_at) == (7, NOW)
-    assert _read(json.loads(plan.to_bytes())).expires_at is None
-
-
-@pytest.mark.parametrize(
-    ("value", "message"), [("", "cannot be read"), (0, "expires_at is 0, not an ISO 8601 time")]
-)
-def test_expiry_of_format_1_that_makes_no_sense_is_refused(value: object, message: str) -> None:
-    """A plan that would never expire because its date is broken is no plan."""
-    with pytest.raises(InvalidPlanError, match=message):
-        _read(_plan() | {"format": 1, "expires_at": value})
 
 
 def test_a_name_that_stands_twice_is_refused() -> None:

@@ -11,20 +11,20 @@ import pytest
 from fairlead.errors import InvalidPlanError
 from fairlead.wire.membership import Membership, read_membership
 from fairlead.wire.record import Origin, message_of
-from fairlead.wire.record_reading import Trust, read_record
+from fairlead.wire.record_reading import read_record
 from fairlead.wire.signing import Signer, Verifier
 
 #: Shared with implementations in other languages.
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "member_records.json").read_text())
-TRUST = Trust(Verifier.from_text(VECTORS["public_key"]))
+VERIFIER = Verifier.from_text(VECTORS["public_key"])
 
 
-def read(vector: dict[str, Any], trust: Trust = TRUST) -> tuple[Membership, int]:
+def read(vector: dict[str, Any], verifier: Verifier | None = VERIFIER) -> tuple[Membership, int]:
     """Read a record of the vectors."""
     headers = [(name, text.encode()) for name, text in vector["headers"].items()]
     origin = Origin(vector["topic"], vector["cluster"], vector["log"])
     return read_membership(
-        vector["value"].encode(), headers, group=vector["group"], origin=origin, trust=trust
+        vector["value"].encode(), headers, group=vector["group"], origin=origin, verifier=verifier
     )
 
 
@@ -54,7 +54,7 @@ def test_records_that_the_shared_vectors_refuse(vector: dict[str, Any]) -> None:
 def test_without_keys_a_record_need_not_be_signed() -> None:
     """A cluster without keys goes by hash, cluster and log."""
     stripped = next(one for one in VECTORS["refused"] if one["name"] == "signature stripped")
-    assert read(stripped, Trust())[0].members == VECTORS["records"][0]["members"]
+    assert read(stripped, None)[0].members == VECTORS["records"][0]["members"]
 
 
 def test_a_record_of_members_is_no_plan() -> None:
@@ -64,5 +64,9 @@ def test_a_record_of_members_is_no_plan() -> None:
     headers = [(name, text.encode()) for name, text in vector["headers"].items()]
     with pytest.raises(InvalidPlanError, match="of kind 'members'"):
         read_record(
-            vector["value"].encode(), headers, group=vector["group"], origin=origin, trust=TRUST
+            vector["value"].encode(),
+            headers,
+            group=vector["group"],
+            origin=origin,
+            verifier=VERIFIER,
         )

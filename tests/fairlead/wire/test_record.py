@@ -13,22 +13,22 @@ from hypothesis import strategies as st
 
 from fairlead.errors import InvalidPlanError
 from fairlead.wire.record import (
+    NOTHING,
     Headers,
     Identity,
     Origin,
-    bare_headers,
     message_of,
     plan_headers,
     retired_value,
 )
-from fairlead.wire.record_reading import Told, Trust, read_record
+from fairlead.wire.record_reading import Told, read_record
 from fairlead.wire.signing import Signer, Verifier
 from tests.fairlead.workflows.plans import make_plan
-from tests.records import ORIGIN, PUBLIC, signed
+from tests.records import ORIGIN, PUBLIC, signed, unsigned
 
 #: Shared with implementations in other languages.
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "plan_records.json").read_text())
-TRUST = Trust(Verifier.from_text(PUBLIC))
+VERIFIER = Verifier.from_text(PUBLIC)
 PLAN = make_plan({"a": {"t": [0]}}, {"t": [1.0]}, group="group")
 VALUE = PLAN.to_bytes()
 HEADERS = signed(VALUE)
@@ -40,9 +40,9 @@ def read(
     *,
     group: str = "group",
     origin: Origin = ORIGIN,
-    trust: Trust = TRUST,
+    verifier: Verifier | None = VERIFIER,
 ) -> Told:
-    return read_record(value, headers, group=group, origin=origin, trust=trust)
+    return read_record(value, headers, group=group, origin=origin, verifier=verifier)
 
 
 def without(name: str) -> Headers:
@@ -75,8 +75,8 @@ def test_records_are_those_of_the_shared_vectors(vector: dict[str, Any]) -> None
         dict(headers), group=vector["group"], version=vector["version"], topic=origin.topic
     )
     assert base64.b64encode(message).decode() == vector["signed"]
-    trust = Trust(Verifier.from_text(VECTORS["public_key"]))
-    told = read(value, headers, group=vector["group"], origin=origin, trust=trust)
+    verifier = Verifier.from_text(VECTORS["public_key"])
+    told = read(value, headers, group=vector["group"], origin=origin, verifier=verifier)
     assert told.identity[:3] == (
         int(vector["headers"]["epoch"]),
         vector["version"],
@@ -88,10 +88,16 @@ def test_records_are_those_of_the_shared_vectors(vector: dict[str, Any]) -> None
 def test_records_that_the_shared_vectors_refuse(vector: dict[str, Any]) -> None:
     """Every implementation must refuse these."""
     headers = [(name, text.encode()) for name, text in vector["headers"].items()]
-    trust = Trust(Verifier.from_text(VECTORS["public_key"]))
+    verifier = Verifier.from_text(VECTORS["public_key"])
     origin = Origin(vector["topic"], vector["cluster"], vector["log"])
     with pytest.raises(InvalidPlanError):
-        read(vector["value"].encode(), headers, group=vector["group"], origin=origin, trust=trust)
+        read(
+            vector["value"].encode(),
+            headers,
+            group=vector["group"],
+            origin=origin,
+            verifier=verifier,
+        )
 
 
 def test_a_signed_record_says_what_it_is_known_by() -> None:
@@ -112,7 +118,7 @@ def test_a_retirement_is_signed_like_a_plan() -> None:
 
 def test_identities_are_ordered_by_epoch_version_and_retirement() -> None:
     """Of two records the greater one is the later."""
-    ordered = [Identity(0, 9), Identity(1, 1), Identity(1, 1, retired=True), Identity(2, 1)]
+    ordered = [NOTHING, Identity(1, 1), Identity(1, 1, retired=True), Identity(2, 1)]
     backward = ordered[::-1]
     assert sorted(backward) == ordered
 
@@ -122,9 +128,11 @@ def test_identities_are_ordered_by_epoch_version_and_retirement() -> None:
     [
         (without("signature"), "is not signed"),
         (without("key_id"), "is not signed"),
-        (without("kind"), "is not signed"),
-        (bare_headers(VALUE), "is not signed"),
-        (bare_headers(VALUE, signing_key=b"guessed"), "is not signed"),
+        (without("kind"), "of kind ''"),
+        (unsigned(VALUE), "is not signed"),
+        ([], "format header is ''; this version reads format 2"),
+        (with_("format", b"1"), "format header is '1'; this version reads format 2"),
+        (without("sha256"), "sha256 header does not agree"),
         (without("lease_until"), "does not hold"),
         (with_("lease_until", b"2099-01-01T00:00:00.000Z"), "does not hold"),
         (with_("epoch", b"2"), "does not hold"),
@@ -154,7 +162,7 @@ def test_what_an_attacker_may_change_is_refused(headers: Headers, message: str) 
 def test_changed_bytes_are_refused_by_the_signature_alone() -> None:
     """Whoever changes the value corrects the hash as well."""
     other = replace(PLAN, assignor="mallory").to_bytes()
-    headers = [*with_("sha256", dict(bare_headers(other))["sha256"])]
+    headers = [*with_("sha256", dict(unsigned(other))["sha256"])]
     with pytest.raises(InvalidPlanError, match="does not hold"):
         read(other, headers)
 
@@ -164,24 +172,17 @@ def test_where_the_client_knows_no_ids_the_signature_still_binds_them() -> None:
     assert read(origin=replace(ORIGIN, log="")).identity.version == 1
 
 
-def test_format_1_is_believed_with_its_own_key_alone() -> None:
-    """For as long as both are configured, the planner can change from the one to the other."""
-    headers = bare_headers(VALUE, signing_key=b"shared")
-    both = replace(TRUST, hmac_key=b"shared")
-    assert read(headers=headers, trust=both).identity.epoch == 0
-    assert read(headers=headers, trust=Trust(hmac_key=b"shared")).identity.epoch == 0
-    assert read(trust=both).identity.epoch == 1
-    for trust in (Trust(hmac_key=b"other"), TRUST):
-        with pytest.raises(InvalidPlanError):
-            read(headers=headers, trust=trust)
-    with pytest.raises(InvalidPlanError, match="configure public_keys"):
-        read(trust=Trust(hmac_key=b"shared"))
-
-
 def test_without_keys_everything_readable_is_believed() -> None:
     """Who may write the topic is then all that protects it."""
-    for headers in (HEADERS, bare_headers(VALUE), []):
-        assert read(headers=headers, trust=Trust()).plan is not None
+    for headers in (HEADERS, unsigned(VALUE), signed(VALUE, signer=Signer.new("mallory"))):
+        assert read(headers=headers, verifier=None).plan is not None
+
+
+@pytest.mark.parametrize("text", [b"1", b"3", b"", b"\xff"])
+def test_another_format_is_refused_without_keys_too(text: bytes) -> None:
+    """What this version does not know it does not guess at."""
+    with pytest.raises(InvalidPlanError, match="format"):
+        read(headers=with_("format", text), verifier=None)
 
 
 @given(
@@ -196,9 +197,9 @@ def test_no_headers_break_the_reader(changes: list[tuple[str, bytes | None]]) ->
     """Whatever stands there, nothing but the planner's own headers is believed."""
     headers = [*HEADERS, *changes]
     try:
-        told = read_record(VALUE, headers, group="group", origin=ORIGIN, trust=TRUST)
+        told = read_record(VALUE, headers, group="group", origin=ORIGIN, verifier=VERIFIER)
     except InvalidPlanError:
         return
     found = {name: text or b"" for name, text in headers}
-    assert {**found, "format": b"2"} == dict(HEADERS)  # the document says its format itself
+    assert found == dict(HEADERS)
     assert told.plan is not None

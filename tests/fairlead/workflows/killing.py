@@ -28,7 +28,6 @@ from fairlead.sandbox.postgres import Postgres
 from fairlead.settings import KafkaSettings
 from fairlead.store import PlanStore, create_store_engine
 from fairlead.store.migrate import upgrade
-from fairlead.wire.record_reading import Trust
 from fairlead.workflows.reconciliation import differences
 from tests.fairlead.workflows.crashing import PLANNING, RETIRING, plan, send_back, survive
 
@@ -97,8 +96,8 @@ class Killing:
         published = store.published(group)
         assert published is not None, after
         with PlanTopic(self._kafka) as topic:
-            assert differences(store, [group], topic=topic, trust=Trust()) == [], after
-            record, cache = topic.read(group), PlanCache(group, topic.origin, Trust())
+            assert differences(store, [group], topic=topic, verifier=None) == [], after
+            record, cache = topic.read(group), PlanCache(group, topic.origin, None)
         assert record is not None
         assert record.value == published.document, after
         cache.apply(PlanRecord(0, group.encode(), record.value, tuple(record.headers)))

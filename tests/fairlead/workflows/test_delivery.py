@@ -14,7 +14,6 @@ from fairlead.settings import KafkaSettings, Settings
 from fairlead.store import PlanStore, StoredPlan, create_store_engine
 from fairlead.store.outbox import Outbox
 from fairlead.wire.record import NOTHING
-from fairlead.wire.record_reading import Trust
 from fairlead.workflows.publication import publish_all, settle_all
 from fairlead.workflows.reconciliation import differences
 from tests.fairlead.workflows.plans import TERMS, live
@@ -75,7 +74,7 @@ def run(store: PlanStore, topic: PlanTopic) -> None:
 
 def followed_by_a_newcomer(topic: PlanTopic) -> tuple[int, int]:
     """Return epoch and version that a follower comes to which has read nothing before."""
-    cache = PlanCache("orders", topic.origin, Trust())
+    cache = PlanCache("orders", topic.origin, None)
     record = topic.read("orders")  # all that compaction leaves
     assert record is not None
     cache.apply(PlanRecord(0, b"orders", record.value, tuple(record.headers)))
@@ -121,5 +120,5 @@ def test_a_publisher_that_wakes_too_late_does_not_speak_last(  # noqa: PLR0917 -
     assert woken == [point]
     assert [row["state"] for row in store.history("orders")] == ["superseded", "published"]
     assert followed_by_a_newcomer(topic)[1] == 2
-    assert differences(store, None, topic=topic, trust=Trust()) == []
+    assert differences(store, None, topic=topic, verifier=None) == []
     assert Outbox(store.engine).outstanding() == []

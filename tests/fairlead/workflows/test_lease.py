@@ -7,7 +7,7 @@ import pytest
 
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.store import PlanStore, StoredPlan
-from fairlead.wire.record_reading import Told, Trust, read_record
+from fairlead.wire.record_reading import Told, read_record
 from fairlead.workflows.lease import due, refresh
 from fairlead.workflows.publication import publish_all
 from fairlead.workflows.retirement import retire
@@ -44,7 +44,7 @@ def newest(topic: PlanTopic) -> Told:
     assert record is not None
     assert record.value is not None
     return read_record(
-        record.value, record.headers, group="orders", origin=topic.origin, trust=Trust()
+        record.value, record.headers, group="orders", origin=topic.origin, verifier=None
     )
 
 

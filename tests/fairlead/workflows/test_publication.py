@@ -15,7 +15,7 @@ from fairlead.settings import Settings
 from fairlead.store import PlanStore, StoredPlan
 from fairlead.store.outbox import Outbox, Wanted
 from fairlead.wire.document import MemberShare
-from fairlead.wire.record_reading import Trust, read_record
+from fairlead.wire.record_reading import read_record
 from fairlead.wire.signing import Verifier
 from fairlead.workflows.delivery import Terms
 from fairlead.workflows.publication import Live, Published, publish_all, settle_all
@@ -72,9 +72,9 @@ def test_record_is_signed_where_a_key_is_configured(
     record = topic.read("orders")
     assert record is not None
     assert record.value == plan.document
-    trust = Trust(Verifier.from_text(PUBLIC))
+    verifier = Verifier.from_text(PUBLIC)
     told = read_record(
-        plan.document, record.headers, group="orders", origin=topic.origin, trust=trust
+        plan.document, record.headers, group="orders", origin=topic.origin, verifier=verifier
     )
     assert told.identity[1:] == (1, False, plan.sha256)
     assert told.lease_until == SNAPSHOT_AT + timedelta(hours=6)

@@ -12,14 +12,14 @@ from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import Settings
 from fairlead.store import PlanStore, StoredPlan
 from fairlead.wire.partitions import home_of
-from fairlead.wire.record import Headers, bare_headers
+from fairlead.wire.record import Headers
 from fairlead.workflows.delivery import Terms
 from fairlead.workflows.publication import publish_all
 from fairlead.workflows.reconciliation import differences, mend
 from fairlead.workflows.retirement import retire
 from tests.fairlead.followers.helpers import eventually
 from tests.fairlead.workflows.plans import live
-from tests.records import SIGNER, signed
+from tests.records import SIGNER, signed, unsigned
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
@@ -33,7 +33,7 @@ def published(store: PlanStore, topic: PlanTopic, approve: Approve) -> StoredPla
     """Return a plan that was published, signed."""
     waiting = [approve()]
     list(publish_all(store, waiting, live=live, topic=topic, terms=TERMS))
-    assert differences(store, None, topic=topic, trust=TERMS.trust()) == []
+    assert differences(store, None, topic=topic, verifier=TERMS.verifier()) == []
     return store.get("orders", 1)
 
 
@@ -51,18 +51,18 @@ def put(settings: Settings, topic: PlanTopic) -> Put:
 
 def found_and_mended(store: PlanStore, topic: PlanTopic) -> list[str]:
     """Return what differs; afterwards nothing does."""
-    found = differences(store, None, topic=topic, trust=TERMS.trust())
+    found = differences(store, None, topic=topic, verifier=TERMS.verifier())
     assert all(
         done.position
         for done in mend(store, found, topic=topic, terms=TERMS, now=datetime.now(UTC))
     )
-    assert differences(store, None, topic=topic, trust=TERMS.trust()) == []
+    assert differences(store, None, topic=topic, verifier=TERMS.verifier()) == []
     return [one.what for one in found]
 
 
 def newcomer(topic: PlanTopic) -> PlanState:
     """Return what a follower knows that reads what compaction leaves."""
-    cache = PlanCache("orders", topic.origin, TERMS.trust())
+    cache = PlanCache("orders", topic.origin, TERMS.verifier())
     record = topic.read("orders")
     assert record is not None
     cache.apply(PlanRecord(0, b"orders", record.value, tuple(record.headers)))
@@ -76,7 +76,7 @@ def test_what_covers_a_plan_is_covered_again(
     before = newcomer(topic).seen
     for value, headers in (
         (b"garbage", []),
-        (published.document, bare_headers(published.document)),
+        (published.document, unsigned(published.document)),
         (None, []),
     ):
         put(value, headers)

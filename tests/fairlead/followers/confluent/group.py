@@ -17,8 +17,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from assignors.partitioner import partitions_of
 from fairlead.followers.confluent.topics import PIN_PARTITIONS
 from fairlead.wire.pins import Pin, decode
-from fairlead.wire.record import bare_headers
 from tests.fairlead.followers.helpers import eventually, make_plan
+from tests.records import unsigned
 
 WORKER = Path(__file__).with_name("worker.py")
 SESSION_S = 3.0
@@ -308,7 +308,7 @@ class ConfluentGroup:
             version=version,
         )
         value = plan.to_bytes()
-        self.send(value, bare_headers(value), plan_topic=plan_topic)
+        self.send(value, unsigned(value), plan_topic=plan_topic)
 
     def send(
         self,

@@ -21,9 +21,9 @@ from fairlead.followers.core.follower import FollowOptions
 from fairlead.followers.core.plan_reader import PlanReader
 from fairlead.sandbox import Services
 from fairlead.wire.document import PlanDocument
-from fairlead.wire.record import Headers, bare_headers
+from fairlead.wire.record import Headers
 from tests.fairlead.followers.helpers import eventually, make_anew, make_big_plan, make_plan, spoilt
-from tests.records import PUBLIC, origin_of, signed_plan
+from tests.records import PUBLIC, origin_of, signed_plan, unsigned
 
 NewConsumer = Callable[..., PlanConsumer]
 
@@ -93,7 +93,7 @@ def publish(
     services: Services, consumer: PlanConsumer, topic: str, version: int = 1, **shares: list[int]
 ) -> None:
     value = plan(consumer, topic, version, **shares).to_bytes()
-    send(services, consumer, value, bare_headers(value))
+    send(services, consumer, value, unsigned(value))
 
 
 def poll_until(condition: Callable[[], bool], *consumers: PlanConsumer) -> list[Any]:

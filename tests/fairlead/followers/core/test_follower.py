@@ -22,6 +22,7 @@ from fairlead.wire.members import (
 )
 from fairlead.wire.record import NOTHING, Identity
 from tests.fairlead.followers.helpers import ScriptedSource, eventually, record, seen
+from tests.records import unsigned
 
 OPTIONS = FollowOptions(read_timeout_s=0.01, rejoin_jitter_s=0.0)
 
@@ -239,7 +240,7 @@ def test_status_tells_what_a_person_on_call_asks() -> None:
     with following(options=FollowOptions(rejoin_jitter_s=None)) as stage:
         stage.lead()
         stage.reads(4, version=2)
-        stage.source.feed.put(PlanRecord(5, b"group", b"garbage"))
+        stage.source.feed.put(PlanRecord(5, b"group", b"garbage", tuple(unsigned(b"garbage"))))
         eventually(lambda: stage.follower.status().records_skipped == 1, "garbage is skipped")
         status = stage.follower.status([("t", 1), ("t", 0)])
     assert str(status.latest_problem).startswith("The plan is not UTF-8 JSON")

@@ -13,14 +13,13 @@ from hypothesis import strategies as st
 
 from fairlead.followers.core.plan_cache import PlanCache, PlanRecord, PlanState
 from fairlead.wire.document import PlanDocument
-from fairlead.wire.record import Identity, Kind, bare_headers, retired_value
-from fairlead.wire.record_reading import Trust
+from fairlead.wire.record import Identity, Kind, retired_value
 from fairlead.wire.signing import Verifier
 from tests.fairlead.followers.helpers import make_plan
-from tests.records import ORIGIN, PUBLIC, signed
+from tests.records import ORIGIN, PUBLIC, signed, unsigned
 
 KEY = b"group"
-SIGNED = Trust(Verifier.from_text(PUBLIC))
+SIGNED = Verifier.from_text(PUBLIC)
 
 
 def plan(version: int, group: str = "group", assignor: str = "lag-aware") -> PlanDocument:
@@ -29,8 +28,8 @@ def plan(version: int, group: str = "group", assignor: str = "lag-aware") -> Pla
 
 
 def record(offset: int, value: bytes | None, key: bytes = KEY) -> PlanRecord:
-    """Return a record as the planner publishes it without a signing key."""
-    return PlanRecord(offset, key, value, tuple(bare_headers(value or b"")))
+    """Return a record as the planner publishes it without a private key."""
+    return PlanRecord(offset, key, value, tuple(unsigned(value or b"")))
 
 
 def told(offset: int, version: int, *, retired: bool = False, **changes: Any) -> PlanRecord:
@@ -42,9 +41,9 @@ def told(offset: int, version: int, *, retired: bool = False, **changes: Any) ->
     )
 
 
-def after(*records: PlanRecord, trust: Trust = Trust()) -> PlanState:  # noqa: B008 - frozen
+def after(*records: PlanRecord, verifier: Verifier | None = None) -> PlanState:
     """Return what a follower knows after these records."""
-    cache = PlanCache("group", ORIGIN, trust)
+    cache = PlanCache("group", ORIGIN, verifier)
     for each in records:
         cache.apply(each)
     return cache.state
@@ -75,16 +74,16 @@ def test_records_of_other_groups_are_none_of_ours() -> None:
 def test_tombstone_clears_and_a_later_plan_counts_again() -> None:
     """After a tombstone there is no plan; a later version or epoch may follow."""
     first, gone = record(0, plan(5).to_bytes()), record(1, None)
-    assert after(first, gone) == PlanState(None, Identity(0, 5, retired=True))
+    assert after(first, gone) == PlanState(None, Identity(1, 5, retired=True))
     assert version(after(first, gone, record(2, plan(5).to_bytes()))) is None
     assert version(after(first, gone, record(2, plan(6).to_bytes()))) == 6
-    assert version(after(first, gone, told(2, 1))) == 1
+    assert version(after(first, gone, told(2, 1, epoch=2))) == 1
 
 
 def test_tombstone_that_stands_before_the_plan_in_force_takes_nothing_back() -> None:
     """A new connection reads it again, on the way to the plan that is known already."""
     records = told(0, 1), record(1, None), told(2, 2)
-    cache = PlanCache("group", ORIGIN, Trust(), known=after(*records))
+    cache = PlanCache("group", ORIGIN, None, known=after(*records))
     for one in records:
         cache.apply(one)
     assert version(cache.state) == 2
@@ -121,7 +120,7 @@ def test_known_version_with_other_bytes_is_refused() -> None:
     """A version never changes: whoever signed the second, the first one stays."""
     other = plan(1, assignor="another").to_bytes()
     second = PlanRecord(1, KEY, other, tuple(signed(other)))
-    state = after(told(0, 1), second, trust=SIGNED)
+    state = after(told(0, 1), second, verifier=SIGNED)
     assert state.plan is not None
     assert state.plan.assignor == "lag-aware"
     assert state.problem == "Version 1 is known with other bytes"
@@ -129,7 +128,7 @@ def test_known_version_with_other_bytes_is_refused() -> None:
 
 def test_tombstone_is_not_heeded_where_plans_are_signed() -> None:
     """Nobody can sign it: the plan stays, and after it nothing older counts."""
-    state = after(told(0, 2), record(1, None), told(2, 1), trust=SIGNED)
+    state = after(told(0, 2), record(1, None), told(2, 1), verifier=SIGNED)
     assert (version(state), state.problem) == (2, "A tombstone is not signed")
 
 
@@ -176,7 +175,7 @@ def test_no_bytes_break_the_follower(value: bytes) -> None:
 
 def test_value_that_disagrees_with_its_hash_is_skipped() -> None:
     """Bytes changed on the way are no plan, even where they still parse."""
-    headers = tuple(bare_headers(plan(1).to_bytes()))
+    headers = tuple(unsigned(plan(1).to_bytes()))
     assert after(PlanRecord(0, KEY, plan(2).to_bytes(), headers)).plan is None
 
 

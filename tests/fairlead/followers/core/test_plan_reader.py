@@ -11,7 +11,6 @@ from fairlead.followers.core import plan_reader
 from fairlead.followers.core.plan_cache import PlanCache, PlanRecord, PlanState
 from fairlead.followers.core.plan_reader import PlanReader
 from fairlead.wire.record import NOTHING, Origin
-from fairlead.wire.record_reading import Trust
 from tests.fairlead.followers.helpers import (
     ScriptedSource,
     eventually,
@@ -29,7 +28,7 @@ def version(state: PlanState) -> int | None:
 
 
 def new_cache(origin: Origin, known: PlanState) -> PlanCache:
-    return PlanCache("group", origin, Trust(), known=known)
+    return PlanCache("group", origin, None, known=known)
 
 
 @contextmanager

@@ -26,7 +26,6 @@ from fairlead.followers.core.plan_cache import PlanCache, PlanRecord
 from fairlead.kafka.plan_channel import Outgoing
 from fairlead.store import PlanStore
 from fairlead.wire.document import MemberShare
-from fairlead.wire.record_reading import Trust
 from fairlead.workflows.delivery import Terms, told
 from fairlead.workflows.lease import due, refresh
 from fairlead.workflows.publication import publish_all, settle_all
@@ -133,7 +132,7 @@ class Life:
         waiting = plans.approved_unpublished(groups)
         list(publish_all(plans, waiting, live=self.live, topic=topic, terms=TERMS, now=now))
         before = self.store.version()
-        found = differences(plans, groups, topic=topic, trust=Trust())
+        found = differences(plans, groups, topic=topic, verifier=None)
         compared = before == self.store.version() and not self.store.intents
         mended = [one.position for one in mend(plans, found, topic=topic, terms=TERMS, now=now)]
         if (
@@ -225,7 +224,7 @@ class Life:
     def follower_starts(self) -> None:
         """Begin to follow a group; nothing is known yet."""
         group = self.random.choice(GROUPS)
-        self.followers.append(Follower(PlanCache(group, self.topic.origin, Trust())))
+        self.followers.append(Follower(PlanCache(group, self.topic.origin, None)))
 
     def followers_read(self) -> None:
         """Read to the end; what is followed then was published, or is just being."""
@@ -256,9 +255,7 @@ class Life:
         self.publish(GROUPS)
         assert self.topic.ends == ends, "there was nothing left to say"
         assert not self.store.intents
-        self.followers += [
-            Follower(PlanCache(group, self.topic.origin, Trust())) for group in GROUPS
-        ]
+        self.followers += [Follower(PlanCache(group, self.topic.origin, None)) for group in GROUPS]
         self.followers_read()
         for group in GROUPS:
             self.agree(group)
@@ -272,7 +269,7 @@ class Life:
         assert {plan.state for plan in plans}.isdisjoint({"approved", "sending"})
         version = published[0].version if published else None
         record = self.topic.newest(self.topic.home_of(group), [group]).get(group)
-        said = None if record is None else told(record, self.topic.origin, Trust())
+        said = None if record is None else told(record, self.topic.origin, None)
         if published:
             assert record is not None
             assert record.value == published[0].document

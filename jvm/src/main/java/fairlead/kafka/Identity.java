@@ -6,12 +6,11 @@ import java.util.List;
 /**
  * What followers know a record of the plan topic by, and compare: a later one is greater.
  *
- * <p>The epoch is of the group's versions, 0 for records of format 1; {@code sha256} is the value's, in
- * hexadecimal.
+ * <p>The epoch is of the group's versions, from 1; {@code sha256} is the value's, in hexadecimal.
  */
 final class Identity implements Comparable<Identity> {
     /** Before any record. */
-    static final Identity NOTHING = new Identity(-1, 0, false, "");
+    static final Identity NOTHING = new Identity(0, 0, false, "");
 
     final long epoch;
     final long version;

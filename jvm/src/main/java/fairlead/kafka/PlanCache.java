@@ -14,7 +14,7 @@ import org.slf4j.LoggerFactory;
  * A tombstone is heeded where no keys are configured.
  *
  * <p>What was known before a connection stays until a later record or the end of its lease, whatever has
- * become of the record. Of plans without an epoch nothing is kept.
+ * become of the record.
  */
 final class PlanCache {
     private static final Logger LOG = LoggerFactory.getLogger(PlanCache.class);
@@ -33,7 +33,7 @@ final class PlanCache {
         this.group = group;
         this.origin = origin;
         this.signatures = signatures;
-        this.state = known != null && known.seen.epoch > 0 ? known.withProblem(null) : PlanState.UNKNOWN;
+        this.state = known == null ? PlanState.UNKNOWN : known.withProblem(null);
         this.unread = state.plan() != null ? state.seen : null;
     }
 
@@ -83,7 +83,7 @@ final class PlanCache {
             return;
         }
         LOG.info("Group {}: the plan was withdrawn (tombstone at offset {})", group, offset);
-        Identity seen = new Identity(Math.max(state.seen.epoch, 0), state.seen.version, true, "");
+        Identity seen = new Identity(state.seen.epoch, state.seen.version, true, "");
         state = new PlanState(null, seen, null, null, state.skipped);
     }
 

@@ -1,7 +1,6 @@
 package fairlead.kafka;
 
 import java.nio.charset.StandardCharsets;
-import java.time.Instant;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.Collections;
@@ -18,6 +17,8 @@ import java.util.Set;
  * <p>Immutable by contract: arrays are handed out as they are, and nobody writes to them.
  */
 public final class PlanDocument {
+    /** Of documents, and of the records that they stand in. */
+    static final Long FORMAT = 2L;
     /** Partitions a document may count in all topics together: what memory is bounded by. */
     static final long MAX_PARTITIONS = 10_000_000;
 
@@ -39,18 +40,16 @@ public final class PlanDocument {
     private final Map<String, Share> members;
     private final Map<String, double[]> weights;
     private final Map<String, String> topicIds;
-    private final Instant expiresAt;
 
     private PlanDocument(
         String group, int version, Map<String, Integer> partitionCounts, Map<String, Share> members,
-        Map<String, double[]> weights, Map<String, String> topicIds, Instant expiresAt) {
+        Map<String, double[]> weights, Map<String, String> topicIds) {
         this.group = group;
         this.version = version;
         this.partitionCounts = Collections.unmodifiableMap(partitionCounts);
         this.members = Collections.unmodifiableMap(members);
         this.weights = Collections.unmodifiableMap(weights);
         this.topicIds = Collections.unmodifiableMap(topicIds);
-        this.expiresAt = expiresAt;
     }
 
     /** The consumer group. */
@@ -83,11 +82,6 @@ public final class PlanDocument {
         return topicIds;
     }
 
-    /** When a document of format 1 expires; null: never, or it is of format 2. */
-    Instant expiresAt() {
-        return expiresAt;
-    }
-
     /**
      * Reads and checks a document.
      *
@@ -96,9 +90,8 @@ public final class PlanDocument {
      */
     public static PlanDocument parse(byte[] value) throws InvalidPlanException {
         Map<String, Object> raw = object(Json.parse(value), "the plan");
-        Object format = raw.get("format");
-        if (!Long.valueOf(1).equals(format) && !Long.valueOf(2).equals(format)) {
-            throw new InvalidPlanException("it has another format than 1 and 2");
+        if (!FORMAT.equals(raw.get("format"))) {
+            throw new InvalidPlanException("it is not of format " + FORMAT);
         }
         Map<String, Integer> counts = counts(object(raw.get("partition_counts"), "partition_counts"));
         int version = count(raw.get("version"), "version");
@@ -107,17 +100,15 @@ public final class PlanDocument {
         }
         text(raw, "plan_id");
         text(raw, "assignor");
-        time(raw.get("created_at"), "created_at");
-        time(raw.get("snapshot_at"), "snapshot_at");
-        boolean expires = Long.valueOf(1).equals(format) && raw.get("expires_at") != null;
+        checkTime(raw, "created_at");
+        checkTime(raw, "snapshot_at");
         return new PlanDocument(
             text(raw, "group"),
             version,
             counts,
             members(object(raw.get("members"), "members"), counts),
-            weights(raw, counts),
-            topicIds(raw, counts),
-            expires ? time(raw.get("expires_at"), "expires_at") : null);
+            weights(object(raw.get("weights"), "weights"), counts),
+            topicIds(object(raw.get("topic_ids"), "topic_ids"), counts));
     }
 
     private static Map<String, Integer> counts(Map<String, Object> raw) throws InvalidPlanException {
@@ -186,10 +177,7 @@ public final class PlanDocument {
     private static Map<String, double[]> weights(Map<String, Object> raw, Map<String, Integer> counts)
         throws InvalidPlanException {
         Map<String, double[]> weights = new HashMap<>();
-        if (!raw.containsKey("weights")) {
-            return weights;
-        }
-        for (Map.Entry<String, Object> entry : object(raw.get("weights"), "weights").entrySet()) {
+        for (Map.Entry<String, Object> entry : raw.entrySet()) {
             List<Object> values = array(entry.getValue(), "weights." + entry.getKey());
             if (!Integer.valueOf(values.size()).equals(counts.get(entry.getKey()))) {
                 throw new InvalidPlanException("weights." + entry.getKey() + ": not one a partition");
@@ -215,15 +203,11 @@ public final class PlanDocument {
     private static Map<String, String> topicIds(Map<String, Object> raw, Map<String, Integer> counts)
         throws InvalidPlanException {
         Map<String, String> ids = new HashMap<>();
-        if (!raw.containsKey("topic_ids")) {
-            return ids;
-        }
-        Map<String, Object> found = object(raw.get("topic_ids"), "topic_ids");
-        for (String topic : found.keySet()) {
+        for (String topic : raw.keySet()) {
             if (!counts.containsKey(topic)) {
                 throw new InvalidPlanException("topic_ids." + topic + ": the topic has no partition count");
             }
-            ids.put(topic, text(found, topic));
+            ids.put(topic, text(raw, topic));
         }
         return ids;
     }
@@ -236,12 +220,11 @@ public final class PlanDocument {
         return (String) value;
     }
 
-    private static Instant time(Object value, String what) throws InvalidPlanException {
-        Instant time = value instanceof String ? Times.parse((String) value) : null;
-        if (time == null) {
-            throw new InvalidPlanException(what + " is not an ISO 8601 time with its time zone");
+    private static void checkTime(Map<String, Object> raw, String key) throws InvalidPlanException {
+        Object value = raw.get(key);
+        if (!(value instanceof String) || Times.parse((String) value) == null) {
+            throw new InvalidPlanException(key + " is not an ISO 8601 time with its time zone");
         }
-        return time;
     }
 
     static int count(Object value, String what) throws InvalidPlanException {

@@ -172,11 +172,8 @@ final class PlanLog {
             caches = new HashMap<>();
             // What was known goes on to hold where its record is gone.
             synchronized (PlanLog.this) {
-                states.forEach((group, state) -> {
-                    if (state.seen.epoch > 0) {
-                        caches.put(group, new PlanCache(group, from, signatures, state));
-                    }
-                });
+                states.forEach(
+                    (group, state) -> caches.put(group, new PlanCache(group, from, signatures, state)));
             }
         }
 
@@ -213,11 +210,7 @@ final class PlanLog {
                 topicProblem = NO_TOPIC;
                 groups = groups();
                 Map<String, PlanState> kept = new HashMap<>(); // their leases say for how long
-                states.forEach((group, state) -> {
-                    if (state.seen.epoch > 0) {
-                        kept.put(group, state.withProblem(NO_TOPIC));
-                    }
-                });
+                states.forEach((group, state) -> kept.put(group, state.withProblem(NO_TOPIC)));
                 publish(kept);
             }
         }

@@ -13,8 +13,7 @@ import org.apache.kafka.common.header.Header;
 /**
  * What a good record of the plan topic says: every check that one record can be put to by itself.
  *
- * <p>The same as {@code fairlead/wire/record_reading.py}, but for the HMAC of format 1: with a public key,
- * records of format 1 are refused.
+ * <p>The same as {@code fairlead/wire/record_reading.py}.
  */
 final class Told {
     final Identity identity;
@@ -51,22 +50,7 @@ final class Told {
     static Told read(
         byte[] value, Iterable<Header> headers, String group, Origin origin, Signatures signatures)
         throws InvalidPlanException {
-        Map<String, byte[]> found = new HashMap<>();
-        for (Header header : headers) {
-            found.put(header.key(), header.value() == null ? new byte[0] : header.value());
-        }
-        String digest = sha256(value);
-        byte[] said = found.get("sha256");
-        if (said != null && !MessageDigest.isEqual(said, digest.getBytes(StandardCharsets.US_ASCII))) {
-            throw new InvalidPlanException("The record's sha256 header does not agree with its bytes");
-        }
-        if (!found.containsKey("kind")) {
-            if (signatures != null) {
-                throw new InvalidPlanException("The record is not signed");
-            }
-            PlanDocument plan = document(value, group);
-            return new Told(new Identity(0, plan.version(), false, digest), plan, plan.expiresAt());
-        }
+        Map<String, byte[]> found = headers(value, headers);
         String kind = text(found, "kind");
         PlanDocument plan = kind.equals("plan") ? document(value, group) : null;
         int version = plan != null ? plan.version() : retiredVersion(kind, value, group);
@@ -75,8 +59,27 @@ final class Told {
         }
         check("cluster", text(found, "cluster"), origin.cluster);
         check("log", text(found, "log"), origin.log);
-        Identity identity = new Identity(epoch(text(found, "epoch")), version, plan == null, digest);
+        Identity identity = new Identity(
+            epoch(text(found, "epoch")), version, plan == null, text(found, "sha256"));
         return new Told(identity, plan, lease(text(found, "lease_until")));
+    }
+
+    /** Reads a record's headers by name; they must be of this format, and name the value's hash. */
+    static Map<String, byte[]> headers(byte[] value, Iterable<Header> headers) throws InvalidPlanException {
+        Map<String, byte[]> found = new HashMap<>();
+        for (Header header : headers) {
+            found.put(header.key(), header.value() == null ? new byte[0] : header.value());
+        }
+        String format = text(found, "format");
+        if (!format.equals(PlanDocument.FORMAT.toString())) {
+            throw new InvalidPlanException(
+                "The record's format header is '" + format.substring(0, Math.min(40, format.length()))
+                    + "'; this version reads format " + PlanDocument.FORMAT);
+        }
+        if (!text(found, "sha256").equals(sha256(value))) {
+            throw new InvalidPlanException("The record's sha256 header does not agree with its bytes");
+        }
+        return found;
     }
 
     private static PlanDocument document(byte[] value, String group) throws InvalidPlanException {

@@ -1,7 +1,5 @@
 package fairlead.kafka;
 
-import java.nio.charset.StandardCharsets;
-import java.security.MessageDigest;
 import java.util.HashMap;
 import java.util.Map;
 import org.apache.kafka.common.Uuid;
@@ -35,15 +33,7 @@ final class Roster {
      */
     static Roster read(byte[] value, Iterable<Header> headers, String group, Told.Origin origin, Signatures signatures)
         throws InvalidPlanException {
-        Map<String, byte[]> found = new HashMap<>();
-        for (Header header : headers) {
-            found.put(header.key(), header.value() == null ? new byte[0] : header.value());
-        }
-        byte[] said = found.get("sha256");
-        byte[] digest = Told.sha256(value).getBytes(StandardCharsets.US_ASCII);
-        if (said != null && !MessageDigest.isEqual(said, digest)) {
-            throw new InvalidPlanException("The record's sha256 header does not agree with its bytes");
-        }
+        Map<String, byte[]> found = Told.headers(value, headers);
         if (!Told.text(found, "kind").equals("members")) {
             throw new InvalidPlanException("The record is not of kind 'members'");
         }
