@@ -46,13 +46,14 @@ from fairlead.settings import KafkaSettings
 from fairlead.wire.document import MemberShare, PlanDocument
 from fairlead.wire.record import plan_headers
 from fairlead.workflows.following import AT_ONCE, tell_members
+from tests.jvm.asking import answering
 from tests.jvm.remote import shown
 
 RESULTS: Final = Path(__file__).with_suffix(".json")
 TOPIC: Final = "read-by-all"
 PARTITIONS: Final = 2
 PROCESSES: Final = 2  # of consumers, for each broker
-BEANS: Final = Path(__file__).parents[1] / "tests" / "jvm" / "Beans.java"
+CHECKS: Final = sorted((Path(__file__).parents[1] / "tests" / "jvm").glob("*.java"))
 
 
 @dataclass(frozen=True)
@@ -277,8 +278,9 @@ def _shown(broker: KafkaBroker, classes: Path) -> dict[str, Any]:
     """Return what the assignor shows by JMX."""
     jars = [plugin_jar(), *kafka_classpath()]
     classes.mkdir()
-    compile_java([BEANS], jars, classes, release=17)
-    found = shown(broker, os.pathsep.join(map(str, [classes, *jars])))
+    compile_java(CHECKS, jars, classes, release=17)
+    with answering(os.pathsep.join(map(str, [classes, *jars]))) as checks:
+        found = shown(broker, checks)
     names = ("Calls", "CallsMs", "LongestCallMs", "Failures", "Plans", "Rosters", "Outcomes")
     return {name: found[name] for name in names}
 

@@ -1,13 +1,16 @@
 """Questions to the jar's classes, which one Java process answers.
 
-Belongs here: asking Checks.java. Does not: starting it (`conftest`).
+Belongs here: starting and asking Checks.java. Does not: what it must answer.
 """
 
 import json
 import subprocess
 import threading
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
+
+from fairlead.sandbox.java import find_java
 
 
 class Checks:
@@ -38,3 +41,15 @@ class Checks:
         assert self._process.stdin is not None
         self._process.stdin.writelines(asked)
         self._process.stdin.flush()
+
+
+@contextmanager
+def answering(classpath: str) -> Iterator[Checks]:
+    """Run Checks.java until the context ends."""
+    command = [str(find_java()), "-cp", classpath, "fairlead.kafka.Checks"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
+    ) as process:
+        yield Checks(process)
+        assert process.stdin is not None
+        process.stdin.close()

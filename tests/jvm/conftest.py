@@ -1,13 +1,11 @@
 """What the tests of this folder share: one Java process with the jar's classes, and one broker."""
 
-import subprocess
 from collections.abc import Iterator
 
 import pytest
 
-from fairlead.sandbox.java import find_java
 from fairlead.sandbox.kafka import HOST, ClusterNode, KafkaBroker, free_ports, new_cluster_id
-from tests.jvm.asking import Checks
+from tests.jvm.asking import Checks, answering
 from tests.jvm.remote import READER
 
 _PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
@@ -16,13 +14,8 @@ _PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 @pytest.fixture(scope="session")
 def checks(java_classpath: str) -> Iterator[Checks]:
     """Start Checks.java."""
-    command = [str(find_java()), "-cp", java_classpath, "fairlead.kafka.Checks"]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
-    ) as process:
-        yield Checks(process)
-        assert process.stdin is not None
-        process.stdin.close()
+    with answering(java_classpath) as checks:
+        yield checks
 
 
 @pytest.fixture(scope="session")
