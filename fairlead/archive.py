@@ -27,6 +27,7 @@ from pyarrow import fs
 
 from fairlead.domain.calls import Call
 from fairlead.domain.looks.look import EVERY_LOOK, INTERVAL, LOOKS
+from fairlead.errors import ConfigurationError
 
 #: How long a file that another one stands for stays, for those that read it.
 GRACE: Final = timedelta(minutes=15)
@@ -39,6 +40,7 @@ _STANDS_FOR: Final = b"fairlead.looks"
 _ROWS_IN_PIECE: Final = 512
 #: So many groups are looked for by name among all that are in a piece.
 _FEW: Final = 64
+Filters = list[tuple[str, str, Any]]
 _NAMES: Final = ["group", "topics.list.element", "members.list.element"]
 
 
@@ -122,7 +124,7 @@ class LookArchive:
                 fields = json.loads(stream.read())
             calls = {
                 group: Call(**{**call, "since": datetime.fromisoformat(call["since"])})
-                for group, call in fields.pop("calls", {}).items()
+                for group, call in fields.pop("calls").items()
             }
             began = datetime.fromisoformat(fields.pop("began"))
             return Taken(**fields, began=began, calls=calls)
@@ -141,18 +143,15 @@ class LookArchive:
         groups
             Of which groups; None: of all. A few are found among thousands at a fraction of the
             cost of all, and a stretch of them by name at its own.
+
+        Raises
+        ------
+        ConfigurationError
+            A file has another layout than `LOOKS`.
         """
         if groups is not None and not groups:
             return LOOKS.empty_table()
-        rows = [
-            pq.read_table(
-                f"{self._root}/{one.path}",
-                filesystem=self._files,
-                schema=LOOKS,
-                filters=_only(groups),
-            )
-            for one in self._current(since, until)
-        ]
+        rows = [self._open(one, _only(groups)).read() for one in self._current(since, until)]
         looks = pa.concat_tables([LOOKS.empty_table(), *rows])
         looks = looks.filter(_between(looks, since, until))
         if groups is not None and len(groups) > _FEW:
@@ -163,9 +162,7 @@ class LookArchive:
         """Return the groups that were looked at in a time, ascending; little is read for it."""
         names: set[str] = set()
         for one in self._current(since, until):
-            rows = pq.read_table(
-                f"{self._root}/{one.path}", filesystem=self._files, columns=["group", "at"]
-            )
+            rows = self._open(one).read(columns=["group", "at"])
             names.update(rows.filter(_between(rows, since, until))["group"].to_pylist())
         return sorted(names)
 
@@ -193,14 +190,12 @@ class LookArchive:
         """Write one file that stands for some."""
         if not files:
             return
-        rows, stands_for = [], []
+        rows: list[pa.Table] = []
+        stands_for: list[str] = []
         for one in files:
-            with pq.ParquetFile(f"{self._root}/{one.path}", filesystem=self._files) as file:
-                stands_for += _stands_for(file)
-                rows.append(file.read())
-        # What an earlier version wrote lacks columns that have come since.
-        looks = pa.concat_tables(rows, promote_options="default")
-        looks = looks.sort_by([("group", "ascending"), ("at", "ascending")])
+            stands_for += self._looks_of(one)
+            rows.append(self._open(one).read())
+        looks = pa.concat_tables(rows).sort_by([("group", "ascending"), ("at", "ascending")])
         if level == _THINNED:
             looks = _last_of_each(looks)
         name = f"{_LEVELS[level]}/{interval}-{secrets.token_hex(4)}.parquet"
@@ -242,6 +237,16 @@ class LookArchive:
             return {one.name.removesuffix(".parquet")}
         with pq.ParquetFile(f"{self._root}/{one.path}", filesystem=self._files) as file:
             return set(_stands_for(file))
+
+    def _open(self, one: _File, filters: Filters | None = None) -> pq.ParquetDataset:
+        path = f"{self._root}/{one.path}"
+        file = pq.ParquetDataset(path, filesystem=self._files, filters=filters)
+        if not file.schema.equals(LOOKS):
+            raise ConfigurationError(
+                f"{path} holds looks of another layout than this version of Fairlead reads: "
+                "remove it"
+            )
+        return file
 
     def _list(self) -> list[_File]:
         return sorted(
@@ -293,7 +298,7 @@ class LookArchive:
             return  # somebody else tidies, too
 
 
-def _only(groups: Collection[str] | None) -> list[tuple[str, str, Any]] | None:
+def _only(groups: Collection[str] | None) -> Filters | None:
     """Return what pieces and rows are passed over by."""
     if groups is None:
         return None

@@ -327,9 +327,8 @@ def _imbalance(metrics: Metrics) -> float:
 
 
 def _spread(metrics: Metrics) -> dict[str, Any]:
-    """Show how topics are spread; plans from before that was measured do not say."""
-    spread = metrics["topic_spread"]
-    return {} if spread is None else {"worst topic over its even share": round(spread, DECIMALS)}
+    """Show how topics are spread."""
+    return {"worst topic over its even share": round(metrics["topic_spread"], DECIMALS)}
 
 
 def _ways_to_decide(plan: StoredPlan) -> dict[str, Any]:

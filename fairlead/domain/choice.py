@@ -30,6 +30,7 @@ FORECAST: Final = ("late_s", "utilisation")
 """And of its forecast, which not every assignment has."""
 RACKS: Final = ("rack_gb_per_day", "rack_cost_per_day")
 """And of its traffic between racks, which few groups have."""
+_FIGURES: Final = (*METRICS, *FORECAST, *RACKS)
 
 
 @dataclass(frozen=True)
@@ -63,18 +64,11 @@ def candidate_of(row: Mapping[str, Any]) -> Candidate:
     """Return the candidate that a row of the table of candidates describes."""
     return Candidate(
         assignor=row["assignor"],
-        metrics=None if row["error"] else _figures(row),
+        metrics=None if row["error"] else {name: row[name] for name in _FIGURES},
         outcome=row["outcome"],
         error=row["error"],
         frontier=tuple((one["moves"], one["late_s"]) for one in row["frontier"] or ()),
     )
-
-
-def _figures(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is known of an assignment; what was stored before racks counted has none."""
-    return {name: row[name] for name in (*METRICS, *FORECAST)} | {
-        name: row.get(name) for name in RACKS
-    }
 
 
 def improvement(observed: Mapping[str, Any], predicted: Mapping[str, Any]) -> float | None:

@@ -149,7 +149,7 @@ def _groups(place: Place, task: int) -> Iterator[tuple[Group, int]]:
     since = place.snapshot_at - (EVERY_LOOK if remembered else HISTORY)
     earlier = LookArchive(place.warehouse).read(since, place.snapshot_at, now["group"].to_pylist())
     # The snapshot comes last: of equal moments, as where it is among the looks, the last counts.
-    looks = slices(pa.concat_tables([earlier, now], promote_options="default"), "group")
+    looks = slices(pa.concat_tables([earlier, now]), "group")
     for row in questions:
         name = row["group"]
         mine = members.get(name)

@@ -21,7 +21,6 @@ from sqlalchemy import (
     and_,
     bindparam,
     func,
-    or_,
     select,
     text,
     tuple_,
@@ -326,7 +325,7 @@ class PlanStore:
             return measured_lag(connection, group)
 
     def told_before(self, due: datetime) -> list[str]:
-        """Return the groups whose published plan is told to hold until `due` at most, or never was.
+        """Return the groups whose published plan is told to hold until `due` at most.
 
         Told anew, it holds for longer.
         """
@@ -334,11 +333,8 @@ class PlanStore:
         with transaction(self._engine) as connection:
             groups = connection.scalars(
                 select(Plan.group_id)
-                .outerjoin(PlanTold, told)
-                .where(
-                    Plan.state == "published",
-                    or_(PlanTold.lease_until.is_(None), PlanTold.lease_until <= due),
-                )
+                .join(PlanTold, told)
+                .where(Plan.state == "published", PlanTold.lease_until <= due)
                 .order_by(Plan.group_id)
             )
             return list(groups)

@@ -18,7 +18,7 @@ from fairlead.workflows.delivery import Terms, Topic, deliver
 
 
 def due(store: PlanStore, terms: Terms, now: datetime) -> list[str]:
-    """Return the groups whose plan has used up a third of its lease, or was never given one."""
+    """Return the groups whose plan has used up a third of its lease."""
     return store.told_before(now + terms.lease - renewed_after(terms.lease))
 
 

@@ -1,5 +1,6 @@
 """Looks that were written are read, once and whole, whatever happened meanwhile."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from fairlead.archive import GRACE, LookArchive, Taken
 from fairlead.domain.looks.look import LOOKS
 from fairlead.domain.snapshot import new_snapshot_id
+from fairlead.errors import ConfigurationError
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -212,14 +214,26 @@ def test_empty_look_is_not_written(tmp_path: Path) -> None:
     assert archive.read(NOON - KEPT, NOON).num_rows == 0
 
 
-def test_looks_of_an_earlier_version_are_gathered_with_newer_ones(tmp_path: Path) -> None:
-    """Columns that have come since are null in what was written before them."""
+@pytest.mark.parametrize(
+    "look",
+    [
+        look_at(NOON).drop_columns(["racks"]),
+        look_at(NOON).append_column("another", pa.array([1])),
+        look_at(NOON).rename_columns([*LOOKS.names[:-1], "another"]),
+    ],
+    ids=["less", "more", "other"],
+)
+def test_looks_of_another_layout_are_refused_by_name(tmp_path: Path, look: pa.Table) -> None:
+    """Columns that are missing are not guessed, and those that are not known not left out."""
     archive = LookArchive(str(tmp_path))
-    old = NOON - 2 * MINUTE
-    archive.append(look_at(old).drop_columns(["racks", "rack_set"]), new_snapshot_id(old))
     archive.append(look_at(NOON), new_snapshot_id(NOON))
-    archive.tidy(NOON + timedelta(hours=1), KEPT)
-    assert files(tmp_path, "closed")
-    read = archive.read(NOON - MINUTE * 5, NOON)
-    assert (read.schema, read["at"].to_pylist()) == (LOOKS, [old, NOON])
-    assert read["racks"].to_pylist() == [None, None]
+    archive.append(look, name := new_snapshot_id(NOON))
+    uses: list[Callable[[], object]] = [
+        lambda: archive.read(NOON, NOON),
+        lambda: archive.read(NOON, NOON, ["g"]),
+        lambda: archive.groups(NOON, NOON),
+        lambda: archive.tidy(NOON + timedelta(hours=1), KEPT),
+    ]
+    for use in uses:
+        with pytest.raises(ConfigurationError, match=f"open/{name}.parquet holds looks of another"):
+            use()

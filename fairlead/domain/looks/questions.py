@@ -112,7 +112,7 @@ def question_about(group: Group, ways: Ways) -> Question:
             owned=_owned(row["partitions"]),
             generation=row["generation"],
             instance_id=row["instance_id"],
-            rack=row.get("rack") if ways.rules.racks else None,
+            rack=row["rack"] if ways.rules.racks else None,
         )
         for row in group.members
     }
@@ -159,7 +159,7 @@ def question_about(group: Group, ways: Ways) -> Question:
 
 def _eager(group: Group) -> bool:
     """Whether every partition of a group stands still at each rebalance, as far as Kafka tells."""
-    if group.described.get("group_type", CLASSIC) != CLASSIC:  # only what moves is revoked
+    if group.described["group_type"] != CLASSIC:  # only what moves is revoked
         return False
     protocol = group.described["protocol"]
     if protocol == _FOLLOWING:  # cooperative followers say which generation they own from

@@ -305,9 +305,8 @@ def print_plan(plan: Mapping[str, Any], *, stderr: bool = False) -> None:
         f"  heaviest {before or 'unknown'} records, predicted {after}",
         f"  sha256   {plan['sha256']}",
     ]
-    if plan["topic_spread_predicted"] is not None:
-        before, after = (times(plan[f"topic_spread_{when}"]) for when in ("before", "predicted"))
-        lines.insert(-1, f"  topics   the worst {before} its even share, predicted {after}")
+    before, after = (times(plan[f"topic_spread_{when}"]) for when in ("before", "predicted"))
+    lines.insert(-1, f"  topics   the worst {before} its even share, predicted {after}")
     if plan["rack_gb_per_day_before"] is not None:
         lines.insert(-1, f"  racks    {_between_racks(plan)}")
     if plan["expires_at"]:

@@ -106,7 +106,7 @@ def frontier(
 
     Examples
     --------
-    >>> metrics = {"moved": 4, "late_s": 20.0}
+    >>> metrics = {"moved": 4, "late_s": 20.0, "topic_spread": 1.5}
     >>> "sticky: 4 moved" in frontier([(0, 200.0)], [Candidate("sticky", metrics)], chosen=None)
     True
     """
@@ -114,7 +114,7 @@ def frontier(
     placed = [
         (one.assignor, one.metrics)
         for one in candidates
-        if one.metrics and _known(one.metrics["moved"]) and _known(one.metrics.get("late_s"))
+        if one.metrics and _known(one.metrics["moved"]) and _known(one.metrics["late_s"])
     ]
     with drawing():
         figure, axes = canvas(4.0)
@@ -200,9 +200,7 @@ def _mark(axes: "Axes", placed: Sequence[tuple[str, Metrics]], chosen: str | Non
 
 def _figures(metrics: Metrics) -> str:
     """Return what a marker's place does not say exactly, or not at all."""
-    spread = metrics.get("topic_spread")
-    moved = f"{metrics['moved']:,} moved"
-    return f"{moved}, worst topic {times(spread)}" if _known(spread) else moved
+    return f"{metrics['moved']:,} moved, worst topic {times(metrics['topic_spread'])}"
 
 
 def _moves(axes: "Axes", most: float) -> None:

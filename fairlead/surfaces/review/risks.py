@@ -120,7 +120,7 @@ def _effect(facts: Facts) -> Iterator[Risk]:
 def _topics(facts: Facts) -> Iterator[Risk]:
     """Warn where more of a topic would be on one consumer than was of any, and than need be."""
     before, after = (facts.shown[f"topic_spread_{when}"] for when in ("before", "predicted"))
-    if before is not None and after is not None and after > max(before, 1.0):
+    if before is not None and after > max(before, 1.0):
         text = (
             f"One consumer would have {times(after)} its even share of a topic; before, the most "
             f"was {times(before)}. It gets the most whenever that topic does, however even the "

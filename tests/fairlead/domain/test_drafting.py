@@ -11,7 +11,7 @@ import pytest
 from assignors.moves import MOVED, PLACED
 from fairlead.domain.choice import OBSERVED
 from fairlead.domain.drafting import SnapshotTables, decisions, ownership
-from fairlead.domain.groups import advice_in
+from fairlead.domain.groups import CLASSIC, advice_in
 from fairlead.domain.judging import judge_group
 from fairlead.domain.looks.questions import Group, Ways
 from fairlead.domain.policy import Policy
@@ -64,7 +64,11 @@ def snapshot(
         "owner": owner,
     }
     roster = pa.Table.from_pylist(members, MEMBERS)
-    group = Group(described | {"protocol": "range"}, roster.to_pylist(), recalled(look))
+    group = Group(
+        {**described, "protocol": "range", "group_type": CLASSIC},
+        roster.to_pylist(),
+        recalled(look),
+    )
     return SnapshotTables(
         "s1",
         DAY,

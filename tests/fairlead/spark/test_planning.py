@@ -11,6 +11,7 @@ import pytest
 from assignors import registry
 from assignors.assignment import Assignment
 from fairlead.domain.choice import OBSERVED
+from fairlead.domain.groups import CLASSIC
 from fairlead.domain.judging import judge_group
 from fairlead.domain.looks.look import LOOKS
 from fairlead.domain.looks.questions import Group, Ways
@@ -33,7 +34,13 @@ def group(
 ) -> Group:
     """Return a group: name to subscription and owned partitions; topic to lags."""
     return Group(
-        described={"snapshot_id": "s", "group": "g", "error": error, "protocol": protocol},
+        described={
+            "snapshot_id": "s",
+            "group": "g",
+            "error": error,
+            "protocol": protocol,
+            "group_type": CLASSIC,
+        },
         members=[
             {
                 "member": name,
@@ -41,6 +48,7 @@ def group(
                 "partitions": [{"topic": topic, "partition": number} for topic, number in owned],
                 "generation": None,
                 "instance_id": None,
+                "rack": None,
             }
             for name, (topics, owned) in members.items()
         ],

@@ -20,8 +20,8 @@ def texts(svg: str) -> list[str]:
     return ["".join(one.itertext()) for one in elements]
 
 
-def candidate(name: str, moved: int, late_s: float) -> Candidate:
-    return Candidate(name, {"moved": moved, "late_s": late_s})
+def candidate(name: str, moved: int, late_s: float | None) -> Candidate:
+    return Candidate(name, {"moved": moved, "late_s": late_s, "topic_spread": 1.5})
 
 
 @pytest.mark.parametrize("name", ["$\\frac{$", "_a_", "<b>&\"'", "名前", "a\x01b\n", "x" * 500])
@@ -56,11 +56,14 @@ def test_heaviest_consumers_are_drawn() -> None:
 def test_frontier_names_every_candidate() -> None:
     """The chosen one is marked; candidates that failed, and unknown figures, are left out."""
     failed = Candidate("broken", error="no")
-    old = Candidate("stored before forecasts were", {"moved": 1, "late_s": None})
-    candidates = [candidate("sticky", 0, 200.0), candidate("fair", 700, 120.0), failed, old]
+    unknown = candidate("unknown", 1, None)
+    candidates = [candidate("sticky", 0, 200.0), candidate("fair", 700, 120.0), failed, unknown]
     drawn = texts(frontier([(0, 200.0), (1, math.nan)], candidates, chosen="fair"))
-    assert {"fair: 700 moved (chosen)", "sticky: 0 moved"} <= set(drawn)
-    assert not any("broken" in text or "before" in text for text in drawn)
+    assert {
+        "fair: 700 moved, worst topic 1.50 x (chosen)",
+        "sticky: 0 moved, worst topic 1.50 x",
+    } <= set(drawn)
+    assert not any("broken" in text or "unknown" in text for text in drawn)
 
 
 def test_long_history_keeps_its_peaks() -> None:

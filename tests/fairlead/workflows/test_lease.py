@@ -84,18 +84,6 @@ def test_a_proposal_that_waits_holds_no_lease_up(
     assert [row["state"] for row in store.history("orders")] == ["published", "proposed"]
 
 
-def test_a_plan_that_was_published_without_a_lease_gets_one(
-    store: PlanStore, topic: PlanTopic, publish: Step
-) -> None:
-    """Plans of before the migration have no row of what was told: they are due at once."""
-    publish()
-    with store.engine.begin() as connection:  # behind the store's back
-        connection.exec_driver_sql("DELETE FROM fairlead_raw.plan_record")
-    assert due(store, TERMS, SNAPSHOT_AT) == ["orders"]
-    tell_again(store, topic, SNAPSHOT_AT)
-    assert newest(topic).lease_until == SNAPSHOT_AT + TERMS.lease
-
-
 def test_a_retired_plan_is_not_told_again(
     store: PlanStore, topic: PlanTopic, published: StoredPlan, approve: Step
 ) -> None:

@@ -39,7 +39,7 @@ def test_what_the_newest_look_knows_is_laid_out_as_asked() -> None:
 
 
 def test_where_nothing_is_known_nothing_is_told() -> None:
-    """Whoever looked before racks were looked at has left nulls."""
+    """Where no member names a rack, nobody asks brokers."""
     assert known(look(0, racks=None, rack_set=None, log_bytes=None)) is None
 
 
