@@ -8,6 +8,8 @@ import logging
 import re
 from typing import Final
 
+import anyio
+from anyio.to_thread import run_sync
 from prometheus_client.exposition import choose_encoder
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
@@ -26,7 +28,9 @@ from fairlead.settings import Settings
 from fairlead.surfaces.review import review_page
 from fairlead.surfaces.web.metrics import build_registry
 from fairlead.surfaces.web.pages import groups_page
-from fairlead.surfaces.web.pool import PagePool
+
+#: Pages that are made at once: that is work for a processor, and for the interpreter's one lock.
+THREADS: Final = 2
 
 _log = logging.getLogger(__name__)
 
@@ -50,7 +54,7 @@ def build_app(engine: Engine, settings: Settings) -> Starlette:
     """
     dagster_url = settings.web.dagster_url
     registry = build_registry(engine)
-    pages = PagePool()
+    threads = anyio.CapacityLimiter(THREADS)
 
     # On a thread of those that Starlette keeps: pages, which take longer, have their own.
     def metrics(request: Request) -> Response:
@@ -63,7 +67,7 @@ def build_app(engine: Engine, settings: Settings) -> Starlette:
         def make() -> str:
             return groups_page(engine, find, dagster_url=dagster_url, policies=settings.policies)
 
-        return HTMLResponse(await pages.page(find, make), headers=_HEADERS)
+        return HTMLResponse(await run_sync(make, limiter=threads), headers=_HEADERS)
 
     async def review(request: Request) -> Response:
         group, version = _asked_plan(request)
@@ -78,7 +82,7 @@ def build_app(engine: Engine, settings: Settings) -> Starlette:
                 policies=settings.policies,
             )
 
-        return HTMLResponse(await pages.page((group, version), make), headers=_HEADERS)
+        return HTMLResponse(await run_sync(make, limiter=threads), headers=_HEADERS)
 
     return Starlette(
         routes=[
