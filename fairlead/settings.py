@@ -50,7 +50,7 @@ def _librdkafka_text(value: Any) -> Any:
     return str(value) if isinstance(value, int | float) else value
 
 
-def _private_key(key: SecretStr) -> SecretStr:
+def _able_to_sign(key: SecretStr) -> SecretStr:
     """Refuse a key that could not sign, and an empty one: it would switch signing off."""
     try:
         Signer.from_text(key.get_secret_value())
@@ -90,9 +90,10 @@ class KafkaSettings(_Section):
         default="fairlead.members",
         description="Tells brokers who the members of groups are that they assign (KIP-848).",
     )
-    signing_key: Annotated[SecretStr, AfterValidator(_private_key)] | None = Field(
+    private_key: Annotated[SecretStr, AfterValidator(_able_to_sign)] | None = Field(
         default=None,
-        description="Ed25519 key that plans are signed with, as `fairlead keys new` prints it.",
+        description="Ed25519 key that plans are signed with, as `fairlead keys new` prints it: a "
+        "secret of the planner's, which no consumer has.",
     )
     lease: timedelta = Field(
         default=timedelta(hours=6),
@@ -104,7 +105,7 @@ class KafkaSettings(_Section):
     @property
     def signer(self) -> Signer | None:
         """What plans are signed with; None: they are not."""
-        key = self.signing_key
+        key = self.private_key
         return None if key is None else Signer.from_text(key.get_secret_value())
 
     def librdkafka(self, **overrides: Any) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from fairlead.errors import ConfigurationError
+from fairlead.wire.signing import refuse_private_key
 
 HEADER: Final = "fairlead-seal"
 _DOMAIN: Final = b"fairlead-pin-v2"
@@ -80,8 +81,8 @@ def read_secrets(text: str | None) -> tuple[bytes, ...]:
     Raises
     ------
     ConfigurationError
-        One is shorter than 16 bytes, or empty: an unset variable must not switch sealing off. The
-        message does not repeat it.
+        One is shorter than 16 bytes, or empty: an unset variable must not switch sealing off. Or
+        the planner's private key is among them. The message does not repeat it.
 
     Examples
     --------
@@ -90,6 +91,7 @@ def read_secrets(text: str | None) -> tuple[bytes, ...]:
     """
     if text is None:
         return ()
+    refuse_private_key(text, "group_secret")
     secrets = tuple(one.strip().encode() for one in text.split(","))
     if any(len(one) < _SHORTEST for one in secrets):
         raise ConfigurationError(

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 #: Of the bytes that are signed: no signature of something else can pass for one of these.
 DOMAIN: Final = b"fairlead-v2\0"
+#: In the base64 of every Ed25519 private key in PKCS8 DER, and of no public key: the algorithm, and
+#: how the octets of the key begin.
+_PRIVATE: Final = "BQYDK2VwBCIEI"
 
 
 @dataclass(frozen=True)
@@ -52,13 +55,13 @@ class Signer:
             Ed25519PrivateKey,
         )
 
-        key_id, der = _split(text.strip(), "The signing key")
+        key_id, der = _split(text.strip(), "The private key")
         try:
             key = serialization.load_der_private_key(der, password=None)
         except (ValueError, TypeError) as error:
-            raise ConfigurationError("The signing key is no private key in PKCS8 DER") from error
+            raise ConfigurationError("The private key is none in PKCS8 DER") from error
         if not isinstance(key, Ed25519PrivateKey):
-            raise ConfigurationError("The signing key is no Ed25519 key")
+            raise ConfigurationError("The private key is no Ed25519 key")
         return cls(key_id, key)
 
     @classmethod
@@ -117,9 +120,10 @@ class Verifier:
         Raises
         ------
         ConfigurationError
-            The text is empty or no such keys, an id stands twice, or `cryptography` is not
-            installed.
+            The text is empty or no such keys, an id stands twice, a private key is among them, or
+            `cryptography` is not installed.
         """
+        refuse_private_key(text, "public_keys")
         _require_library()
         from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
         from cryptography.hazmat.primitives.asymmetric.ed25519 import (  # noqa: PLC0415
@@ -169,6 +173,21 @@ def signed_bytes(*fields: bytes) -> bytes:
     b'fairlead-v2\x00\x00\x00\x00\x02ab\x00\x00\x00\x00'
     """
     return DOMAIN + b"".join(len(one).to_bytes(4, "big") + one for one in fields)
+
+
+def refuse_private_key(text: str, option: str) -> None:
+    """Refuse the planner's private key in an option of a consumer.
+
+    Raises
+    ------
+    ConfigurationError
+        It is there. The message does not repeat it.
+    """
+    if _PRIVATE in text:
+        raise ConfigurationError(
+            f"{option} holds a private key, which must not be here: it is the planner's secret, "
+            "kafka.private_key. Draw a new pair, and give consumers its public key alone"
+        )
 
 
 def _require_library() -> None:

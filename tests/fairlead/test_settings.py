@@ -189,7 +189,7 @@ def test_librdkafka_settings_pass_through(config: Path) -> None:
 def test_secrets_are_not_shown(config: Path) -> None:
     """Neither a settings object nor its dump shows passwords, keys or the database's address."""
     config.write_text(
-        f'[kafka]\nsigning_key = "{KEY}"\nproperties = {{"sasl.password" = "{SECRET}"}}\n'
+        f'[kafka]\nprivate_key = "{KEY}"\nproperties = {{"sasl.password" = "{SECRET}"}}\n'
         f'[postgres]\nurl = "postgresql://me:{SECRET}@db/fairlead"\n'
         f'[spark.properties]\n"spark.hadoop.fs.s3a.secret.key" = "{SECRET}"\n'
     )
@@ -203,8 +203,8 @@ def test_secrets_are_not_shown(config: Path) -> None:
 @pytest.mark.parametrize("key", ["", SECRET])
 def test_a_key_that_could_not_sign_is_refused(config: Path, key: str) -> None:
     """An empty one, as of a variable that is not set, would switch signing off."""
-    config.write_text(f'[kafka]\nsigning_key = "{key}"\n')
-    with pytest.raises(ConfigurationError, match=r"kafka\.signing_key") as refused:
+    config.write_text(f'[kafka]\nprivate_key = "{key}"\n')
+    with pytest.raises(ConfigurationError, match=r"kafka\.private_key") as refused:
         load_settings()
     assert SECRET not in str(refused.value)
 
@@ -212,7 +212,7 @@ def test_a_key_that_could_not_sign_is_refused(config: Path, key: str) -> None:
 @pytest.mark.parametrize(
     "toml",
     [
-        f'[kafka]\nsigning_key = ["{SECRET}"]',
+        f'[kafka]\nprivate_key = ["{SECRET}"]',
         f'[kafka.properties]\n"sasl.password" = ["{SECRET}"]',
         f'[postgres]\nurl = {{password = "{SECRET}"}}',
     ],

@@ -84,7 +84,7 @@ def storm(  # noqa: PLR0917 - fixtures
     settings = KafkaSettings(
         bootstrap_servers=cluster.servers,
         request_timeout_s=10.0,
-        signing_key=SecretStr(SIGNER.private_text()),
+        private_key=SecretStr(SIGNER.private_text()),
     )
     with KafkaGateway(settings) as gateway:
         storm = RemoteStorm(

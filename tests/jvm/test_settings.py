@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.jvm.asking import Checks
-from tests.records import PUBLIC
+from tests.records import PUBLIC, SIGNER
 
 KAFKAS = "org.apache.kafka.clients.consumer."
 
@@ -46,6 +46,7 @@ def test_a_line_is_enough_and_the_rest_may_be_set(checks: Checks, configs: dict[
         ("fairlead_public_keys", "", "is empty"),
         ("fairlead_public_keys", "no key", "is not written as id:base64"),
         ("fairlead_public_keys", "a:AAAA", "is no Ed25519 key"),
+        ("fairlead_public_keys", f"{PUBLIC},{SIGNER.private_text()}", "holds a private key"),
         ("fairlead_public_keys", f"{PUBLIC},{PUBLIC}", "twice"),
         ("fairlead_public_keys", f"{PUBLIC},", "is empty"),
         ("fairlead_plan_topic", " ", "is empty"),

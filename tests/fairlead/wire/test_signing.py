@@ -8,6 +8,7 @@ import pytest
 
 from fairlead.errors import ConfigurationError, InvalidPlanError
 from fairlead.followers.core.follower import FollowOptions
+from fairlead.wire.pin_seals import read_secrets
 from fairlead.wire.signing import Signer, Verifier, signed_bytes
 from tests.records import PUBLIC, SIGNER
 
@@ -59,6 +60,45 @@ def test_a_follower_with_an_empty_key_does_not_start() -> None:
     """It would follow whatever anybody writes, without a word."""
     with pytest.raises(ConfigurationError, match="is empty"):
         FollowOptions(public_keys="")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SIGNER.private_text(),
+        f"{PUBLIC}, {SIGNER.private_text()}",
+        SIGNER.private_text().partition(":")[2],
+        SIGNER.private_text()[:-20],
+    ],
+    ids=["alone", "among others", "without its id", "cut off"],
+)
+@pytest.mark.parametrize(
+    ("option", "construct"),
+    [
+        ("public_keys", lambda text: FollowOptions(public_keys=text)),
+        ("group_secret", read_secrets),
+    ],
+)
+def test_the_private_key_is_refused_where_a_consumer_would_hold_it(
+    option: str, construct: Callable[[str], object], text: str
+) -> None:
+    """The message says what it is and whose, and does not repeat it."""
+    with pytest.raises(ConfigurationError) as refused:
+        construct(text)
+    assert str(refused.value).startswith(f"{option} holds a private key, which must not be here")
+    assert text[-40:] not in str(refused.value)
+
+
+@pytest.mark.parametrize("kind", ["public", "private"])
+def test_many_keys_are_told_apart(kind: str) -> None:
+    """Whatever key is drawn: each public one is taken, each private one refused as what it is."""
+    for _ in range(200):
+        signer = Signer.new("drawn")
+        if kind == "public":
+            FollowOptions(public_keys=signer.public_text())
+        else:
+            with pytest.raises(ConfigurationError, match="private key"):
+                FollowOptions(public_keys=signer.private_text())
 
 
 def test_a_key_that_cannot_be_used_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,6 +22,12 @@ import org.apache.kafka.common.config.ConfigException;
 public final class Signatures {
     private static final byte[] DOMAIN = "fairlead-v2\0".getBytes(StandardCharsets.US_ASCII);
 
+    /**
+     * In the base64 of every Ed25519 private key in PKCS8 DER, and of no public key: the algorithm, and how
+     * the octets of the key begin.
+     */
+    private static final String PRIVATE = "BQYDK2VwBCIEI";
+
     private final Map<String, PublicKey> keys = new TreeMap<>();
 
     private Signatures() {
@@ -30,12 +36,16 @@ public final class Signatures {
     /**
      * Reads public keys: {@code id:base64 of SPKI DER}, several separated by commas; null for none.
      *
-     * @throws ConfigException the text is empty or no such keys, an id stands twice, or this Java
-     *     verifies no Ed25519
+     * @throws ConfigException the text is empty or no such keys, an id stands twice, a private key is among
+     *     them, or this Java verifies no Ed25519
      */
     public static Signatures of(String publicKeys) {
         if (publicKeys == null) {
             return null;
+        }
+        if (publicKeys.contains(PRIVATE)) {
+            throw wrong("holds a private key, which must not be here: it is the planner's secret, "
+                + "kafka.private_key. Draw a new pair, and give consumers its public key alone");
         }
         Signatures signatures = new Signatures();
         for (String part : publicKeys.split(",", -1)) {
