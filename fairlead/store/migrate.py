@@ -24,25 +24,35 @@ _INSTALLED: Final = _BESIDE_THE_LIBRARY / "fairlead_planner" / "migrations"
 MIGRATIONS: Final = _INSTALLED if _INSTALLED.is_dir() else _BESIDE_THE_LIBRARY / "migrations"
 
 
-def upgrade(url: str) -> None:
-    """Migrate a database to the newest revision, in one transaction.
+def upgrade(url: str, revision: str = "head") -> None:
+    """Migrate a database, in one transaction; nothing happens where it is there already.
 
     Parameters
     ----------
     url
         Of the database. The schemas `fairlead` and `fairlead_raw` are created where they are
-        missing; nothing happens where the database is at the newest revision.
+        missing.
+    revision
+        Where to go; the newest by default.
 
     Raises
     ------
     ConfigurationError
-        There are no migrations beside the library, or another build made the database.
+        There are no migrations beside the library, or none of this name.
     StoreUnavailableError
         The database does not answer.
     """
-    _refuse_another_build(url)
+    try:
+        with store_errors(create_store_engine(url).url):
+            command.upgrade(_config(url), revision)
+    except CommandError as error:
+        raise ConfigurationError(str(error)) from error
+
+
+def downgrade(url: str, revision: str) -> None:
+    """Undo migrations, down to a revision; "base" drops every table of Fairlead with its rows."""
     with store_errors(create_store_engine(url).url):
-        command.upgrade(_config(url), "head")
+        command.downgrade(_config(url), revision)
 
 
 def current(url: str) -> str | None:
@@ -67,9 +77,8 @@ def check(url: str) -> None:
     Raises
     ------
     ConfigurationError
-        They do not; the message says how. Or another build made the database.
+        They do not; the message says how.
     """
-    _refuse_another_build(url)
     try:
         with store_errors(create_store_engine(url).url):
             command.check(_config(url))
@@ -77,20 +86,6 @@ def check(url: str) -> None:
         raise ConfigurationError(f"The models and the database differ: {error}") from error
     except CommandError as error:  # the database is not at the newest revision
         raise ConfigurationError(f"{error} Run `fairlead db upgrade`") from error
-
-
-def _refuse_another_build(url: str) -> None:
-    """Refuse a database whose revision is none of this build's."""
-    scripts = ScriptDirectory.from_config(_config(url))
-    known = {script.revision for script in scripts.walk_revisions()}
-    revision = current(url)
-    if revision is not None and revision not in known:
-        raise ConfigurationError(
-            f"The database at {create_store_engine(url).url} was made by another build of Fairlead "
-            f"(revision {revision}; this build's is {head()}): recreate it. `DROP SCHEMA fairlead, "
-            "fairlead_raw CASCADE` drops all plans and their history; `fairlead db upgrade` makes "
-            "the schema anew"
-        )
 
 
 def _config(url: str) -> Config:

@@ -70,12 +70,6 @@ class MeasuredBalance:
     placed: Mapped[int | None] = mapped_column(
         comment="Partitions without an owner, or whose owner is gone, that get one."
     )
-    late_s: Mapped[float | None] = mapped_column(
-        comment="Seconds the worst partition is forecast to be behind at the policy's horizon."
-    )
-    utilisation: Mapped[float | None] = mapped_column(
-        comment="Share of what it can do that the fullest member gets: above 1 it falls behind."
-    )
     topic_spread: Mapped[float | None] = mapped_column(
         comment="The worst topic's largest share on one member over its even share; 1 is even."
     )
@@ -84,4 +78,10 @@ class MeasuredBalance:
     )
     rack_cost_per_day: Mapped[float | None] = mapped_column(
         comment="What they cost a day, by the price of the policy."
+    )
+    late_s: Mapped[float | None] = mapped_column(
+        comment="Seconds the worst partition is forecast to be behind at the policy's horizon."
+    )
+    utilisation: Mapped[float | None] = mapped_column(
+        comment="Share of what it can do that the fullest member gets: above 1 it falls behind."
     )

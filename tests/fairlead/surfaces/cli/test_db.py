@@ -6,6 +6,7 @@ import psycopg
 import pytest
 from typer.testing import CliRunner
 
+from fairlead.errors import ConfigurationError
 from fairlead.store import migrate
 from fairlead.surfaces.cli.db import app
 
@@ -23,6 +24,15 @@ def test_upgrade_says_from_where_to_where(database: str) -> None:
     """A second upgrade finds the database as it should be."""
     assert run(database, "upgrade") == (0, f"empty -> {HEAD}")
     assert run(database, "upgrade") == (0, f"{HEAD}, as before")
+
+
+def test_a_revision_that_does_not_exist_is_told(database: str) -> None:
+    """In a sentence, as every error of ours."""
+    result = CliRunner().invoke(
+        app, ["upgrade", "nonsense"], env={"FAIRLEAD_POSTGRES__URL": database}
+    )
+    assert isinstance(result.exception, ConfigurationError)
+    assert "nonsense" in str(result.exception)
 
 
 def test_current_fails_on_a_database_that_is_behind(database: str) -> None:
