@@ -4,7 +4,7 @@ Belongs here: history that grows with every look and is pruned. Does not: plans 
 
 Histories are partitioned by the day, and have no foreign keys, since to drop a day would lock the
 table that it refers to: `PlanStore` is their only writer. What is kept for longer follows from them
-by triggers (`migrations/sql/0013_days.sql`).
+by triggers (`migrations/sql/history.sql`).
 """
 
 from datetime import date, datetime
