@@ -9,7 +9,6 @@ import re
 from alembic import context
 from sqlalchemy import text
 
-from fairlead.settings import load_settings
 from fairlead.store.engine import create_store_engine
 from fairlead.store.models import RAW, SCHEMA, Base
 
@@ -30,8 +29,7 @@ def include_name(name: str | None, kind: str, _parents: object) -> bool:
 
 def run() -> None:
     """Run in one transaction: a migration that fails leaves the database as it was."""
-    url = context.config.attributes.get("url") or load_settings().postgres.url.get_secret_value()
-    engine = create_store_engine(url)
+    engine = create_store_engine(context.config.attributes["url"])
     try:
         with engine.begin() as connection:
             connection.execute(text(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"))

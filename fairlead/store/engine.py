@@ -145,13 +145,18 @@ def store_errors(url: URL) -> Iterator[None]:
         raise _in_our_words(error, error, url) from error
 
 
+def place(url: URL) -> str:
+    """Return a database's host and name, as messages have them."""
+    return f"{url.host or url.query.get('host', 'localhost')}/{url.database}"
+
+
 def _in_our_words(error: Exception, cause: BaseException | None, url: URL) -> Exception:
     """Return what a database error means, or the error itself where it means a bug of ours."""
     sqlstate = getattr(cause, "sqlstate", None)
     message = str(cause).partition("\n")[0]
     if sqlstate in _BY_SQLSTATE:
         return _BY_SQLSTATE[sqlstate](message)
-    where = f"{url.host or url.query.get('host', 'localhost')}/{url.database}"
+    where = place(url)
     if sqlstate in _NOT_MIGRATED:
         return ConfigurationError(
             f"The database {where} is not at this version's schema ({message}): "

@@ -1,7 +1,7 @@
 """What the judgement remembers of groups: speeds of members, diagnoses.
 
 Belongs here: reading both, and handing them to the database's functions. Does not: transactions
-(`plans`), nor what becomes of a diagnosis that holds (`migrations/sql/0007_judgement.sql`).
+(`plans`), nor what becomes of a diagnosis that holds (`migrations/sql/judgement.sql`).
 """
 
 import json

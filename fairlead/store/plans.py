@@ -1,7 +1,7 @@
 """`PlanStore`: decisions, plans and their life, balance and lag, in transactions.
 
 Belongs here: what is written together, and what is read back. Does not: which plan is chosen or
-approved (`fairlead.domain`), the rules every writer is bound by (`migrations/sql/0001_life.sql`),
+approved (`fairlead.domain`), the rules every writer is bound by (`migrations/sql/life.sql`),
 nor sending (`fairlead.kafka`).
 
 Every method is one transaction and idempotent where a crashed run would call it again. Errors are

@@ -47,7 +47,8 @@ class Base(DeclarativeBase):
 class MeasuredBalance:
     """The metrics of an assignment and its forecast, as columns.
 
-    Lag sums are numeric: the sum of int64 lags need not fit an int64.
+    Lag sums are numeric: the sum of int64 lags need not fit an int64. Columns of a candidate's own
+    stand among these, by their `sort_order`.
     """
 
     count_min: Mapped[int | None] = mapped_column(comment="Fewest partitions of a member.")
@@ -70,18 +71,23 @@ class MeasuredBalance:
     placed: Mapped[int | None] = mapped_column(
         comment="Partitions without an owner, or whose owner is gone, that get one."
     )
-    topic_spread: Mapped[float | None] = mapped_column(
-        comment="The worst topic's largest share on one member over its even share; 1 is even."
-    )
-    rack_gb_per_day: Mapped[float | None] = mapped_column(
-        comment="Gigabytes a day that consumers read from other racks, on average."
-    )
-    rack_cost_per_day: Mapped[float | None] = mapped_column(
-        comment="What they cost a day, by the price of the policy."
-    )
     late_s: Mapped[float | None] = mapped_column(
-        comment="Seconds the worst partition is forecast to be behind at the policy's horizon."
+        sort_order=2,
+        comment="Seconds the worst partition is forecast to be behind at the policy's horizon.",
     )
     utilisation: Mapped[float | None] = mapped_column(
-        comment="Share of what it can do that the fullest member gets: above 1 it falls behind."
+        sort_order=2,
+        comment="Share of what it can do that the fullest member gets: above 1 it falls behind.",
+    )
+    topic_spread: Mapped[float | None] = mapped_column(
+        sort_order=4,
+        comment="The worst topic's largest share on one member over its even share; 1 is even.",
+    )
+    rack_gb_per_day: Mapped[float | None] = mapped_column(
+        sort_order=4,
+        comment="Gigabytes a day that consumers read from other racks, on average.",
+    )
+    rack_cost_per_day: Mapped[float | None] = mapped_column(
+        sort_order=4,
+        comment="What they cost a day, by the price of the policy.",
     )

@@ -4,7 +4,7 @@ Belongs here: history that grows with every look and is pruned. Does not: plans 
 
 Histories are partitioned by the day, and have no foreign keys, since to drop a day would lock the
 table that it refers to: `PlanStore` is their only writer. What is kept for longer follows from them
-by triggers (`migrations/sql/0013_days.sql`).
+by triggers (`migrations/sql/history.sql`).
 """
 
 from datetime import date, datetime
@@ -61,6 +61,7 @@ class PlanBalance(MeasuredBalance, Base):
 
     __tablename__ = "plan_balance"
     __table_args__ = (
+        PrimaryKeyConstraint("group_id", "version", "kind"),
         ForeignKeyConstraint(
             ["group_id", "version"], ["fairlead_raw.plan.group_id", "fairlead_raw.plan.version"]
         ),
@@ -71,10 +72,10 @@ class PlanBalance(MeasuredBalance, Base):
         },
     )
 
-    group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
+    group_id: Mapped[str] = mapped_column(comment="The consumer group.")
     measured_at: Mapped[datetime] = mapped_column(comment="When the assignment was read.")
-    kind: Mapped[str] = mapped_column(primary_key=True, comment="observed, predicted or achieved.")
-    version: Mapped[int] = mapped_column(Integer, primary_key=True, comment="The plan.")
+    kind: Mapped[str] = mapped_column(comment="observed, predicted or achieved.")
+    version: Mapped[int] = mapped_column(Integer, comment="The plan.")
     snapshot_id: Mapped[str] = mapped_column(comment="The snapshot whose lag was weighed.")
 
 
@@ -127,7 +128,9 @@ class GroupDay(Base):
         Index("group_day_day_idx", "day"),
         {
             "comment": "Each group's day in a row: decisions by what they came to, balance and "
-            "forecast as observed."
+            "forecast as observed.",
+            # Today's rows change with each look, and stay on their page.
+            "postgresql_with": {"fillfactor": 60},
         },
     )
 

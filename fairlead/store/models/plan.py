@@ -16,7 +16,6 @@ from sqlalchemy import (
     Integer,
     PrimaryKeyConstraint,
     UniqueConstraint,
-    false,
     func,
     text,
 )
@@ -107,7 +106,7 @@ class Plan(Base):
     document: Mapped[bytes] = mapped_column(comment="The exact bytes that are published: JSON.")
     sha256: Mapped[str] = mapped_column(comment="SHA-256 of the document, in hexadecimal.")
     four_eyes: Mapped[bool] = mapped_column(
-        server_default=false(),
+        server_default=text("false"),
         comment="Whether the approver must not be the proposer, nor a planner.",
     )
     rolled_back_from: Mapped[int | None] = mapped_column(
@@ -316,9 +315,12 @@ class CandidatePlan(MeasuredBalance, Base):
     error: Mapped[str | None] = mapped_column(comment="Why it gave no assignment.")
     frontier: Mapped[list[list[float]] | None] = mapped_column(
         JSONB,
+        sort_order=1,
         comment="What fewer moves would have bought: [moves, late_s], ...",
     )
-    snapshot_at: Mapped[datetime] = mapped_column(comment="When the snapshot was taken.")
+    snapshot_at: Mapped[datetime] = mapped_column(
+        sort_order=3, comment="When the snapshot was taken."
+    )
 
 
 class PlanPruned(Base):

@@ -20,15 +20,13 @@ app = typer.Typer(
 
 
 @app.command(epilog=epilog("db upgrade"))
-def upgrade(
-    revision: Annotated[str, typer.Argument(help="Where to go: the newest by default.")] = "head",
-) -> None:
+def upgrade() -> None:
     """Bring the database to this version's schema; nothing happens where it is there already."""
     from fairlead.store import migrate
 
     url = _url()
     before = migrate.current(url)
-    migrate.upgrade(url, revision)
+    migrate.upgrade(url)
     after = migrate.current(url)
     say(f"{after}, as before" if after == before else f"{before or 'empty'} -> {after}")
 

@@ -26,13 +26,15 @@ def test_upgrade_says_from_where_to_where(database: str) -> None:
     assert run(database, "upgrade") == (0, f"{HEAD}, as before")
 
 
-def test_a_revision_that_does_not_exist_is_told(database: str) -> None:
+def test_a_database_of_another_build_is_told(database: str) -> None:
     """In a sentence, as every error of ours."""
-    result = CliRunner().invoke(
-        app, ["upgrade", "nonsense"], env={"FAIRLEAD_POSTGRES__URL": database}
-    )
-    assert isinstance(result.exception, ConfigurationError)
-    assert "nonsense" in str(result.exception)
+    run(database, "upgrade")
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute("UPDATE fairlead.alembic_version SET version_num = 'theirs'")
+    for command in ("upgrade", "current", "check"):
+        result = CliRunner().invoke(app, [command], env={"FAIRLEAD_POSTGRES__URL": database})
+        assert isinstance(result.exception, ConfigurationError)
+        assert "made by another build" in str(result.exception)
 
 
 def test_current_fails_on_a_database_that_is_behind(database: str) -> None:

@@ -1,0 +1,285 @@
+-- Every history by the day: a partition a day (UTC) of lag, decisions, candidates, balances and
+-- adoptions, dropped whole once it is beyond retention. What is asked for longer is kept beside it,
+-- small: a row a group and day, and what each plan predicted and came to. Days have no foreign keys (to
+-- drop one would lock the table that it refers to), and there is no default partition: a row that no day
+-- takes would escape retention, so the writer makes the day first.
+--
+-- Anybody who may log in can hold any advisory lock. Those who make and drop days take turns by a lock of
+-- the tables instead, in a mode that takes more rights than to read and to append: nobody but the owner
+-- of the schema can hold them up. Readers and writers are not in its way.
+
+
+-- A day, named partition_lag_20260131, is made in all histories at once, by one writer.
+CREATE FUNCTION fairlead_raw.ensure_day(day date) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    history text;
+    child text;
+    missing text[] := ARRAY(
+        SELECT relname FROM pg_class
+        WHERE relnamespace = 'fairlead_raw'::regnamespace AND relkind = 'p'
+            AND to_regclass(
+                'fairlead_raw.' || relname || '_' || to_char(ensure_day.day, 'YYYYMMDD')) IS NULL
+        ORDER BY relname
+    );
+BEGIN
+    IF missing = '{}' THEN
+        RETURN;
+    END IF;
+    -- Writers of a new day take turns; attaching, unlike CREATE ... PARTITION OF, lets readers and
+    -- the writers of other days go on.
+    LOCK TABLE fairlead_raw.partition_lag IN SHARE UPDATE EXCLUSIVE MODE;
+    FOREACH history IN ARRAY missing LOOP
+        child := history || '_' || to_char(day, 'YYYYMMDD');
+        -- A table's rows, not to_regclass: its cache may be older than the lock.
+        CONTINUE WHEN EXISTS (
+            SELECT FROM pg_class
+            WHERE relname = child AND relnamespace = 'fairlead_raw'::regnamespace
+        );
+        EXECUTE format(
+            'CREATE TABLE fairlead_raw.%I (LIKE fairlead_raw.%I INCLUDING ALL)', child, history);
+        EXECUTE format(
+            'ALTER TABLE fairlead_raw.%I ATTACH PARTITION fairlead_raw.%I FOR VALUES FROM (%L) TO (%L)',
+            history, child,
+            to_char(day, 'YYYY-MM-DD') || ' 00:00:00+00',
+            to_char(day + 1, 'YYYY-MM-DD') || ' 00:00:00+00'
+        );
+        EXECUTE format('COMMENT ON TABLE fairlead_raw.%I IS %L', child,
+            history || ' on ' || to_char(day, 'YYYY-MM-DD') || ' (UTC).');
+        IF EXISTS (
+            SELECT FROM pg_trigger WHERE tgname = 'append_only'
+                AND tgrelid = format('fairlead_raw.%I', history)::regclass
+        ) THEN  -- a statement's trigger is its table's alone
+            EXECUTE format(
+                'CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON fairlead_raw.%I'
+                ' FOR EACH STATEMENT EXECUTE FUNCTION fairlead_raw.refuse_change()', child);
+        END IF;
+    END LOOP;
+END $$;
+COMMENT ON FUNCTION fairlead_raw.ensure_day IS 'Makes a day (UTC) of every history.';
+
+
+-- What is kept for longer follows from what is inserted, whoever inserts it.
+CREATE FUNCTION fairlead_raw.sum_up_decisions() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    INSERT INTO fairlead_raw.group_day AS kept (group_id, day, plans, no_changes, failures)
+    SELECT group_id, (snapshot_at AT TIME ZONE 'UTC')::date,
+           count(*) FILTER (WHERE outcome = 'plan'), count(*) FILTER (WHERE outcome = 'no change'),
+           count(*) FILTER (WHERE outcome = 'failed')
+    FROM stored GROUP BY 1, 2 ORDER BY 1, 2
+    ON CONFLICT (group_id, day) DO UPDATE SET
+        plans = kept.plans + excluded.plans,
+        no_changes = kept.no_changes + excluded.no_changes,
+        failures = kept.failures + excluded.failures;
+    RETURN NULL;
+END $$;
+COMMENT ON FUNCTION fairlead_raw.sum_up_decisions IS 'Counts decisions in the day of their group.';
+
+CREATE FUNCTION fairlead_raw.sum_up_balances() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    INSERT INTO fairlead_raw.group_day AS kept
+        (group_id, day, first_at, imbalance_first, last_at, imbalance_last, imbalance_worst,
+         lag_max_worst, late_s_worst)
+    SELECT group_id, (measured_at AT TIME ZONE 'UTC')::date,
+           min(measured_at), (array_agg(lag_max / nullif(lag_mean, 0) ORDER BY measured_at))[1],
+           max(measured_at), (array_agg(lag_max / nullif(lag_mean, 0) ORDER BY measured_at DESC))[1],
+           max(lag_max / nullif(lag_mean, 0)), max(lag_max), max(late_s)
+    FROM stored WHERE kind = 'observed' GROUP BY 1, 2 ORDER BY 1, 2
+    ON CONFLICT (group_id, day) DO UPDATE SET
+        first_at = least(kept.first_at, excluded.first_at),
+        imbalance_first = CASE WHEN kept.first_at <= excluded.first_at
+            THEN kept.imbalance_first ELSE excluded.imbalance_first END,
+        last_at = greatest(kept.last_at, excluded.last_at),
+        imbalance_last = CASE WHEN kept.last_at > excluded.last_at
+            THEN kept.imbalance_last ELSE excluded.imbalance_last END,
+        imbalance_worst = greatest(kept.imbalance_worst, excluded.imbalance_worst),
+        lag_max_worst = greatest(kept.lag_max_worst, excluded.lag_max_worst),
+        late_s_worst = greatest(kept.late_s_worst, excluded.late_s_worst);
+    -- What was observed in the snapshot that a plan was made from belongs to the plan, too.
+    INSERT INTO fairlead_raw.plan_balance
+        (group_id, version, kind, measured_at, snapshot_id, count_min, count_max, balance_score,
+         lag_max, lag_mean, lag_lower_bound, gap, kept, moved, placed, late_s, utilisation,
+         topic_spread, rack_gb_per_day, rack_cost_per_day)
+    SELECT one.group_id, of_plan.version, one.kind, one.measured_at, one.snapshot_id, one.count_min,
+           one.count_max, one.balance_score, one.lag_max, one.lag_mean, one.lag_lower_bound, one.gap,
+           one.kept, one.moved, one.placed, one.late_s, one.utilisation, one.topic_spread,
+           one.rack_gb_per_day, one.rack_cost_per_day
+    FROM stored of_plan JOIN stored one USING (group_id, snapshot_id)
+    WHERE of_plan.kind = 'predicted' AND one.kind IN ('observed', 'predicted')
+    ON CONFLICT (group_id, version, kind) DO NOTHING;
+    INSERT INTO fairlead_raw.plan_balance AS known
+        (group_id, version, kind, measured_at, snapshot_id, count_min, count_max, balance_score,
+         lag_max, lag_mean, lag_lower_bound, gap, kept, moved, placed, late_s, utilisation,
+         topic_spread, rack_gb_per_day, rack_cost_per_day)
+    SELECT DISTINCT ON (group_id, version)
+           group_id, version, kind, measured_at, snapshot_id, count_min, count_max, balance_score,
+           lag_max, lag_mean, lag_lower_bound, gap, kept, moved, placed, late_s, utilisation,
+           topic_spread, rack_gb_per_day, rack_cost_per_day
+    FROM stored WHERE kind = 'achieved' ORDER BY group_id, version, measured_at DESC
+    ON CONFLICT (group_id, version, kind) DO UPDATE SET
+        measured_at = excluded.measured_at, snapshot_id = excluded.snapshot_id,
+        count_min = excluded.count_min, count_max = excluded.count_max,
+        balance_score = excluded.balance_score, lag_max = excluded.lag_max,
+        lag_mean = excluded.lag_mean, lag_lower_bound = excluded.lag_lower_bound,
+        gap = excluded.gap, kept = excluded.kept, moved = excluded.moved, placed = excluded.placed,
+        late_s = excluded.late_s, utilisation = excluded.utilisation,
+        topic_spread = excluded.topic_spread, rack_gb_per_day = excluded.rack_gb_per_day,
+        rack_cost_per_day = excluded.rack_cost_per_day
+    WHERE known.measured_at < excluded.measured_at;
+    RETURN NULL;
+END $$;
+COMMENT ON FUNCTION fairlead_raw.sum_up_balances IS
+    'Takes balances over into the day of their group, and to the plan that they are of.';
+
+CREATE FUNCTION fairlead_raw.sum_up_adoptions() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    INSERT INTO fairlead_raw.last_adoption AS known
+        (group_id, version, observed_at, planned, as_planned)
+    SELECT DISTINCT ON (group_id, version) group_id, version, observed_at, planned, as_planned
+    FROM stored ORDER BY group_id, version, observed_at DESC
+    ON CONFLICT (group_id, version) DO UPDATE SET
+        observed_at = excluded.observed_at, planned = excluded.planned,
+        as_planned = excluded.as_planned
+    WHERE known.observed_at < excluded.observed_at;
+    RETURN NULL;
+END $$;
+COMMENT ON FUNCTION fairlead_raw.sum_up_adoptions IS 'Takes over how far plans were last followed.';
+
+CREATE TRIGGER sum_up AFTER INSERT ON fairlead_raw.decision
+    REFERENCING NEW TABLE AS stored
+    FOR EACH STATEMENT EXECUTE FUNCTION fairlead_raw.sum_up_decisions();
+CREATE TRIGGER sum_up AFTER INSERT ON fairlead_raw.balance
+    REFERENCING NEW TABLE AS stored
+    FOR EACH STATEMENT EXECUTE FUNCTION fairlead_raw.sum_up_balances();
+CREATE TRIGGER sum_up AFTER INSERT ON fairlead_raw.plan_adoption
+    REFERENCING NEW TABLE AS stored
+    FOR EACH STATEMENT EXECUTE FUNCTION fairlead_raw.sum_up_adoptions();
+
+
+-- What there is, and what goes.
+CREATE FUNCTION fairlead.history_days()
+RETURNS TABLE (history text, day date, relation regclass, bytes bigint) LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp AS $$
+    SELECT parent.relname, to_date(right(child.relname, 8), 'YYYYMMDD'), child.oid::regclass,
+           pg_total_relation_size(child.oid)
+    FROM pg_inherits
+    JOIN pg_class child ON child.oid = inhrelid
+    JOIN pg_class parent ON parent.oid = inhparent
+    WHERE parent.relnamespace = 'fairlead_raw'::regnamespace AND parent.relkind = 'p'
+    ORDER BY 2, 1
+$$;
+COMMENT ON FUNCTION fairlead.history_days IS
+    'The days (UTC) that are kept of each history, and their size on disk.';
+
+-- One history at a time, each its own transaction: whoever reads two of them never waits for this
+-- while this waits for them. Waits for locks for ten seconds at most: who reads meanwhile goes first.
+CREATE FUNCTION fairlead.prune_history(history text, older_than timestamptz)
+RETURNS TABLE (day date, bytes bigint) LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '10s' AS $$
+DECLARE
+    gone record;
+BEGIN
+    -- Prunes take turns; writers of new days do not wait for them.
+    LOCK TABLE fairlead_raw.lag_snapshot IN SHARE UPDATE EXCLUSIVE MODE;
+    FOR gone IN
+        SELECT kept.day, kept.relation, kept.bytes FROM fairlead.history_days() kept
+        WHERE kept.history = prune_history.history
+            AND kept.day < (older_than AT TIME ZONE 'UTC')::date
+    LOOP
+        EXECUTE format('DROP TABLE %s', gone.relation);
+        IF history = 'partition_lag' THEN
+            DELETE FROM fairlead_raw.lag_snapshot
+            WHERE snapshot_at >= gone.day::timestamp AT TIME ZONE 'UTC'
+                AND snapshot_at < (gone.day + 1)::timestamp AT TIME ZONE 'UTC';
+        END IF;
+        day := gone.day;
+        bytes := gone.bytes;
+        RETURN NEXT;
+    END LOOP;
+END $$;
+COMMENT ON FUNCTION fairlead.prune_history IS
+    'Drops all whole days (UTC) of a history before a moment; returns the days and the bytes freed.';
+
+-- Rows that are in no day. A version that nobody followed and no person rejected goes, unless it is
+-- its group's newest (versions count on from it) or another one goes back to it.
+CREATE FUNCTION fairlead.prune_rows(
+    older_than timestamptz, summaries_older_than timestamptz, at_most integer DEFAULT 50000
+) RETURNS TABLE (what text, gone bigint) LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '10s' AS $$
+DECLARE
+    before timestamptz := date_trunc('day', older_than, 'UTC');
+    first_kept date := (summaries_older_than AT TIME ZONE 'UTC')::date;
+    groups text[];
+    versions integer[];
+BEGIN
+    IF summaries_older_than > older_than THEN
+        RAISE EXCEPTION 'summaries are kept for as long as what they sum up';
+    END IF;
+    LOCK TABLE fairlead_raw.lag_snapshot IN SHARE UPDATE EXCLUSIVE MODE;
+    SELECT array_agg(ended.group_id), array_agg(ended.version) INTO groups, versions
+    FROM (
+        SELECT plan.group_id, plan.version FROM fairlead_raw.plan
+        WHERE plan.state IN ('expired', 'stale', 'refused') AND plan.created_at < before
+            AND NOT EXISTS (
+                SELECT FROM fairlead_raw.plan_event event
+                WHERE event.group_id = plan.group_id AND event.version = plan.version
+                    AND event.at >= before
+            )
+            AND EXISTS (
+                SELECT FROM fairlead_raw.plan later
+                WHERE later.group_id = plan.group_id AND later.version > plan.version
+            )
+            AND NOT EXISTS (
+                SELECT FROM fairlead_raw.plan again
+                WHERE again.group_id = plan.group_id AND again.rolled_back_from = plan.version
+            )
+        ORDER BY plan.group_id, plan.version LIMIT at_most
+    ) ended;
+    PERFORM set_config('fairlead.pruning', 'on', true);
+    DELETE FROM fairlead_raw.moved_partition one USING unnest(groups, versions) AS ended (g, v)
+    WHERE one.group_id = g AND one.version = v;
+    DELETE FROM fairlead_raw.plan_balance one USING unnest(groups, versions) AS ended (g, v)
+    WHERE one.group_id = g AND one.version = v;
+    DELETE FROM fairlead_raw.plan_event one USING unnest(groups, versions) AS ended (g, v)
+    WHERE one.group_id = g AND one.version = v;
+    DELETE FROM fairlead_raw.plan one USING unnest(groups, versions) AS ended (g, v)
+    WHERE one.group_id = g AND one.version = v;
+    GET DIAGNOSTICS gone = ROW_COUNT;
+    PERFORM set_config('fairlead.pruning', 'off', true);
+    INSERT INTO fairlead_raw.plan_pruned AS known (group_id, versions, last_at)
+    SELECT g, count(*), now() FROM unnest(groups) g GROUP BY g
+    ON CONFLICT (group_id) DO UPDATE SET
+        versions = known.versions + excluded.versions, last_at = excluded.last_at;
+    what := 'versions that nobody followed';
+    RETURN NEXT;
+    DELETE FROM fairlead_raw.group_diagnosis WHERE until < before;
+    GET DIAGNOSTICS gone = ROW_COUNT;
+    what := 'diagnoses that hold no more';
+    RETURN NEXT;
+    DELETE FROM fairlead_raw.group_day WHERE day < first_kept;
+    GET DIAGNOSTICS gone = ROW_COUNT;
+    what := 'days of groups in summary';
+    RETURN NEXT;
+    SELECT array_agg(known.group_id) INTO groups FROM fairlead_raw.consumer_group known
+    WHERE known.first_seen_at < first_kept::timestamp AT TIME ZONE 'UTC'
+        AND NOT EXISTS (SELECT FROM fairlead_raw.plan WHERE plan.group_id = known.group_id)
+        AND NOT EXISTS (SELECT FROM fairlead_raw.group_day WHERE group_day.group_id = known.group_id)
+        AND NOT EXISTS (
+            SELECT FROM fairlead_raw.lag_snapshot WHERE lag_snapshot.group_id = known.group_id
+        )
+        AND NOT EXISTS (
+            SELECT FROM fairlead_raw.group_diagnosis
+            WHERE group_diagnosis.group_id = known.group_id AND last_seen >= before
+        );
+    DELETE FROM fairlead_raw.member_capacity WHERE group_id = ANY (groups);
+    DELETE FROM fairlead_raw.group_diagnosis WHERE group_id = ANY (groups);
+    DELETE FROM fairlead_raw.consumer_group WHERE group_id = ANY (groups);
+    GET DIAGNOSTICS gone = ROW_COUNT;
+    what := 'groups of which nothing is left';
+    RETURN NEXT;
+END $$;
+COMMENT ON FUNCTION fairlead.prune_rows IS
+    'Deletes versions that nobody followed, diagnoses and summaries before a moment; returns how many.';

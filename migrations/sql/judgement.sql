@@ -1,0 +1,61 @@
+-- What the judgement knows of groups: how fast members are, and what is the matter with each group.
+-- Planners write by functions; they rewrite and delete nothing else.
+
+CREATE FUNCTION fairlead_raw.record_capacities(known jsonb) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    DELETE FROM fairlead_raw.member_capacity kept
+    WHERE known ? kept.group_id AND NOT known -> kept.group_id ? kept.member;
+    INSERT INTO fairlead_raw.member_capacity AS kept
+        (group_id, member, records_per_s, measured, measured_at, evidence)
+    SELECT of_group.key, of_member.key, found.records_per_s, found.measured, found.measured_at,
+           found.evidence
+    FROM jsonb_each(known) of_group
+    CROSS JOIN LATERAL jsonb_each(of_group.value) of_member
+    CROSS JOIN LATERAL jsonb_to_record(of_member.value) AS found
+        (records_per_s double precision, measured boolean, measured_at timestamptz, evidence text)
+    ON CONFLICT (group_id, member) DO UPDATE SET
+        records_per_s = excluded.records_per_s, measured = excluded.measured,
+        measured_at = excluded.measured_at, evidence = excluded.evidence
+    WHERE (kept.records_per_s, kept.measured, kept.measured_at)
+        IS DISTINCT FROM (excluded.records_per_s, excluded.measured, excluded.measured_at);
+END $$;
+COMMENT ON FUNCTION fairlead_raw.record_capacities IS
+    'Replaces what is known of the members of groups: group to member to what is known of it.';
+
+
+-- Turns are taken by a lock of the table: history.sql says why.
+CREATE FUNCTION fairlead_raw.record_diagnoses(seen jsonb) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    -- Looks and planning runs take turns, or both would begin a new diagnosis.
+    LOCK TABLE fairlead_raw.group_diagnosis IN SHARE UPDATE EXCLUSIVE MODE;
+    WITH found AS (
+        SELECT * FROM jsonb_to_recordset(seen) AS found
+            (group_id text, at timestamptz, diagnosis text, names text[], evidence text,
+             late_s double precision, utilisation double precision)
+    ), same AS (
+        UPDATE fairlead_raw.group_diagnosis kept
+        SET last_seen = found.at, evidence = found.evidence, late_s = found.late_s,
+            utilisation = found.utilisation
+        FROM found
+        WHERE kept.group_id = found.group_id AND kept.until IS NULL AND kept.last_seen < found.at
+            AND kept.diagnosis = found.diagnosis AND kept.names = found.names
+    )
+    UPDATE fairlead_raw.group_diagnosis kept SET until = found.at
+    FROM found
+    WHERE kept.group_id = found.group_id AND kept.until IS NULL AND kept.last_seen < found.at
+        AND (kept.diagnosis <> found.diagnosis OR kept.names <> found.names);
+    INSERT INTO fairlead_raw.group_diagnosis
+        (group_id, since, last_seen, diagnosis, names, evidence, late_s, utilisation)
+    SELECT group_id, at, at, diagnosis, names, evidence, late_s, utilisation
+    FROM jsonb_to_recordset(seen) AS found
+        (group_id text, at timestamptz, diagnosis text, names text[], evidence text,
+         late_s double precision, utilisation double precision)
+    WHERE NOT EXISTS (
+        SELECT FROM fairlead_raw.group_diagnosis kept
+        WHERE kept.group_id = found.group_id AND (kept.until IS NULL OR kept.until > found.at)
+    );
+END $$;
+COMMENT ON FUNCTION fairlead_raw.record_diagnoses IS
+    'Stores what is the matter with groups: a row where that has changed, else when it was last seen.';

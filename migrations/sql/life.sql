@@ -1,0 +1,339 @@
+-- The life of a plan, as the database enforces it. Errors carry SQLSTATEs of their own:
+--   FL001  a transition the life does not have, or a plan that does not exist
+--   FL002  an attempt to change what is written once
+--   FL003  the hash an approval names is not the plan's
+--   FL004  an approval by somebody who is no second pair of eyes, of a plan that needs one
+-- Functions that write for those who may not themselves run as the schema's owner. The person is
+-- session_user in them too, which neither SET ROLE nor the owner's rights change. Whoever writes runs
+-- the others, with their own search path: what they call must not depend on it.
+
+
+-- Nobody deletes what is written once, but for prune_rows: nobody else has the right to, and whoever
+-- has it, as the owner of the schema, does not do it by mistake.
+CREATE FUNCTION fairlead_raw.refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_OP = 'DELETE' AND current_setting('fairlead.pruning', true) = 'on' THEN
+        RETURN NULL;
+    END IF;
+    RAISE EXCEPTION '%.% is written once: no %', TG_TABLE_SCHEMA, TG_TABLE_NAME, TG_OP
+        USING ERRCODE = 'FL002';
+END $$;
+COMMENT ON FUNCTION fairlead_raw.refuse_change IS 'Keeps a table append-only.';
+
+CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON fairlead_raw.plan_event
+    FOR EACH STATEMENT EXECUTE FUNCTION fairlead_raw.refuse_change();
+CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON fairlead_raw.moved_partition
+    FOR EACH STATEMENT EXECUTE FUNCTION fairlead_raw.refuse_change();
+CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON fairlead_raw.decision
+    FOR EACH STATEMENT EXECUTE FUNCTION fairlead_raw.refuse_change();
+CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON fairlead_raw.candidate
+    FOR EACH STATEMENT EXECUTE FUNCTION fairlead_raw.refuse_change();
+CREATE TRIGGER append_only BEFORE DELETE OR TRUNCATE ON fairlead_raw.plan
+    FOR EACH STATEMENT EXECUTE FUNCTION fairlead_raw.refuse_change();
+
+
+-- Whoever writes to the plans of a group holds the lock on the group's row: versions have no gaps
+-- and transitions do not interleave. NO KEY: rows that merely refer to the group do not wait.
+CREATE FUNCTION fairlead_raw.lock_group(wanted text) RETURNS void LANGUAGE sql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    SELECT FROM fairlead_raw.consumer_group WHERE group_id = wanted FOR NO KEY UPDATE
+$$;
+COMMENT ON FUNCTION fairlead_raw.lock_group IS 'Locks a group until the transaction ends.';
+
+-- Locks the groups of a batch. Those that somebody else is at are waited for together, for so long,
+-- and then left out: a transaction that somebody leaves open holds up its own groups alone.
+CREATE FUNCTION fairlead_raw.lock_groups(wanted text[], patience interval) RETURNS SETOF text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    deadline timestamptz := clock_timestamp() + patience;
+    before text := current_setting('lock_timeout');
+    held text[] := '{}';
+    missing text;
+BEGIN
+    FOR missing IN
+        SELECT group_id FROM fairlead_raw.consumer_group WHERE group_id = ANY (wanted)
+        ORDER BY group_id FOR NO KEY UPDATE SKIP LOCKED
+    LOOP
+        held := held || missing;
+    END LOOP;
+    FOR missing IN
+        SELECT group_id FROM fairlead_raw.consumer_group
+        WHERE group_id = ANY (wanted) AND group_id <> ALL (held) ORDER BY group_id
+    LOOP
+        BEGIN
+            PERFORM set_config('lock_timeout', greatest(1, ceil(
+                1000 * extract(epoch FROM deadline - clock_timestamp())))::text, true);
+            PERFORM fairlead_raw.lock_group(missing);
+            held := held || missing;
+        EXCEPTION
+            WHEN lock_not_available OR deadlock_detected THEN
+                NULL;
+        END;
+    END LOOP;
+    PERFORM set_config('lock_timeout', before, true);
+    RETURN QUERY SELECT unnest(held);
+END $$;
+COMMENT ON FUNCTION fairlead_raw.lock_groups IS
+    'Locks groups until the transaction ends, and returns those that could be locked in time.';
+
+
+-- Whether a plan needs another pair of eyes is not the planner's word alone: of groups that stand in
+-- the table four_eyes every plan does. Its rows are the owner's of the schema; the planner may add to
+-- it by its policies, and take nothing away.
+CREATE FUNCTION fairlead_raw.needs_four_eyes(group_id text) RETURNS boolean
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT EXISTS (
+        SELECT FROM fairlead_raw.four_eyes
+        WHERE needs_four_eyes.group_id ~ (
+            '^' || replace(replace(
+                regexp_replace(four_eyes.groups, '([].+^$(){}|[\\])', '\\\1', 'g'), '*', '.*'
+            ), '?', '.') || '$'
+        )
+    )
+$$;
+COMMENT ON FUNCTION fairlead_raw.needs_four_eyes IS
+    'Whether the owner of the schema asks for another pair of eyes for the plans of a group.';
+
+CREATE FUNCTION fairlead_raw.check_four_eyes(group_id text, version integer) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    objection text;
+    proposer text := (
+        SELECT event.database_user FROM fairlead_raw.plan_event event
+        WHERE event.group_id = check_four_eyes.group_id
+            AND event.version = check_four_eyes.version AND event.state = 'proposed'
+    );
+BEGIN
+    IF session_user = proposer THEN
+        objection := 'proposed it';
+    ELSIF pg_has_role(session_user, 'fairlead_planner', 'MEMBER')
+        AND NOT (SELECT rolsuper FROM pg_roles WHERE rolname = session_user)  -- in every role
+    THEN
+        objection := 'is a member of fairlead_planner';
+    ELSIF NOT pg_has_role(session_user, 'fairlead_approver', 'MEMBER') THEN
+        objection := 'is no member of fairlead_approver';
+    ELSE
+        RETURN;
+    END IF;
+    RAISE EXCEPTION 'group %: version % needs four eyes: % % and cannot approve it',
+        group_id, version, session_user, objection USING ERRCODE = 'FL004';
+END $$;
+COMMENT ON FUNCTION fairlead_raw.check_four_eyes IS
+    'Refuses the session''s user as approver: who proposed the plan, a planner, or no approver.';
+
+
+CREATE FUNCTION fairlead_raw.plan_insert() RETURNS trigger LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    next integer;
+BEGIN
+    PERFORM fairlead_raw.lock_group(NEW.group_id);
+    SELECT coalesce(max(version), 0) + 1 INTO next FROM fairlead_raw.plan WHERE group_id = NEW.group_id;
+    IF NEW.version <> next OR NEW.state <> 'proposed' THEN
+        RAISE EXCEPTION 'group %: version % as % cannot be stored: the next is version %, proposed',
+            NEW.group_id, NEW.version, NEW.state, next USING ERRCODE = 'FL001';
+    END IF;
+    NEW.four_eyes := NEW.four_eyes OR fairlead_raw.needs_four_eyes(NEW.group_id);
+    RETURN NEW;
+END $$;
+COMMENT ON FUNCTION fairlead_raw.plan_insert IS 'Versions have no gaps; plans start as proposed.';
+
+CREATE TRIGGER next_version BEFORE INSERT ON fairlead_raw.plan
+    FOR EACH ROW EXECUTE FUNCTION fairlead_raw.plan_insert();
+
+
+CREATE FUNCTION fairlead_raw.plan_propose() RETURNS trigger LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    INSERT INTO fairlead_raw.plan_event (group_id, version, state, reason, sha256)
+    VALUES (NEW.group_id, NEW.version, NEW.state, NEW.reason, NEW.sha256);
+    RETURN NULL;
+END $$;
+COMMENT ON FUNCTION fairlead_raw.plan_propose IS 'Every plan has its event proposed.';
+
+CREATE TRIGGER propose AFTER INSERT ON fairlead_raw.plan
+    FOR EACH ROW EXECUTE FUNCTION fairlead_raw.plan_propose();
+
+
+CREATE FUNCTION fairlead_raw.plan_update() RETURNS trigger LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    allowed fairlead_raw.plan := OLD;
+BEGIN
+    allowed.state := NEW.state;
+    IF pg_trigger_depth() < 2 OR NEW IS DISTINCT FROM allowed THEN
+        RAISE EXCEPTION 'group %: version % is written once; its state changes by a plan_event',
+            OLD.group_id, OLD.version USING ERRCODE = 'FL002';
+    END IF;
+    RETURN NEW;
+END $$;
+COMMENT ON FUNCTION fairlead_raw.plan_update IS 'A plan''s state changes by a plan_event only.';
+
+CREATE TRIGGER written_once BEFORE UPDATE ON fairlead_raw.plan
+    FOR EACH ROW EXECUTE FUNCTION fairlead_raw.plan_update();
+
+
+-- A step takes a reason in words, for whoever asks later. An approval is of a plan that has not expired,
+-- since publication would refuse it. An approved plan is published in two steps, each committed:
+-- sending, before anything is sent, and published, once the plan topic has it. What dies between the
+-- two leaves a plan that says so.
+CREATE FUNCTION fairlead_raw.plan_event_apply() RETURNS trigger LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    plan record;
+BEGIN
+    NEW.at := clock_timestamp();
+    NEW.database_user := session_user;
+    -- Who may write events, as a service does, may speak for others; the others for themselves.
+    IF coalesce(btrim(NEW.actor), '') = ''
+        OR NOT has_column_privilege(session_user, 'fairlead_raw.plan_event', 'actor', 'INSERT')
+    THEN
+        NEW.actor := session_user;
+        -- Who decides by hand and then leaves the transaction open, at lunch say, is cut off.
+        PERFORM set_config('idle_in_transaction_session_timeout', '60s', true);
+    END IF;
+    IF NEW.state = 'proposed' AND pg_trigger_depth() > 1 THEN  -- by plan_propose
+        RETURN NEW;
+    END IF;
+    PERFORM fairlead_raw.lock_group(NEW.group_id);
+    SELECT state, sha256, four_eyes, expires_at INTO plan FROM fairlead_raw.plan
+        WHERE group_id = NEW.group_id AND version = NEW.version;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'group % has no version %', NEW.group_id, NEW.version
+            USING ERRCODE = 'FL001';
+    END IF;
+    IF (plan.state, NEW.state) NOT IN (
+        ('proposed', 'approved'), ('proposed', 'rejected'), ('proposed', 'expired'),
+        ('approved', 'sending'), ('approved', 'stale'),
+        ('sending', 'published'), ('sending', 'stale'), ('sending', 'refused'),
+        ('published', 'superseded'), ('published', 'retired')
+    ) THEN
+        RAISE EXCEPTION 'group %: version % is %: it cannot become %',
+            NEW.group_id, NEW.version, plan.state, NEW.state USING ERRCODE = 'FL001';
+    END IF;
+    NEW.sha256 := coalesce(NEW.sha256, plan.sha256);
+    IF NEW.sha256 <> plan.sha256 THEN
+        RAISE EXCEPTION 'group %: version % has the hash %, not %',
+            NEW.group_id, NEW.version, plan.sha256, NEW.sha256 USING ERRCODE = 'FL003';
+    END IF;
+    IF coalesce(btrim(NEW.reason), '') = '' THEN
+        RAISE EXCEPTION 'group %: version % cannot become % without a reason',
+            NEW.group_id, NEW.version, NEW.state USING ERRCODE = 'FL001';
+    END IF;
+    IF NEW.state = 'approved' AND plan.expires_at <= clock_timestamp() THEN
+        RAISE EXCEPTION 'group %: version % expired at %: it cannot become approved',
+            NEW.group_id, NEW.version, plan.expires_at USING ERRCODE = 'FL001';
+    END IF;
+    IF NEW.state = 'approved' AND plan.four_eyes THEN
+        PERFORM fairlead_raw.check_four_eyes(NEW.group_id, NEW.version);
+    END IF;
+    -- Read under the lock, and never earlier than the step before: a plan's events are in order.
+    NEW.at := greatest(clock_timestamp(), (
+        SELECT max(at) FROM fairlead_raw.plan_event
+        WHERE group_id = NEW.group_id AND version = NEW.version
+    ));
+    UPDATE fairlead_raw.plan SET state = NEW.state
+        WHERE group_id = NEW.group_id AND version = NEW.version;
+    RETURN NEW;
+END $$;
+COMMENT ON FUNCTION fairlead_raw.plan_event_apply IS 'The transitions of a plan''s life.';
+
+CREATE TRIGGER apply BEFORE INSERT ON fairlead_raw.plan_event
+    FOR EACH ROW EXECUTE FUNCTION fairlead_raw.plan_event_apply();
+
+
+-- For people: SELECT * FROM fairlead.approve_plan('orders', 7, 'quiet hour, few moves');
+-- Who decides by hand waits for others for half a minute, not for ever.
+CREATE FUNCTION fairlead.approve_plan(
+    group_id text, version integer, reason text,
+    sha256 text DEFAULT NULL, actor text DEFAULT NULL
+) RETURNS fairlead_raw.plan_event LANGUAGE sql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '30s' AS $$
+    INSERT INTO fairlead_raw.plan_event (group_id, version, state, reason, sha256, actor)
+    VALUES (approve_plan.group_id, approve_plan.version, 'approved', approve_plan.reason,
+            approve_plan.sha256, approve_plan.actor)
+    RETURNING *
+$$;
+COMMENT ON FUNCTION fairlead.approve_plan IS
+    'Approves a proposed plan, as the session''s user. sha256: of the document that you have seen; '
+    'null: of the one that is stored. actor: whom a service acts for.';
+
+CREATE FUNCTION fairlead.reject_plan(
+    group_id text, version integer, reason text, actor text DEFAULT NULL
+) RETURNS fairlead_raw.plan_event LANGUAGE sql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '30s' AS $$
+    INSERT INTO fairlead_raw.plan_event (group_id, version, state, reason, actor)
+    VALUES (reject_plan.group_id, reject_plan.version, 'rejected', reject_plan.reason,
+            reject_plan.actor)
+    RETURNING *
+$$;
+COMMENT ON FUNCTION fairlead.reject_plan IS
+    'Rejects a proposed plan, as the session''s user. actor: whom a service acts for.';
+
+
+-- Whoever sends to a partition of the plan topic holds its row from before the broker is told to
+-- fence earlier senders until the intents are committed. Nobody but the planner may touch the row.
+CREATE FUNCTION fairlead_raw.lock_partition(topic text, partition integer) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    mine bigint;
+BEGIN
+    INSERT INTO fairlead_raw.plan_partition (topic, partition)
+    VALUES (lock_partition.topic, lock_partition.partition) ON CONFLICT DO NOTHING;
+    UPDATE fairlead_raw.plan_partition held
+    SET taken_at = clock_timestamp(), taken_by = session_user, turn = held.turn + 1
+    WHERE held.topic = lock_partition.topic AND held.partition = lock_partition.partition
+    RETURNING held.turn INTO mine;
+    RETURN mine;
+END $$;
+COMMENT ON FUNCTION fairlead_raw.lock_partition IS
+    'Locks a partition of the plan topic until the transaction ends; returns whose turn it is.';
+
+-- What a sender says of records that are not in the topic is true as long as nobody else has had a turn:
+-- another one may have sent them since. Nobody begins one until the transaction ends.
+CREATE FUNCTION fairlead_raw.partition_turn(topic text, partition integer) RETURNS bigint
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    SELECT held.turn FROM fairlead_raw.plan_partition held
+    WHERE held.topic = partition_turn.topic AND held.partition = partition_turn.partition FOR SHARE
+$$;
+COMMENT ON FUNCTION fairlead_raw.partition_turn IS
+    'Whose turn at a partition of the plan topic was the last; it stays so until the transaction ends.';
+
+
+-- What a version gives to whom, and what differs between two, from the documents themselves.
+CREATE FUNCTION fairlead.plan_owners(group_id text, version integer)
+RETURNS TABLE (topic text, partition integer, member text) LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp ROWS 100000 AS $$
+DECLARE
+    members json;
+BEGIN
+    SELECT convert_from(plan.document, 'UTF8')::json -> 'members' INTO members
+    FROM fairlead_raw.plan
+    WHERE plan.group_id = plan_owners.group_id AND plan.version = plan_owners.version;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'group % has no version %', group_id, version USING ERRCODE = 'FL001';
+    END IF;
+    RETURN QUERY  -- a set of partitions is a string of ranges: 0-3,7
+        SELECT owned.name, number, share.name
+        FROM json_each(members) AS share (name, content),
+             json_each_text(share.content -> 'partitions') AS owned (name, ranges),
+             string_to_table(owned.ranges, ',') AS piece,
+             generate_series(
+                 split_part(piece, '-', 1)::integer, split_part(piece, '-', -1)::integer
+             ) AS number;
+END $$;
+COMMENT ON FUNCTION fairlead.plan_owners IS
+    'The owner of each partition in a version of a group''s plan; partitions without one are absent.';
+
+-- For people: SELECT * FROM fairlead.plan_diff('orders', 6, 7);
+CREATE FUNCTION fairlead.plan_diff(group_id text, v1 integer, v2 integer)
+RETURNS TABLE (topic text, partition integer, member_before text, member_after text)
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT topic, partition, old.member, new.member
+    FROM fairlead.plan_owners(plan_diff.group_id, v1) old
+    FULL JOIN fairlead.plan_owners(plan_diff.group_id, v2) new USING (topic, partition)
+    WHERE old.member IS DISTINCT FROM new.member
+    ORDER BY topic, partition
+$$;
+COMMENT ON FUNCTION fairlead.plan_diff IS
+    'The partitions whose owner differs between two versions; null: no owner in that version.';

@@ -1,0 +1,55 @@
+-- Who may do what.
+--   fairlead_planner   writes snapshots, decisions, plans and events; rewrites and deletes nothing
+--   fairlead_approver  reads, and approves or rejects by the functions of these names
+--   fairlead_reader    reads
+-- Migrating and pruning stay with the owner of the schema.
+
+GRANT USAGE ON SCHEMA fairlead, fairlead_raw
+    TO fairlead_planner, fairlead_approver, fairlead_reader;
+GRANT SELECT ON ALL TABLES IN SCHEMA fairlead, fairlead_raw
+    TO fairlead_planner, fairlead_approver, fairlead_reader;
+
+-- By column: state, times and the database's users are not the planner's to say.
+GRANT INSERT (group_id) ON fairlead_raw.consumer_group TO fairlead_planner;
+GRANT INSERT (group_id, version, plan_id, assignor, reason, snapshot_id, snapshot_at, created_at,
+              expires_at, document, sha256, four_eyes, rolled_back_from)
+    ON fairlead_raw.plan TO fairlead_planner;
+GRANT INSERT (group_id, version, state, actor, reason, sha256, topic, partition, record_offset)
+    ON fairlead_raw.plan_event TO fairlead_planner;
+GRANT INSERT (group_id, snapshot_id, snapshot_at, outcome, reason, version)
+    ON fairlead_raw.decision TO fairlead_planner;
+GRANT INSERT ON fairlead_raw.moved_partition, fairlead_raw.candidate, fairlead_raw.balance,
+                fairlead_raw.plan_adoption, fairlead_raw.lag_snapshot, fairlead_raw.partition_lag
+    TO fairlead_planner;
+GRANT INSERT, UPDATE ON fairlead_raw.plan_record TO fairlead_planner;
+GRANT INSERT, UPDATE, DELETE ON fairlead_raw.plan_intent TO fairlead_planner;
+
+REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA fairlead, fairlead_raw FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION
+    fairlead_raw.lock_group, fairlead_raw.lock_groups, fairlead_raw.lock_partition,
+    fairlead_raw.partition_turn, fairlead_raw.needs_four_eyes, fairlead_raw.ensure_day,
+    fairlead_raw.record_capacities, fairlead_raw.record_diagnoses
+    TO fairlead_planner;
+GRANT EXECUTE ON FUNCTION fairlead.approve_plan, fairlead.reject_plan
+    TO fairlead_planner, fairlead_approver;
+GRANT EXECUTE ON FUNCTION fairlead.plan_owners, fairlead.plan_diff, fairlead.history_days
+    TO fairlead_planner, fairlead_approver, fairlead_reader;
+
+-- By default whoever may log in at all has CONNECT. Here it takes one of the roles, or a grant.
+DO $$
+DECLARE
+    owned boolean := (
+        SELECT pg_has_role(datdba, 'USAGE') FROM pg_database WHERE datname = current_database()
+    );
+BEGIN
+    IF NOT owned THEN
+        RAISE NOTICE '% does not own the database %: let its owner revoke CONNECT from PUBLIC',
+            current_user, current_database();
+        RETURN;
+    END IF;
+    EXECUTE format('REVOKE CONNECT, TEMPORARY ON DATABASE %I FROM PUBLIC', current_database());
+    EXECUTE format(
+        'GRANT CONNECT ON DATABASE %I TO fairlead_planner, fairlead_approver, fairlead_reader',
+        current_database()
+    );
+END $$;

@@ -1,0 +1,44 @@
+-- What it may take an administrator to create: the roles, which belong to the cluster, and the schema of
+-- the tables. Whoever may not is told what to let run:
+--   FL005  a role or a schema is missing, and the user may not create it
+-- The roles cannot log in; people and services are made members: GRANT fairlead_approver TO kim;
+
+DO $$
+DECLARE
+    role text;
+    missing text[] := ARRAY(
+        SELECT wanted
+        FROM unnest(ARRAY['fairlead_planner', 'fairlead_approver', 'fairlead_reader']) wanted
+        WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = wanted)
+    );
+BEGIN
+    FOREACH role IN ARRAY missing LOOP
+        BEGIN
+            EXECUTE format('CREATE ROLE %I NOLOGIN', role);
+        EXCEPTION
+            WHEN duplicate_object OR unique_violation THEN
+                NULL;  -- another database of the cluster was migrated meanwhile
+            WHEN insufficient_privilege THEN
+                RAISE EXCEPTION '% may not create roles; let an administrator run: %',
+                    current_user,
+                    (SELECT string_agg(format('CREATE ROLE %I NOLOGIN;', name), ' ')
+                     FROM unnest(missing) name)
+                    USING ERRCODE = 'FL005';
+        END;
+    END LOOP;
+END $$;
+
+DO $$
+BEGIN
+    IF to_regnamespace('fairlead_raw') IS NULL THEN
+        CREATE SCHEMA fairlead_raw;
+    END IF;
+EXCEPTION
+    WHEN insufficient_privilege THEN
+        RAISE EXCEPTION '% may not create schemas; let an administrator run: %', current_user,
+            format('CREATE SCHEMA fairlead_raw AUTHORIZATION %I;', current_user)
+            USING ERRCODE = 'FL005';
+END $$;
+COMMENT ON SCHEMA fairlead IS 'What people read and call: views and functions.';
+COMMENT ON SCHEMA fairlead_raw IS
+    'Tables, and what writes and guards them; the views of the schema fairlead show them.';

@@ -1,0 +1,243 @@
+-- What people query. Loads are in records; imbalance is the heaviest member over the mean. But for the
+-- diagnoses, no view is in an order: to ask for the newest of a group must not mean to sort all of it.
+
+-- Tables that people ask as they are.
+CREATE VIEW fairlead.plan AS SELECT * FROM fairlead_raw.plan;
+CREATE VIEW fairlead.plan_event AS SELECT * FROM fairlead_raw.plan_event;
+CREATE VIEW fairlead.plan_record AS SELECT * FROM fairlead_raw.plan_record;
+CREATE VIEW fairlead.plan_pruned AS SELECT * FROM fairlead_raw.plan_pruned;
+CREATE VIEW fairlead.decision AS SELECT * FROM fairlead_raw.decision;
+CREATE VIEW fairlead.candidate AS SELECT * FROM fairlead_raw.candidate;
+CREATE VIEW fairlead.member_capacity AS SELECT * FROM fairlead_raw.member_capacity;
+
+CREATE VIEW fairlead.group_day AS
+SELECT group_id, day, plans, no_changes, failures, first_at,
+       round(imbalance_first::numeric, 3) AS imbalance_first, last_at,
+       round(imbalance_last::numeric, 3) AS imbalance_last,
+       round(imbalance_worst::numeric, 3) AS imbalance_worst, lag_max_worst, late_s_worst
+FROM fairlead_raw.group_day;
+
+
+CREATE VIEW fairlead.plan_history AS
+SELECT plan.group_id,
+       plan.version,
+       plan.state,
+       plan.assignor,
+       plan.rolled_back_from,
+       plan.created_at AS proposed_at,
+       plan.four_eyes,
+       coalesce(approved.database_user, rejected.database_user) AS decided_by,
+       coalesce(approved.at, rejected.at) AS decided_at,
+       coalesce(approved.reason, rejected.reason) AS decision,
+       published.at AS published_at,
+       predicted.moved,
+       predicted.placed,
+       observed.lag_max AS lag_max_before,
+       predicted.lag_max AS lag_max_predicted,
+       achieved.lag_max AS lag_max_achieved,
+       round((observed.lag_max / nullif(observed.lag_mean, 0))::numeric, 3) AS imbalance_before,
+       round((predicted.lag_max / nullif(predicted.lag_mean, 0))::numeric, 3)
+           AS imbalance_predicted,
+       round((achieved.lag_max / nullif(achieved.lag_mean, 0))::numeric, 3) AS imbalance_achieved,
+       round(adoption.as_planned::numeric / nullif(adoption.planned, 0), 4) AS adherence,
+       plan.reason,
+       plan.snapshot_id,
+       plan.sha256,
+       plan.expires_at,
+       observed.late_s AS late_before,
+       predicted.late_s AS late_predicted,
+       observed.utilisation AS utilisation_before,
+       predicted.utilisation AS utilisation_predicted,
+       adoption.observed_at AS adherence_at,
+       observed.topic_spread AS topic_spread_before,
+       predicted.topic_spread AS topic_spread_predicted,
+       achieved.topic_spread AS topic_spread_achieved,
+       observed.rack_gb_per_day AS rack_gb_per_day_before,
+       predicted.rack_gb_per_day AS rack_gb_per_day_predicted,
+       observed.rack_cost_per_day AS rack_cost_per_day_before,
+       predicted.rack_cost_per_day AS rack_cost_per_day_predicted
+FROM fairlead_raw.plan
+LEFT JOIN fairlead_raw.plan_event approved
+    ON approved.group_id = plan.group_id AND approved.version = plan.version
+    AND approved.state = 'approved'
+LEFT JOIN fairlead_raw.plan_event rejected
+    ON rejected.group_id = plan.group_id AND rejected.version = plan.version
+    AND rejected.state = 'rejected'
+LEFT JOIN fairlead_raw.plan_event published
+    ON published.group_id = plan.group_id AND published.version = plan.version
+    AND published.state = 'published'
+LEFT JOIN fairlead_raw.plan_balance observed
+    ON observed.group_id = plan.group_id AND observed.version = plan.version
+    AND observed.kind = 'observed'
+LEFT JOIN fairlead_raw.plan_balance predicted
+    ON predicted.group_id = plan.group_id AND predicted.version = plan.version
+    AND predicted.kind = 'predicted'
+LEFT JOIN fairlead_raw.plan_balance achieved
+    ON achieved.group_id = plan.group_id AND achieved.version = plan.version
+    AND achieved.kind = 'achieved'
+LEFT JOIN fairlead_raw.last_adoption adoption
+    ON adoption.group_id = plan.group_id AND adoption.version = plan.version;
+
+COMMENT ON VIEW fairlead.plan_history IS
+    'Every version of every plan: who decided, what it moves, what it predicted and achieved.';
+COMMENT ON COLUMN fairlead.plan_history.proposed_at IS 'When the plan was proposed.';
+COMMENT ON COLUMN fairlead.plan_history.decided_by IS
+    'Who approved or rejected it, as the database knows; plan_event.actor is in whose name.';
+COMMENT ON COLUMN fairlead.plan_history.decided_at IS 'When it was approved or rejected.';
+COMMENT ON COLUMN fairlead.plan_history.decision IS 'Why it was approved or rejected.';
+COMMENT ON COLUMN fairlead.plan_history.published_at IS 'When it was published.';
+COMMENT ON COLUMN fairlead.plan_history.placed IS 'Partitions that had no owner and get one.';
+COMMENT ON COLUMN fairlead.plan_history.lag_max_before IS
+    'Records the heaviest member had to work off in the snapshot.';
+COMMENT ON COLUMN fairlead.plan_history.lag_max_predicted IS 'The same, under the plan.';
+COMMENT ON COLUMN fairlead.plan_history.lag_max_achieved IS
+    'The same, by the assignment last read while the plan was published.';
+COMMENT ON COLUMN fairlead.plan_history.imbalance_before IS
+    'Heaviest member over the mean in the snapshot; 1 is even.';
+COMMENT ON COLUMN fairlead.plan_history.imbalance_predicted IS 'The same, under the plan.';
+COMMENT ON COLUMN fairlead.plan_history.imbalance_achieved IS 'The same, as last read.';
+COMMENT ON COLUMN fairlead.plan_history.adherence IS
+    'Share of the planned partitions that their planned member owned when last read.';
+COMMENT ON COLUMN fairlead.plan_history.adherence_at IS 'When that was read.';
+COMMENT ON COLUMN fairlead.plan_history.late_before IS
+    'Seconds the worst partition was forecast behind without the plan.';
+COMMENT ON COLUMN fairlead.plan_history.late_predicted IS 'The same, under the plan.';
+COMMENT ON COLUMN fairlead.plan_history.utilisation_before IS
+    'Share of what it can do that the fullest member got before the plan.';
+COMMENT ON COLUMN fairlead.plan_history.utilisation_predicted IS 'The same, under the plan.';
+COMMENT ON COLUMN fairlead.plan_history.topic_spread_before IS
+    'The worst topic''s largest share on one member over its even share; 1 is even.';
+COMMENT ON COLUMN fairlead.plan_history.topic_spread_predicted IS 'The same, under the plan.';
+COMMENT ON COLUMN fairlead.plan_history.topic_spread_achieved IS 'The same, as last read.';
+COMMENT ON COLUMN fairlead.plan_history.rack_gb_per_day_before IS
+    'Gigabytes a day read from other racks before the plan.';
+COMMENT ON COLUMN fairlead.plan_history.rack_gb_per_day_predicted IS 'The same, under the plan.';
+COMMENT ON COLUMN fairlead.plan_history.rack_cost_per_day_before IS
+    'What these cost a day, by the price of the policy.';
+COMMENT ON COLUMN fairlead.plan_history.rack_cost_per_day_predicted IS 'The same, under the plan.';
+
+
+CREATE VIEW fairlead.plan_moves AS
+SELECT plan.group_id, plan.version, plan.state, move.topic, move.partition,
+       move.previous_member, move.member, move.weight, move.reason
+FROM fairlead_raw.moved_partition move
+JOIN fairlead_raw.plan USING (group_id, version);
+
+COMMENT ON VIEW fairlead.plan_moves IS
+    'The partitions whose owner a plan changes, with the state of the plan.';
+
+
+CREATE VIEW fairlead.adoption AS
+SELECT adoption.group_id, adoption.version, adoption.observed_at, plan.state,
+       adoption.planned, adoption.as_planned,
+       round(adoption.as_planned::numeric / nullif(adoption.planned, 0), 4) AS adherence,
+       predicted.lag_max AS lag_max_predicted, adoption.lag_max AS lag_max_achieved
+FROM fairlead_raw.plan_adoption adoption
+JOIN fairlead_raw.plan USING (group_id, version)
+LEFT JOIN fairlead_raw.plan_balance predicted
+    ON predicted.group_id = plan.group_id AND predicted.version = plan.version
+    AND predicted.kind = 'predicted';
+
+COMMENT ON VIEW fairlead.adoption IS
+    'How much of a published plan the consumers follow, and the balance that gives.';
+COMMENT ON COLUMN fairlead.adoption.state IS 'Where the plan is in its life now.';
+COMMENT ON COLUMN fairlead.adoption.adherence IS
+    'Share of the planned partitions that their planned member owned.';
+COMMENT ON COLUMN fairlead.adoption.lag_max_predicted IS
+    'Records the heaviest member has to work off under the plan.';
+COMMENT ON COLUMN fairlead.adoption.lag_max_achieved IS
+    'The same, by the live assignment that was read.';
+
+
+CREATE VIEW fairlead.balance_history AS
+SELECT balance.group_id, balance.measured_at, balance.kind, balance.version, plan.assignor,
+       balance.count_min, balance.count_max, balance.balance_score,
+       balance.lag_max, balance.lag_mean,
+       round((balance.lag_max / nullif(balance.lag_mean, 0))::numeric, 3) AS imbalance,
+       balance.lag_lower_bound, balance.gap, balance.kept, balance.moved, balance.placed,
+       balance.snapshot_id, balance.late_s, balance.utilisation, balance.topic_spread,
+       balance.rack_gb_per_day, balance.rack_cost_per_day
+FROM fairlead_raw.balance
+LEFT JOIN fairlead_raw.plan USING (group_id, version);
+
+COMMENT ON VIEW fairlead.balance_history IS
+    'How evenly the work of a group was spread: observed, predicted by a plan, achieved by it.';
+COMMENT ON COLUMN fairlead.balance_history.assignor IS
+    'Whose plan predicts or achieves it; null where it was observed.';
+COMMENT ON COLUMN fairlead.balance_history.imbalance IS 'Heaviest member over the mean; 1 is even.';
+
+
+CREATE VIEW fairlead.lag_history AS
+SELECT lag.group_id, lag.snapshot_at, snapshot.snapshot_id, lag.topic, lag.partition, lag.member,
+       lag.begin_offset, lag.end_offset, lag.committed_offset, lag.lag, lag.arrival_rate,
+       lag.consumption_rate, lag.time_lag_s, lag.status
+FROM fairlead_raw.partition_lag lag
+JOIN fairlead_raw.lag_snapshot snapshot USING (group_id, snapshot_at);
+
+COMMENT ON VIEW fairlead.lag_history IS
+    'Lag of every partition in every snapshot, and the member that owned it.';
+
+
+CREATE VIEW fairlead.last_decision AS
+SELECT newest.*
+FROM fairlead_raw.consumer_group known
+CROSS JOIN LATERAL (
+    SELECT * FROM fairlead_raw.decision
+    WHERE decision.group_id = known.group_id ORDER BY snapshot_at DESC LIMIT 1
+) newest;
+
+COMMENT ON VIEW fairlead.last_decision IS 'What the newest snapshot of each group came to.';
+COMMENT ON COLUMN fairlead.last_decision.group_id IS 'The consumer group.';
+
+
+CREATE VIEW fairlead.diagnosis AS
+SELECT group_id, diagnosis, names, evidence, late_s, utilisation, since, last_seen
+FROM fairlead_raw.group_diagnosis WHERE until IS NULL;
+
+COMMENT ON VIEW fairlead.diagnosis IS 'What is the matter with each group, as last seen.';
+
+
+CREATE VIEW fairlead.diagnosis_history AS
+SELECT group_id, since, until, last_seen, diagnosis, names, evidence, late_s, utilisation
+FROM fairlead_raw.group_diagnosis ORDER BY group_id, since;
+
+COMMENT ON VIEW fairlead.diagnosis_history IS
+    'What was the matter with each group from when to when; changes alone are rows.';
+
+
+COMMENT ON TABLE fairlead.alembic_version IS 'Alembic''s: the revision of this schema.';
+COMMENT ON COLUMN fairlead.alembic_version.version_num IS 'The revision.';
+
+-- The other views are tables under their own names, and the other columns of views are columns of the
+-- tables that they read: what is said of these holds for them.
+DO $$
+DECLARE
+    shown record;
+BEGIN
+    FOR shown IN
+        SELECT relname AS name,
+               obj_description(format('fairlead_raw.%I', relname)::regclass, 'pg_class') AS comment
+        FROM pg_class
+        WHERE relnamespace = 'fairlead'::regnamespace AND relkind = 'v'
+            AND obj_description(oid, 'pg_class') IS NULL
+    LOOP
+        EXECUTE format('COMMENT ON VIEW fairlead.%I IS %L', shown.name, shown.comment);
+    END LOOP;
+    FOR shown IN
+        SELECT viewed.view_name, viewed.column_name,
+               min(col_description(read.attrelid, read.attnum) COLLATE "C") AS comment
+        FROM information_schema.view_column_usage viewed
+        JOIN pg_attribute read
+            ON read.attrelid = format('fairlead_raw.%I', viewed.table_name)::regclass
+            AND read.attname = viewed.column_name
+        JOIN pg_attribute said
+            ON said.attrelid = format('fairlead.%I', viewed.view_name)::regclass
+            AND said.attname = viewed.column_name
+        WHERE viewed.view_schema = 'fairlead'
+            AND col_description(said.attrelid, said.attnum) IS NULL
+        GROUP BY 1, 2
+    LOOP
+        EXECUTE format('COMMENT ON COLUMN fairlead.%I.%I IS %L',
+            shown.view_name, shown.column_name, shown.comment);
+    END LOOP;
+END $$;

@@ -1,0 +1,36 @@
+"""The schema: roles, tables, what guards, writes and shows them, and who may do what.
+
+Each object is made once: tables with their indexes, constraints and comments by the models
+(`fairlead.store.models`), everything else by `migrations/sql`.
+
+Until the first release this revision is edited in place. Its name has a digest of its sources, so
+that a database made from other sources is at a revision that this build does not have, and is
+refused. The first release freezes the revision: `revision` becomes the name that it has then, and
+`op.create_table` takes the place of the models, which are those of the newest revision.
+"""
+
+import hashlib
+from pathlib import Path
+
+from alembic import op
+
+from fairlead.store import models
+
+SQL = Path(__file__).parents[1] / "sql"
+BEFORE_TABLES = SQL / "roles.sql"
+MODELS = sorted(Path(models.__file__).parent.glob("*.py"))
+AFTER_TABLES = [SQL / f"{name}.sql" for name in ("life", "history", "judgement", "views", "rights")]
+SOURCES = [Path(__file__), BEFORE_TABLES, *MODELS, *AFTER_TABLES]
+
+revision = "0001_" + hashlib.sha256(b"".join(map(Path.read_bytes, SOURCES))).hexdigest()[:8]
+down_revision = None
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Create everything, in the order in which the objects need each other."""
+    op.execute(BEFORE_TABLES.read_text())
+    models.Base.metadata.create_all(op.get_bind(), checkfirst=False)
+    for source in AFTER_TABLES:
+        op.execute(source.read_text())
