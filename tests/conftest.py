@@ -206,8 +206,10 @@ def spark() -> Iterator["SparkSession"]:
 def java_classpath(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return the jar, Kafka's jars, and the Java programs of the tests, compiled."""
     classes = tmp_path_factory.mktemp("classes")
-    jars = [plugin_jar(), *kafka_classpath()]
-    compile_java(sorted(Path(__file__).with_name("jvm").glob("*.java")), jars, classes, release=17)
+    sources = sorted(Path(__file__).with_name("jvm").glob("*.java"))
+    with limits.shared():
+        jars = [plugin_jar(), *kafka_classpath()]
+        compile_java(sources, jars, classes, release=17)
     return os.pathsep.join(map(str, [classes, *jars]))
 
 

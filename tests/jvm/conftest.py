@@ -1,12 +1,14 @@
 """What the tests of this folder share: one Java process with the jar's classes, and one broker."""
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 
 from fairlead.sandbox.kafka import HOST, ClusterNode, KafkaBroker, free_ports, new_cluster_id
 from tests.jvm.asking import Checks, answering
 from tests.jvm.remote import READER
+from tests.started import limits
 
 _PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 
@@ -14,7 +16,9 @@ _PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 @pytest.fixture(scope="session")
 def checks(java_classpath: str) -> Iterator[Checks]:
     """Start Checks.java."""
-    with answering(java_classpath) as checks:
+    with ExitStack() as stack:
+        with limits.shared():
+            checks = stack.enter_context(answering(java_classpath))
         yield checks
 
 

@@ -1,5 +1,6 @@
 """Migrations: from empty, again, and in agreement with the models."""
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -154,9 +155,11 @@ def test_people_find_views_alone(database: str, engine: Engine) -> None:
         assert {row for row in raw if row[0] == table} == {row for row in shown if row[0] == table}
 
 
-def test_whoever_may_not_create_roles_is_told_how(tmp_path: Path) -> None:
+def test_whoever_may_not_create_roles_is_told_how(own_services: Path) -> None:
     """The owner of a database alone migrates it once an administrator has run what was asked."""
-    server = Postgres(tmp_path)
+    server = Postgres(own_services / "postgres")  # without the roles of other tests
+    if server.state_dir.exists():
+        shutil.rmtree(server.state_dir)
     server.start()
     try:
         with psycopg.connect(server.url("fairlead"), autocommit=True) as administrator:

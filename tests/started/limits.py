@@ -52,6 +52,7 @@ OWN_SERVICES: Final = {
     "tests/jvm/test_cache.py": "the jar's classes answer from one JVM",
     "tests/jvm/test_consumers.py": "Java consumers",
     "tests/jvm/test_jar.py": "compiles the example",
+    "tests/migrations/test_migrations.py": "a Postgres whose roles are not there yet",
     "tests/orchestration/test_crashes.py": "a planning run in a process that is killed",
     "tests/orchestration/test_installed.py": "plans by the installed wheel",
 }
