@@ -29,7 +29,5 @@ def new(
     signer = Signer.new(key_id)
     typer.echo("# A secret, for the planner alone: under [kafka] in fairlead.toml")
     typer.echo(f'private_key = "{signer.private_text()}"')
-    typer.echo(
-        "# For every consumer; Java's and brokers have it as fairlead.public.keys"
-    )
+    typer.echo("# For every consumer; Java's and brokers have it as fairlead.public.keys")
     typer.echo(f'public_keys = "{signer.public_text()}"')
