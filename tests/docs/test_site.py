@@ -15,10 +15,6 @@ from tests.docs.blocks import ROOT, blocks, name_of, pages, replaced
 pytestmark = pytest.mark.long
 
 _LINK: Final = re.compile(r"\]\(([^()\s]+)\)")
-_PATH: Final = re.compile(
-    r"`((?:assets|assignors|benchmarks|deploy|docs|examples|fairlead|migrations|orchestration|tests)"
-    r"/[\w./*-]*\w\.\w+)`"
-)
 _HEADING: Final = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
@@ -68,17 +64,6 @@ def test_links_in_the_repository_lead_somewhere() -> None:
             elif to.fragment and to.fragment not in _anchors(target):
                 broken.append(f"{name_of(page)}: {link}: no such heading")
     assert broken == []
-
-
-def test_files_that_pages_name_exist() -> None:
-    """Code that looks like a path in the repository is one."""
-    missing = [
-        f"{name_of(page)}: {path}"
-        for page in pages()
-        for path in _PATH.findall(page.read_text())
-        if not any(ROOT.glob(path))
-    ]
-    assert missing == []
 
 
 def test_runbook_answers_every_alert() -> None:
