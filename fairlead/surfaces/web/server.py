@@ -15,12 +15,14 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from fairlead.errors import ConfigurationError
-from fairlead.surfaces.web.patience import PatientProtocol, in_time
 
 #: Where `fairlead serve` listens by default: this machine's own programs, on a port of the range
 #: where Prometheus exporters are.
 HOST: Final = "127.0.0.1"
 PORT: Final = 9464
+#: Who comes beyond so many connections gets status 503; one that asks for nothing more ends.
+CONNECTIONS: Final = 200
+KEEP_ALIVE_S: Final = 5
 _GRACE_S: Final = 10
 
 _log = logging.getLogger(__name__)
@@ -63,13 +65,15 @@ def serving(app: ASGIApp, host: str = HOST, port: int = 0) -> Iterator[str]:
 def _server(app: ASGIApp) -> uvicorn.Server:
     return uvicorn.Server(
         uvicorn.Config(
-            in_time(app),
-            http=PatientProtocol,
+            app,
+            http="h11",
             ws="none",
             log_config=None,  # logging is the process's own affair
             access_log=False,
             lifespan="off",
             server_header=False,
+            limit_concurrency=CONNECTIONS,
+            timeout_keep_alive=KEEP_ALIVE_S,
             timeout_graceful_shutdown=_GRACE_S,
         )
     )

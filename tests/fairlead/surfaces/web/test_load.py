@@ -1,0 +1,103 @@
+"""Many who ask at once do not keep others from being answered."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from urllib.parse import urlsplit
+from urllib.request import urlopen
+
+import pytest
+
+from fairlead.settings import Settings
+from fairlead.store.engine import create_store_engine
+from fairlead.surfaces.web import build_app
+from fairlead.surfaces.web.app import PAGES_AT_ONCE
+from fairlead.surfaces.web.server import CONNECTIONS, serving
+from tests.fairlead.surfaces.web.test_app import get
+
+REVIEWS = 60
+
+
+class Reviews:
+    """Stands in for what makes reviews, which takes as long as a test likes."""
+
+    def __init__(self) -> None:
+        self.done = threading.Event()
+        self.begun = threading.Semaphore(0)
+        self.made = 0
+        self.at_once = 0
+        self._under_way = 0
+        self._lock = threading.Lock()
+
+    def __call__(self, _engine: object, group: str, version: int, **_: object) -> str:
+        """Make a review once the test lets it."""
+        with self._lock:
+            self.made += 1
+            self._under_way += 1
+            self.at_once = max(self.at_once, self._under_way)
+        self.begun.release()
+        assert self.done.wait(120)
+        with self._lock:
+            self._under_way -= 1
+        return f"{group} {version}"
+
+
+@pytest.fixture
+def reviews(monkeypatch: pytest.MonkeyPatch) -> Iterator[Reviews]:
+    """Return what makes reviews."""
+    reviews = Reviews()
+    monkeypatch.setattr("fairlead.surfaces.web.app.review_page", reviews)
+    yield reviews
+    reviews.done.set()
+
+
+@pytest.fixture
+def served() -> Iterator[str]:
+    """Return the address of an application whose database is away."""
+    engine = create_store_engine("postgresql://nobody@127.0.0.1:1/nothing")
+    with serving(build_app(engine, Settings())) as address:
+        yield address
+    engine.dispose()
+
+
+def ask(served: str, number: int) -> tuple[int, str, str]:
+    """Ask for a review."""
+    return get(f"{served}/review?group=orders&version={number}")
+
+
+def test_reviews_under_way_do_not_keep_health_and_metrics(served: str, reviews: Reviews) -> None:
+    """Sixty at once are made a few at a time; what a monitor asks is answered meanwhile."""
+    with ThreadPoolExecutor(REVIEWS) as people:
+        asked = [people.submit(ask, served, number) for number in range(1, REVIEWS + 1)]
+        for _ in range(PAGES_AT_ONCE):
+            assert reviews.begun.acquire(timeout=120)
+        with urlopen(f"{served}/health", timeout=20) as answer:  # noqa: S310 - our own address
+            assert answer.read() == b"ok\n"
+        with urlopen(f"{served}/metrics", timeout=20) as answer:  # noqa: S310 - the same
+            assert b"fairlead_" in answer.read()
+        assert not any(review.done() for review in asked)
+        reviews.done.set()
+        texts = {review.result(120)[2] for review in asked}
+    assert texts == {f"orders {number}" for number in range(1, REVIEWS + 1)}
+    assert reviews.at_once == PAGES_AT_ONCE
+
+
+def test_a_connection_that_asks_for_nothing_more_ends(served: str) -> None:
+    """Kept-alive connections count among those that are allowed at once."""
+    place = urlsplit(served)
+    with socket.create_connection((place.hostname or "", place.port or 0), 30) as connection:
+        connection.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert connection.recv(4096).startswith(b"HTTP/1.1 200")
+        assert connection.recv(4096) == b""
+
+
+def test_who_comes_beyond_the_connections_is_refused(served: str, reviews: Reviews) -> None:
+    """The others are answered."""
+    with ThreadPoolExecutor(CONNECTIONS) as people:
+        asked = [people.submit(ask, served, number) for number in range(1, CONNECTIONS + 1)]
+        refused = next(review for review in as_completed(asked, timeout=120)).result()
+        assert refused[0] == 503
+        reviews.done.set()
+        statuses = {review.result(120)[0] for review in asked}
+    assert statuses == {200, 503}
