@@ -18,7 +18,6 @@ import numpy as np
 from confluent_kafka import Consumer, KafkaException, Producer, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from fairlead.sandbox.cluster import KafkaCluster
 from fairlead.sandbox.java import find_java
 from fairlead.sandbox.kafka import KafkaBroker
 from fairlead.sandbox.processes import wait_until
@@ -27,6 +26,7 @@ from fairlead.wire.membership import Membership
 from fairlead.wire.partitions import kafka_uuid
 from fairlead.wire.record import Headers, Origin, plan_headers, retired_value
 from fairlead.wire.signing import Signer
+from tests.cluster import KafkaCluster
 
 PLANS: Final = "fairlead.plans"
 MEMBERS: Final = "fairlead.members"

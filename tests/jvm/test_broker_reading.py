@@ -14,8 +14,9 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from fairlead.sandbox.kafka import HOST, ClusterNode, KafkaBroker, free_ports, new_cluster_id
+from fairlead.sandbox.kafka import HOST, KafkaBroker, free_ports
 from fairlead.sandbox.processes import wait_until
+from tests.cluster import ClusterNode, new_cluster_id
 from tests.jvm.remote import MEMBERS, PLANS, WAIT_S, Cluster, Group, shown
 from tests.lengths import form
 
@@ -50,8 +51,13 @@ def broker(tmp_path: Path) -> Iterator[KafkaBroker]:
         "group.consumer.heartbeat.interval.ms": "300",
         "group.consumer.min.heartbeat.interval.ms": "300",
     }
-    node = ClusterNode(new_cluster_id(), (port, controller), settings)
-    broker = KafkaBroker(tmp_path / "broker", node=node, assignor=True)
+    broker = ClusterNode(
+        tmp_path / "broker",
+        (port, controller),
+        new_cluster_id(),
+        settings=settings,
+        assignor=True,
+    )
     broker.start()
     yield broker
     broker.kill()

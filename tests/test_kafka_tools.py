@@ -7,7 +7,7 @@ import pytest
 
 from fairlead.errors import SandboxError
 from fairlead.sandbox import Services
-from fairlead.sandbox.tools import run_java_source, run_kafka_tool
+from tests.kafka_tools import run_java_source, run_kafka_tool
 
 TOPIC_COMMAND = "org.apache.kafka.tools.TopicCommand"
 GROUP_COMMAND = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
