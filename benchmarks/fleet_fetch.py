@@ -27,12 +27,12 @@ from rich.console import Console
 from rich.table import Table
 
 from fairlead.kafka.gateway import KafkaGateway
-from fairlead.sandbox.cluster import KafkaCluster
-from fairlead.sandbox.tools import run_kafka_tool
 from fairlead.settings import KafkaSettings, SparkSettings
 from fairlead.spark.lag import snapshot_lag
 from fairlead.spark.session import build_session
 from fairlead.spark.warehouse import Warehouse
+from tests.cluster import KafkaCluster
+from tests.kafka_tools import run_kafka_tool
 
 RESULTS = Path(__file__).with_name("fleet_fetch.json")
 TOOL = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"

@@ -20,10 +20,10 @@ import numpy as np
 from rich.console import Console
 
 from benchmarks import loop_diagnosis, loop_landau, loop_report
+from benchmarks.landau import STEP_S, TURN_S
 from benchmarks.loop_goals import goals
 from fairlead.simulation.catalogue import SCENARIOS, scenario
 from fairlead.simulation.course import Course
-from fairlead.simulation.landau import STEP_S, TURN_S
 from fairlead.simulation.loop import Cadence
 from fairlead.simulation.registry import CONTROLLERS, simulate
 from fairlead.simulation.world import World

@@ -7,8 +7,8 @@ Belongs here: how many groups, and the goal. Does not: the groups and their mark
 from typing import Any, Final
 
 from benchmarks.loop_goals import Goal
-from fairlead.simulation.random_scenarios import random_scenario
-from fairlead.simulation.scoring import mark, share_right
+from benchmarks.random_scenarios import random_scenario
+from benchmarks.scoring import mark, share_right
 
 GROUPS: Final = 200
 _GOAL: Final = 0.95

@@ -12,11 +12,8 @@ from itertools import product
 from math import ceil
 from typing import Any, Final
 
-from benchmarks.loop_goals import Goal
-from fairlead.domain.judgement.rules import Rules
-from fairlead.simulation.bin_packing import RULES, BinPacking
-from fairlead.simulation.controllers import ByAssignor, Controller
-from fairlead.simulation.landau import (
+from benchmarks.bin_packing import RULES, BinPacking
+from benchmarks.landau import (
     CADENCE,
     CAPACITY,
     PACKED,
@@ -26,6 +23,9 @@ from fairlead.simulation.landau import (
     landau,
     members_used,
 )
+from benchmarks.loop_goals import Goal
+from fairlead.domain.judgement.rules import Rules
+from fairlead.simulation.controllers import ByAssignor, Controller
 from fairlead.simulation.loop import run
 from fairlead.simulation.oracle import Lagging
 from fairlead.simulation.planner import Planner

@@ -46,13 +46,13 @@ from fairlead.followers.confluent import PlanConsumer
 from fairlead.followers.core.follower import FollowOptions
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.sources import RACK_AWARE, SELECTOR
-from fairlead.sandbox.cluster import KafkaCluster
 from fairlead.sandbox.java import find_java
 from fairlead.sandbox.plugin import compile_java
 from fairlead.settings import KafkaSettings
 from fairlead.wire.document import MemberShare, PlanDocument
 from fairlead.wire.record import Origin, plan_headers
 from fairlead.workflows.planning import Memory, plan_group
+from tests.cluster import KafkaCluster
 
 RESULTS: Final = Path(__file__).with_name("racks.json")
 RACKS: Final = ("r1", "r2", "r3")

@@ -26,7 +26,7 @@ from assignors.problem import Int64, Problem
 from assignors.registry import ASSIGNORS, assign
 from assignors.verifier import violations
 from benchmarks import workloads
-from fairlead.sandbox.tools import run_java_source
+from tests.kafka_tools import run_java_source
 
 PEERS = Path(__file__).with_name("Peers.java")
 STICKY, UNIFORM = "StickyAssignor", "UniformAssignor"

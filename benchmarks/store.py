@@ -32,6 +32,7 @@ from fairlead.store import PlanDraft, PlanStore, create_store_engine
 from fairlead.store.bulk import with_constants
 from fairlead.store.migrate import upgrade
 from fairlead.wire.document import MemberShare
+from tests.stored import record_decision
 
 RESULTS = Path(__file__).with_name("store.json")
 ROUNDS = 3
@@ -109,11 +110,11 @@ def measure_moves(store: PlanStore, url: str, folder: Path) -> Writing:
 
     def ours(turn: int) -> Callable[[], object]:
         plan = draft(f"ours-{turn}", moves)
-        return lambda: store.record_decision(plan)
+        return lambda: record_decision(store, plan)
 
     def theirs(turn: int) -> Callable[[], object]:
         group = f"psql-{turn}"
-        store.record_decision(draft(group, moves.slice(0, 0)))  # what the moves refer to
+        record_decision(store, draft(group, moves.slice(0, 0)))  # what the moves refer to
         rows = with_constants(moves, {"group_id": group, "version": 1})
         return copying(rows, "fairlead_raw.moved_partition", url, file)
 

@@ -30,8 +30,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from fairlead.common.nearest import known_keys, nearest, no_such
-from fairlead.common.toml_lines import WrongAt, line_of
+from fairlead.common.nearest import WrongAt, known_keys, nearest, no_such
 from fairlead.domain.policy import Discovery, Policy
 from fairlead.errors import ConfigurationError
 from fairlead.wire.signing import Signer
@@ -250,14 +249,14 @@ class Settings(BaseSettings):
         return init_settings, env_settings, toml_settings
 
 
-def load_settings(**overrides: Any) -> Settings:
+def load_settings() -> Settings:
     """Read the settings.
 
     Raises
     ------
     ConfigurationError
-        A setting is unknown or has a value it cannot have. The message names each with the line of
-        the file or the variable where it is set, never its value.
+        A setting is unknown or has a value it cannot have. The message names each with the file or
+        the variable where it is set, never its value.
     """
     path = _config_path()
     if CONFIG_VARIABLE in os.environ and not path.exists():
@@ -268,7 +267,7 @@ def load_settings(**overrides: Any) -> Settings:
             "FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS"
         )
     try:
-        return Settings(**overrides)
+        return Settings()
     # `from None`: pydantic's own messages show the values, secrets among them.
     except ValidationError as error:
         problems = "; ".join(_problem(path, problem) for problem in error.errors())
@@ -299,11 +298,8 @@ def _not_json(message: str) -> str:
 
 
 def _where(path: Path, keys: Sequence[str | int]) -> str:
-    """Return the variable or the line of the file that sets a key; an argument has neither."""
-    line = line_of(path.read_text(), keys) if path.is_file() else None
-    if (variable := _variable(keys)) is None and line:
-        return f"{path}:{line}"
-    return variable or ", ".join(_variables_below(keys)) or "Settings"
+    """Return the variable or the file that sets a key."""
+    return _variable(keys) or ", ".join(_variables_below(keys)) or str(path)
 
 
 def _variable(keys: Sequence[str | int]) -> str | None:

@@ -28,12 +28,12 @@ from pydantic import SecretStr
 
 from fairlead.kafka.sources import RACK_AWARE, SELECTOR
 from fairlead.sandbox import Sandbox, Services
-from fairlead.sandbox.cluster import KafkaCluster
 from fairlead.sandbox.jars import kafka_classpath
 from fairlead.sandbox.plugin import compile_java, plugin_jar
 from fairlead.sandbox.processes import wait_until
 from fairlead.settings import KafkaSettings, PostgresSettings, Settings, SparkSettings
 from fairlead.store.migrate import upgrade
+from tests.cluster import KafkaCluster
 from tests.lengths import form
 from tests.started import limits
 

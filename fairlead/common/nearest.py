@@ -1,7 +1,7 @@
 """What was meant: the nearest name to one that was mistyped.
 
-Belongs here: comparing names, and the names that settings may have. Does not: which names there are
-otherwise.
+Belongs here: comparing names, the names that settings may have, and errors that know theirs. Does
+not: which names there are otherwise.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,6 +9,22 @@ from difflib import get_close_matches
 from typing import Any, get_args
 
 from pydantic import BaseModel
+
+
+class WrongAt(ValueError):  # noqa: N818 - what it is called by those who raise it, not its kind
+    """A value that is wrong at a key below the one being validated.
+
+    Parameters
+    ----------
+    message
+        What is wrong.
+    keys
+        The way down from the table being validated.
+    """
+
+    def __init__(self, message: str, *keys: str) -> None:
+        super().__init__(message)
+        self.keys = keys
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

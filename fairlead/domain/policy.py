@@ -22,8 +22,7 @@ from pydantic import (
 )
 
 from fairlead.common.hours import parse_hours, time_zone
-from fairlead.common.nearest import no_such
-from fairlead.common.toml_lines import WrongAt
+from fairlead.common.nearest import WrongAt, no_such
 from fairlead.domain.judgement.rules import Rules
 
 #: What stands for any characters in a shell pattern; [!]] is a set too.

@@ -18,7 +18,7 @@ from typing import Final
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
-from assignors.partitioner import partitions_of
+from assignors.partitioner import partition_of
 from fairlead.domain.groups import CLASSIC, GroupDescription, LiveMember
 from fairlead.errors import KafkaUnavailableError
 from fairlead.kafka.descriptions import STABLE
@@ -157,7 +157,7 @@ class PinLog:
                 return {}
             raise KafkaException(found.error)
         keys = {group.encode(): group for group in groups}
-        homes = {int(number) for number in partitions_of(list(keys), len(found.partitions))}
+        homes = {partition_of(key, len(found.partitions)) for key in keys}
         starts = [(number, self._next.get(number, OFFSET_BEGINNING)) for number in homes]
         consumer.assign([TopicPartition(self.name, number, start) for number, start in starts])
         self._drain(consumer, homes, timeout_s)

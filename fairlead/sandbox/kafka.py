@@ -14,7 +14,6 @@ import uuid
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -76,25 +75,6 @@ ASSIGNORS: Final = {
 _LISTENERS: Final = re.compile(r"^listeners=.+:(\d+),.+:(\d+)$", re.MULTILINE)
 
 
-@dataclass(frozen=True)
-class ClusterNode:
-    """What a broker has in common with the others of a cluster, and what is its own.
-
-    Parameters
-    ----------
-    cluster_id
-        The cluster's.
-    ports
-        The broker's and its controller's.
-    settings
-        Server properties that go before those of a single broker.
-    """
-
-    cluster_id: str
-    ports: tuple[int, int]
-    settings: Mapping[str, str]
-
-
 class KafkaBroker:
     """The broker of a state directory.
 
@@ -104,8 +84,6 @@ class KafkaBroker:
         Its data, configuration and log; made when missing.
     progress
         Called with a line for the user when something takes a while.
-    node
-        Its place in a cluster of several; None: it is alone.
     assignor
         Whether groups of the consumer protocol can follow plans, where `plugin` can be built.
     settings
@@ -117,15 +95,13 @@ class KafkaBroker:
         state_dir: Path,
         *,
         progress: Callable[[str], None] = lambda _: None,
-        node: ClusterNode | None = None,
         assignor: bool = False,
         settings: Mapping[str, str] | None = None,
     ) -> None:
         self.state_dir = state_dir.resolve()
-        self._node = node
         self._assignor = assignor
         self._plugin: Path | None = None
-        self._settings = {**(node.settings if node else {}), **(settings or {})}
+        self._settings = dict(settings or {})
         self._properties = self.state_dir / "server.properties"
         self._cluster_id = self.state_dir / "cluster.id"
         self.log = self.state_dir / "kafka.log"
@@ -154,8 +130,7 @@ class KafkaBroker:
         classpath = os.pathsep.join(map(str, [*jars, self._plugin] if self._plugin else jars))
         self.state_dir.mkdir(parents=True, exist_ok=True)
         # Written anew each time, as this version has them. The ports stay, for clients.
-        own = list(self._node.ports) if self._node else self._ports()
-        self._write_properties(own or free_ports(2))
+        self._write_properties(self._ports() or free_ports(2))
         if not self._cluster_id.exists():
             self._format(java, classpath)
         if self.log.exists():
@@ -180,7 +155,7 @@ class KafkaBroker:
         for _ in range(PORT_ATTEMPTS):
             if self._answers():
                 return
-            if self._node or not self._port_taken():
+            if not self._port_taken():
                 break
             # Somebody took the port since it was chosen, or since the broker last ran.
             self._write_properties(free_ports(2))
@@ -204,6 +179,10 @@ class KafkaBroker:
         if process := self.process():
             processes.end(process, signal.SIGKILL, grace_s=STOP_GRACE_S)
 
+    def _new_cluster_id(self) -> str:
+        """Return a UUID in Kafka's form, without a leading dash, which would read as an option."""
+        return "k" + urlsafe_b64encode(uuid.uuid4().bytes).decode()[1:22]
+
     def _is_broker(self, command: Sequence[str]) -> bool:
         return self._mark in command
 
@@ -211,9 +190,7 @@ class KafkaBroker:
         """Return the broker's and its controller's port, or None before the first start."""
         if not self._properties.exists():
             return None
-        listeners = re.search(
-            r"^listeners=.+:(\d+),.+:(\d+)$", self._properties.read_text(), re.MULTILINE
-        )
+        listeners = _LISTENERS.search(self._properties.read_text())
         return [int(port) for port in listeners.groups()] if listeners else None
 
     def _write_properties(self, ports: list[int]) -> None:
@@ -228,7 +205,7 @@ class KafkaBroker:
 
     def _format(self, java: Path, classpath: str) -> None:
         shutil.rmtree(self.state_dir / "data", ignore_errors=True)  # of a format that did not end
-        cluster_id = self._node.cluster_id if self._node else new_cluster_id()
+        cluster_id = self._new_cluster_id()
         result = subprocess.run(
             [
                 *(str(java), "-XX:TieredStopAtLevel=1", "-cp", classpath),
@@ -268,11 +245,6 @@ class KafkaBroker:
         except KafkaException:
             return False
         return bool(metadata.brokers) and metadata.cluster_id == self._cluster_id.read_text()
-
-
-def new_cluster_id() -> str:
-    """Return a UUID in Kafka's form, without a leading dash, which would read as an option."""
-    return "k" + urlsafe_b64encode(uuid.uuid4().bytes).decode()[1:22]
 
 
 def _listens(address: str) -> bool:

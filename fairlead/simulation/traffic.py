@@ -55,26 +55,6 @@ class Surge:
 
 
 @dataclass(frozen=True)
-class Walk:
-    """Every partition's rate takes a random step every so often, between two bounds.
-
-    Parameters
-    ----------
-    lowest, highest
-        Bounds, in records a second; where a rate begins is even between them.
-    most
-        The largest step, up or down, in records a second: steps are even up to it.
-    every_s
-        Seconds between steps.
-    """
-
-    lowest: float
-    highest: float
-    most: float
-    every_s: float
-
-
-@dataclass(frozen=True)
 class Traffic:
     """Total traffic over time, and how partitions share it.
 
@@ -91,8 +71,6 @@ class Traffic:
         Seed by which ranks are dealt to partitions; and that of `wander`.
     wander, surges
         What happens to single partitions.
-    walk
-        Where given, rates are this and nothing else.
     """
 
     used: float = 0.6
@@ -101,7 +79,6 @@ class Traffic:
     shuffle: int = 0
     wander: Wander | None = None
     surges: tuple[Surge, ...] = ()
-    walk: Walk | None = None
 
     def rates(self, at: Float64, exists: npt.NDArray[np.bool_], capacity: float) -> Float64:
         """Return records a second, float64 of shape (N, P).
@@ -117,8 +94,6 @@ class Traffic:
         """
         rng = np.random.default_rng(self.shuffle)
         partitions = exists.shape[1]
-        if self.walk is not None:
-            return _walked(self.walk, at, partitions, rng)
         shares = np.arange(1, partitions + 1, dtype=np.float64) ** -self.zipf
         shares = rng.permutation(shares)[None, :] * exists
         shares = shares / shares.sum(axis=1, keepdims=True)
@@ -157,15 +132,3 @@ class Traffic:
         rest = np.maximum(total - wander.hot * wander.rate, 0.0) / others.sum(axis=1)
         wandering: Float64 = np.where(now, wander.rate, others * rest[:, None])
         return wandering
-
-
-def _walked(walk: Walk, at: Float64, partitions: int, rng: np.random.Generator) -> Float64:
-    turn = (at // walk.every_s).astype(np.int64)
-    turns = int(turn.max(initial=0)) + 1
-    rates = np.empty((turns, partitions))
-    rates[0] = rng.uniform(walk.lowest, walk.highest, partitions)
-    steps = rng.uniform(-walk.most, walk.most, (turns, partitions))
-    for number in range(1, turns):
-        rates[number] = np.clip(rates[number - 1] + steps[number], walk.lowest, walk.highest)
-    walked: Float64 = rates[turn]
-    return walked

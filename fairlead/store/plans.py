@@ -114,10 +114,6 @@ class PlanStore:
         with transaction(self._engine) as connection:
             return insert_lag(connection, lag)
 
-    def record_decision(self, decision: PlanDraft | NoPlan) -> StoredDecision:
-        """Store what a look at a group came to; see `record_decisions`."""
-        return self.record_decisions([decision])[0]
-
     def record_decisions(self, decisions: Sequence[PlanDraft | NoPlan]) -> list[StoredDecision]:
         """Store what looks at groups, at each once, came to; drafts become their next versions.
 
@@ -408,10 +404,6 @@ class PlanStore:
                     Plan.state == "approved",
                 )
             )
-
-    def record_adoption(self, group: str, version: int, **seen: Any) -> None:
-        """Store how much of one published plan its consumers follow; see `record_adoptions`."""
-        self.record_adoptions([SeenAdoption(group=group, version=version, **seen)])
 
     def record_adoptions(self, seen: Sequence[SeenAdoption]) -> None:
         """Store how much of published plans consumers follow; once a plan and `observed_at`."""

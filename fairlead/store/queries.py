@@ -59,24 +59,12 @@ def lock_groups(connection: Connection, groups: Iterable[str]) -> set[str]:
 
 
 def record_events(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Take plans to states, as `record_event`; the rows have the same columns."""
+    """Take plans to states; the rows have the same columns.
+
+    The database refuses what the life of a plan does not have.
+    """
     if rows:
         connection.execute(insert(PlanEvent), list(rows))
-
-
-def record_event(
-    connection: Connection,
-    group: str,
-    version: int,
-    state: str,
-    *,
-    reason: str,
-    actor: str | None = None,
-    **columns: Any,
-) -> None:
-    """Take a plan to a state. The database refuses what the life of a plan does not have."""
-    row = {"group_id": group, "version": version, "state": state, "reason": reason, **columns}
-    connection.execute(insert(PlanEvent), row | ({} if actor is None else {"actor": actor}))
 
 
 def close_open_plans(

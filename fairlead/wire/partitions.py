@@ -6,7 +6,7 @@ Belongs here: what every client's module has to rearrange. Does not: who reads w
 import base64
 from collections.abc import Callable, Collection, Iterable
 
-from assignors.partitioner import partitions_of
+from assignors.partitioner import partition_of
 
 
 def by_topic(partitions: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
@@ -55,7 +55,7 @@ def home_of(group: str, count: int) -> int:
     >>> home_of("orders", 8)
     4
     """
-    return int(partitions_of([group.encode()], count)[0])
+    return partition_of(group.encode(), count)
 
 
 def kafka_uuid(raw: bytes | str) -> str:

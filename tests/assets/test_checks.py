@@ -18,6 +18,7 @@ from fairlead.wire.document import MemberShare
 from tests.assets.conftest import RunChecks
 from tests.fairlead.store.conftest import SNAPSHOT_AT, MakeDraft
 from tests.pipeline import Pipeline
+from tests.stored import record_decision
 
 pytestmark = pytest.mark.postgres
 
@@ -83,7 +84,7 @@ def propose(pipeline: Pipeline, draft: MakeDraft) -> Callable[..., StoredPlan]:
         document = draft(**wanted).document(1, "id", SNAPSHOT_AT)  # type: ignore[arg-type] # any id
         problem = problem_of(document, planned(document))
         measured = measure(problem, assignment_of(problem, planned(document))).as_dict()
-        plan = pipeline.store.record_decision(draft(**wanted, predicted=measured)).plan
+        plan = record_decision(pipeline.store, draft(**wanted, predicted=measured)).plan
         assert plan is not None
         return plan
 

@@ -239,7 +239,7 @@ def test_hashes_keys_as_kafka_does(oracle: Oracle) -> None:
     rng = random.Random(0)
     keys = [rng.randbytes(length) for length in [*range(40), 1000, 1001, 1002, 1003] * 20]
     theirs = oracle.ask("murmur2", keys=[base64.b64encode(key).decode() for key in keys])
-    assert murmur2(keys).tolist() == theirs
+    assert [murmur2(key) for key in keys] == [value % 2**32 for value in theirs]
 
 
 @pytest.mark.parametrize("owned", [{}, {"t": [0]}, {"t": [4, 0], "ü.topic": [7], "none": []}])

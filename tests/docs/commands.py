@@ -19,10 +19,10 @@ from packaging.requirements import Requirement
 from typer.main import get_command
 
 from fairlead.errors import SandboxError
-from fairlead.sandbox.tools import run_kafka_tool
 from fairlead.settings import load_settings
 from fairlead.surfaces.cli import app
 from tests.docs.blocks import ROOT
+from tests.kafka_tools import run_kafka_tool
 
 
 def check_script(script: str) -> None:

@@ -22,6 +22,7 @@ from fairlead.store.migrate import upgrade
 from fairlead.store.outbox import Outbox, Wanted
 from fairlead.store.told import Sent
 from fairlead.wire.document import MemberShare, PlanDocument, content_hash
+from tests.stored import record_adoption, record_decision
 
 Owners = Mapping[str, Sequence[int]]
 
@@ -137,27 +138,28 @@ def store_week(url: str) -> None:
 
 
 def _orders(store: PlanStore) -> None:
-    store.record_decision(_draft("orders", at(0, 8), {}, FIRST, (3000, 2000, 1000, 900, 500, 400)))
+    record_decision(store, _draft("orders", at(0, 8), {}, FIRST, (3000, 2000, 1000, 900, 500, 400)))
     _publish(store, 1, "policy", "approved by policy: 6 without an owner get one")
     _adopt(store, 1, at(0, 8, 10), 6, 5000)
-    store.record_decision(
-        _draft("orders", at(1, 9), FIRST, SECOND, (9000, 6000, 2500, 2000, 1000, 500))
+    record_decision(
+        store, _draft("orders", at(1, 9), FIRST, SECOND, (9000, 6000, 2500, 2000, 1000, 500))
     )
     _publish(store, 2, "kim", "agreed with the team")
     _adopt(store, 2, at(1, 9, 25), 5, 15000)
     _adopt(store, 2, at(1, 9, 40), 6, 9000)
-    store.record_decision(
-        _no_plan("orders", at(1, 12), SECOND, (5000, 3500, 2500, 2000, 1000, 500), "cooldown")
+    record_decision(
+        store,
+        _no_plan("orders", at(1, 12), SECOND, (5000, 3500, 2500, 2000, 1000, 500), "cooldown"),
     )
-    store.record_decision(
-        _draft("orders", at(2, 9), SECOND, THIRD, (3000, 1000, 2500, 2000, 600, 400))
+    record_decision(
+        store, _draft("orders", at(2, 9), SECOND, THIRD, (3000, 1000, 2500, 2000, 600, 400))
     )
     store.reject("orders", 3, reason="not before the release", actor="lee")
 
 
 def _billing(store: PlanStore) -> None:
-    store.record_decision(_no_plan("billing", at(1, 9), BILLING, (400, 350), "not worth a move"))
-    store.record_decision(_draft("billing", at(3, 9), BILLING, BILLING_NEXT, (8000, 500)))
+    record_decision(store, _no_plan("billing", at(1, 9), BILLING, (400, 350), "not worth a move"))
+    record_decision(store, _draft("billing", at(3, 9), BILLING, BILLING_NEXT, (8000, 500)))
 
 
 def _publish(store: PlanStore, version: int, actor: str, reason: str) -> None:
@@ -173,7 +175,8 @@ def _adopt(
     store: PlanStore, version: int, moment: datetime, as_planned: int, heaviest: int
 ) -> None:
     plan = store.get("orders", version)
-    store.record_adoption(
+    record_adoption(
+        store,
         "orders",
         version,
         observed_at=moment,

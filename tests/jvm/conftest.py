@@ -5,7 +5,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from fairlead.sandbox.kafka import HOST, ClusterNode, KafkaBroker, free_ports, new_cluster_id
+from fairlead.sandbox.kafka import HOST, KafkaBroker, free_ports
+from tests.cluster import ClusterNode, new_cluster_id
 from tests.jvm.asking import Checks, answering
 from tests.jvm.remote import READER
 from tests.started import limits
@@ -44,8 +45,8 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
         "group.consumer.heartbeat.interval.ms": "300",
         "group.consumer.min.heartbeat.interval.ms": "300",
     }
-    node = ClusterNode(new_cluster_id(), (port, controller), settings)
-    broker = KafkaBroker(tmp_path_factory.mktemp("broker"), node=node, assignor=True)
+    folder, cluster_id = tmp_path_factory.mktemp("broker"), new_cluster_id()
+    broker = ClusterNode(folder, (port, controller), cluster_id, settings=settings, assignor=True)
     broker.start()
     yield broker
     broker.kill()

@@ -25,7 +25,6 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from fairlead.sandbox.cluster import KafkaCluster
 from fairlead.sandbox.kafka import KafkaBroker
 from fairlead.sandbox.processes import wait_until
 from fairlead.wire.document import MemberShare, PlanDocument
@@ -33,6 +32,7 @@ from fairlead.wire.membership import Membership
 from fairlead.wire.partitions import kafka_uuid
 from fairlead.wire.record import Headers, Origin, plan_headers, retired_value
 from fairlead.wire.signing import Signer
+from tests.cluster import KafkaCluster
 from tests.jvm.asking import Checks
 
 PLANS: Final = "fairlead.plans"

@@ -8,9 +8,9 @@ import pytest
 from pydantic import SecretStr
 
 from fairlead.kafka.gateway import KafkaGateway
-from fairlead.sandbox.cluster import KafkaCluster
 from fairlead.sandbox.kafka import KafkaBroker
 from fairlead.settings import KafkaSettings
+from tests.cluster import KafkaCluster
 from tests.fairlead.followers.storm import Kind
 from tests.fairlead.followers.storm_worker import PLAIN
 from tests.fairlead.followers.storming import OF_BROKERS, WEIGHTS, weather

@@ -34,7 +34,7 @@ WITHOUT_SERVICES: Final = frozenset(
     {None, "assign", "partition", "decide", "simulate", "sandbox", "spark", "demo", "dev"}
 )
 
-#: Commands that people wait for; others may start Spark, whose client needs it.
+#: Commands that people wait for, and that hand no data frame to anybody; Spark's client needs it.
 WITHOUT_PANDAS: Final = frozenset({"groups", "history", "lag", "look", "plan", "plans"})
 
 app = typer.Typer(
@@ -44,61 +44,53 @@ app = typer.Typer(
     context_settings={"max_content_width": 110},
     pretty_exceptions_show_locals=False,  # a local may hold a secret
 )
-app.command(
-    "assign",
-    short_help="Answer assignment problems, a JSON object a line.",
-    epilog=epilog("assign < problems.jsonl"),
-)(assign.assign)
-app.command(
-    "partition",
-    short_help="Say which partition the producer gives a key.",
-    epilog=epilog("partition < keys.jsonl"),
-)(assign.partition)
-app.command(
-    "decide",
-    short_help="Decide on groups from looks at them, a JSON object a line.",
-    epilog=epilog("decide < questions.jsonl"),
-)(assign.decide)
-app.command(
-    "backtest",
-    short_help="What each assignor would have done to a group.",
-    epilog=epilog("backtest orders --since 2026-01-05 --output orders.svg"),
-)(backtest.backtest)
-app.command(
-    "simulate",
-    short_help="Simulate a consumer group in a closed loop.",
-    epilog=epilog("simulate", "simulate skew --controller planner"),
-)(simulate.simulate)
-app.command(
-    "groups",
-    short_help="What is the matter with each group, and its plan.",
-    epilog=epilog("groups", "groups --json"),
-)(groups.groups)
-app.command(
-    "lag",
-    short_help="How far behind a group is, by partition or member.",
-    epilog=epilog("lag orders --limit 10", "lag orders --by-member --at 2026-01-06T09:30"),
-)(groups.lag)
-app.command(
-    "history",
-    short_help="What happened to a group, the newest first.",
-    epilog=epilog("history orders", "history orders --since 2026-01-06 --json"),
-)(groups.history)
-app.command(
-    "plan",
-    short_help="Look at a group now, and propose what would help.",
-    epilog=epilog("plan orders --dry-run", "plan orders --json"),
-)(plan.plan)
-app.command(
-    "look",
-    short_help="Look at all planned groups, again and again.",
-    epilog=epilog("look", "look --once"),
-)(look.look)
-app.command(
-    "serve",
-    short_help="Serve metrics for Prometheus, and reviews of plans.",
-    epilog=epilog("serve", "serve --host 0.0.0.0 --port 9464"),
-)(serve.serve)
+for command, short_help, *examples in (
+    (assign.assign, "Answer assignment problems, a JSON object a line.", "assign < problems.jsonl"),
+    (assign.partition, "Say which partition the producer gives a key.", "partition < keys.jsonl"),
+    (
+        assign.decide,
+        "Decide on groups from looks at them, a JSON object a line.",
+        "decide < questions.jsonl",
+    ),
+    (
+        backtest.backtest,
+        "What each assignor would have done to a group.",
+        "backtest orders --since 2026-01-05 --output orders.svg",
+    ),
+    (
+        simulate.simulate,
+        "Simulate a consumer group in a closed loop.",
+        "simulate",
+        "simulate skew --controller planner",
+    ),
+    (groups.groups, "What is the matter with each group, and its plan.", "groups", "groups --json"),
+    (
+        groups.lag,
+        "How far behind a group is, by partition or member.",
+        "lag orders --limit 10",
+        "lag orders --by-member --at 2026-01-06T09:30",
+    ),
+    (
+        groups.history,
+        "What happened to a group, the newest first.",
+        "history orders",
+        "history orders --since 2026-01-06 --json",
+    ),
+    (
+        plan.plan,
+        "Look at a group now, and propose what would help.",
+        "plan orders --dry-run",
+        "plan orders --json",
+    ),
+    (look.look, "Look at all planned groups, again and again.", "look", "look --once"),
+    (
+        serve.serve,
+        "Serve metrics for Prometheus, and reviews of plans.",
+        "serve",
+        "serve --host 0.0.0.0 --port 9464",
+    ),
+):
+    app.command(short_help=short_help, epilog=epilog(*examples))(command)
 
 
 @app.callback()
@@ -149,10 +141,7 @@ def dev() -> None:
 
 
 class _NoPandas(MetaPathFinder):
-    """Lets pyarrow, which looks for pandas whatever it is asked, find none.
-
-    Importing it takes longer than most commands; none of them hands a data frame to anybody.
-    """
+    """Lets pyarrow, which looks for pandas whatever it is asked, find none: it takes a second."""
 
     def find_spec(self, fullname: str, *_: object) -> None:
         """Refuse pandas."""

@@ -9,7 +9,7 @@ import binascii
 from typing import Any, Final
 
 from assignors.metrics import measure
-from assignors.partitioner import partitions_of
+from assignors.partitioner import partition_of
 from assignors.problem import InvalidProblemError, Member, Problem
 from assignors.registry import LAG_BLIND, check_options
 from assignors.registry import assign as run_assignor
@@ -79,7 +79,7 @@ def answer_record(record: dict[str, Any]) -> dict[str, Any]:
     if type(count) is not int or not 1 <= count <= _LARGEST_COUNT:
         raise InvalidProblemError(f"partitions: {shown(count)} is not a number of partitions")
     key = _key(record["key"], record.get("key_encoding", "utf8"))
-    return {"partition": int(partitions_of([key], count)[0])}
+    return {"partition": partition_of(key, count)}
 
 
 def _members(members: Any) -> dict[str, Member]:

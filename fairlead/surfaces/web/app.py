@@ -6,6 +6,7 @@ metrics there are (`metrics`), nor sockets and signals (`server`).
 
 import logging
 import re
+from collections.abc import Callable
 from typing import Final
 
 import anyio
@@ -29,11 +30,10 @@ from fairlead.surfaces.review import review_page
 from fairlead.surfaces.web.metrics import build_registry
 from fairlead.surfaces.web.pages import groups_page
 
-#: Pages that are made at once: that is work for a processor, and for the interpreter's one lock.
-THREADS: Final = 2
-
 _log = logging.getLogger(__name__)
 
+#: Making a page is work for a processor, and for the interpreter's one lock.
+PAGES_AT_ONCE: Final = 2
 #: Pages carry all they need and run nothing: whatever a name in them holds, it is text.
 _HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:",
@@ -54,7 +54,10 @@ def build_app(engine: Engine, settings: Settings) -> Starlette:
     """
     dagster_url = settings.web.dagster_url
     registry = build_registry(engine)
-    threads = anyio.CapacityLimiter(THREADS)
+    threads = anyio.CapacityLimiter(PAGES_AT_ONCE)
+
+    async def page(make: Callable[[], str]) -> Response:
+        return HTMLResponse(await run_sync(make, limiter=threads), headers=_HEADERS)
 
     # On a thread of those that Starlette keeps: pages, which take longer, have their own.
     def metrics(request: Request) -> Response:
@@ -64,16 +67,14 @@ def build_app(engine: Engine, settings: Settings) -> Starlette:
     async def groups(request: Request) -> Response:
         find = request.query_params.get("find", "")
 
-        def make() -> str:
-            return groups_page(engine, find, dagster_url=dagster_url, policies=settings.policies)
-
-        return HTMLResponse(await run_sync(make, limiter=threads), headers=_HEADERS)
+        return await page(
+            lambda: groups_page(engine, find, dagster_url=dagster_url, policies=settings.policies)
+        )
 
     async def review(request: Request) -> Response:
         group, version = _asked_plan(request)
-
-        def make() -> str:
-            return review_page(
+        return await page(
+            lambda: review_page(
                 engine,
                 group,
                 version,
@@ -81,8 +82,7 @@ def build_app(engine: Engine, settings: Settings) -> Starlette:
                 home=".",  # relative: a proxy may have put it anywhere
                 policies=settings.policies,
             )
-
-        return HTMLResponse(await run_sync(make, limiter=threads), headers=_HEADERS)
+        )
 
     return Starlette(
         routes=[

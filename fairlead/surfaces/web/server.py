@@ -20,9 +20,9 @@ from fairlead.errors import ConfigurationError
 #: where Prometheus exporters are.
 HOST: Final = "127.0.0.1"
 PORT: Final = 9464
-#: Whoever comes when so many are connected is answered 503.
+#: Who comes beyond so many connections gets status 503; one that asks for nothing more ends.
 CONNECTIONS: Final = 200
-KEEP_ALIVE_S: Final = 10
+KEEP_ALIVE_S: Final = 5
 _GRACE_S: Final = 10
 
 _log = logging.getLogger(__name__)
@@ -66,13 +66,14 @@ def _server(app: ASGIApp) -> uvicorn.Server:
     return uvicorn.Server(
         uvicorn.Config(
             app,
-            limit_concurrency=CONNECTIONS,
-            timeout_keep_alive=KEEP_ALIVE_S,
+            http="h11",
             ws="none",
             log_config=None,  # logging is the process's own affair
             access_log=False,
             lifespan="off",
             server_header=False,
+            limit_concurrency=CONNECTIONS,
+            timeout_keep_alive=KEEP_ALIVE_S,
             timeout_graceful_shutdown=_GRACE_S,
         )
     )

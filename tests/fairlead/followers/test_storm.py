@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from fairlead.sandbox import Services
-from fairlead.sandbox.cluster import KafkaCluster
+from tests.cluster import KafkaCluster
 from tests.fairlead.followers.storm import Kind, Storm
 from tests.fairlead.followers.storming import OF_BROKERS, WEIGHTS, weather
 from tests.jvm.members import member_command

@@ -31,8 +31,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from fairlead.sandbox.kafka import HOST, ClusterNode, KafkaBroker, free_ports, new_cluster_id
+from fairlead.sandbox.kafka import HOST, free_ports
 from fairlead.settings import KafkaSettings
+from tests.cluster import ClusterNode, new_cluster_id
 
 TRUST: Final = Path(__file__).parents[3] / "docs" / "trust.md"
 PASSWORD: Final = "correct horse battery staple"  # noqa: S105 - of a broker that lives for a test
@@ -191,8 +192,7 @@ def secured_broker(folder: Path) -> Iterator[SecuredBroker]:
         "super.users": "User:ANONYMOUS",
         "controller.quorum.voters": f"1@{HOST}:{controller}",
     }
-    node = ClusterNode(new_cluster_id(), (port, controller), settings)
-    broker = KafkaBroker(folder / "broker", node=node)
+    broker = ClusterNode(folder / "broker", (port, controller), new_cluster_id(), settings=settings)
     try:
         broker.start()
         yield SecuredBroker(f"{HOST}:{port}", f"{HOST}:{guarded}", certificate)

@@ -17,10 +17,10 @@ from fairlead.domain.policy import Policy
 from fairlead.domain.records import PlanDraft
 from fairlead.domain.snapshot import new_snapshot_id
 from fairlead.kafka.gateway import KafkaGateway
-from fairlead.sandbox.cluster import KafkaCluster
 from fairlead.sandbox.processes import wait_until
 from fairlead.settings import KafkaSettings
 from fairlead.workflows.planning import Memory, plan_group
+from tests.cluster import KafkaCluster
 from tests.conftest import AWARE, RACKS
 
 pytestmark = pytest.mark.kafka

@@ -9,10 +9,10 @@ from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
 from fairlead.kafka.gateway import KafkaGateway
-from fairlead.sandbox.tools import run_kafka_tool
 from fairlead.settings import Settings
 from fairlead.spark.lag import snapshot_lag
 from fairlead.spark.warehouse import Warehouse
+from tests.kafka_tools import run_kafka_tool
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 TOOL = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"

@@ -22,6 +22,7 @@ from fairlead.store import NoPlan, PlanDraft, PlanStore, StoredPlan, create_stor
 from fairlead.store.outbox import Outbox, Wanted
 from fairlead.store.told import Sent
 from fairlead.wire.document import MemberShare
+from tests.stored import record_decision
 
 SNAPSHOT_AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 LEASE_UNTIL = SNAPSHOT_AT + timedelta(hours=6)
@@ -165,7 +166,7 @@ def propose(store: PlanStore, draft: MakeDraft) -> Callable[..., StoredPlan]:
     """Return a function that stores a draft and returns its plan."""
 
     def propose(snapshot_id: str = "s1", **changes: Any) -> StoredPlan:
-        plan = store.record_decision(draft(snapshot_id, **changes)).plan
+        plan = record_decision(store, draft(snapshot_id, **changes)).plan
         assert plan is not None
         return plan
 

@@ -30,6 +30,7 @@ from tests.fairlead.store.life_model import (
     Step,
     Tamper,
 )
+from tests.stored import record_decision
 
 NOW: Final = datetime.now(UTC)
 LATER: Final = NOW + timedelta(days=1)
@@ -97,7 +98,7 @@ class Database:
         nothing = NoPlan(
             group=group, snapshot_id=draft.snapshot_id, snapshot_at=SNAPSHOT_AT, reason="even"
         )
-        stored = self.stores[operation.who].record_decision(draft if operation.plan else nothing)
+        stored = record_decision(self.stores[operation.who], draft if operation.plan else nothing)
         version = stored.plan and stored.plan.version
         return f"{'stored' if stored.created else 'again'} {version}"
 

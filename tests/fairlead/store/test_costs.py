@@ -13,6 +13,7 @@ from fairlead.domain.records import SeenAdoption
 from fairlead.store import NoPlan, PlanStore, StoredPlan
 from fairlead.store.engine import transaction
 from tests.fairlead.store.conftest import SNAPSHOT_AT, MakeDraft, make_metrics
+from tests.stored import record_decision
 
 pytestmark = pytest.mark.postgres
 
@@ -58,7 +59,7 @@ def test_a_run_of_one_group_reads_and_writes_rows_of_one_group(
         assert store.outbox().outstanding(one) == []
         assert len(store.outbox().followed(one)) == 1
         at = SNAPSHOT_AT + timedelta(minutes=30)
-        store.record_decision(draft("s3", group=one[0], snapshot_at=at))
+        record_decision(store, draft("s3", group=one[0], snapshot_at=at))
     assert rows
     assert max(rows) <= 3  # of a decision: what was observed, what is predicted; two candidates
 

@@ -19,6 +19,7 @@ from fairlead.store.engine import transaction
 from fairlead.store.reading import read_candidates, read_decisions
 from fairlead.wire.document import PlanDocument
 from tests.docs.scenario import at, store_week
+from tests.stored import record_decision
 
 pytestmark = pytest.mark.postgres
 
@@ -41,7 +42,7 @@ def test_a_draft_becomes_a_proposed_version_with_its_document(
     store: PlanStore, draft: MakeDraft
 ) -> None:
     """The stored bytes are a document of the version, the plan id and the times stored beside."""
-    decision = store.record_decision(draft())
+    decision = record_decision(store, draft())
     plan = decision.plan
     assert plan is not None
     assert (decision.outcome, decision.created) == ("plan", True)
@@ -55,7 +56,7 @@ def test_everything_about_a_draft_is_stored(
     store: PlanStore, engine: Engine, draft: MakeDraft
 ) -> None:
     """Decision, candidates with their errors, both balances, moves, and the event."""
-    store.record_decision(draft())
+    record_decision(store, draft())
     assert rows(engine, "SELECT outcome, version, reason FROM fairlead.decision") == [
         ("plan", 1, "the heaviest member gets lighter")
     ]
@@ -81,7 +82,7 @@ def test_candidates_are_read_back_as_they_were(
 ) -> None:
     """Metrics, what the assignor says, and the frontier; those that failed come last."""
     decision = draft()
-    store.record_decision(decision)
+    record_decision(store, decision)
     assert read_candidates(engine, "orders", "s1") == list(decision.candidates)
 
 
@@ -89,7 +90,7 @@ def test_no_change_is_a_row_with_its_reason(
     store: PlanStore, engine: Engine, no_plan: NoPlan
 ) -> None:
     """A decision to do nothing can be looked up later, with the balance it was made on."""
-    decision = store.record_decision(no_plan)
+    decision = record_decision(store, no_plan)
     assert (decision.outcome, decision.plan) == ("no change", None)
     assert rows(engine, "SELECT outcome, reason, version FROM fairlead.decision") == [
         ("no change", "within the band", None)
@@ -101,8 +102,9 @@ def test_a_group_that_was_not_measured_has_a_decision_too(
     store: PlanStore, engine: Engine, no_plan: NoPlan
 ) -> None:
     """A failure has no balance, but a row."""
-    store.record_decision(
-        dataclasses.replace(no_plan, outcome="failed", reason="no coordinator", observed=None)
+    record_decision(
+        store,
+        dataclasses.replace(no_plan, outcome="failed", reason="no coordinator", observed=None),
     )
     assert counts(engine) == dict.fromkeys(TABLES, 0) | {"decision": 1}
 
@@ -111,9 +113,9 @@ def test_the_same_snapshot_again_stores_nothing(
     store: PlanStore, engine: Engine, draft: MakeDraft
 ) -> None:
     """A run that is repeated gets back what the first one stored."""
-    first = store.record_decision(draft("s1"))
+    first = record_decision(store, draft("s1"))
     before = counts(engine)
-    again = store.record_decision(draft("s1", assignor="range", reason="another idea"))
+    again = record_decision(store, draft("s1", assignor="range", reason="another idea"))
     assert again == dataclasses.replace(first, created=False)
     assert counts(engine) == before
 
@@ -122,8 +124,8 @@ def test_a_decision_against_a_plan_stays_one(
     store: PlanStore, no_plan: NoPlan, draft: MakeDraft
 ) -> None:
     """What was decided on a snapshot holds, whatever a repeated run would decide."""
-    store.record_decision(no_plan)
-    again = store.record_decision(draft(no_plan.snapshot_id))
+    record_decision(store, no_plan)
+    again = record_decision(store, draft(no_plan.snapshot_id))
     assert (again.outcome, again.plan, again.created) == ("no change", None, False)
 
 
@@ -175,9 +177,9 @@ def test_runs_at_once_leave_no_gap_and_no_duplicate(
         own = create_store_engine(store_url)
         try:
             return [
-                PlanStore(own)
-                .record_decision(draft(f"s{snapshot}", group=("orders", "billing")[writer % 2]))
-                .created
+                record_decision(
+                    PlanStore(own), draft(f"s{snapshot}", group=("orders", "billing")[writer % 2])
+                ).created
                 for snapshot in range(writer // 4, 20, 2)
             ]
         finally:
@@ -211,13 +213,13 @@ def test_a_connection_lost_in_the_middle_leaves_nothing(
     store: PlanStore, engine: Engine, store_url: str, draft: MakeDraft
 ) -> None:
     """The older plan was already ended in the lost transaction; it is proposed still."""
-    store.record_decision(draft("s1"))
+    record_decision(store, draft("s1"))
     before = counts(engine)
     with pytest.raises(StoreUnavailableError):
-        store.record_decision(draft("s2", kind=Killing, reason=store_url))
+        record_decision(store, draft("s2", kind=Killing, reason=store_url))
     assert counts(engine) == before
     assert store.get("orders", 1).state == "proposed"
-    plan = store.record_decision(draft("s2")).plan
+    plan = record_decision(store, draft("s2")).plan
     assert plan is not None
     assert plan.version == 2
 
@@ -228,7 +230,7 @@ def test_rows_that_cannot_be_stored_leave_nothing(
     """The moves are written last; a partition that moves twice takes the plan with it."""
     twice = draft().moves
     with pytest.raises(psycopg.errors.UniqueViolation):
-        store.record_decision(draft(moves=pa.concat_tables([twice, twice])))
+        record_decision(store, draft(moves=pa.concat_tables([twice, twice])))
     assert counts(engine) == dict.fromkeys(TABLES, 0)
 
 
@@ -237,20 +239,20 @@ def test_a_move_to_the_same_member_is_refused(store: PlanStore, draft: MakeDraft
     moves = draft().moves
     still = moves.set_column(3, "member", moves["previous_member"])
     with pytest.raises(psycopg.errors.CheckViolation, match="moved_partition_moves_check"):
-        store.record_decision(draft(moves=still))
+        record_decision(store, draft(moves=still))
 
 
 def test_lag_beyond_64_bits_is_stored(
     store: PlanStore, engine: Engine, no_plan: NoPlan, metrics: Callable[..., dict[str, Any]]
 ) -> None:
     """A sum of int64 lags is no int64."""
-    store.record_decision(dataclasses.replace(no_plan, observed=metrics(lag_max=2**64)))
+    record_decision(store, dataclasses.replace(no_plan, observed=metrics(lag_max=2**64)))
     assert rows(engine, "SELECT lag_max FROM fairlead_raw.balance") == [(2**64,)]
 
 
 def test_words_of_any_language_are_stored(store: PlanStore, draft: MakeDraft) -> None:
     """Reasons and member names are text, not ASCII."""
-    plan = store.record_decision(draft(reason="größer, 更大", assignor="åttonde")).plan
+    plan = record_decision(store, draft(reason="größer, 更大", assignor="åttonde")).plan
     assert plan is not None
     assert plan.reason == "größer, 更大"
     assert plan.verify().assignor == "åttonde"
@@ -260,7 +262,7 @@ def test_one_snapshot_has_one_observed_balance(
     engine: Engine, store: PlanStore, no_plan: NoPlan
 ) -> None:
     """The database itself refuses a second one."""
-    store.record_decision(no_plan)
+    record_decision(store, no_plan)
     with pytest.raises(IntegrityError), transaction(engine) as connection:
         connection.execute(
             text(

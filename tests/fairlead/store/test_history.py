@@ -16,6 +16,7 @@ from fairlead.store.engine import transaction
 from fairlead.store.prune import prune
 from fairlead.store.reading import read_groups
 from tests.fairlead.store.conftest import Login
+from tests.stored import record_adoption
 
 pytestmark = pytest.mark.postgres
 
@@ -120,7 +121,7 @@ def test_adoption_stands_beside_the_prediction(
         "achieved": metrics(lag_max=120_000),
     }
     for _ in range(2):
-        store.record_adoption("orders", 1, **seen)
+        record_adoption(store, "orders", 1, **seen)
     (row,) = query(engine, "SELECT * FROM fairlead.adoption")
     assert (row["planned"], row["as_planned"], row["adherence"]) == (3, 2, Decimal("0.6667"))
     assert (row["lag_max_predicted"], row["lag_max_achieved"]) == (110_000, 120_000)
@@ -134,7 +135,8 @@ def test_group_is_shown_as_it_is_since_its_plan_was_adopted(
 ) -> None:
     """Not as it was when the plan was made."""
     plan = publish()
-    store.record_adoption(
+    record_adoption(
+        store,
         "orders",
         1,
         observed_at=plan.snapshot_at + timedelta(minutes=1),
@@ -153,7 +155,8 @@ def test_plan_history_answers_who_what_and_how_well(
     """One row a version: who approved it, what it moves, what it predicted and achieved."""
     plan = publish("s1")
     for minute, lag_max in ((1, 160_000), (2, 115_500)):
-        store.record_adoption(
+        record_adoption(
+            store,
             "orders",
             1,
             observed_at=plan.snapshot_at + timedelta(minutes=minute),
@@ -190,7 +193,8 @@ def test_balance_history_tells_the_kinds_apart(
 ) -> None:
     """Observed, predicted, achieved: in the order they were measured, with their imbalance."""
     plan = publish()
-    store.record_adoption(
+    record_adoption(
+        store,
         "orders",
         1,
         observed_at=plan.snapshot_at + timedelta(minutes=1),
@@ -229,7 +233,8 @@ def test_a_plan_that_nobody_looked_at_yet_is_found(
 ) -> None:
     """Until adoption is recorded once; the same version of another group does not count."""
     plans = [publish("s1", group=group) for group in ("a", "b")]
-    store.record_adoption(
+    record_adoption(
+        store,
         "a",
         1,
         observed_at=plans[0].snapshot_at,

@@ -13,6 +13,7 @@ from fairlead.domain.records import Findings
 from fairlead.store import NoPlan, PlanStore, StoredPlan
 from fairlead.store.engine import transaction
 from tests.fairlead.store.conftest import SNAPSHOT_AT, Login, MakeDraft, StoreAs, make_metrics
+from tests.stored import record_decision
 
 pytestmark = pytest.mark.postgres
 
@@ -46,7 +47,7 @@ def test_speeds_are_stored_with_the_decision_and_read_again(
     store: PlanStore, draft: MakeDraft, rows: Callable[[str], list[dict[str, Any]]]
 ) -> None:
     """As they were, for the groups asked for; with what they were seen by."""
-    store.record_decision(draft(findings=SICK))
+    record_decision(store, draft(findings=SICK))
     assert store.capacities(["orders", "billing"]) == {"orders": SICK.capacities}
     assert store.capacities(["billing"]) == {}
     evidence = rows("SELECT member, evidence FROM fairlead.member_capacity ORDER BY member")
@@ -60,7 +61,7 @@ def test_newer_speeds_replace_what_was_known(store: PlanStore, no_plan: NoPlan) 
     store.record_decisions([replace(no_plan, findings=SICK), other])
     now = {"orders-2": Capacity(99.0, measured=True, at=SNAPSHOT_AT.timestamp() + 60)}
     later = replace(SICK, capacities=now)
-    store.record_decision(replace(no_plan, snapshot_id="s2", findings=later))
+    record_decision(store, replace(no_plan, snapshot_id="s2", findings=later))
     assert store.capacities(["orders", "billing"]) == {
         "orders": now,
         "billing": SICK.capacities,
@@ -69,8 +70,8 @@ def test_newer_speeds_replace_what_was_known(store: PlanStore, no_plan: NoPlan) 
 
 def test_decision_without_findings_forgets_nothing(store: PlanStore, no_plan: NoPlan) -> None:
     """A group that could not be read for once has the speeds that it had."""
-    store.record_decision(replace(no_plan, findings=SICK))
-    store.record_decision(replace(no_plan, snapshot_id="s2", outcome="failed"))
+    record_decision(store, replace(no_plan, findings=SICK))
+    record_decision(store, replace(no_plan, snapshot_id="s2", outcome="failed"))
     assert store.capacities(["orders"]) == {"orders": SICK.capacities}
 
 
@@ -133,12 +134,13 @@ def test_forecast_stands_with_decision_candidates_and_plan(
     store: PlanStore, rows: Callable[[str], list[dict[str, Any]]], draft: MakeDraft
 ) -> None:
     """Seconds late and the fullest member's share: as it is, and as planned."""
-    plan: StoredPlan | None = store.record_decision(
+    plan: StoredPlan | None = record_decision(
+        store,
         draft(
             findings=SICK,
             observed=make_metrics(late_s=321.5, utilisation=1.25),
             predicted=make_metrics(late_s=12.0, utilisation=0.8, moved=1),
-        )
+        ),
     ).plan
     assert plan is not None
     (version,) = store.history("orders")
@@ -157,7 +159,7 @@ def test_planner_writes_them_by_functions_alone(
 ) -> None:
     """As a member of its role, which may not change a row of either table."""
     planner = store_as(login("fairlead_planner", name="planner"))
-    planner.record_decision(draft(findings=SICK))
+    record_decision(planner, draft(findings=SICK))
     planner.record_findings({"orders": (SNAPSHOT_AT + MINUTE, WELL)})
     assert [row["diagnosis"] for row in rows("SELECT * FROM fairlead.diagnosis")] == ["healthy"]
     assert planner.capacities(["orders"]) == {"orders": SICK.capacities}

@@ -12,6 +12,7 @@ from fairlead.wire.document import MemberShare
 from tests.fairlead.store.conftest import MakeDraft
 from tests.fairlead.store.test_history import query
 from tests.lengths import form
+from tests.stored import record_decision
 
 pytestmark = pytest.mark.postgres
 
@@ -48,7 +49,7 @@ def test_plan_of_very_many_partitions_is_stored_and_read_back(
     )
 
     began = time.monotonic()
-    decided = store.record_decision(whole)
+    decided = record_decision(store, whole)
     stored = store.get("orders", 1)
     document = stored.verify()
     assert time.monotonic() - began < BOUND_S

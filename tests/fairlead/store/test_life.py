@@ -11,6 +11,7 @@ from fairlead.errors import PlanStateError, TamperedPlanError
 from fairlead.store import PlanDraft, PlanStore, StoredPlan
 from fairlead.store.models import STATES
 from fairlead.store.queries import lock_groups
+from tests.stored import record_decision
 
 pytestmark = pytest.mark.postgres
 
@@ -278,7 +279,7 @@ def test_an_approval_waits_for_a_proposal_under_way(
     store: PlanStore, by_hand: psycopg.Connection, draft: Callable[..., PlanDraft]
 ) -> None:
     """Approving and proposing at once take turns: the approval finds the plan overtaken."""
-    store.record_decision(draft("s1"))
+    record_decision(store, draft("s1"))
     by_hand.execute("SET lock_timeout = '100ms'")
     with store.engine.begin() as proposing:
         lock_groups(proposing, ["orders"])

@@ -18,6 +18,7 @@ from fairlead.store.engine import transaction
 from fairlead.store.prune import history_days, prune
 from tests.fairlead.store.conftest import Login, MakeDraft, make_metrics
 from tests.fairlead.store.test_history import lag_table, query
+from tests.stored import record_adoption, record_decision
 
 pytestmark = pytest.mark.postgres
 
@@ -40,7 +41,7 @@ def look(store: PlanStore, no_plan: NoPlan, at: datetime, *, lag_max: int, **cha
         "snapshot_at": at,
         "observed": observed,
     }
-    store.record_decision(dataclasses.replace(no_plan, **(changed | changes)))
+    record_decision(store, dataclasses.replace(no_plan, **(changed | changes)))
 
 
 def finding(diagnosis: str) -> Findings:
@@ -51,7 +52,8 @@ def finding(diagnosis: str) -> Findings:
 
 def adopt(store: PlanStore, at: datetime, *, as_planned: int, version: int = 1) -> None:
     """See how far the plan of `orders` is followed at a moment."""
-    store.record_adoption(
+    record_adoption(
+        store,
         "orders",
         version,
         observed_at=at,
@@ -189,8 +191,9 @@ def test_a_day_in_summary_is_what_its_rows_say(
     look(store, no_plan, NOON, lag_max=300)
     look(store, no_plan, NOON - timedelta(hours=3), lag_max=150)
     look(store, no_plan, NOON + timedelta(hours=2), lag_max=200, outcome="failed", reason="down")
-    store.record_decision(
-        draft("plan", snapshot_at=NOON + timedelta(hours=1), observed=make_metrics(lag_max=1.0))
+    record_decision(
+        store,
+        draft("plan", snapshot_at=NOON + timedelta(hours=1), observed=make_metrics(lag_max=1.0)),
     )
     look(store, no_plan, NOON + timedelta(days=1), lag_max=400, observed=None)
     first, second = query(engine, "SELECT * FROM fairlead.group_day ORDER BY day")

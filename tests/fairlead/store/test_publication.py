@@ -14,7 +14,7 @@ from fairlead.errors import PlanStateError, StoreUnavailableError
 from fairlead.store import PlanStore, StoredPlan
 from fairlead.store.engine import transaction
 from fairlead.store.outbox import Held, Intent, Outbox, Wanted
-from fairlead.store.queries import record_event
+from fairlead.store.queries import record_events
 from fairlead.wire.record import Kind
 from tests.fairlead.store.conftest import LEASE_UNTIL, sent
 
@@ -179,7 +179,10 @@ def test_only_what_is_approved_is_sent(store: PlanStore, propose: Plans) -> None
 
 def send_by_hand(store: PlanStore) -> None:
     with transaction(store.engine) as connection:
-        record_event(connection, "orders", 1, "sending", reason="by hand")
+        record_events(
+            connection,
+            [{"group_id": "orders", "version": 1, "state": "sending", "reason": "by hand"}],
+        )
 
 
 def test_epochs_go_up_after_a_retirement_alone(store: PlanStore, approve: Plans) -> None:

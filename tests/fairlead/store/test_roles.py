@@ -17,6 +17,7 @@ from tests.fairlead.store.conftest import (
     record_publication,
     record_retirement,
 )
+from tests.stored import record_adoption, record_decision
 
 pytestmark = pytest.mark.postgres
 
@@ -132,7 +133,7 @@ def planner(login: Login, store_as: StoreAs) -> PlanStore:
 
 
 def propose(store: PlanStore, draft: PlanDraft) -> StoredPlan:
-    plan = store.record_decision(draft).plan
+    plan = record_decision(store, draft).plan
     assert plan is not None
     return plan
 
@@ -241,7 +242,8 @@ def test_a_planner_has_all_rights_that_planning_takes(planner: PlanStore, draft:
         plan = propose(planner, draft(snapshot))
         planner.approve("orders", plan.version, sha256=plan.sha256, reason="few", actor="policy")
         record_publication(planner, planner.get("orders", plan.version))
-    planner.record_adoption(
+    record_adoption(
+        planner,
         "orders",
         2,
         observed_at=SNAPSHOT_AT,

@@ -24,6 +24,7 @@ from fairlead.workflows.publication import publish_all, settle_all
 from fairlead.workflows.retirement import retire
 from tests.fairlead.store.conftest import SNAPSHOT_AT, make_draft, make_metrics
 from tests.fairlead.workflows.plans import TERMS, live
+from tests.stored import record_adoption
 
 #: Where a run can die, in its order, and the state its plan is in then; None: there is no plan.
 PLANNING: Final = {
@@ -97,7 +98,8 @@ def plan(url: str, kafka: KafkaSettings, group: str, snapshot: str, reach: Reach
         transaction.name = "adoption"
         published = store.published(group)
         if published is not None:  # a retirement that was on its way ends what waits, too
-            store.record_adoption(
+            record_adoption(
+                store,
                 group,
                 published.version,
                 observed_at=at,

@@ -16,6 +16,7 @@ from fairlead.store import NoPlan, PlanStore, StoredPlan
 from fairlead.wire.document import MemberShare
 from fairlead.workflows.proposal import AT_ONCE, Look, Outcome, carry_out
 from tests.fairlead.store.conftest import SNAPSHOT_AT, MakeDraft
+from tests.stored import record_decision
 
 pytestmark = pytest.mark.postgres
 
@@ -144,7 +145,7 @@ def test_plan_for_a_group_that_has_changed_is_replaced(
 
 def test_repeated_step_finishes_what_it_began(store: PlanStore, draft: MakeDraft) -> None:
     """A crash between proposal and approval: the same snapshot approves the same version."""
-    store.record_decision(draft("s1"))
+    record_decision(store, draft("s1"))
     look(store, draft("s1"), policy=AT_NIGHT)
     look(store, draft("s1"), policy=AT_NIGHT)
     assert states(store) == ["approved"]

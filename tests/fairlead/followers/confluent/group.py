@@ -14,7 +14,7 @@ from typing import Any
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from assignors.partitioner import partitions_of
+from assignors.partitioner import partition_of
 from fairlead.followers.confluent.topics import PIN_PARTITIONS
 from fairlead.wire.pins import Pin, decode
 from tests.fairlead.followers.helpers import eventually, make_plan
@@ -265,7 +265,7 @@ class ConfluentGroup:
                 "fetch.wait.max.ms": 50,
             }
         )
-        number = int(partitions_of([self.name.encode()], PIN_PARTITIONS)[0])
+        number = partition_of(self.name.encode(), PIN_PARTITIONS)
         consumer.assign([TopicPartition(self.pin_topic, number, OFFSET_BEGINNING)])
         pins = []
         while (message := consumer.poll(30)) is not None and message.error() is None:

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from fairlead.sandbox import Services
-from fairlead.sandbox.cluster import KafkaCluster
 from fairlead.sandbox.kafka import KafkaBroker
+from tests.cluster import KafkaCluster
 from tests.fairlead.followers.confluent.group import ConfluentGroup, running
 from tests.fairlead.followers.helpers import eventually
 from tests.lengths import form

@@ -26,6 +26,7 @@ from fairlead.surfaces.review import review_page
 from fairlead.wire.document import MemberShare
 from tests.docs.scenario import at, store_week
 from tests.fairlead.store.conftest import make_draft, make_metrics
+from tests.stored import record_decision
 
 pytestmark = pytest.mark.postgres
 
@@ -116,14 +117,15 @@ def test_a_plan_is_explained(engine: Engine) -> None:
 def test_traffic_between_racks_is_told_wherever_a_plan_is(week: str, engine: Engine) -> None:
     """Before and after, with its price: on the page, at the command line, as candidates, in SQL."""
     before, after = ({"rack_gb_per_day": gb, "rack_cost_per_day": gb / 50} for gb in (12.5, 1.0))
-    PlanStore(engine).record_decision(
+    record_decision(
+        PlanStore(engine),
         make_draft(
             group="clicks",
             snapshot_at=datetime.now(UTC),
             observed=make_metrics(**before),
             predicted=make_metrics(**after),
             candidates=(Candidate("sticky", make_metrics(**after)),),
-        )
+        ),
     )
     page = Page(review_page(engine, "clicks"))
     assert "Between racks, a day 12.5 GB → 1.00 GB" in page.text
@@ -170,8 +172,8 @@ def test_the_approval_on_the_page_works_as_it_stands(week: str, engine: Engine) 
 def test_names_of_any_kind_are_text(week: str, engine: Engine) -> None:
     """Markup in a name is shown, not read; commands quote it, for shells as for the database."""
     share = MemberShare(("t0",), {"t0": np.arange(3, dtype=np.int32)})
-    PlanStore(engine).record_decision(
-        make_draft(group=HOSTILE, reason="<b>why</b>", members={HOSTILE: share})
+    record_decision(
+        PlanStore(engine), make_draft(group=HOSTILE, reason="<b>why</b>", members={HOSTILE: share})
     )
     page = review_page(engine, HOSTILE, now=NOON)
     assert "script" not in Page(page).tags
@@ -191,7 +193,8 @@ def test_a_large_plan_is_cut_short_and_its_risks_are_told(engine: Engine) -> Non
     every = np.arange(600, dtype=np.int32)
     moves = {"topic": ["t0"] * 600, "partition": every, "weight": every.astype(float)}
     members = {"new": MemberShare(("t0",), {"t0": every}), "old": MemberShare(("t0",), {})}
-    PlanStore(engine).record_decision(
+    record_decision(
+        PlanStore(engine),
         make_draft(
             group="wide",
             members=members,
@@ -201,7 +204,7 @@ def test_a_large_plan_is_cut_short_and_its_risks_are_told(engine: Engine) -> Non
             observed=make_metrics(topic_spread=1.25),
             predicted=make_metrics(moved=600, lag_max=179_700, topic_spread=3.0),
             four_eyes=True,
-        )
+        ),
     )
     source = review_page(engine, "wide", now=NOON, dagster_url="http://dagster:3000")
     page = Page(source)

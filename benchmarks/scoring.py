@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.random_scenarios import HOURS, Labelled
 from fairlead.domain.judgement.rules import Rules
 from fairlead.simulation.controllers import START
 from fairlead.simulation.course import LATE_S, time_lags
 from fairlead.simulation.fluid import Int32
 from fairlead.simulation.loop import Cadence, Run, run
 from fairlead.simulation.planner import Planner
-from fairlead.simulation.random_scenarios import HOURS, Labelled
 from fairlead.simulation.traffic import HOUR_S
 from fairlead.simulation.world import World
 

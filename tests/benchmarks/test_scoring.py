@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from fairlead.simulation.random_scenarios import CAUSES, HOURS, random_scenario
-from fairlead.simulation.scoring import mark, share_right
+from benchmarks.random_scenarios import CAUSES, HOURS, random_scenario
+from benchmarks.scoring import mark, share_right
 from fairlead.simulation.world import World
 
 

@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 from assignors.problem import Problem
-from fairlead.simulation.bin_packing import RULES, BinPacking, Rule, pack
-from fairlead.simulation.controllers import ByAssignor
-from fairlead.simulation.fluid import Int32
-from fairlead.simulation.landau import (
+from benchmarks.bin_packing import RULES, BinPacking, Rule, pack
+from benchmarks.landau import (
     CADENCE,
     CAPACITY,
     PACKED,
@@ -18,8 +16,10 @@ from fairlead.simulation.landau import (
     landau,
     record_delays,
 )
+from fairlead.simulation.controllers import ByAssignor
+from fairlead.simulation.fluid import Int32
 from fairlead.simulation.loop import run
-from fairlead.simulation.traffic import Float64
+from fairlead.simulation.traffic import Float64, Traffic
 from fairlead.simulation.world import World
 
 RATES = np.array([60.0, 55.0, 40.0, 30.0, 10.0])
@@ -65,9 +65,8 @@ def test_no_consumer_is_packed_beyond_its_capacity(rule: Rule) -> None:
 
 def test_a_record_waits_from_its_arrival_until_it_is_read() -> None:
     """At twice what can be read, what arrives after t seconds waits for as long again."""
-    scenario = replace(landau(0, 1), topics=(1,), speeds=(500.0,))
     scenario = replace(
-        scenario, traffic=replace(scenario.traffic, walk=None, used=2.0), name="double"
+        landau(0, 1), topics=(1,), speeds=(500.0,), traffic=Traffic(used=2.0), name="double"
     )
     ran = run(World.of(scenario, hours=1 / 6, step_s=STEP_S), ByAssignor("range"), CADENCE)
     waited, records = record_delays(ran)

@@ -45,7 +45,7 @@ class BinPacking(ByPlans):
     def plan(self, moment: Moment) -> Int32 | None:
         """Pack; None where that is what there is."""
         looks = moment.looks()
-        if len(looks) < 2:  # noqa: PLR2004 - a rate is of two looks
+        if len(looks) < 2:
             return None
         rates: Float64 = (looks.end[-1] - looks.end[-2]) / looks.seconds[-1]
         owner = pack(moment.problem, rates, self._rule, self._capacity)

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from fairlead.simulation.loop import Cadence, Run
 from fairlead.simulation.scenario import Commits, Scenario
-from fairlead.simulation.traffic import Float64, Traffic, Walk
+from fairlead.simulation.traffic import Float64, Traffic
 
 #: Records a second that are packed into a consumer, and that it can do.
 PACKED: Final = 1000.0
@@ -26,6 +27,33 @@ TURN_S: Final = 30.0
 STEP_S: Final = 0.5
 CADENCE: Final = Cadence(look_s=TURN_S, decision_s=TURN_S, pause_s=5.0)
 _PARTITIONS: Final = (16, 16)
+
+
+@dataclass(frozen=True)
+class Walk(Traffic):
+    """Every partition's rate takes a random step each turn, between nothing and what is packed.
+
+    Parameters
+    ----------
+    most
+        The largest step, up or down, in records a second: steps are even up to it.
+    """
+
+    most: float = 0.0
+
+    def rates(self, at: Float64, exists: npt.NDArray[np.bool_], capacity: float) -> Float64:
+        """Return records a second, whatever exists and whatever the machines can do."""
+        del capacity
+        rng = np.random.default_rng(self.shuffle)
+        partitions = exists.shape[1]
+        turn = (at // TURN_S).astype(np.int64)
+        rates = np.empty((int(turn.max(initial=0)) + 1, partitions))
+        rates[0] = rng.uniform(0.0, PACKED, partitions)
+        steps = rng.uniform(-self.most, self.most, rates.shape)
+        for number in range(1, len(rates)):
+            rates[number] = np.clip(rates[number - 1] + steps[number], 0.0, PACKED)
+        walked: Float64 = rates[turn]
+        return walked
 
 
 def landau(delta: float, members: int, *, shuffle: int = 0) -> Scenario:
@@ -44,7 +72,7 @@ def landau(delta: float, members: int, *, shuffle: int = 0) -> Scenario:
         name=f"landau-{delta:g}",
         what=f"partition speeds that wander by up to {delta:g} % of a consumer every 30 s",
         kind="changing",
-        traffic=Traffic(walk=Walk(0.0, PACKED, PACKED * delta / 100, TURN_S), shuffle=shuffle),
+        traffic=Walk(most=PACKED * delta / 100, shuffle=shuffle),
         speeds=(CAPACITY,) * members,
         topics=_PARTITIONS,
         commits=Commits(1.0),

@@ -4,14 +4,57 @@ Belongs here: how the nodes know each other, starting and stopping them together
 node's process (`kafka`). A sandbox itself has one broker.
 """
 
+import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from fairlead.sandbox.kafka import HOST, ClusterNode, KafkaBroker, free_ports, new_cluster_id
+from fairlead.sandbox.kafka import HOST, KafkaBroker, free_ports
+from fairlead.wire.partitions import kafka_uuid
 
 NODES: Final = 3
+
+
+def new_cluster_id() -> str:
+    """Return a UUID in Kafka's form, without a leading dash, which would read as an option."""
+    return "k" + kafka_uuid(uuid.uuid4().bytes)[1:22]
+
+
+class ClusterNode(KafkaBroker):
+    """A broker of which ports and cluster are known before it starts.
+
+    Parameters
+    ----------
+    state_dir, assignor, settings
+        As those of any broker.
+    ports
+        The broker's and its controller's.
+    cluster_id
+        The cluster's.
+    """
+
+    def __init__(
+        self,
+        state_dir: Path,
+        ports: tuple[int, int],
+        cluster_id: str,
+        *,
+        settings: Mapping[str, str],
+        assignor: bool = False,
+    ) -> None:
+        super().__init__(state_dir, assignor=assignor, settings=settings)
+        self._own = ports
+        self._cluster = cluster_id
+
+    def _ports(self) -> list[int]:
+        return list(self._own)
+
+    def _port_taken(self) -> bool:
+        return False  # no others would do
+
+    def _new_cluster_id(self) -> str:
+        return self._cluster
 
 
 class KafkaCluster:
@@ -55,19 +98,17 @@ class KafkaCluster:
         }
         own = dict(enumerate(settings, start=1))
         self.brokers = {
-            number: KafkaBroker(
+            number: ClusterNode(
                 state_dir / str(number),
-                node=ClusterNode(
-                    cluster_id,
-                    pair,
-                    {
-                        **common,
-                        "node.id": str(number),
-                        **_listening(pair, more),
-                        **own.get(number, {}),
-                    },
-                ),
+                pair,
+                cluster_id,
                 assignor=assignor,
+                settings={
+                    **common,
+                    "node.id": str(number),
+                    **_listening(pair, more),
+                    **own.get(number, {}),
+                },
             )
             for number, (pair, more) in enumerate(zip(pairs, further, strict=True), start=1)
         }

@@ -1,0 +1,20 @@
+"""What happened to one group, stored as what happened to many is.
+
+Belongs here: the shortest way for a test to store something. Does not: any expectation.
+"""
+
+from typing import Any
+
+from fairlead.domain.records import NoPlan, PlanDraft, SeenAdoption, StoredDecision
+from fairlead.store.plans import PlanStore
+
+
+def record_decision(store: PlanStore, decision: PlanDraft | NoPlan) -> StoredDecision:
+    """Store what was decided about a group."""
+    (stored,) = store.record_decisions([decision])
+    return stored
+
+
+def record_adoption(store: PlanStore, group: str, version: int, **seen: Any) -> None:
+    """Store how much of one published plan its consumers follow."""
+    store.record_adoptions([SeenAdoption(group=group, version=version, **seen)])
