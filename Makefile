@@ -82,13 +82,10 @@ bench-fleet: install
 	$(BIN)/python -m benchmarks.fleet
 	$(BIN)/python -m benchmarks.fleet_looks
 
-# From a cause to the plan that cures it; beside another revision: make bench-reaction BESIDE=v0.1.0
-BESIDE ?=
+# From a cause to the plan that cures it: half an hour, on a quiet machine.
 bench-reaction: install
-	$(BIN)/python -m benchmarks.reaction $(if $(BESIDE),--beside $(BESIDE))
+	$(BIN)/python -m benchmarks.reaction
 	$(BIN)/python -m benchmarks.reaction_chain --rounds 5
-	$(BIN)/python -m benchmarks.fleet_looks
-	$(BIN)/python -m benchmarks.fleet
 
 bench-store: install
 	$(BIN)/python -m benchmarks.store

@@ -1,35 +1,44 @@
-"""Measure, print the tables, and write results.json and the plot: `python -m benchmarks`."""
+"""Assignors beside Kafka's own, for speed and for what plans are worth: `python -m benchmarks`.
 
-import json
-import os
-import platform
+Belongs here: running `speed` and `quality`, and writing results.json. Does not: measuring.
+"""
+
 from dataclasses import asdict
 from pathlib import Path
+from typing import Final
 
-from rich.console import Console
+from benchmarks import harness, quality, report, speed
 
-from benchmarks import quality, report, speed
-
-RESULTS = Path(__file__).with_name("results.json")
+RESULTS: Final = Path(__file__).with_name("results.json")
 
 
 def main() -> None:
-    """Run every benchmark."""
-    console = Console(width=180)
-    plans = quality.measure_all()
-    report.draw(plans)
-    rows = speed.measure_all(console.log)
-    growth = speed.growth()
-    memory = speed.peak_memory()
-    results = {
-        "machine": {"cpus": os.cpu_count(), "python": platform.python_version()},
-        "speed": [asdict(row) for row in rows],
-        "growth_10k_to_1m": growth,
-        "peak_memory_bytes": memory,
-        "quality": [asdict(plan) for plan in plans],
-    }
-    RESULTS.write_text(json.dumps(results, indent=1) + "\n")
-    report.print_tables(console, rows, plans, growth, memory)
+    """Measure, print the tables, and write results.json and the plot."""
+    options = harness.parser(__doc__)
+    options.add_argument(
+        "--only",
+        nargs="*",
+        metavar="WORK",
+        choices=[work.what for work in speed.WORK],
+        help="of the speed, by the names in the table; growth and memory are left out then",
+    )
+    with harness.measuring(options, RESULTS) as bench:
+        only = bench.options.only
+        plans = quality.measure_all()
+        if bench.keeps:
+            report.draw(plans)
+        rows = speed.measure_all(bench.log, only)
+        growth = speed.growth() if only is None else {}
+        memory = speed.peak_memory() if only is None else 0
+        bench.write(
+            {
+                "speed": [asdict(row) for row in rows],
+                "growth_10k_to_1m": growth,
+                "peak_memory_bytes": memory,
+                "quality": [asdict(plan) for plan in plans],
+            }
+        )
+        report.show(bench, rows, plans, growth, memory)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ Belongs here: the week. Does not: the fluid (`fairlead.simulation`), or the back
 (`fairlead.surfaces.backtest`).
 """
 
-import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -14,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from benchmarks import harness
 from fairlead.domain.snapshot import GROUPS, MEMBERS, OFFSETS
 from fairlead.simulation.controllers import START, ByAssignor, Moment
 from fairlead.simulation.fluid import Int32
@@ -113,12 +113,15 @@ class Recorder(ByAssignor):
         return None
 
 
-def main(folder: str) -> None:
+def main() -> None:
     """Write the week to a folder."""
+    options = harness.parser(__doc__)
+    options.add_argument("folder", metavar="FOLDER", help="for the warehouse")
+    folder = options.parse_args().folder
     recorder = Recorder(Warehouse(folder))
     run(week(), recorder, Cadence(60.0, EVERY_S))
     print(f"{recorder.snapshots:,} snapshots of {PARTITIONS} partitions: {folder}")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main()

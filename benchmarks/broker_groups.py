@@ -11,10 +11,7 @@ Belongs here: the two brokers, the wave, the CPU time and memory of their proces
 writing broker_groups.json. Does not: the consumers (`broker_members`).
 """
 
-import argparse
-import json
 import os
-import platform
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -23,15 +20,15 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import numpy as np
 import psutil
-from confluent_kafka.admin import AdminClient, NewTopic
-from rich.console import Console
 
+from benchmarks import harness
 from benchmarks.broker_members import Members, Seat
+from benchmarks.plans import document
+from benchmarks.services import create_topics, folder, kafka
 from fairlead.kafka.consumer_protocol import ASSIGNOR
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.members_topic import MembersTopic
@@ -43,7 +40,6 @@ from fairlead.sandbox.java import find_java
 from fairlead.sandbox.kafka import KafkaBroker
 from fairlead.sandbox.plugin import compile_java, plugin_jar
 from fairlead.settings import KafkaSettings
-from fairlead.wire.document import MemberShare, PlanDocument
 from fairlead.wire.record import plan_headers
 from fairlead.workflows.following import AT_ONCE, tell_members
 from tests.jvm.asking import answering
@@ -151,16 +147,10 @@ class Wave:
 
     def _record(self, plans: PlanTopic, group: str, topic_id: str) -> Outgoing:
         now = datetime.now(UTC)
-        share = MemberShare((TOPIC,), {TOPIC: np.arange(PARTITIONS, dtype=np.int32)})
-        value = PlanDocument(
-            group=group,
-            version=1,
-            plan_id="measured",
-            assignor="measured",
-            created_at=now,
-            snapshot_at=now,
-            partition_counts={TOPIC: PARTITIONS},
-            members={self._names[group]: share},
+        value = document(
+            group,
+            {TOPIC: PARTITIONS},
+            {self._names[group]: {TOPIC: range(PARTITIONS)}},
             weights={TOPIC: np.ones(PARTITIONS)},
             topic_ids={TOPIC: topic_id},
         ).to_bytes()
@@ -189,44 +179,28 @@ class Wave:
 
 def main() -> None:
     """Measure, print, and write broker_groups.json."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--groups", type=int, default=1_000)
-    parser.add_argument("--seconds", type=int, default=60)
-    arguments = parser.parse_args()
-    load = os.getloadavg()[0]
-    with TemporaryDirectory() as folder, ExitStack() as stack:
-        sides = [
-            stack.enter_context(_started(Path(folder), assignor, arguments.groups))
-            for assignor in ("uniform", ASSIGNOR)
-        ]
-        figures = measure(sides, arguments.seconds, stack)
-        figures["assignor_shows"] = _shown(sides[1].broker, Path(folder, "classes"))
-    figures |= {
-        "machine": platform.machine(),
-        "cores": os.cpu_count(),
-        "python": platform.python_version(),
-        "groups": arguments.groups,
-        "partitions_each": PARTITIONS,
-        "load_before": round(load, 1),
-    }
-    Console().print_json(data=figures)
-    RESULTS.write_text(json.dumps(figures, indent=2) + "\n")
+    options = harness.parser(__doc__)
+    options.add_argument("--groups", type=int, default=1_000)
+    options.add_argument("--seconds", type=int, default=60, help="at rest")
+    with harness.measuring(options, RESULTS) as bench, ExitStack() as stack:
+        groups = bench.options.groups
+        sides = [stack.enter_context(_started(name, groups)) for name in ("uniform", ASSIGNOR)]
+        figures = measure(sides, bench.options.seconds, stack)
+        with folder() as place:
+            figures["assignor_shows"] = _shown(sides[1].broker, place)
+        figures |= {"groups": groups, "partitions_each": PARTITIONS}
+        bench.write(figures)
+        bench.show(f"{groups:,} groups", ("what", "figures"), figures.items())
 
 
 @contextmanager
-def _started(folder: Path, assignor: str, groups: int) -> Iterator[Side]:
+def _started(assignor: str, groups: int) -> Iterator[Side]:
     """Run a broker with stock heartbeats, for groups of an assignor."""
     heartbeat = {"group.consumer.heartbeat.interval.ms": "5000"}
-    broker = KafkaBroker(folder / assignor, assignor=assignor == ASSIGNOR, settings=heartbeat)
     seats = [Seat(f"group-{n:04}", f"consumer-{n:04}", TOPIC) for n in range(groups)]
-    broker.start()
-    try:
-        side = Side(assignor, broker, seats)
-        admin = AdminClient(side.settings.librdkafka())
-        admin.create_topics([NewTopic(TOPIC, PARTITIONS)])[TOPIC].result(30)
-        yield side
-    finally:
-        broker.kill()
+    with kafka(assignor=assignor == ASSIGNOR, settings=heartbeat) as broker:
+        create_topics(broker.bootstrap_servers, {TOPIC: PARTITIONS})
+        yield Side(assignor, broker, seats)
 
 
 def measure(sides: Sequence[Side], seconds: int, stack: ExitStack) -> dict[str, Any]:
@@ -264,7 +238,6 @@ def measure(sides: Sequence[Side], seconds: int, stack: ExitStack) -> dict[str, 
         "memory_without_groups": empty,
         "memory_at_rest": at_rest,
         "memory_after_the_wave": after,
-        "load_at_the_end": round(os.getloadavg()[0], 1),
     }
 
 
@@ -277,7 +250,6 @@ def _cpu_of(sides: Sequence[Side], what: Callable[[], object]) -> dict[str, floa
 def _shown(broker: KafkaBroker, classes: Path) -> dict[str, Any]:
     """Return what the assignor shows by JMX."""
     jars = [plugin_jar(), *kafka_classpath()]
-    classes.mkdir()
     compile_java(CHECKS, jars, classes, release=17)
     with answering(os.pathsep.join(map(str, [classes, *jars]))) as checks:
         found = shown(broker, checks)

@@ -9,10 +9,6 @@ was revoked though it did not move; printing, and writing broker_reaction.json. 
 consumers (`broker_members`), following (`fairlead.workflows.following`).
 """
 
-import argparse
-import json
-import os
-import platform
 import statistics
 import time
 from collections.abc import Collection, Iterator, Sequence
@@ -20,26 +16,19 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-from confluent_kafka.admin import AdminClient, NewTopic
-from rich.console import Console
 
+from benchmarks import harness
 from benchmarks.broker_members import Members, Seat
-from benchmarks.store import METRICS
+from benchmarks.plans import draft, moves
+from benchmarks.services import create_topics, kafka, postgres, wait_until
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.plan_topic import PlanTopic
-from fairlead.sandbox.kafka import KafkaBroker
-from fairlead.sandbox.postgres import Postgres
-from fairlead.sandbox.processes import wait_until
 from fairlead.settings import KafkaSettings
 from fairlead.store import PlanDraft, PlanStore, create_store_engine
-from fairlead.store.migrate import upgrade
-from fairlead.wire.document import MemberShare
 from fairlead.workflows.delivery import Terms
 from fairlead.workflows.following import follow
 from fairlead.workflows.nudging import Followed
@@ -107,8 +96,7 @@ class Measured:
 
     def run(self, plans: int) -> list[Adopted]:
         """Have the group adopt one plan after the other; the first is not counted."""
-        admin = AdminClient(self._settings.librdkafka())
-        admin.create_topics([NewTopic(self.topic, self.count)])[self.topic].result(30)
+        create_topics(self._settings.bootstrap_servers, {self.topic: self.count})
         engine = create_store_engine(self._url)
         with ExitStack() as stack:
             stack.callback(engine.dispose)
@@ -189,8 +177,7 @@ class Measured:
             found = self._gateway.broker_groups([self.group])[self.group]
             return found.state == "Stable" and len(found.members) == len(self.seats)
 
-        if not wait_until(settled, timeout_s=SETTLES_S):
-            raise TimeoutError("the group does not settle")
+        wait_until(settled, "the group settles", within_s=SETTLES_S, every_s=0.05)
 
     def _wanted(self) -> dict[Seat, set[int]]:
         return {
@@ -199,95 +186,60 @@ class Measured:
         }
 
     def _draft(self, before: Owners) -> PlanDraft:
-        now = datetime.now(UTC)
         moved = np.flatnonzero(before != self._owner)
         names = np.array([seat.name for seat in self.seats])
-        moves = {
-            "topic": [self.topic] * moved.size,
-            "partition": pa.array(moved, pa.int32()),
-            "previous_member": names[before[moved]],
-            "member": names[self._owner[moved]],
-            "weight": np.ones(moved.size),
-        }
-        return PlanDraft(
-            group=self.group,
-            snapshot_id="s1",
-            snapshot_at=now,
-            reason="measured",
-            observed=METRICS,
-            assignor="measured",
-            predicted=METRICS,
-            moves=pa.table(moves),
-            expires_at=now + timedelta(hours=1),
-            partition_counts={self.topic: self.count},
-            members={
-                seat.name: MemberShare(
-                    (self.topic,), {self.topic: np.array(sorted(share), np.int32)}
-                )
-                for seat, share in self._wanted().items()
-            },
-            weights={self.topic: np.ones(self.count)},
-            topic_ids=self._gateway.broker_groups([self.group])[self.group].topic_ids,
+        found = self._gateway.broker_groups([self.group])[self.group]
+        return draft(
+            self.group,
+            {self.topic: self.count},
+            {seat.name: {self.topic: sorted(share)} for seat, share in self._wanted().items()},
+            moves(self.topic, moved, names[before[moved]], names[self._owner[moved]]),
+            expires_at=datetime.now(UTC) + timedelta(hours=1),
+            topic_ids=found.topic_ids,
         )
 
 
 def main() -> None:
     """Measure, print, and write broker_reaction.json."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--plans", type=int, default=20)
-    parser.add_argument("--members", type=int, nargs="*", default=[10, 100])
-    parser.add_argument("--heartbeats-ms", type=int, nargs="*", default=[1000, 5000])
-    arguments = parser.parse_args()
-    rows = [
-        measure(heartbeat_ms, arguments.members, arguments.plans)
-        for heartbeat_ms in arguments.heartbeats_ms
-    ]
-    figures = {
-        "machine": platform.machine(),
-        "cores": os.cpu_count(),
-        "python": platform.python_version(),
-        "rows": _with_earlier([row for some in rows for row in some]),
-    }
-    Console().print_json(data=figures)
-    RESULTS.write_text(json.dumps(figures, indent=2) + "\n")
-
-
-def _with_earlier(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Add the rows of the last time that were not measured now."""
-    earlier = json.loads(RESULTS.read_text())["rows"] if RESULTS.exists() else []
-    found = {(row["heartbeat_s"], row["members"]): row for row in [*earlier, *rows]}
-    return [found[key] for key in sorted(found)]
+    options = harness.parser(__doc__)
+    options.add_argument("--plans", type=int, default=20)
+    options.add_argument("--members", type=int, nargs="*", default=[10, 100])
+    options.add_argument("--heartbeats-ms", type=int, nargs="*", default=[1000, 5000])
+    with harness.measuring(options, RESULTS) as bench:
+        given = bench.options
+        rows = [
+            row
+            for heartbeat_ms in given.heartbeats_ms
+            for row in measure(heartbeat_ms, given.members, given.plans)
+        ]
+        bench.write({"rows": rows})
+        names = ("verified_s", "target_s", "adopted_s")
+        bench.show(
+            f"{given.plans} plans one after the other: medians, and the slowest",
+            ("heartbeat, s", "members", "verified, s", "target, s", "adopted, s"),
+            (
+                (
+                    *(row["heartbeat_s"], row["members"]),
+                    *(f"{row[name]['median']:.2f}; {row[name]['worst']:.2f}" for name in names),
+                )
+                for row in rows
+            ),
+        )
 
 
 def measure(heartbeat_ms: int, sizes: Sequence[int], plans: int) -> list[dict[str, Any]]:
     """Return a row for groups of each size, under a broker of its own."""
-    with TemporaryDirectory() as folder:
-        heartbeat = {
-            "group.consumer.heartbeat.interval.ms": str(heartbeat_ms),
-            "group.consumer.min.heartbeat.interval.ms": str(heartbeat_ms),
-        }
-        broker = KafkaBroker(Path(folder, "kafka"), assignor=True, settings=heartbeat)
-        server = Postgres(Path(folder, "postgres"))
-        broker.start()
-        server.start()
-        try:
-            url = server.url("fairlead")
-            upgrade(url)
-            settings = KafkaSettings(bootstrap_servers=broker.bootstrap_servers)
-            found = []
-            for members in sizes:
-                load = os.getloadavg()[0]
-                adopted = Measured(members, settings, url).run(plans)
-                found.append(
-                    {"heartbeat_s": heartbeat_ms / 1000, "members": members}
-                    | summary(adopted)
-                    | {"load_before": round(load, 1), "load_after": round(os.getloadavg()[0], 1)}
-                )
-                Console().print(found[-1])
-        finally:
-            server.stop()
-            broker.kill()
-    return found
+    heartbeat = {
+        "group.consumer.heartbeat.interval.ms": str(heartbeat_ms),
+        "group.consumer.min.heartbeat.interval.ms": str(heartbeat_ms),
+    }
+    with kafka(assignor=True, settings=heartbeat) as broker, postgres() as server:
+        settings = KafkaSettings(bootstrap_servers=broker.bootstrap_servers)
+        return [
+            {"heartbeat_s": heartbeat_ms / 1000, "members": members}
+            | summary(Measured(members, settings, server.url("fairlead")).run(plans))
+            for members in sizes
+        ]
 
 
 def summary(adopted: Sequence[Adopted]) -> dict[str, Any]:

@@ -175,18 +175,3 @@ MEMBERS: Final[dict[Client, type[Any]]] = {
     "aiokafka": AiokafkaMember,
     "confluent-kafka": ConfluentMember,
 }
-
-
-def wait_until(condition: Callable[[], bool], what: str, *, within_s: float = 120.0) -> None:
-    """Wait for a condition.
-
-    Raises
-    ------
-    TimeoutError
-        It does not come in time.
-    """
-    deadline = time.monotonic() + within_s
-    while not condition():
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"{what}: not within {within_s:.0f} s")
-        time.sleep(0.002)

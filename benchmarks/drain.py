@@ -9,42 +9,34 @@ what, arrival rates come from one snapshot to the next, `sticky-lag-aware` plans
 carries the plan, and the followers rejoin when it is there.
 """
 
-import json
-import logging
-import tempfile
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow.compute as pc
-from confluent_kafka import Producer
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.coordinator.assignors.range import RangePartitionAssignor
-from rich.console import Console
-from rich.table import Table
 
 from assignors.problem import Member as PlannedMember
 from assignors.problem import Problem
 from assignors.registry import assign
-from benchmarks.consumers import KafkaPythonMember, wait_until
-from benchmarks.rebalance import create_topics
+from benchmarks import harness
+from benchmarks.consumers import KafkaPythonMember
+from benchmarks.harness import DOCS
+from benchmarks.plans import document, publish
+from benchmarks.services import arrivals, create_topics, kafka, wait_until
 from fairlead.domain.snapshot import GroupSnapshot
 from fairlead.followers.planless.kafka_python import LagAwareAssignor
 from fairlead.kafka.gateway import KafkaGateway
-from fairlead.sandbox.kafka import KafkaBroker
 from fairlead.settings import KafkaSettings
-from fairlead.wire.document import MemberShare, PlanDocument
-from fairlead.wire.record import Origin, plan_headers
 
 RESULTS: Final = Path(__file__).with_name("drain.json")
-PLOT: Final = Path(__file__).parents[1] / "docs" / "followers.svg"
+PLOT: Final = DOCS / "followers.svg"
 
 TOPICS, PARTITIONS, CONSUMERS = 3, 8, 6
 CONSUMER_RATE: Final = 60.0
@@ -177,7 +169,7 @@ class Planner:
     def __init__(self, servers: str, group: Group, plan_topic: str) -> None:
         self._group = group
         self._plan_topic = plan_topic
-        self._producer = Producer({"bootstrap.servers": servers})
+        self._servers = servers
         self._before: tuple[float, dict[str, npt.NDArray[np.int64]]] | None = None
 
     def plan(self, snapshot: GroupSnapshot) -> None:
@@ -204,38 +196,13 @@ class Planner:
         if len(members) < CONSUMERS or np.array_equal(assignment.owner, problem.owner):
             return
         self._group.course.plans += 1
-        self._publish(name, self._group.course.plans, assignment.by_member(), topics)
-
-    def _publish(
-        self, group: str, version: int, shares: dict[str, dict[str, list[int]]], topics: list[str]
-    ) -> None:
-        now = datetime.now(UTC)
-        plan = PlanDocument(
-            group,
-            version,
-            f"plan-{version}",
-            "sticky-lag-aware",
-            now,
-            now,
+        plan = document(
+            name,
             dict.fromkeys(topics, PARTITIONS),
-            {
-                member: MemberShare(
-                    tuple(topics), {t: np.array(ps, np.int32) for t, ps in share.items() if ps}
-                )
-                for member, share in shares.items()
-            },
+            assignment.by_member(),
+            version=self._group.course.plans,
         )
-        value = plan.to_bytes()
-        headers = plan_headers(
-            value,
-            group=group,
-            version=plan.version,
-            origin=Origin(self._plan_topic),
-            epoch=1,
-            lease_until=None,
-        )
-        self._producer.produce(self._plan_topic, value, key=group, headers=[*headers])
-        self._producer.flush(10)
+        publish(self._servers, self._plan_topic, plan)
 
 
 def as_planned(member: dict[str, Any]) -> PlannedMember:
@@ -246,38 +213,15 @@ def as_planned(member: dict[str, Any]) -> PlannedMember:
     return PlannedMember(member["topics"], owned=owned)
 
 
-@contextmanager
-def arrivals(servers: str, topics: list[str]) -> Iterator[None]:
-    """Produce at a steady rate, some partitions more than others."""
+def rates(topics: list[str]) -> dict[tuple[str, int], float]:
+    """Return the records a second of each partition: of some more than of others."""
     weights = 1.0 / np.arange(1, TOPICS * PARTITIONS + 1) ** SKEW
     np.random.default_rng(5).shuffle(weights)
-    rates = weights / weights.sum() * LOAD * CONSUMERS * CONSUMER_RATE
-    stopping = threading.Event()
-
-    def produce() -> None:
-        producer = Producer({"bootstrap.servers": servers, "linger.ms": 5})
-        sent = np.zeros(len(rates), np.int64)
-        began = time.monotonic()
-        while not stopping.wait(0.05):
-            due = (rates * (time.monotonic() - began)).astype(np.int64)
-            for index in np.flatnonzero(due > sent):
-                topic, partition = topics[index // PARTITIONS], int(index % PARTITIONS)
-                for _ in range(int(due[index] - sent[index])):
-                    producer.produce(topic, b"record", partition=partition)
-            sent = due
-            producer.poll(0)
-        producer.flush(10)
-
-    thread = threading.Thread(target=produce)
-    thread.start()
-    try:
-        yield
-    finally:
-        stopping.set()
-        thread.join()
+    each = weights / weights.sum() * LOAD * CONSUMERS * CONSUMER_RATE
+    return dict(zip(product(topics, range(PARTITIONS)), each.tolist(), strict=True))
 
 
-def measure(servers: str) -> list[Course]:
+def measure(servers: str, seconds: float) -> list[Course]:
     """Run all groups at once on the same records."""
     topics = [f"drain-{number}" for number in range(TOPICS)]
     plan_topic = GROUPS["plans"]["plan_topic"]
@@ -291,10 +235,10 @@ def measure(servers: str) -> list[Course]:
                 group.start(number)
         for group in groups:
             wait_until(group.covered, f"{group.course.name} settles")
-        stack.enter_context(arrivals(servers, topics))
+        stack.enter_context(arrivals(servers, rates(topics)))
         gateway = stack.enter_context(KafkaGateway(KafkaSettings(bootstrap_servers=servers)))
         began, restarts, plan_at = time.monotonic(), list(RESTARTS), PLAN_S
-        while (elapsed := time.monotonic() - began) < SECONDS:
+        while (elapsed := time.monotonic() - began) < seconds:
             if restarts and elapsed >= restarts[0]:
                 restarts.pop(0)
                 for group in groups:
@@ -331,27 +275,28 @@ def draw(courses: list[Course]) -> None:
 
 def main() -> None:
     """Measure, print the table, keep the figures and draw the plot."""
-    logging.disable(logging.WARNING)  # clients that meet a topic on its first second
-    with tempfile.TemporaryDirectory() as folder:
-        broker = KafkaBroker(Path(folder))
-        broker.start()
-        try:
-            courses = measure(broker.bootstrap_servers)
-        finally:
-            broker.stop()
-    RESULTS.write_text(json.dumps([asdict(course) for course in courses]) + "\n")
-    draw(courses)
-    table = Table(title="The second half of a steady, skewed load", title_justify="left")
-    for heading in ("assigned by", "consumed / arrived", "heaviest lag, s", "total lag, s"):
-        table.add_column(heading, justify="left" if heading == "assigned by" else "right")
-    for course in courses:
-        half = len(course.at_s) // 2
-        consumed = course.consumed[-1] - course.consumed[half]
-        arrived = consumed + course.total[-1] - course.total[half]
-        heaviest = float(np.mean(course.heaviest[half:])) / CONSUMER_RATE
-        total = float(np.mean(course.total[half:])) / (CONSUMERS * CONSUMER_RATE)
-        table.add_row(course.name, f"{consumed / arrived:.2f}", f"{heaviest:.1f}", f"{total:.1f}")
-    Console().print(table)
+    options = harness.parser(__doc__)
+    options.add_argument("--seconds", type=float, default=SECONDS)
+    with harness.measuring(options, RESULTS) as bench, kafka() as broker:
+        courses = measure(broker.bootstrap_servers, bench.options.seconds)
+        bench.write({"rows": [asdict(course) for course in courses]})
+        if bench.keeps:
+            draw(courses)
+        bench.show(
+            "The second half of a steady, skewed load",
+            ("assigned by", "consumed / arrived", "heaviest lag, s", "total lag, s"),
+            map(summary, courses),
+        )
+
+
+def summary(course: Course) -> tuple[str, ...]:
+    """Return what the second half came to."""
+    half = len(course.at_s) // 2
+    consumed = course.consumed[-1] - course.consumed[half]
+    arrived = consumed + course.total[-1] - course.total[half]
+    heaviest = float(np.mean(course.heaviest[half:])) / CONSUMER_RATE
+    total = float(np.mean(course.total[half:])) / (CONSUMERS * CONSUMER_RATE)
+    return course.name, f"{consumed / arrived:.2f}", f"{heaviest:.1f}", f"{total:.1f}"
 
 
 if __name__ == "__main__":

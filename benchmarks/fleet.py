@@ -5,40 +5,34 @@ giant among small groups, each in a process of its own; beside what its steps ca
 the snapshots (`recorded`), fetching from a broker (`fleet_fetch`).
 """
 
-import argparse
 import json
 import os
-import platform
-import subprocess
-import sys
 import threading
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import dagster as dg
 import pandas as pd
 import psutil
 from pyspark.sql import DataFrame, SparkSession
-from rich.console import Console
-from rich.table import Table
 from sqlalchemy import func, select
 
 from assets.partitions import COHORT as COHORTS
-from benchmarks import recorded
+from benchmarks import harness, recorded
+from benchmarks.harness import Bench, seconds
 from benchmarks.recorded import COHORT, Size
-from benchmarks.store import copying, seconds
+from benchmarks.services import folder, postgres
+from benchmarks.store import copying
 from fairlead.archive import LookArchive
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.records import Findings
 from fairlead.domain.snapshot import GroupSnapshot
-from fairlead.sandbox.postgres import Postgres
 from fairlead.settings import load_settings
 from fairlead.spark.candidates import candidate_plans
 from fairlead.spark.lag import snapshot_lag
@@ -46,16 +40,18 @@ from fairlead.spark.session import build_session
 from fairlead.spark.warehouse import Warehouse
 from fairlead.store.engine import create_store_engine, transaction
 from fairlead.store.judgement import record_findings
-from fairlead.store.migrate import upgrade
 from fairlead.store.queries import register_groups
 from orchestration.definitions import build_defs
 
 RESULTS: Final = Path(__file__).with_name("fleet.json")
 EACH, MEMBERS = 100, 10
-SMALL, LARGE = 1_000, 10_000  # groups of the two fleets
-GIANT: Final = Size(groups=1, partitions=1_000_000, members=1_000)
+SMALL, TIMES = 1_000, 10  # groups of the small fleet; how many times as many the large one has
+CORES: Final = 2
+GIANT: Final = 1_000_000  # partitions of one group beside small ones, a thousand for each member
 GIB: Final = 2**30
 GOALS: Final = ("12 at most", "1.6 at least", "1.5 at most", "0.1 at most")
+#: Measures on a warehouse, fleets of these sizes and a database.
+Measure = Callable[[Warehouse, list[Size], str], dict[str, Any]]
 CONFIG: Final = """
 [[policies]]
 groups = "*"
@@ -73,98 +69,79 @@ storage:
 
 def main() -> None:
     """Measure everything, print, and write fleet.json."""
-    console = Console(width=110)
-    results: dict[str, Any] = {
-        "machine": {"cpus": os.cpu_count(), "python": platform.python_version()},
-        "each group": {"partitions": EACH, "members": MEMBERS, "assignors": 6},
-    }
-    for name, arguments in {
-        "small fleet": ["run", "--groups", str(SMALL)],
-        "large fleet": ["run", "--groups", str(LARGE)],
-        "floors": ["floors", "--groups", str(LARGE)],
-        "one core": ["candidates", "--groups", str(LARGE), "--cores", "1"],
-        "two cores": ["candidates", "--groups", str(LARGE), "--cores", "2"],
-        "small ones alone": ["candidates", "--groups", str(SMALL)],
-        "small ones beside a giant": ["candidates", "--groups", str(SMALL), "--giant"],
-    }.items():
-        console.log(name)
-        results[name] = in_a_process_of_its_own(arguments)
-    small, large = results["small fleet"], results["large fleet"]
-    results["ratios"] = {
-        "growth, 100,000 to 1,000,000 partitions": large["run_s"] / small["run_s"],
-        "two cores over one, Spark step": results["one core"]["small_s"]
-        / results["two cores"]["small_s"],
-        "small ones beside a giant over alone": results["small ones beside a giant"]["small_s"]
-        / results["small ones alone"]["small_s"],
+    options = harness.parser(__doc__)
+    options.add_argument("--groups", type=int, default=SMALL, help="of the small fleet")
+    options.add_argument("--times", type=int, default=TIMES, help="as many in the large one")
+    options.add_argument("--giant", type=int, default=GIANT, help="partitions of the giant")
+    with harness.measuring(options, RESULTS) as bench:
+        giant = Size(1, bench.options.giant, bench.options.giant // 1_000)
+        small, large = bench.options.groups, bench.options.groups * bench.options.times
+        found: dict[str, Any] = {}
+        for name, measure, sizes, cores in (
+            ("small fleet", planning_run, [fleet(small)], CORES),
+            ("large fleet", planning_run, [fleet(large)], CORES),
+            ("floors", floors, [fleet(large)], CORES),
+            ("one core", candidates_alone, [fleet(large)], 1),
+            ("two cores", candidates_alone, [fleet(large)], CORES),
+            ("small ones alone", candidates_alone, [fleet(small)], CORES),
+            ("small ones beside a giant", candidates_alone, [fleet(small), giant], CORES),
+        ):
+            bench.log(name)
+            found[name] = harness.apart(surrounded, measure, sizes, cores)
+        each = {"partitions": EACH, "members": MEMBERS, "assignors": 6}
+        results = harness.rounded({"each group": each, **found, "ratios": ratios(found)})
+        bench.write(results)
+        show(bench, results, small, large)
+
+
+def fleet(groups: int) -> Size:
+    """Return the size of a fleet of so many groups."""
+    return Size(groups, EACH, MEMBERS)
+
+
+def ratios(found: Mapping[str, Any]) -> dict[str, float]:
+    """Return what the goals are about."""
+    small, large = found["small fleet"], found["large fleet"]
+    alone, beside = found["small ones alone"], found["small ones beside a giant"]
+    return {
+        "growth, small fleet to large": large["run_s"] / small["run_s"],
+        "two cores over one, Spark step": found["one core"]["small_s"]
+        / found["two cores"]["small_s"],
+        "small ones beside a giant over alone": beside["small_s"] / alone["small_s"],
         "Dagster's share of the run": large["dagster_s"] / large["run_s"],
     }
-    results = rounded(results)
-    RESULTS.write_text(json.dumps(results, indent=1) + "\n")
-    print_tables(console, results)
 
 
-def in_a_process_of_its_own(arguments: list[str]) -> Any:
+def surrounded(measure: Measure, sizes: list[Size], cores: int) -> dict[str, Any]:
     """Measure one thing, with a JVM and a Postgres of its own; Spark's start is left out."""
-    with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        answer = Path(folder) / "answer.json"
-        command = [sys.executable, "-m", "benchmarks.fleet", "--answer", str(answer), *arguments]
-        subprocess.run(command, check=True)
-        return json.loads(answer.read_text())
-
-
-def measure() -> None:
-    """Measure what the command line says, in this process."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--answer", type=Path, required=True)
-    parser.add_argument("what", choices=["run", "floors", "candidates"])
-    parser.add_argument("--groups", type=int, required=True)
-    parser.add_argument("--cores", type=int, default=2)
-    parser.add_argument("--giant", action="store_true")
-    arguments = parser.parse_args()
     # Or the JVM and Python's workers of one Spark core would share two of the machine.
-    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: arguments.cores])
-    sizes = [Size(arguments.groups, EACH, MEMBERS), *([GIANT] if arguments.giant else [])]
-    with surroundings(arguments.cores) as (warehouse, url):
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
+    with surroundings(cores) as (warehouse, url):
         build_session(load_settings().spark).range(1).count()
-        if arguments.what == "run":
-            answer = planning_run(warehouse, sizes, url)
-        elif arguments.what == "floors":
-            answer = floors(warehouse, sizes, url)
-        else:
-            answer = candidates_alone(warehouse, sizes)
-    arguments.answer.write_text(json.dumps(answer))
+        return measure(warehouse, sizes, url)
 
 
 @contextmanager
 def surroundings(cores: int) -> Iterator[tuple[Warehouse, str]]:
     """Start a Postgres, point the settings at it, and give Dagster a home on it."""
-    with TemporaryDirectory(ignore_cleanup_errors=True) as name:
-        folder = Path(name)
-        folder.chmod(0o755)
-        (folder / "fairlead.toml").write_text(CONFIG)
-        server = Postgres(folder / "postgres")
-        server.start()
-        try:
-            url = server.url("fairlead")
-            upgrade(url)
-            (folder / "dagster.yaml").write_text(DAGSTER % server.url("dagster", driver="psycopg2"))
-            os.environ |= {
-                "FAIRLEAD_CONFIG": str(folder / "fairlead.toml"),
-                "FAIRLEAD_WAREHOUSE": str(folder / "warehouse"),
-                "FAIRLEAD_POSTGRES__URL": url,
-                "FAIRLEAD_SPARK__MASTER": f"local[{cores}]",
-                "FAIRLEAD_SPARK__PROPERTIES": json.dumps(
-                    {
-                        "spark.ui.enabled": "true",
-                        "spark.ui.port": "0",
-                        "spark.sql.shuffle.partitions": "8",
-                    }
-                ),
-                "DAGSTER_HOME": str(folder),
-            }
-            yield Warehouse(str(folder / "warehouse")), url
-        finally:
-            server.stop()
+    with folder() as place, postgres() as server:
+        url = server.url("fairlead")
+        (place / "fairlead.toml").write_text(CONFIG)
+        (place / "dagster.yaml").write_text(DAGSTER % server.url("dagster", driver="psycopg2"))
+        spark = {
+            "spark.ui.enabled": "true",
+            "spark.ui.port": "0",
+            "spark.sql.shuffle.partitions": "8",
+        }
+        os.environ |= {
+            "FAIRLEAD_CONFIG": str(place / "fairlead.toml"),
+            "FAIRLEAD_WAREHOUSE": str(place / "warehouse"),
+            "FAIRLEAD_POSTGRES__URL": url,
+            "FAIRLEAD_SPARK__MASTER": f"local[{cores}]",
+            "FAIRLEAD_SPARK__PROPERTIES": json.dumps(spark),
+            "DAGSTER_HOME": str(place),
+        }
+        yield Warehouse(str(place / "warehouse")), url
 
 
 def planning_run(warehouse: Warehouse, sizes: list[Size], url: str) -> dict[str, Any]:
@@ -207,7 +184,7 @@ def work_of_steps(instance: dg.DagsterInstance, run_id: str) -> dict[str, float]
     return {step: ended[step] - start for step, start in began.items()}
 
 
-def candidates_alone(warehouse: Warehouse, sizes: list[Size]) -> dict[str, float]:
+def candidates_alone(warehouse: Warehouse, sizes: list[Size], _: str) -> dict[str, Any]:
     """Time the Spark step that plans; `small_s`: until the last of the small groups is planned."""
     snapshot, names = with_lag(warehouse, sizes)
     spark, policy = build_session(load_settings().spark), load_settings().policies[0]
@@ -219,7 +196,7 @@ def candidates_alone(warehouse: Warehouse, sizes: list[Size]) -> dict[str, float
     )
     all_s = time.time() - began
     ends = sorted(task_ends(spark))
-    small = ends[:-1] if GIANT in sizes else ends  # the giant's task is the last by far
+    small = ends[:-1] if len(sizes) > 1 else ends  # the giant's task is the last by far
     return {"small_s": small[-1] - began, "all_s": all_s}
 
 
@@ -285,7 +262,7 @@ def asked(url: str) -> Any:
         return json.load(answer)
 
 
-def floors(warehouse: Warehouse, sizes: list[Size], url: str) -> dict[str, float]:
+def floors(warehouse: Warehouse, sizes: list[Size], url: str) -> dict[str, Any]:
     """Time what the steps cannot beat, on the same rows."""
     snapshot, _ = with_lag(warehouse, sizes)
     spark = build_session(load_settings().spark)
@@ -343,39 +320,32 @@ def own_bytes(process: psutil.Process) -> int:
         return 0
 
 
-def rounded(value: Any) -> Any:
-    """Round every float to milliseconds, or thousandths."""
-    if isinstance(value, dict):
-        return {name: rounded(one) for name, one in value.items()}
-    return round(value, 3) if isinstance(value, float) else value
-
-
-def print_tables(console: Console, results: dict[str, Any]) -> None:
+def show(bench: Bench, results: Mapping[str, Any], small: int, large: int) -> None:
     """Print what was measured."""
-    steps = Table(title="Planning recorded fleets through Dagster, seconds", title_justify="left")
-    for heading in ("step", f"{SMALL:,} groups", f"{LARGE:,} groups"):
-        steps.add_column(heading, justify="left" if heading == "step" else "right")
-    small, large = results["small fleet"], results["large fleet"]
-    for name in small["steps_s"]:
-        steps.add_row(name, f"{small['steps_s'][name]:.1f}", f"{large['steps_s'][name]:.1f}")
-    steps.add_row("Dagster's own", f"{small['dagster_s']:.1f}", f"{large['dagster_s']:.1f}")
-    steps.add_row("the whole run (goal: 120)", f"{small['run_s']:.1f}", f"{large['run_s']:.1f}")
-    gibibytes = [f"{one['peak_bytes'] / GIB:.1f}" for one in (small, large)]
-    steps.add_row("peak memory, GiB (goal: 8)", *gibibytes)
-    console.print(steps)
-    beside = Table(title=f"What cannot be beaten, {LARGE:,} groups", title_justify="left")
-    beside.add_column("what")
-    beside.add_column("seconds", justify="right")
-    for name, taken in results["floors"].items():
-        beside.add_row(name, f"{taken:.1f}")
-    console.print(beside)
-    ratios = Table(title="Ratios", title_justify="left")
-    for heading in ("what", "ratio", "goal"):
-        ratios.add_column(heading, justify="left" if heading == "what" else "right")
-    for (name, ratio), goal in zip(results["ratios"].items(), GOALS, strict=True):
-        ratios.add_row(name, f"{ratio:.2f}", goal)
-    console.print(ratios)
+    fleets = [results["small fleet"], results["large fleet"]]
+    steps = {name: [one["steps_s"][name] for one in fleets] for name in fleets[0]["steps_s"]}
+    steps["Dagster's own"] = [one["dagster_s"] for one in fleets]
+    steps["the whole run (goal: 120)"] = [one["run_s"] for one in fleets]
+    steps["peak memory, GiB (goal: 8)"] = [one["peak_bytes"] / GIB for one in fleets]
+    bench.show(
+        "Planning recorded fleets through Dagster, seconds",
+        ("step", f"{small:,} groups", f"{large:,} groups"),
+        ((name, *(f"{one:.1f}" for one in both)) for name, both in steps.items()),
+    )
+    bench.show(
+        f"What cannot be beaten, {large:,} groups",
+        ("what", "seconds"),
+        ((name, f"{taken:.1f}") for name, taken in results["floors"].items()),
+    )
+    bench.show(
+        "Ratios",
+        ("what", "ratio", "goal"),
+        (
+            (name, f"{ratio:.2f}", goal)
+            for (name, ratio), goal in zip(results["ratios"].items(), GOALS, strict=True)
+        ),
+    )
 
 
 if __name__ == "__main__":
-    measure() if "--answer" in sys.argv else main()
+    main()

@@ -7,25 +7,21 @@ writing fleet_fetch.json. Does not: planning a fleet from recorded snapshots.
 Three brokers, since the partitions are more than the files that one process may commonly open.
 """
 
-import json
-import os
-import platform
-import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
-from rich.console import Console
-from rich.table import Table
 
+from benchmarks import harness
+from benchmarks.harness import Bench, median, seconds
+from benchmarks.services import folder, wait_until
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import KafkaSettings, SparkSettings
 from fairlead.spark.lag import snapshot_lag
@@ -37,7 +33,7 @@ from tests.kafka_tools import run_kafka_tool
 RESULTS = Path(__file__).with_name("fleet_fetch.json")
 TOOL = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 HOW = (
-    "Medians of 7 rounds, ours and theirs in turns, on an embedded cluster of 3 brokers; nobody "
+    "Medians, ours and theirs in turns, on an embedded cluster of 3 brokers; nobody "
     "commits or produces meanwhile. Ours: connecting, listing the groups, KafkaGateway.snapshot, "
     "writing it as Parquet, snapshot_lag on Spark, collecting the lags; Spark runs "
     "already, but compiles what it runs in our first round, which `rounds` shows. "
@@ -98,73 +94,68 @@ class Round:
     spread_s: float
     lags: Lags
 
+    @property
+    def whole_s(self) -> float:
+        """All of it."""
+        return self.snapshot_s + self.lag_s
+
 
 def main() -> None:
     """Measure a fleet; print the table and keep the figures."""
-    console = Console(width=120)
-    with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        console.log("starting Spark and Kafka")
+    options = harness.parser(__doc__, rounds=ROUNDS)
+    options.add_argument("--groups", type=int, default=GROUPS, help=f"{LIVE} at least")
+    with harness.measuring(options, RESULTS) as bench, folder() as place:
+        groups = bench.options.groups
+        bench.log("starting Spark and Kafka")
         spark = build_session(SparkSettings(), app_name="fleet_fetch")
-        with KafkaCluster(Path(folder)) as cluster:
-            console.log(f"{GROUPS} groups of {PARTITIONS_EACH} partitions")
-            with fleet(cluster.bootstrap_servers):
-                result = measure(cluster.bootstrap_servers, spark, Path(folder), console.log)
+        with KafkaCluster(place) as cluster:
+            servers = cluster.bootstrap_servers
+            bench.log(f"{groups} groups of {PARTITIONS_EACH} partitions")
+            with fleet(servers, groups):
+                result = measure(servers, spark, place, groups, bench)
         spark.stop()
-    RESULTS.write_text(
-        json.dumps(
-            {
-                "how": HOW,
-                "machine": {"cpus": os.cpu_count(), "python": platform.python_version()},
-                "result": asdict(result),
-            },
-            indent=1,
-        )
-        + "\n"
-    )
-    print_table(console, result)
+        bench.write({"how": HOW, "result": asdict(result)})
+        show(bench, result)
 
 
-def measure(
-    servers: str, spark: SparkSession, folder: Path, progress: Callable[[str], None]
-) -> Result:
+def measure(servers: str, spark: SparkSession, place: Path, groups: int, bench: Bench) -> Result:
     """Let both sides tell all lags, in turns; end where they do not tell the same."""
-    ours: list[Round] = []
-    tool_s, start_s = [], []
-    for number in range(ROUNDS):
-        ours.append(by_fairlead(servers, spark, folder / f"warehouse-{number}"))
+
+    def turn(number: int) -> tuple[Round, float, float]:
+        ours = by_fairlead(servers, spark, place / f"warehouse-{number}", groups)
         began = time.perf_counter()
         output = tool(servers, "--describe", "--all-groups")
-        tool_s.append(time.perf_counter() - began)
-        began = time.perf_counter()
-        tool(servers, "--list")
-        start_s.append(time.perf_counter() - began)
-        require_equal(ours[-1].lags, lags_by_kafka(output))
-        progress(f"{ours[-1].snapshot_s:.2f} s + {ours[-1].lag_s:.2f} s, tool {tool_s[-1]:.2f} s")
-    all_of_ours = [one.snapshot_s + one.lag_s for one in ours]
-    ours_median, tool_median = statistics.median(all_of_ours), statistics.median(tool_s)
-    start_median = statistics.median(start_s)
+        took = time.perf_counter() - began
+        require_equal(ours.lags, lags_by_kafka(output))
+        bench.log(f"{ours.whole_s:.2f} s, the tool {took:.2f} s")
+        return ours, took, seconds(lambda: tool(servers, "--list"))
+
+    turns = [turn(number) for number in range(bench.options.rounds)]
+    ours = [one for one, _, _ in turns]
+    whole_s = median(one.whole_s for one in ours)
+    tool_s, start_s = median(one[1] for one in turns), median(one[2] for one in turns)
     return Result(
-        groups=GROUPS,
+        groups=groups,
         live=LIVE,
         partitions=len(ours[-1].lags),
-        ours_s=round(ours_median, 3),
-        snapshot_s=round(statistics.median(one.snapshot_s for one in ours), 3),
-        lag_s=round(statistics.median(one.lag_s for one in ours), 3),
-        spread_s=round(statistics.median(one.spread_s for one in ours), 3),
-        tool_s=round(tool_median, 3),
-        tool_start_s=round(start_median, 3),
-        ratio=round(tool_median / ours_median, 2),
-        ratio_without_start=round((tool_median - start_median) / ours_median, 2),
-        rounds=[(round(a, 3), round(b, 3)) for a, b in zip(all_of_ours, tool_s, strict=True)],
+        ours_s=whole_s,
+        snapshot_s=median(one.snapshot_s for one in ours),
+        lag_s=median(one.lag_s for one in ours),
+        spread_s=median(one.spread_s for one in ours),
+        tool_s=tool_s,
+        tool_start_s=start_s,
+        ratio=round(tool_s / whole_s, 2),
+        ratio_without_start=round((tool_s - start_s) / whole_s, 2),
+        rounds=[(round(one.whole_s, 3), round(other, 3)) for one, other, _ in turns],
     )
 
 
-def by_fairlead(servers: str, spark: SparkSession, warehouse_path: Path) -> Round:
+def by_fairlead(servers: str, spark: SparkSession, warehouse_path: Path, groups: int) -> Round:
     """Fetch all groups as the assets do, and measure their lag."""
     began = time.perf_counter()
     with KafkaGateway(KafkaSettings(bootstrap_servers=servers)) as gateway:
         gateway.list_groups()  # which leaves out groups that nobody ever joined
-        snapshot = gateway.snapshot([name(number) for number in range(GROUPS)])
+        snapshot = gateway.snapshot([name(number) for number in range(groups)])
     fetched = time.perf_counter()
     warehouse = Warehouse(str(warehouse_path))
     warehouse.write_snapshot(snapshot)
@@ -214,7 +205,7 @@ def require_equal(ours: Lags, theirs: Lags) -> None:
 
 
 @contextmanager
-def fleet(servers: str) -> Iterator[None]:
+def fleet(servers: str, groups: int) -> Iterator[None]:
     """Make topics, records and commits; let some groups have members."""
     admin = AdminClient({"bootstrap.servers": servers})
     topics = [
@@ -224,13 +215,13 @@ def fleet(servers: str) -> Iterator[None]:
             replication_factor=1,
             config={"min.insync.replicas": "1", "segment.index.bytes": "4096"},
         )
-        for number in range(GROUPS)
+        for number in range(groups)
     ]
-    for start in range(0, GROUPS, 20):  # thousands of partitions at once keep the brokers silent
+    for start in range(0, groups, 20):  # thousands of partitions at once keep the brokers silent
         for created in admin.create_topics(topics[start : start + 20]).values():
             created.result(DEADLINE_S)
     random = np.random.default_rng(0)
-    ends = random.integers(0, RECORDS + 1, (GROUPS, PARTITIONS_EACH))
+    ends = random.integers(0, RECORDS + 1, (groups, PARTITIONS_EACH))
     produce(servers, ends)
     commit(admin, random.integers(0, ends + 1), random.random(ends.shape) >= UNCOMMITTED)
     with ExitStack() as leaving:
@@ -264,7 +255,7 @@ def produce(servers: str, ends: np.ndarray) -> None:
 
 def commit(admin: AdminClient, offsets: np.ndarray, chosen: np.ndarray) -> None:
     """Commit the offsets of the chosen partitions, for each group in one request."""
-    pending = list(range(GROUPS))
+    pending = list(range(len(offsets)))
     deadline = time.monotonic() + DEADLINE_S
     while pending:  # a coordinator refuses what it does not know yet
         if time.monotonic() > deadline:
@@ -302,13 +293,14 @@ def join(servers: str, leaving: ExitStack) -> None:
             leaving.callback(consumer.close)
             consumer.subscribe([name(number)], on_assign=Consumer.pause)
             consumers.append(consumer)
-    deadline = time.monotonic() + DEADLINE_S
     share = PARTITIONS_EACH // MEMBERS
-    while any(len(consumer.assignment()) != share for consumer in consumers):
-        if time.monotonic() > deadline:
-            sys.exit("the groups do not settle")
+
+    def settled() -> bool:
         for consumer in consumers:
             consumer.poll(0.01)
+        return all(len(consumer.assignment()) == share for consumer in consumers)
+
+    wait_until(settled, "the groups settle")
 
 
 def name(number: int) -> str:
@@ -316,22 +308,21 @@ def name(number: int) -> str:
     return f"fleet-{number:04}"
 
 
-def print_table(console: Console, result: Result) -> None:
+def show(bench: Bench, result: Result) -> None:
     """Print what was measured."""
-    title = (
-        f"{result.groups} groups, {result.live} of them with members, "
-        f"{result.partitions:,} partitions: the same lags"
-    )
-    table = Table(title=title, title_justify="left")
-    for heading in ("", "seconds", "the tool takes"):
-        table.add_column(heading, justify="right" if heading else "left")
-    table.add_row("fetched, with lag", f"{result.ours_s:.2f}", f"(goal: {GOAL:.0f}x)")
-    table.add_row("  fetching", f"{result.snapshot_s:.2f}", "")
-    table.add_row("  lag on Spark", f"{result.lag_s:.2f}", "")
-    table.add_row("kafka-consumer-groups", f"{result.tool_s:.2f}", f"{result.ratio:.1f}x")
     without = result.tool_s - result.tool_start_s
-    table.add_row("  without its start", f"{without:.2f}", f"{result.ratio_without_start:.1f}x")
-    console.print(table)
+    bench.show(
+        f"{result.groups} groups, {result.live} of them with members, "
+        f"{result.partitions:,} partitions: the same lags",
+        ("", "seconds", "the tool takes"),
+        [
+            ("fetched, with lag", f"{result.ours_s:.2f}", f"(goal: {GOAL:.0f}x)"),
+            ("  fetching", f"{result.snapshot_s:.2f}", ""),
+            ("  lag on Spark", f"{result.lag_s:.2f}", ""),
+            ("kafka-consumer-groups", f"{result.tool_s:.2f}", f"{result.ratio:.1f}x"),
+            ("  without its start", f"{without:.2f}", f"{result.ratio_without_start:.1f}x"),
+        ],
+    )
 
 
 if __name__ == "__main__":

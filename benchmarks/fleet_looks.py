@@ -5,32 +5,25 @@ Belongs here: a recorded fleet of which one group in a hundred is in trouble, lo
 answers stand for (`fleet_fetch` measures it).
 """
 
-import argparse
-import cProfile
-import json
 import os
-import platform
-import pstats
 import time
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from benchmarks import recorded
+from benchmarks import harness, recorded
 from benchmarks.recorded import Size
+from benchmarks.services import folder, postgres
 from fairlead.archive import LookArchive
 from fairlead.domain.snapshot import GroupSnapshot
 from fairlead.errors import KafkaUnavailableError
 from fairlead.kafka.gateway import KafkaGateway
-from fairlead.sandbox.postgres import Postgres
 from fairlead.settings import Settings
 from fairlead.store.engine import create_store_engine
-from fairlead.store.migrate import upgrade
 from fairlead.store.plans import PlanStore
 from fairlead.workflows.looking import take
 
@@ -77,37 +70,23 @@ class RecordedGateway:
 
 def main() -> None:
     """Measure, print, and write the results."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--groups", type=int, default=10_000)
-    parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--profile", action="store_true")
-    parser.add_argument("--answer", type=Path, default=RESULTS)
-    arguments = parser.parse_args()
-    with TemporaryDirectory(ignore_cleanup_errors=True) as name:
-        folder = Path(name)
-        folder.chmod(0o755)
-        server = Postgres(folder / "postgres")
-        server.start()
-        try:
-            url = server.url("fairlead")
-            upgrade(url)
-            profile = cProfile.Profile() if arguments.profile else None
-            result = measured(folder, url, arguments.groups, arguments.rounds, profile)
-        finally:
-            server.stop()
-    if profile is not None:
-        pstats.Stats(profile).sort_stats("tottime").print_stats(35)
-        return
-    arguments.answer.write_text(json.dumps(result, indent=1) + "\n")
-    print(json.dumps(result, indent=1))
+    options = harness.parser(__doc__, rounds=2)
+    options.add_argument("--groups", type=int, default=10_000)
+    with (
+        harness.measuring(options, RESULTS) as bench,
+        folder() as place,
+        postgres() as server,
+    ):
+        url, groups = server.url("fairlead"), bench.options.groups
+        found = measured(place, url, groups, bench.options.rounds)
+        bench.write({"how": HOW, **found})
+        bench.show(f"Looks at {groups:,} groups", ("what", "figures"), found.items())
 
 
-def measured(
-    folder: Path, url: str, groups: int, rounds: int, profile: cProfile.Profile | None
-) -> dict[str, Any]:
+def measured(place: Path, url: str, groups: int, rounds: int) -> dict[str, Any]:
     """Look at a fleet some times; return the seconds each took without the recorded answers."""
-    settings = Settings(state_dir=folder, postgres={"url": url})  # type: ignore[arg-type]
-    archive = LookArchive(str(folder / "warehouse"))
+    settings = Settings(state_dir=place, postgres={"url": url})  # type: ignore[arg-type]
+    archive = LookArchive(str(place / "warehouse"))
     snapshot = recorded.snapshot(
         [Size(groups, 100, 10)], level=lambda number: number % IN_TROUBLE != 0
     )
@@ -117,29 +96,22 @@ def measured(
     gateway = RecordedGateway(snapshot)
     names = snapshot.groups["group"].to_pylist()
     store = PlanStore(create_store_engine(url))
-    took: list[float] = []
-    cpu: list[float] = []
-    calls = 0
-    for _ in range(rounds):
+
+    def taken() -> tuple[float, float, int]:
         gateway.answering_s, began, before = 0.0, time.perf_counter(), os.times()
-        if profile is not None:
-            profile.enable()
-        calls = len(take(cast("KafkaGateway", gateway), archive, settings, names, store).calls)
-        if profile is not None:
-            profile.disable()
-        took.append(round(time.perf_counter() - began - gateway.answering_s, 2))
-        spent = [now - then for now, then in zip(os.times()[:4], before[:4], strict=True)]
-        cpu.append(round(sum(spent) - gateway.answering_s, 2))
+        calls = take(cast("KafkaGateway", gateway), archive, settings, names, store).calls
+        took = time.perf_counter() - began - gateway.answering_s
+        spent = sum(os.times()[:4]) - sum(before[:4]) - gateway.answering_s
+        return round(took, 2), round(spent, 2), len(calls)
+
+    took, spent, calls = zip(*(taken() for _ in range(rounds)), strict=True)
     return {
-        "how": HOW,
-        "machine": {"cpus": os.cpu_count(), "python": platform.python_version()},
         "groups": groups,
         "partitions": groups * 100,
         "in trouble": -(-groups // IN_TROUBLE),
-        "called for": calls,
+        "called for": calls[-1],
         "look and diagnosis, without fetching (s)": took,
-        "of all processors, its own processes (s)": cpu,
-        "load average": [round(one, 1) for one in os.getloadavg()],
+        "of all processors, its own processes (s)": spent,
     }
 
 

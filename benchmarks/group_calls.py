@@ -9,9 +9,10 @@ import os
 import statistics
 import subprocess
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+from benchmarks import harness
+from benchmarks.services import folder
 from fairlead.sandbox.jars import kafka_classpath
 from fairlead.sandbox.java import find_java
 from fairlead.sandbox.plugin import compile_java, plugin_jar
@@ -28,15 +29,24 @@ GROUPS: Final = (
 
 def main() -> None:
     """Measure, print, and write `group_calls.json`."""
-    rows = []
-    with TemporaryDirectory() as folder:
+    options = harness.parser(__doc__)
+    options.add_argument("--partitions", type=int, nargs="*", help="of those groups alone")
+    with harness.measuring(options, RESULTS) as bench, folder() as place:
+        only = bench.options.partitions or [group[1] for group in GROUPS]
         jars = [plugin_jar(), *kafka_classpath()]
-        compile_java([Path(__file__).with_name("GroupCalls.java")], jars, Path(folder), release=17)
-        classpath = os.pathsep.join(map(str, [folder, *jars]))
-        for group in GROUPS:
-            rows.append(_measure(classpath, group))
-            print(rows[-1])
-    RESULTS.write_text(json.dumps(rows, indent=1) + "\n")
+        compile_java([Path(__file__).with_name("GroupCalls.java")], jars, place, release=17)
+        classpath = os.pathsep.join(map(str, [place, *jars]))
+        rows = [_measure(classpath, group) for group in GROUPS if group[1] in only]
+        bench.write({"rows": rows})
+        bench.show(
+            "CPU seconds of a call",
+            ("partitions", "members", "reading", "call", "first", "median"),
+            (
+                (row["partitions"], row["members"], row["reading"], what, *times.values())
+                for row in rows
+                for what, times in row["cpu_s"].items()
+            ),
+        )
 
 
 def _measure(classpath: str, group: tuple[int, int, int, str, int]) -> dict[str, Any]:

@@ -4,12 +4,12 @@ Belongs here: a month of history of twenty groups, the questions, and timing the
 (`store`), nor which plans the database chooses for them (`tests/fairlead/store/test_explain.py`).
 """
 
-import statistics
 import time
 from dataclasses import dataclass
 
 from sqlalchemy import Engine, text
 
+from benchmarks.harness import in_turns, median
 from fairlead.store.engine import transaction
 
 GROUPS, SNAPSHOTS, PARTITIONS, VERSIONS, MOVES = 20, 1_000, 500, 50, 500
@@ -138,10 +138,12 @@ def measure(engine: Engine) -> list[Reading]:
 
 def ask(engine: Engine, question: str) -> Reading:
     """Time a question, after having asked it once."""
-    taken = []
     with transaction(engine) as connection:
-        for _ in range(1 + RUNS):
+
+        def asked(_: int) -> tuple[float, int]:
             began = time.perf_counter()
             rows = connection.execute(text(QUESTIONS[question])).all()
-            taken.append(time.perf_counter() - began)
-    return Reading(question, len(rows), round(statistics.median(taken[1:]), 4))
+            return time.perf_counter() - began, len(rows)
+
+        (taken,) = in_turns(RUNS, asked, warm_ups=1)
+    return Reading(question, taken[-1][1], median((one for one, _ in taken), 4))

@@ -8,18 +8,14 @@ Without names everything is run, and written down; `--report` draws it again fro
 """
 
 import json
-import platform
-import sys
 import time
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from rich.console import Console
 
-from benchmarks import loop_diagnosis, loop_landau, loop_report
+from benchmarks import harness, loop_diagnosis, loop_landau, loop_report
 from benchmarks.landau import STEP_S, TURN_S
 from benchmarks.loop_goals import goals
 from fairlead.simulation.catalogue import SCENARIOS, scenario
@@ -35,36 +31,44 @@ CADENCE: Final = Cadence()
 _OTHERS: Final = ("landau", "diagnosis")
 
 
-def main(arguments: Sequence[str]) -> None:
+def main() -> None:
     """Run everything, or what is named; only everything is written down."""
-    console = Console(width=160)
-    if arguments == ["--report"]:
-        loop_report.write(json.loads(RESULTS.read_text()))
-        return
-    began = time.perf_counter()
-    names = arguments or (*SCENARIOS, *_OTHERS)
-    courses: list[dict[str, Any]] = []
-    for name in names:
-        if name not in _OTHERS:
-            courses += measure(name)
-            console.print(loop_report.course_table(courses[-len(CONTROLLERS) :]))
-    reached = goals(courses)
-    landau = loop_landau.measure(SEED) if "landau" in names else []
-    reached += loop_landau.goals(landau)
-    diagnoses = loop_diagnosis.measure(SEED) if "diagnosis" in names else []
-    reached += loop_diagnosis.goals(diagnoses)
-    document = {
-        "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "how": how(time.perf_counter() - began),
-        "goals": [goal.as_dict() for goal in reached],
-        "courses": courses,
-        "landau": landau,
-        "diagnosis": diagnoses,
-    }
-    loop_report.print_rest(console, document)
-    if not arguments:
-        RESULTS.write_text(json.dumps(document, indent=1) + "\n")
-        loop_report.write(document)
+    options = harness.parser(__doc__)
+    options.add_argument(
+        "names", nargs="*", choices=[[], *SCENARIOS, *_OTHERS], metavar="NAME", help="of a scenario"
+    )
+    options.add_argument("--report", action="store_true", help="draw loop.json again")
+    with harness.measuring(options, RESULTS) as bench:
+        if bench.options.report:
+            loop_report.write(json.loads(RESULTS.read_text()))
+            return
+        chosen = bench.options.names
+        began, names = time.perf_counter(), chosen or (*SCENARIOS, *_OTHERS)
+        courses: list[dict[str, Any]] = []
+        for name in names:
+            if name not in _OTHERS:
+                courses += measure(name)
+                loop_report.show_courses(bench, courses[-len(CONTROLLERS) :])
+        landau = loop_landau.measure(SEED) if "landau" in names else []
+        diagnoses = loop_diagnosis.measure(SEED) if "diagnosis" in names else []
+        reached = [
+            *goals(courses),
+            *loop_landau.goals(landau),
+            *loop_diagnosis.goals(diagnoses),
+        ]
+        document = {
+            "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "how": how(time.perf_counter() - began),
+            "goals": [goal.as_dict() for goal in reached],
+            "courses": courses,
+            "landau": landau,
+            "diagnosis": diagnoses,
+        }
+        loop_report.show(bench, document)
+        if not chosen:
+            bench.write(document)
+            if bench.keeps:
+                loop_report.write(document)
 
 
 def measure(name: str) -> list[dict[str, Any]]:
@@ -100,10 +104,9 @@ def how(seconds: float) -> dict[str, Any]:
         },
         "diagnosis": {"seed": SEED, "groups": loop_diagnosis.GROUPS},
         "seconds": round(seconds, 1),
-        "python": platform.python_version(),
         "numpy": np.__version__,
     }
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -10,9 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from rich.console import Console
-from rich.table import Table
-
+from benchmarks.harness import DOCS, Bench
 from fairlead.simulation.catalogue import SCENARIOS, scenario
 from fairlead.simulation.registry import (
     CONTROLLERS,
@@ -25,37 +23,49 @@ from fairlead.simulation.registry import (
 )
 
 Row = Mapping[str, Any]
-_DOCS: Final = Path(__file__).parents[1] / "docs"
-PAGE: Final = _DOCS / "closed-loop.md"
-PLOT: Final = _DOCS / "closed-loop.svg"
+PAGE: Final = DOCS / "closed-loop.md"
+PLOT: Final = DOCS / "closed-loop.svg"
 _PEERS: Final = (NEVER_PLANNED, STICKY, PUBLISHED_RULE, PUBLISHED_RULE_ALWAYS)
 
 
-def course_table(rows: Sequence[Row]) -> Table:
-    """Everybody in one scenario."""
+def show_courses(bench: Bench, rows: Sequence[Row]) -> None:
+    """Print everybody in one scenario."""
     first = scenario(rows[0]["scenario"])
-    title = f"{first.name} ({first.kind}): {first.what}"
     headings = ("who decides", "late", "p99 s", "plans", "moves", "rebalances", "moved", "s")
     keys = ("late", "p99_s", "plans", "moves", "rebalances", "rebalance_moves", "seconds")
-    return _table(title, headings, ((r["controller"], *(r[key] for key in keys)) for r in rows))
+    bench.show(
+        f"{first.name} ({first.kind}): {first.what}",
+        headings,
+        ((row["controller"], *(_number(row[key]) for key in keys)) for row in rows),
+    )
 
 
-def print_rest(console: Console, document: Mapping[str, Any]) -> None:
+def show(bench: Bench, document: Mapping[str, Any]) -> None:
     """Print Landau's workload, the diagnoses, and every goal."""
     if document["landau"]:
-        headings = ("delta", "consumers", "who decides", "p99 s", "R-score", "plans", "moves")
-        keys = ("delta", "members", "controller", "p99_s", "r_score", "plans", "moves")
-        rows = ([row[key] for key in keys] for row in document["landau"])
-        console.print(_table("Landau's workload", headings, rows))
+        keys = ("delta", "members", "p99_s", "r_score", "plans", "moves")
+        bench.show(
+            "Landau's workload",
+            ("who decides", "delta", "consumers", "p99 s", "R-score", "plans", "moves"),
+            (
+                (row["controller"], *(_number(row[key]) for key in keys))
+                for row in document["landau"]
+            ),
+        )
     for row in document["diagnosis"]:
-        console.print(f"{row['runs']}: right in {row['right']}", *row["wrong"], sep="\n  ")
+        bench.console.print(f"{row['runs']}: right in {row['right']}", *row["wrong"], sep="\n  ")
     reached = document["goals"]
-    rows = (
-        [goal["scenario"], goal["what"], goal["value"], goal["limit"], _yes(goal["met"])]
-        for goal in reached
+    bench.show(
+        f"Goals: {sum(goal['met'] for goal in reached)} of {len(reached)} met",
+        ("scenario", "goal", "planner", "at most", "met"),
+        (
+            (
+                *(goal["scenario"], goal["what"]),
+                *(_number(goal["value"]), _number(goal["limit"]), "yes" if goal["met"] else "NO"),
+            )
+            for goal in reached
+        ),
     )
-    console.print(_table("Goals", ("scenario", "goal", "planner", "at most", "met"), rows))
-    console.print(f"{sum(goal['met'] for goal in reached)} of {len(reached)} goals met")
 
 
 def write(document: Mapping[str, Any]) -> None:
@@ -191,22 +201,6 @@ def _markdown(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     return "".join(f"| {' | '.join(str(cell) for cell in line)} |\n" for line in lines)
 
 
-def _table(title: str, headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
-    table = Table(title=title, title_justify="left")
-    for heading in headings:
-        table.add_column(heading)
-    for row in rows:
-        style = "bold" if PLANNER in row else "red" if row[-1] == "NO" else None
-        table.add_row(
-            *(cell if isinstance(cell, str) else _number(cell) for cell in row), style=style
-        )
-    return table
-
-
 def _number(value: float) -> str:
     small = 10
     return f"{value:,.0f}" if value >= small or value == int(value) else f"{value:.2f}"
-
-
-def _yes(met: object) -> str:
-    return "yes" if met else "NO"

@@ -4,29 +4,21 @@ Belongs here: publishing the plans of many groups from a database of its own to 
 verification included; printing, and writing publication.json. Does not: making plans (`fleet`).
 """
 
-import argparse
-import json
-import platform
 import time
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import numpy as np
-import pyarrow as pa
-from rich.console import Console
 
-from benchmarks.store import METRICS
+from benchmarks import harness
+from benchmarks.plans import draft, moves
+from benchmarks.services import kafka, postgres
 from fairlead.domain.groups import LiveGroup, LiveMember
 from fairlead.kafka.plan_topic import PlanTopic
-from fairlead.sandbox.kafka import KafkaBroker
-from fairlead.sandbox.postgres import Postgres
 from fairlead.settings import KafkaSettings
 from fairlead.store import PlanDraft, PlanStore, create_store_engine
-from fairlead.store.migrate import upgrade
-from fairlead.wire.document import MemberShare
 from fairlead.workflows.delivery import Terms
 from fairlead.workflows.publication import publish_all
 
@@ -38,35 +30,31 @@ LEASE: Final = timedelta(hours=6)
 
 def main() -> None:
     """Publish, print and write publication.json."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--groups", type=int, default=10_000)
-    groups = [f"group-{number:05}" for number in range(parser.parse_args().groups)]
-    with TemporaryDirectory() as folder:
-        broker, server = KafkaBroker(Path(folder, "kafka")), Postgres(Path(folder, "postgres"))
-        broker.start()
-        server.start()
-        try:
-            url = server.url("fairlead")
-            upgrade(url)
-            figures = measure(
-                url, KafkaSettings(bootstrap_servers=broker.bootstrap_servers), groups
-            )
-        finally:
-            server.stop()
-            broker.stop()
-    Console().print_json(data=figures)
-    RESULTS.write_text(json.dumps(figures, indent=2) + "\n")
+    options = harness.parser(__doc__)
+    options.add_argument("--groups", type=int, default=10_000)
+    with (
+        harness.measuring(options, RESULTS) as bench,
+        kafka() as broker,
+        postgres() as server,
+    ):
+        settings = KafkaSettings(bootstrap_servers=broker.bootstrap_servers)
+        groups = [f"group-{number:05}" for number in range(bench.options.groups)]
+        figures = measure(server.url("fairlead"), settings, groups)
+        bench.write(figures)
+        bench.show("Publication", ("what", "figure"), figures.items())
 
 
-def measure(url: str, kafka: KafkaSettings, groups: list[str]) -> dict[str, Any]:
+def measure(url: str, settings: KafkaSettings, groups: list[str]) -> dict[str, Any]:
     """Approve a plan of each group, and publish them all."""
     engine = create_store_engine(url)
     store = PlanStore(engine)
     for first in range(0, len(groups), AT_ONCE):
-        stored = store.record_decisions([draft(group) for group in groups[first : first + AT_ONCE]])
+        stored = store.record_decisions(
+            [proposed(group) for group in groups[first : first + AT_ONCE]]
+        )
         plans = [one.plan for one in stored if one.plan is not None]
         store.approve_all(plans, ["agreed"] * len(plans), "policy")
-    with PlanTopic(kafka) as topic:
+    with PlanTopic(settings) as topic:
         topic.ensure()
         waiting = store.approved_unpublished(groups)
         began, cpu = time.perf_counter(), time.process_time()
@@ -79,34 +67,15 @@ def measure(url: str, kafka: KafkaSettings, groups: list[str]) -> dict[str, Any]
         "seconds": round(took, 1),
         "cpu_seconds": round(cpu, 1),
         "groups_per_s": round(len(groups) / took),
-        "python": platform.python_version(),
-        "machine": platform.machine(),
     }
 
 
-def draft(group: str) -> PlanDraft:
+def proposed(group: str) -> PlanDraft:
     """Return a draft that moves one partition."""
-    now = datetime.now(UTC)
-    moves = {"topic": ["orders"], "partition": pa.array([1], pa.int32())}
-    return PlanDraft(
-        group=group,
-        snapshot_id="s1",
-        snapshot_at=now,
-        reason="the fullest member gets less",
-        observed=METRICS,
-        assignor="sticky-lag-aware",
-        predicted=METRICS,
-        moves=pa.table(
-            moves | {"previous_member": ["member-0"], "member": ["member-1"], "weight": [1.0]}
-        ),
-        expires_at=now + LEASE,
-        partition_counts={"orders": MEMBERS * EACH},
-        members={
-            f"member-{number}": MemberShare(("orders",), {"orders": share})
-            for number, share in enumerate(shares())
-        },
-        weights={"orders": np.arange(MEMBERS * EACH, dtype=np.float64)},
-    )
+    owned = {f"member-{number}": {"orders": share} for number, share in enumerate(shares())}
+    moved = moves("orders", [1], ["member-0"], ["member-1"])
+    until = datetime.now(UTC) + LEASE
+    return draft(group, {"orders": MEMBERS * EACH}, owned, moved, expires_at=until)
 
 
 def described(groups: Iterable[str]) -> dict[str, LiveGroup]:

@@ -15,7 +15,6 @@ minutes: so long is the history that a plan asks for.
 """
 
 import json
-import logging
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,18 +23,18 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import cycle, islice
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 from uuid import uuid4
 
-import numpy as np
 import pyarrow as pa
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
-from rich.console import Console
-from rich.table import Table
 
-from benchmarks.consumers import WAIT_S, Member, wait_until
+from benchmarks import harness
+from benchmarks.consumers import WAIT_S, Member
+from benchmarks.harness import Bench
+from benchmarks.plans import document, publish
+from benchmarks.services import folder, wait_until
 from fairlead.archive import LookArchive
 from fairlead.domain.looks.look import LOOKS as LOOKS_SCHEMA
 from fairlead.domain.looks.look import look_of
@@ -49,8 +48,7 @@ from fairlead.kafka.sources import RACK_AWARE, SELECTOR
 from fairlead.sandbox.java import find_java
 from fairlead.sandbox.plugin import compile_java
 from fairlead.settings import KafkaSettings
-from fairlead.wire.document import MemberShare, PlanDocument
-from fairlead.wire.record import Origin, plan_headers
+from fairlead.wire.document import PlanDocument
 from fairlead.workflows.planning import Memory, plan_group
 from tests.cluster import KafkaCluster
 
@@ -172,14 +170,14 @@ class Traffic:
         }
 
 
-class Bench:
+class Measured:
     """A cluster, and what is measured on it."""
 
-    def __init__(self, cluster: KafkaCluster, folder: Path) -> None:
-        self._cluster, self._folder = cluster, folder
+    def __init__(self, cluster: KafkaCluster, place: Path, bench: Bench) -> None:
+        self._cluster, self._place, self._bench = cluster, place, bench
         self._kafka = KafkaSettings(bootstrap_servers=cluster.bootstrap_servers)
         self._producer = Producer(self._kafka.librdkafka())
-        self._traffic = Traffic(cluster, folder)
+        self._traffic = Traffic(cluster, place)
 
     def create_topics(self) -> None:
         """Create the topics that groups read, and that of plans."""
@@ -209,24 +207,14 @@ class Bench:
             self._follow(members, as_dealt(dealt))
             yield self._read("as uniform dealt", members)
             decision = self._decide()
-            print(f"{decision.outcome}: {decision.reason}")
+            self._bench.log(f"{decision.outcome}: {decision.reason}")
             if isinstance(decision, PlanDraft):
                 self._follow(members, decision.document(2, uuid4(), datetime.now(UTC)))
                 yield self._read("the plan", members, decision.moves.num_rows)
 
     def _follow(self, members: Sequence[RackMember], plan: PlanDocument) -> None:
         """Publish a plan, and wait until the members follow it."""
-        value = plan.to_bytes()
-        headers = plan_headers(
-            value,
-            group=FOLLOWING,
-            version=plan.version,
-            origin=Origin(PLANS),
-            epoch=1,
-            lease_until=None,
-        )
-        self._producer.produce(PLANS, value, key=FOLLOWING, headers=[*headers])
-        self._producer.flush(30)
+        publish(self._cluster.bootstrap_servers, PLANS, plan)
         wanted = {
             name: {(topic, int(one)) for topic, mine in share.partitions.items() for one in mine}
             for name, share in plan.members.items()
@@ -275,7 +263,7 @@ class Bench:
         return Reading(assigned_by, sent, between, round(busiest, 2), moved)
 
     def _decide(self) -> NoPlan:
-        archive = LookArchive(str(self._folder / "looks"))
+        archive = LookArchive(str(self._place / "looks"))
         with KafkaGateway(self._kafka) as gateway:
             wait_until(lambda: self._committed(gateway), "everything is committed")
             look = look_of(gateway.snapshot([FOLLOWING]))
@@ -303,12 +291,7 @@ def as_dealt(owned: Mapping[str, Owned]) -> PlanDocument:
     for name, mine in owned.items():
         for topic, partition in sorted(mine):
             shares[name].setdefault(alike[topic], []).append(partition)
-    members = {
-        name: MemberShare(tuple(topics), {t: np.array(ps, np.int32) for t, ps in share.items()})
-        for name, share in shares.items()
-    }
-    now, counts = datetime.now(UTC), {name: shape[0] for name, shape in topics.items()}
-    return PlanDocument(FOLLOWING, 1, "dealt", "uniform", now, now, counts, members)
+    return document(FOLLOWING, {name: shape[0] for name, shape in topics.items()}, shares)
 
 
 def history(newest: pa.Table) -> pa.Table:
@@ -325,31 +308,30 @@ def history(newest: pa.Table) -> pa.Table:
     return pa.Table.from_pylist(rows[::-1], LOOKS_SCHEMA)
 
 
-def report(readings: Sequence[Reading]) -> Table:
-    """Return the table of the figures."""
-    table = Table(title="Sent to consumers while each group reads the same", title_justify="left")
-    for heading in ("assigned by", "MB in all", "MB between racks", "share", "busiest", "moved"):
-        table.add_column(heading, justify="left" if heading == "assigned by" else "right")
-    for one in readings:
-        mb = (f"{one.sent / 1e6:.1f}", f"{one.between / 1e6:.1f}")
-        share = f"{one.between / one.sent:.1%}"
-        table.add_row(one.assigned_by, *mb, share, f"{one.busiest:.2f}", str(one.moved))
-    return table
-
-
 def main() -> None:
     """Measure, print the table and keep the figures."""
-    logging.disable(logging.WARNING)  # clients that meet a topic on its first second
     settings = [{"broker.rack": rack, SELECTOR: RACK_AWARE} for rack in RACKS]
-    with TemporaryDirectory() as folder:
-        listeners = [rack.upper() for rack in RACKS]
-        place = Path(folder)
-        with KafkaCluster(place, settings=settings, listeners=listeners) as cluster:
-            bench = Bench(cluster, place)
-            bench.create_topics()
-            readings = [*bench.measure()]
-    RESULTS.write_text(json.dumps([asdict(one) for one in readings], indent=1) + "\n")
-    Console().print(report(readings))
+    listeners = [rack.upper() for rack in RACKS]
+    with (
+        harness.measuring(harness.parser(__doc__), RESULTS) as bench,
+        folder() as place,
+        KafkaCluster(place, settings=settings, listeners=listeners) as cluster,
+    ):
+        measured = Measured(cluster, place, bench)
+        measured.create_topics()
+        readings = [*measured.measure()]
+        bench.write({"rows": [asdict(one) for one in readings]})
+        bench.show(
+            "Sent to consumers while each group reads the same",
+            ("assigned by", "MB in all", "MB between racks", "share", "busiest", "moved"),
+            (
+                (
+                    *(one.assigned_by, f"{one.sent / 1e6:.1f}", f"{one.between / 1e6:.1f}"),
+                    *(f"{one.between / one.sent:.1%}", f"{one.busiest:.2f}", one.moved),
+                )
+                for one in readings
+            ),
+        )
 
 
 if __name__ == "__main__":

@@ -4,33 +4,26 @@ Belongs here: time from the last member's join until every partition is assigned
 followers and plain consumers in turns. Does not: what plans are good for (`drain`).
 """
 
-import json
-import logging
 import random
 import statistics
-import sys
-import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from aiokafka.coordinator.assignors.range import RangePartitionAssignor as AiokafkaRange
-from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
 from kafka.coordinator.assignors.range import RangePartitionAssignor as KafkaPythonRange
-from rich.console import Console
-from rich.table import Table
 
-from benchmarks.consumers import CLIENTS, MEMBERS, Client, Member, wait_until
-from fairlead.sandbox.kafka import KafkaBroker
-from fairlead.wire.document import MemberShare, PlanDocument
-from fairlead.wire.record import Origin, plan_headers
+from benchmarks import harness
+from benchmarks.consumers import CLIENTS, MEMBERS, Client, Member
+from benchmarks.harness import in_turns
+from benchmarks.plans import document, publish
+from benchmarks.services import create_topics, kafka, wait_until
+from fairlead.wire.document import PlanDocument
 
 RESULTS = Path(__file__).with_name("rebalance.json")
 PARTITIONS_EACH = 4
@@ -71,8 +64,8 @@ def measure(
             stack.enter_context(group(servers, client, members, heartbeat_s, follow=follow))
             for follow in (False, True)
         )
-        taken = [(plain(), following()) for _ in range(rounds)]
-    plain_s, follower_s = (statistics.median(one) for one in zip(*taken, strict=True))
+        taken = in_turns(rounds, lambda _: plain(), lambda _: following())
+    plain_s, follower_s = map(statistics.median, taken)
     return Cost(client, members, plain_s, follower_s, follower_s / plain_s)
 
 
@@ -84,7 +77,7 @@ def group(
     name = uuid.uuid4().hex[:8]
     count = members * PARTITIONS_EACH
     create_topics(servers, {name: count, f"{name}-plans": 1})
-    publish(servers, name, members, count)
+    publish(servers, f"{name}-plans", plan(name, members, count))
     everything = {(name, number) for number in range(count)}
 
     def member(number: int) -> Any:
@@ -148,59 +141,35 @@ def settled(members: list[Member], everything: set[tuple[str, int]]) -> bool:
     return sum(map(len, shares)) == len(everything) and set().union(*shares) == everything
 
 
-def create_topics(servers: str, counts: dict[str, int]) -> None:
-    """Create topics of so many partitions."""
-    admin = AdminClient({"bootstrap.servers": servers})
-    topics = [NewTopic(name, count) for name, count in counts.items()]
-    for created in admin.create_topics(topics).values():
-        created.result(timeout=60)
-
-
-def publish(servers: str, name: str, members: int, count: int) -> None:
-    """Publish a plan that gives each member as much as range does, but every n-th partition."""
-    now = datetime.now(UTC)
-    shares = {
-        f"c{number}": MemberShare(
-            (name,), {name: np.arange(number, count, members, dtype=np.int32)}
-        )
-        for number in range(members)
-    }
-    plan = PlanDocument(name, 1, "benchmark", "roundrobin", now, now, {name: count}, shares)
-    value = plan.to_bytes()
-    producer = Producer({"bootstrap.servers": servers})
-    topic = f"{name}-plans"
-    headers = plan_headers(
-        value, group=name, version=1, origin=Origin(topic), epoch=1, lease_until=None
-    )
-    producer.produce(topic, value, key=name, headers=[*headers])
-    producer.flush(30)
+def plan(name: str, members: int, count: int) -> PlanDocument:
+    """Return a plan that gives each member as much as range does, but every n-th partition."""
+    owned = {f"c{number}": {name: range(number, count, members)} for number in range(members)}
+    return document(name, {name: count}, owned)
 
 
 def main() -> None:
     """Measure all clients with 10 and 50 members; print the table and keep the figures."""
-    sizes = [int(size) for size in sys.argv[1:]] or [10, 50]
-    logging.disable(logging.WARNING)  # clients that meet a topic on its first second
-    console = Console()
-    costs = []
-    with tempfile.TemporaryDirectory() as folder:
-        broker = KafkaBroker(Path(folder))
-        broker.start()
-        try:
-            for client in CLIENTS:
-                for members in sizes:
-                    console.log(f"{client}, {members} members")
-                    costs.append(measure(broker.bootstrap_servers, client, members, rounds=11))
-        finally:
-            broker.stop()
-    RESULTS.write_text(json.dumps([asdict(cost) for cost in costs], indent=1) + "\n")
-    table = Table(title="Rebalance, last join to all assigned: medians", title_justify="left")
-    for heading in ("client", "members", "range, s", "plans, s", "ratio", "goal"):
-        table.add_column(heading, justify="left" if heading == "client" else "right")
-    for cost in costs:
-        seconds = (f"{cost.plain_s:.3f}", f"{cost.follower_s:.3f}")
-        goal = f"{GOALS[cost.client]:.1f}"
-        table.add_row(cost.client, str(cost.members), *seconds, f"{cost.ratio:.2f}", goal)
-    console.print(table)
+    options = harness.parser(__doc__, rounds=11)
+    options.add_argument("--members", type=int, nargs="*", default=[10, 50])
+    with harness.measuring(options, RESULTS) as bench, kafka() as broker:
+        costs = []
+        for client, members in product(CLIENTS, bench.options.members):
+            bench.log(f"{client}, {members} members")
+            costs.append(
+                measure(broker.bootstrap_servers, client, members, rounds=bench.options.rounds)
+            )
+        bench.write({"rows": [asdict(cost) for cost in costs]})
+        bench.show(
+            "Rebalance, last join to all assigned: medians",
+            ("client", "members", "range, s", "plans, s", "ratio", "goal"),
+            (
+                (
+                    *(one.client, one.members, f"{one.plain_s:.3f}", f"{one.follower_s:.3f}"),
+                    *(f"{one.ratio:.2f}", f"{GOALS[one.client]:.1f}"),
+                )
+                for one in costs
+            ),
+        )
 
 
 if __name__ == "__main__":

@@ -3,28 +3,57 @@
 Belongs here: printing and drawing. Does not: measuring (`speed`, `quality`).
 """
 
+from collections.abc import Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
-
+from benchmarks.harness import DOCS, Bench
 from benchmarks.quality import Plan
 from benchmarks.speed import Row
 
-PLOT = Path(__file__).parents[1] / "docs" / "pareto.svg"
+PLOT = DOCS / "pareto.svg"
 
 
-def speed_table(rows: list[Row]) -> Table:
-    """Ours and the peers, a line each."""
-    table = Table(title="Speed: medians, both sides warmed", title_justify="left")
-    for heading in ("work", "assignor", "seconds", "ours is", "partitions min-max", "goal"):
-        table.add_column(heading, justify="right" if heading in {"seconds", "ours is"} else "left")
+def show(
+    bench: Bench, rows: list[Row], plans: list[Plan], growth: Mapping[str, float], memory: int
+) -> None:
+    """Print everything that was measured."""
+    bench.show(
+        "Speed: medians, both sides warmed",
+        ("work", "assignor", "seconds", "ours is", "partitions min-max", "goal"),
+        _speed(rows),
+    )
+    bench.log(
+        "Time a partition at 10^6 over that at 10^4 (goal: 2 at most): "
+        + ", ".join(f"{name} {ratio:.2f}" for name, ratio in growth.items())
+    )
+    bench.log(
+        f"Peak memory of sticky, half of the topics each, 1M partitions: {memory / 2**20:.0f} MiB"
+    )
+    bench.show(
+        "Quality: from a round-robin start, and after 10 % jitter",
+        (
+            *("scenario", "assignor", "heaviest / bound", "spread", "moves", "on the front"),
+            *("then: heaviest / bound", "then: moves"),
+        ),
+        (
+            (
+                *(plan.scenario, plan.assignor, f"{plan.ratio:.3f}", plan.spread, plan.moves),
+                *("yes" if plan.on_front else "", f"{plan.ratio_after_jitter:.3f}"),
+                f"{plan.moves_after_jitter} ({plan.moves_after_jitter / plan.partitions:.1%})",
+            )
+            for plan in plans
+        ),
+    )
+
+
+def _speed(rows: list[Row]) -> Iterator[tuple[str, ...]]:
+    """Yield ours and the peers, a line each."""
     for row in rows:
         ours = row.timings[0]
         for timing in row.timings:
             first = timing is ours
-            table.add_row(
+            yield (
                 row.what if first else "",
                 timing.name,
                 f"{timing.seconds:.4f}",
@@ -32,44 +61,6 @@ def speed_table(rows: list[Row]) -> Table:
                 f"{timing.count_min}-{timing.count_max}",
                 row.goal if first else "",
             )
-    return table
-
-
-def quality_table(plans: list[Plan]) -> Table:
-    """All assignors on all scenarios."""
-    table = Table(title="Quality: from a round-robin start, and after 10 % jitter")
-    headings = ("scenario", "assignor", "heaviest / bound", "spread", "moves", "on the front")
-    for heading in (*headings, "then: heaviest / bound", "then: moves"):
-        table.add_column(heading)
-    for scenario, group in groupby(plans, key=lambda plan: plan.scenario):
-        for number, plan in enumerate(group):
-            table.add_row(
-                scenario if number == 0 else "",
-                plan.assignor,
-                f"{plan.ratio:.3f}",
-                str(plan.spread),
-                str(plan.moves),
-                "yes" if plan.on_front else "",
-                f"{plan.ratio_after_jitter:.3f}",
-                f"{plan.moves_after_jitter} ({plan.moves_after_jitter / plan.partitions:.1%})",
-            )
-        table.add_section()
-    return table
-
-
-def print_tables(
-    console: Console, rows: list[Row], plans: list[Plan], growth: dict[str, float], memory: int
-) -> None:
-    """Print everything that was measured."""
-    console.print(speed_table(rows))
-    console.print(
-        "Time a partition at 10^6 over that at 10^4 (goal: 2 at most): "
-        + ", ".join(f"{name} {ratio:.2f}" for name, ratio in growth.items())
-    )
-    console.print(
-        f"Peak memory of sticky, half of the topics each, 1M partitions: {memory / 2**20:.0f} MiB"
-    )
-    console.print(quality_table(plans))
 
 
 def draw(plans: list[Plan], path: Path = PLOT) -> None:

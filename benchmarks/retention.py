@@ -9,28 +9,24 @@ Belongs here: what is asked, timing, printing, and writing retention.json. Does 
 (`retention_fill`).
 """
 
-import argparse
-import json
-import os
-import platform
 import re
-import statistics
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import numpy as np
+import psycopg
 import pyarrow as pa
-from rich.console import Console
-from rich.table import Table
 from sqlalchemy import Engine, text
 
+from benchmarks import harness
+from benchmarks.harness import DOCS, Bench, in_turns, median, seconds
+from benchmarks.plans import METRICS, draft, moves
 from benchmarks.retention_fill import FIRST_DAY, LAST, RETAINED, Size, fill
-from benchmarks.store import METRICS
+from benchmarks.services import postgres
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.records import Findings, SeenAdoption
 from fairlead.sandbox.postgres import Postgres
@@ -40,14 +36,12 @@ from fairlead.store.migrate import upgrade
 from fairlead.store.monitoring import DecisionCounts, read_all_groups
 from fairlead.store.reading import read_decisions, read_groups, read_history, read_lag
 from fairlead.store.trend import lag_trend
-from fairlead.wire.document import MemberShare
 
 RESULTS: Final = Path(__file__).with_name("retention.json")
-PAGE: Final = Path(__file__).parents[1] / "docs/sql.md"
+PAGE: Final = DOCS / "sql.md"
 QUERY: Final = re.compile(
     r"^## (?P<title>[^\n]+)|```sql\n(?P<code>.*?)```", re.MULTILINE | re.DOTALL
 )
-ROUNDS: Final = 7
 GOAL: Final = 1.5
 AT_ONCE: Final = 500
 #: The dates and groups that the page asks about, and those that are filled.
@@ -75,52 +69,49 @@ class Comparison:
 
 def main() -> None:
     """Measure, print and write retention.json."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--groups", type=int, default=10_000)
-    parser.add_argument("--partitions", type=int, default=1, help="of each group")
-    arguments = parser.parse_args()
-    console = Console(width=140)
-    with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        server = Postgres(Path(folder))
-        server.start()
-        try:
-            engines = [
-                prepare(server, size, arguments.groups, arguments.partitions, console)
-                for size in (FIRST_DAY, RETAINED)
-            ]
-            results = measure(engines, arguments.groups, arguments.partitions, console)
-            for engine in engines:
-                engine.dispose()
-        finally:
-            server.stop()
-    RESULTS.write_text(json.dumps(results, indent=1) + "\n")
-    show(console, results)
+    options = harness.parser(__doc__, rounds=7)
+    options.add_argument("--groups", type=int, default=10_000)
+    options.add_argument("--partitions", type=int, default=1, help="of each group")
+    options.add_argument("--days", type=int, default=RETAINED.days, help="in use; a third is kept")
+    with harness.measuring(options, RESULTS) as bench, postgres() as server:
+        days = bench.options.days
+        retained = replace(RETAINED, days=days, kept=days // 3 + 1, versions=max(3, days // 3))
+        engines = [prepare(server, size, bench) for size in (FIRST_DAY, retained)]
+        results = measure(engines, retained, bench)
+        for engine in engines:
+            engine.dispose()
+        bench.write(results)
+        for heading in ("planning", "questions"):
+            bench.show(
+                f"{heading} (goal: {GOAL} times at most)",
+                ("what", "first day", "retained", "times", "rows", "rows retained"),
+                (one.values() for one in results[heading]),
+            )
 
 
-def prepare(server: Postgres, size: Size, groups: int, partitions: int, console: Console) -> Engine:
+def prepare(server: Postgres, size: Size, bench: Bench) -> Engine:
     """Make a database, and fill it."""
     name = f"after_{size.days}"
-    began = time.perf_counter()
-    with create_store_engine(server.url("fairlead")).connect() as connection:
-        connection.execution_options(isolation_level="AUTOCOMMIT")
-        connection.execute(text(f"CREATE DATABASE {name}"))
-    url = server.url("fairlead").replace("/fairlead?", f"/{name}?")
+    with psycopg.connect(server.url("postgres"), autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}".encode())
+    url = server.url(name)
     upgrade(url)
-    fill(url, size, groups=groups, partitions=partitions)
-    console.log(f"{name}: filled in {time.perf_counter() - began:.0f} s")
+    groups, partitions = bench.options.groups, bench.options.partitions
+    took = seconds(lambda: fill(url, size, groups=groups, partitions=partitions))
+    bench.log(f"{name}: filled in {took:.0f} s")
     return create_store_engine(url)
 
 
-def measure(
-    engines: list[Engine], groups: int, partitions: int, console: Console
-) -> dict[str, Any]:
+def measure(engines: list[Engine], retained: Size, bench: Bench) -> dict[str, Any]:
     """Ask both databases for everything."""
+    groups, partitions = bench.options.groups, bench.options.partitions
+    rounds = bench.options.rounds
     names = [f"g{number}" for number in range(1, groups + 1)]
     planning = []
     for what, action in PLANNING.items():
-        planning.append(compare(what, action, engines, names))
-        console.log(f"{what}: {planning[-1].ratio:.2f}")
-    questions = [ask(title, code, engines) for title, code in page_queries()]
+        planning.append(compare(what, action, engines, names, rounds))
+        bench.log(f"{what}: {planning[-1].ratio:.2f}")
+    questions = [ask(title, code, engines, rounds) for title, code in page_queries()]
     with transaction(engines[1]) as connection:
         sizes = connection.execute(
             text(
@@ -132,10 +123,9 @@ def measure(
         total = connection.scalar(text("SELECT pg_database_size(current_database())"))
     return {
         "how": f"python -m benchmarks.retention --groups {groups} --partitions {partitions};"
-        f" medians of {ROUNDS} turns, after one that is not counted",
-        "machine": {"cpus": os.cpu_count(), "python": platform.python_version()},
+        f" medians of {rounds} turns, after one that is not counted",
         "first day": asdict(FIRST_DAY),
-        "retained": asdict(RETAINED),
+        "retained": asdict(retained),
         "groups": groups,
         "partitions a group": partitions,
         "bytes retained": int(total or 0),
@@ -145,31 +135,40 @@ def measure(
     }
 
 
-def compare(what: str, action: Action, engines: list[Engine], names: list[str]) -> Comparison:
+def compare(
+    what: str, action: Action, engines: list[Engine], names: list[str], rounds: int
+) -> Comparison:
     """Time an action on both databases, in turns."""
     stores = [PlanStore(engine) for engine in engines]
-    taken: list[list[float]] = [[], []]
-    for turn in range(ROUNDS + 1):
-        for place, store in enumerate(stores):
-            began = time.perf_counter()
-            action(store, names, turn)
-            taken[place].append(time.perf_counter() - began)
-    first, retained = (statistics.median(times[1:]) for times in taken)
-    return Comparison(what, round(first, 5), round(retained, 5), round(retained / first, 2))
+    taken = in_turns(
+        rounds,
+        *(
+            lambda turn, store=store: seconds(lambda: action(store, names, turn))
+            for store in stores
+        ),
+        warm_ups=1,
+    )
+    return compared(what, taken)
 
 
-def ask(title: str, code: str, engines: list[Engine]) -> Comparison:
+def ask(title: str, code: str, engines: list[Engine], rounds: int) -> Comparison:
     """Time a query of the page on both databases, in turns."""
-    taken: list[list[float]] = [[], []]
-    rows = [0, 0]
-    for _ in range(ROUNDS + 1):
-        for place, engine in enumerate(engines):
-            with transaction(engine) as connection:
-                began = time.perf_counter()
-                rows[place] = len(connection.execute(text(code)).all())
-                taken[place].append(time.perf_counter() - began)
-    first, retained = (statistics.median(times[1:]) for times in taken)
-    return Comparison(title, round(first, 5), round(retained, 5), round(retained / first, 2), *rows)
+
+    def asked(engine: Engine) -> tuple[float, int]:
+        with transaction(engine) as connection:
+            began = time.perf_counter()
+            rows = connection.execute(text(code)).all()
+            return time.perf_counter() - began, len(rows)
+
+    taken = in_turns(rounds, *(lambda _, one=one: asked(one) for one in engines), warm_ups=1)
+    times = [[took for took, _ in turns] for turns in taken]
+    return compared(title, times, *(turns[-1][1] for turns in taken))
+
+
+def compared(what: str, taken: list[list[float]], *rows: int) -> Comparison:
+    """Return the medians of both databases, and how many rows they answered with."""
+    first_s, retained_s = (median(times, 5) for times in taken)
+    return Comparison(what, first_s, retained_s, round(retained_s / first_s, 2), *rows)
 
 
 def page_queries() -> list[tuple[str, str]]:
@@ -239,7 +238,7 @@ def decide(store: PlanStore, names: list[str], turn: int) -> object:
         "findings": findings(),
     }
     decisions = [
-        draft(name, same) if number % 20 == 0 else NoPlan(group=name, **same)
+        proposed(name, same) if number % 20 == 0 else NoPlan(group=name, **same)
         for number, name in enumerate(names)
     ]
     return [
@@ -248,29 +247,10 @@ def decide(store: PlanStore, names: list[str], turn: int) -> object:
     ]
 
 
-def draft(group: str, same: dict[str, Any]) -> PlanDraft:
+def proposed(group: str, same: dict[str, Any]) -> PlanDraft:
     """Return a plan of five partitions for five members."""
-    return PlanDraft(
-        group=group,
-        **same,
-        assignor="sticky-lag-aware",
-        predicted=METRICS,
-        moves=pa.table(
-            {
-                "topic": [group],
-                "partition": pa.array([1], pa.int32()),
-                "previous_member": ["c1"],
-                "member": ["c2"],
-            }
-        ),
-        expires_at=None,
-        partition_counts={group: 5},
-        members={
-            f"c{number}": MemberShare((group,), {group: np.array([number], np.int32)})
-            for number in range(5)
-        },
-        weights={group: np.ones(5)},
-    )
+    owned = {f"c{number}": {group: [number]} for number in range(5)}
+    return draft(group, {group: 5}, owned, moves(group, [1], ["c1"], ["c2"]), **same)
 
 
 def adopt(store: PlanStore, names: list[str], turn: int) -> None:
@@ -320,17 +300,6 @@ PLANNING: Final[dict[str, Action]] = {
         store.engine, DecisionCounts()
     ),
 }
-
-
-def show(console: Console, results: dict[str, Any]) -> None:
-    """Print what was measured."""
-    for heading in ("planning", "questions"):
-        table = Table(title=f"{heading} (goal: {GOAL} times at most)", title_justify="left")
-        for name in ("what", "first day", "retained", "times", "rows", "rows retained"):
-            table.add_column(name, justify="left" if name == "what" else "right")
-        for one in results[heading]:
-            table.add_row(*(str(value) for value in one.values()))
-        console.print(table)
 
 
 if __name__ == "__main__":

@@ -9,11 +9,9 @@ import json
 import resource
 import statistics
 import struct
-import subprocess
-import sys
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -26,6 +24,7 @@ from assignors.problem import Int64, Problem
 from assignors.registry import ASSIGNORS, assign
 from assignors.verifier import violations
 from benchmarks import workloads
+from benchmarks.harness import apart, seconds
 from tests.kafka_tools import run_java_source
 
 PEERS = Path(__file__).with_name("Peers.java")
@@ -171,10 +170,10 @@ def log_normal(problem: Problem) -> Problem:
     return replace(problem, weights=lags.astype(np.int64))
 
 
-def measure_all(progress: Callable[[str], None]) -> list[Row]:
-    """Measure every piece of work."""
+def measure_all(progress: Callable[[str], None], only: Container[str] | None = None) -> list[Row]:
+    """Measure every piece of work, or some by their names."""
     rows = []
-    for work in WORK:
+    for work in (one for one in WORK if only is None or one.what in only):
         problem = work.build()
         timings = [time_ours(work.assignor, problem)]
         with TemporaryDirectory() as folder:
@@ -206,17 +205,14 @@ def growth() -> dict[str, float]:
 
 def time_ours(name: str, problem: Problem) -> Timing:
     """Time one of ours, each run on arrays nobody has looked at yet."""
-    seconds: list[float] = []
+    taken: list[float] = []
     assignment = assign(name, replace(problem))
-    while len(seconds) < 3 or (sum(seconds) < 1.0 and len(seconds) < 20):
-        fresh = replace(problem)
-        start = time.perf_counter()
-        assignment = assign(name, fresh)
-        seconds.append(time.perf_counter() - start)
+    while len(taken) < 3 or (sum(taken) < 1.0 and len(taken) < 20):
+        taken.append(seconds(partial(assign, name, replace(problem))))
     wrong = violations(problem, assignment)
     if wrong:
         raise RuntimeError(f"{name}: {wrong}")
-    return timing(f"fairlead {name}", seconds, Assignment(problem, assignment.owner).counts)
+    return timing(f"fairlead {name}", taken, Assignment(problem, assignment.owner).counts)
 
 
 def time_peer(peer: Peer, file: Path) -> Timing:
@@ -228,11 +224,11 @@ def time_peer(peer: Peer, file: Path) -> Timing:
     return timing(peer.name, [each / 1e9 for each in nanoseconds], np.array(counts))
 
 
-def timing(name: str, seconds: list[float], counts: Int64) -> Timing:
+def timing(name: str, taken: list[float], counts: Int64) -> Timing:
     """Summarise some runs."""
     return Timing(
         name=name,
-        seconds=statistics.median(seconds),
+        seconds=statistics.median(taken),
         count_min=int(counts.min()),
         count_max=int(counts.max()),
         balance_score=balance_score(counts),
@@ -268,14 +264,10 @@ def to_bytes(problem: Problem) -> bytes:
 
 def peak_memory() -> int:
     """Return the peak resident bytes of a process that assigns a million partitions by flow."""
-    program = "from benchmarks.speed import print_peak_memory; print_peak_memory()"
-    result = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=300
-    )
-    return int(result.stdout)
+    return apart(_peak_memory)
 
 
-def print_peak_memory() -> None:
-    """Assign half of the topics each, 1M partitions; print the process's peak resident bytes."""
+def _peak_memory() -> int:
+    """Assign half of the topics each, 1M partitions; return this process's peak bytes."""
     assign("sticky", workloads.half_of_the_topics(1_000_000, 500, 2_000))
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

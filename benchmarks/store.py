@@ -7,43 +7,30 @@ history (`history`).
 Everything runs on a Postgres of its own, which is gone afterwards.
 """
 
-import json
-import os
-import platform
 import statistics
 import subprocess
-import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
-from rich.console import Console
-from rich.table import Table
 
-from benchmarks import history
-from fairlead.sandbox.postgres import Postgres, psql_path
+from benchmarks import harness, history
+from benchmarks.harness import Bench, in_turns, seconds
+from benchmarks.plans import draft
+from benchmarks.services import folder, postgres
+from fairlead.sandbox.postgres import psql_path
 from fairlead.store import PlanDraft, PlanStore, create_store_engine
 from fairlead.store.bulk import with_constants
-from fairlead.store.migrate import upgrade
-from fairlead.wire.document import MemberShare
 from tests.stored import record_decision
 
 RESULTS = Path(__file__).with_name("store.json")
-ROUNDS = 3
 GROUPS, EACH = 100, 10_000  # of one snapshot of lag
 TOPICS, IN_TOPIC, MEMBERS = 20, 50_000, 500  # of one plan
 NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)
-_FRACTIONS = ("balance_score", "lag_max", "lag_mean", "lag_lower_bound", "gap", "topic_spread")
-METRICS: dict[str, Any] = {
-    **dict.fromkeys(("count_min", "count_max", "kept", "moved", "placed"), 1),
-    **dict.fromkeys(_FRACTIONS, 1.0),
-}
 
 
 @dataclass(frozen=True)
@@ -59,37 +46,33 @@ class Writing:
 
 def main() -> None:
     """Measure, print and write store.json."""
-    console = Console(width=120)
-    with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        server = Postgres(Path(folder))
-        server.start()
-        try:
-            url = server.url("fairlead")
-            upgrade(url)
-            engine = create_store_engine(url)
-            store = PlanStore(engine)
-            console.log("storing lag and plans")
-            writings = [
-                measure_lag(store, url, Path(folder)),
-                measure_moves(store, url, Path(folder)),
-            ]
-            console.log(f"filling {history.ROWS:,} rows of lag")
-            readings = history.measure(engine)
-            engine.dispose()
-        finally:
-            server.stop()
-    results = {
-        "machine": {"cpus": os.cpu_count(), "python": platform.python_version()},
-        "writing": [asdict(one) for one in writings],
-        "reading": [asdict(one) for one in readings],
-    }
-    RESULTS.write_text(json.dumps(results, indent=1) + "\n")
-    print_tables(console, writings, readings)
+    with (
+        harness.measuring(harness.parser(__doc__, rounds=3), RESULTS) as bench,
+        folder() as place,
+        postgres() as server,
+    ):
+        url, rounds = server.url("fairlead"), bench.options.rounds
+        engine = create_store_engine(url)
+        store = PlanStore(engine)
+        bench.log("storing lag and plans")
+        writings = [
+            measure_lag(store, url, place / "lag.csv", rounds),
+            measure_moves(store, url, place / "moves.csv", rounds),
+        ]
+        bench.log(f"filling {history.ROWS:,} rows of lag")
+        readings = history.measure(engine)
+        engine.dispose()
+        bench.write(
+            {
+                "writing": [asdict(one) for one in writings],
+                "reading": [asdict(one) for one in readings],
+            }
+        )
+        show(bench, writings, readings)
 
 
-def measure_lag(store: PlanStore, url: str, folder: Path) -> Writing:
+def measure_lag(store: PlanStore, url: str, file: Path, rounds: int) -> Writing:
     """Store snapshots of a fleet by `PlanStore.record_lag`."""
-    file = folder / "lag.csv"
 
     def ours(turn: int) -> Callable[[], object]:
         rows = lag_rows(turn)
@@ -100,25 +83,25 @@ def measure_lag(store: PlanStore, url: str, folder: Path) -> Writing:
         rows = rows.rename_columns({"group": "group_id"}).drop_columns("snapshot_id")
         return copying(rows, "fairlead_raw.partition_lag", url, file)
 
-    store.record_lag(lag_rows(2 * ROUNDS))  # both sides find the day made, and pages warm
-    return compare("lag of a snapshot", GROUPS * EACH, ours, theirs)
+    store.record_lag(lag_rows(2 * rounds))  # both sides find the day made, and pages warm
+    return compare("lag of a snapshot", GROUPS * EACH, ours, theirs, rounds)
 
 
-def measure_moves(store: PlanStore, url: str, folder: Path) -> Writing:
+def measure_moves(store: PlanStore, url: str, file: Path, rounds: int) -> Writing:
     """Store plans that move everything by `PlanStore.record_decision`, document and all."""
-    moves, file = move_rows(), folder / "moves.csv"
+    moves = move_rows()
 
     def ours(turn: int) -> Callable[[], object]:
-        plan = draft(f"ours-{turn}", moves)
+        plan = everything(f"ours-{turn}", moves)
         return lambda: record_decision(store, plan)
 
     def theirs(turn: int) -> Callable[[], object]:
         group = f"psql-{turn}"
-        record_decision(store, draft(group, moves.slice(0, 0)))  # what the moves refer to
+        record_decision(store, everything(group, moves.slice(0, 0)))  # what the moves refer to
         rows = with_constants(moves, {"group_id": group, "version": 1})
         return copying(rows, "fairlead_raw.moved_partition", url, file)
 
-    return compare("moves of a plan", moves.num_rows, ours, theirs)
+    return compare("moves of a plan", moves.num_rows, ours, theirs, rounds)
 
 
 def compare(
@@ -126,12 +109,17 @@ def compare(
     rows: int,
     ours: Callable[[int], Callable[[], object]],
     theirs: Callable[[int], Callable[[], object]],
+    rounds: int,
 ) -> Writing:
     """Time both sides in turns; each function prepares a turn, and returns what is timed."""
-    taken = [
-        (seconds(ours(2 * number)), seconds(theirs(2 * number + 1))) for number in range(ROUNDS)
-    ]
-    ours_s, theirs_s = (statistics.median(one) for one in zip(*taken, strict=True))
+    ours_s, theirs_s = map(
+        statistics.median,
+        in_turns(
+            rounds,
+            lambda number: seconds(ours(2 * number)),
+            lambda number: seconds(theirs(2 * number + 1)),
+        ),
+    )
     return Writing(
         what=what,
         rows=rows,
@@ -139,13 +127,6 @@ def compare(
         psql_rows_per_s=round(rows / theirs_s),
         share=round(theirs_s / ours_s, 3),
     )
-
-
-def seconds(action: Callable[[], object]) -> float:
-    """Time one call."""
-    began = time.perf_counter()
-    action()
-    return time.perf_counter() - began
 
 
 def copying(rows: pa.Table, table: str, url: str, file: Path) -> Callable[[], object]:
@@ -200,48 +181,38 @@ def move_rows() -> pa.Table:
     )
 
 
-def draft(group: str, moves: pa.Table) -> PlanDraft:
+def everything(group: str, moves: pa.Table) -> PlanDraft:
     """Return a plan of all partitions, in shares that are no ranges."""
-    topics = [f"t{number}" for number in range(TOPICS)]
+    counts = {f"t{number}": IN_TOPIC for number in range(TOPICS)}
     numbers = np.arange(IN_TOPIC, dtype=np.int32)
-    return PlanDraft(
-        group=group,
-        snapshot_id="s",
-        snapshot_at=NEW_YEAR,
-        reason="the heaviest member gets lighter",
-        assignor="sticky-lag-aware",
-        predicted=METRICS,
-        moves=moves,
-        expires_at=None,
-        partition_counts=dict.fromkeys(topics, IN_TOPIC),
-        members={
-            f"orders-{number}": MemberShare(
-                tuple(topics), dict.fromkeys(topics, numbers[number::MEMBERS])
-            )
-            for number in range(MEMBERS)
-        },
-        weights=dict.fromkeys(topics, numbers.astype(np.float64)),
-    )
+    owned = {
+        f"orders-{number}": dict.fromkeys(counts, numbers[number::MEMBERS])
+        for number in range(MEMBERS)
+    }
+    return draft(group, counts, owned, moves)
 
 
-def print_tables(
-    console: Console, writings: list[Writing], readings: list[history.Reading]
-) -> None:
+def show(bench: Bench, writings: list[Writing], readings: list[history.Reading]) -> None:
     """Print what was measured."""
-    table = Table(title=r"Storing, beside psql's \copy (goal: half of it)", title_justify="left")
-    for heading in ("what", "rows", "rows a second", "psql", "share"):
-        table.add_column(heading, justify="left" if heading == "what" else "right")
-    for one in writings:
-        figures = (f"{one.rows:,}", f"{one.rows_per_s:,.0f}", f"{one.psql_rows_per_s:,.0f}")
-        table.add_row(one.what, *figures, f"{one.share:.0%}")
-    console.print(table)
-    title = f"Questions at {history.ROWS:,} rows of lag (goal: 0.5 s)"
-    table = Table(title=title, title_justify="left")
-    for heading in ("question", "rows", "seconds"):
-        table.add_column(heading, justify="left" if heading == "question" else "right")
-    for reading in readings:
-        table.add_row(reading.question, f"{reading.rows:,}", f"{reading.seconds:.4f}")
-    console.print(table)
+    bench.show(
+        r"Storing, beside psql's \copy (goal: half of it)",
+        ("what", "rows", "rows a second", "psql", "share"),
+        (
+            (
+                one.what,
+                f"{one.rows:,}",
+                f"{one.rows_per_s:,}",
+                f"{one.psql_rows_per_s:,}",
+                f"{one.share:.0%}",
+            )
+            for one in writings
+        ),
+    )
+    bench.show(
+        f"Questions at {history.ROWS:,} rows of lag (goal: 0.5 s)",
+        ("question", "rows", "seconds"),
+        ((one.question, f"{one.rows:,}", f"{one.seconds:.4f}") for one in readings),
+    )
 
 
 if __name__ == "__main__":

@@ -1,0 +1,172 @@
+"""What every benchmark shares: its command line, rounds in turns, medians, results and tables.
+
+Belongs here: reading options before anything starts, keeping the output of everything that is
+measured out of the benchmark's own, and writing what was found. Does not: what is measured, nor
+the services it is measured on (`services`).
+"""
+
+import argparse
+import json
+import os
+import platform
+import signal
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from rich.console import Console
+from rich.table import Table
+
+ROOT: Final = Path(__file__).parents[1]
+DOCS: Final = ROOT / "docs"
+#: Where the output of what is measured goes: Dagster's, Spark's, the clients'.
+LOGS: Final = ROOT / ".fairlead" / "benchmarks"
+_WIDTH: Final = 140
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A benchmark that runs.
+
+    Parameters
+    ----------
+    options
+        What its command line says.
+    console
+        Where it prints.
+    results
+        Where its figures are kept beside it.
+    load
+        Of the machine when it began, over a minute.
+    """
+
+    options: argparse.Namespace
+    console: Console
+    results: Path
+    load: float
+
+    @property
+    def keeps(self) -> bool:
+        """Whether its figures are those that the docs show, not some of a trial."""
+        return bool(self.options.answer == self.results)
+
+    def log(self, *said: object) -> None:
+        """Say what goes on."""
+        self.console.log(*said)
+
+    def show(self, title: str, headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+        """Print a table, its first column to the left and the others to the right."""
+        table = Table()
+        for number, heading in enumerate(headings):
+            table.add_column(heading, justify="right" if number else "left")
+        for row in rows:
+            table.add_row(*("" if cell is None else str(cell) for cell in row))
+        self.console.print(f"\n[bold]{title}[/bold]", table)
+
+    def write(self, figures: Mapping[str, Any]) -> None:
+        """Write figures, with the facts of the machine."""
+        machine = {
+            "processor": platform.machine(),
+            "cpus": os.cpu_count(),
+            "python": platform.python_version(),
+            "load before": round(self.load, 1),
+            "load after": round(os.getloadavg()[0], 1),
+        }
+        text = json.dumps({"machine": machine, **figures}, indent=1)
+        self.options.answer.write_text(f"{text}\n")
+
+
+def parser(doc: str | None, *, rounds: int | None = None) -> argparse.ArgumentParser:
+    """Return the command line of a benchmark, by its docstring; `rounds` is how many it has."""
+    found = argparse.ArgumentParser(description=(doc or "").partition("\n\n")[0])
+    if rounds is not None:
+        found.add_argument("--rounds", type=int, default=rounds, help="default: %(default)s")
+    return found
+
+
+@contextmanager
+def measuring(options: argparse.ArgumentParser, results: Path) -> Iterator[Bench]:
+    """Read the command line; from then on the benchmark itself prints, and nobody else.
+
+    All else that this process and its children print, to its end, goes to a log in `LOGS`: clients
+    that outlive their broker say so. Where it fails, the error is printed.
+    """
+    options.add_argument(
+        "--answer", type=Path, default=results, help="where figures go, if not beside the others"
+    )
+    given = options.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was started ends in order
+    LOGS.mkdir(parents=True, exist_ok=True)
+    path = LOGS / f"{results.stem}.log"
+    kept = os.dup(1), os.dup(2)
+    with path.open("wb") as log:
+        for number in (1, 2):
+            os.dup2(log.fileno(), number)
+    with os.fdopen(os.dup(kept[0]), "w") as terminal:
+        console = Console(file=terminal, width=_WIDTH, log_path=False, highlight=False)
+        try:
+            yield Bench(given, console, results, os.getloadavg()[0])
+        except BaseException:
+            console.print(f"It failed. What was measured has said this: {path}")
+            for number, back in enumerate(kept, start=1):
+                os.dup2(back, number)
+            raise
+
+
+def in_turns(rounds: int, *sides: Callable[[int], T], warm_ups: int = 0) -> list[list[T]]:
+    """Call each side once a round, one after the other, so that a busy machine concerns all.
+
+    Parameters
+    ----------
+    sides
+        Called with the number of the round.
+    warm_ups
+        Rounds before, which do not count.
+
+    Returns
+    -------
+    For each side what its rounds returned.
+
+    Examples
+    --------
+    >>> in_turns(2, lambda number: number, lambda number: -number, warm_ups=1)
+    [[1, 2], [-1, -2]]
+    """
+    turns = [[side(number) for side in sides] for number in range(warm_ups + rounds)]
+    return [list(one) for one in zip(*turns[warm_ups:], strict=True)]
+
+
+def seconds(action: Callable[[], object]) -> float:
+    """Time one call."""
+    began = time.perf_counter()
+    action()
+    return time.perf_counter() - began
+
+
+def median(values: Iterable[float], digits: int = 3) -> float:
+    """Return the median, rounded."""
+    return round(statistics.median(values), digits)
+
+
+def rounded(value: Any, digits: int = 3) -> Any:
+    """Round every float in lists and dicts."""
+    if isinstance(value, Mapping):
+        return {name: rounded(one, digits) for name, one in value.items()}
+    if isinstance(value, list):
+        return [rounded(one, digits) for one in value]
+    return round(value, digits) if isinstance(value, float) else value
+
+
+def apart(function: Callable[..., T], *arguments: Any) -> T:
+    """Call a function of a module in a process of its own, which has imported that alone."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(function, *arguments).result()

@@ -1,0 +1,101 @@
+"""Made-up plans, as the planner's database takes them and as followers read them.
+
+Belongs here: everything of a plan but who reads what. Does not: planning.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from confluent_kafka import Producer
+
+from fairlead.store import PlanDraft
+from fairlead.wire.document import MemberShare, PlanDocument
+from fairlead.wire.record import Origin, plan_headers
+
+METRICS: Final[dict[str, Any]] = {
+    **dict.fromkeys(("count_min", "count_max", "kept", "moved", "placed"), 1),
+    **dict.fromkeys(
+        ("balance_score", "lag_max", "lag_mean", "lag_lower_bound", "gap", "topic_spread"), 1.0
+    ),
+}
+
+Counts = Mapping[str, int]
+#: Member to topic to partitions.
+Owned = Mapping[str, Mapping[str, npt.ArrayLike]]
+
+
+def document(
+    group: str, counts: Counts, owned: Owned, *, version: int = 1, **further: Any
+) -> PlanDocument:
+    """Return the document of a plan under which everybody subscribes to all topics."""
+    now = datetime.now(UTC)
+    return PlanDocument(
+        group=group,
+        version=version,
+        plan_id=f"plan-{version}",
+        assignor="measured",
+        created_at=now,
+        snapshot_at=now,
+        partition_counts=counts,
+        members=_members(counts, owned),
+        **further,
+    )
+
+
+def draft(group: str, counts: Counts, owned: Owned, moves: pa.Table, **further: Any) -> PlanDraft:
+    """Return a draft of such a plan."""
+    given: dict[str, Any] = {
+        "snapshot_id": "s1",
+        "snapshot_at": datetime.now(UTC),
+        "reason": "the heaviest member gets lighter",
+        "observed": METRICS,
+        "expires_at": None,
+    }
+    return PlanDraft(
+        group=group,
+        assignor="sticky-lag-aware",
+        predicted=METRICS,
+        moves=moves,
+        partition_counts=counts,
+        members=_members(counts, owned),
+        weights={topic: np.arange(count, dtype=np.float64) for topic, count in counts.items()},
+        **given | further,
+    )
+
+
+def moves(topic: str, partitions: Any, before: Any, after: Any) -> pa.Table:
+    """Return moves of partitions of one topic, by the names of their members."""
+    numbers = pa.array(partitions, pa.int32())
+    columns = {"topic": pa.repeat(topic, len(numbers)), "partition": numbers}
+    weights = np.ones(len(numbers))
+    return pa.table({**columns, "previous_member": before, "member": after, "weight": weights})
+
+
+def publish(servers: str, topic: str, plan: PlanDocument) -> None:
+    """Publish a plan for followers, without the planner."""
+    value = plan.to_bytes()
+    producer = Producer({"bootstrap.servers": servers})
+    headers = plan_headers(
+        value,
+        group=plan.group,
+        version=plan.version,
+        origin=Origin(topic),
+        epoch=1,
+        lease_until=None,
+    )
+    producer.produce(topic, value, key=plan.group, headers=[*headers])
+    producer.flush(30)
+
+
+def _members(counts: Counts, owned: Owned) -> dict[str, MemberShare]:
+    return {
+        member: MemberShare(
+            tuple(counts),
+            {t: np.asarray(some, np.int32) for t, some in of.items() if np.size(some)},
+        )
+        for member, of in owned.items()
+    }
