@@ -13,9 +13,9 @@ import dagster as dg
 from sqlalchemy import Engine
 
 from fairlead.archive import LookArchive
+from fairlead.common.progress import Tell, spark_works
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.plan_topic import PlanTopic
-from fairlead.kafka.progress import Tell
 from fairlead.settings import Settings, load_settings
 from fairlead.spark.warehouse import Warehouse
 from fairlead.store.engine import create_store_engine
@@ -99,12 +99,11 @@ class SparkResource(dg.ConfigurableResource["SparkSession"]):
         """
         from pyspark.errors import PySparkException  # noqa: PLC0415 - see above
 
-        from fairlead.spark.progress import told  # noqa: PLC0415 - the same
         from fairlead.spark.session import lost  # noqa: PLC0415 - the same
 
         def worked() -> T:
             session = self._session(tell)
-            with told(session, doing, tell):
+            with spark_works(session, doing, tell):
                 return work(session)
 
         try:

@@ -12,8 +12,7 @@ from assets.about import OWNERS, Changed, changes, written_at
 from assets.partitions import cohort
 from assets.retries import RETRIES, failing_at_once
 from fairlead.common.words import listed
-from fairlead.spark.newest import Recent, newest
-from fairlead.spark.warehouse import Warehouse
+from fairlead.spark.warehouse import Recent, Warehouse
 
 
 def step(
@@ -54,7 +53,7 @@ def snapshots_of(cohorts: Sequence[str], warehouse: Warehouse, table: str) -> li
     Failure
         None of the cohorts has one: the step before has to run first.
     """
-    found = newest(warehouse, cohorts, table)
+    found = warehouse.newest(cohorts, table)
     if not found:
         raise dg.Failure(
             f"No snapshot of {listed(sorted(cohorts))} has the table {table} yet: "

@@ -17,6 +17,7 @@ from confluent_kafka.admin import AdminClient
 from tenacity import Retrying, retry_if_exception, retry_if_result, stop_after_delay, wait_fixed
 
 from fairlead.common.kafka_python_log import keep_secrets
+from fairlead.common.progress import Tell, phase
 from fairlead.domain.groups import GroupDescription, LiveGroup, LogOffsets, Sources
 from fairlead.domain.snapshot import GroupSnapshot, build_snapshot, new_snapshot_id
 from fairlead.errors import ConfigurationError, GroupError, KafkaUnavailableError
@@ -37,7 +38,6 @@ from fairlead.kafka.offsets import (
     read_committed,
 )
 from fairlead.kafka.pinned import PinLog, with_pinned_shares
-from fairlead.kafka.progress import Tell, phase
 from fairlead.kafka.refusals import raise_if_refused
 from fairlead.kafka.requests import GRACE_S, backoff, kafka_error
 from fairlead.kafka.security import kafka_python_settings

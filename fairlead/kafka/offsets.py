@@ -23,8 +23,8 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo, OffsetSpec, TopicDescription
 
+from fairlead.common.progress import Tell, Told, phase
 from fairlead.domain.groups import CommittedOffsets, LogOffsets
-from fairlead.kafka.progress import Tell, Told, phase
 from fairlead.kafka.requests import MISSING, Answers, ask_each
 
 GROUPS_A_BATCH: Final = 16

@@ -18,8 +18,8 @@ from tenacity import (
     wait_exponential_jitter,
 )
 
+from fairlead.common.progress import Told
 from fairlead.errors import KafkaUnavailableError
-from fairlead.kafka.progress import Told
 
 Key = TypeVar("Key", bound=Hashable)
 Answer = TypeVar("Answer")

@@ -18,7 +18,6 @@ from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.looks.questions import Ways, capacity_rows
 from fairlead.domain.policy import Policy
 from fairlead.spark.dealing import deal_snapshot, in_tasks, no_rows
-from fairlead.spark.place import Place
 from fairlead.spark.planning import CANDIDATES, QUESTIONS, plan_task
 from fairlead.spark.warehouse import Warehouse
 
@@ -71,7 +70,7 @@ def candidate_plans(
     ways, way_of = _ways(policies, compare=len(tasks) <= COMPARED)
     questions = _questions(tasks, way_of, capacities or {}, changed_at or {})
     warehouse.write("questions", snapshot_id, questions)
-    place = Place.of(warehouse, snapshot_id)
+    place = warehouse.place_of(snapshot_id)
     if place is None:
         return no_rows(spark, CANDIDATES)
     return in_tasks(spark, len({*tasks.values()}), partial(plan_task, place, ways), CANDIDATES)

@@ -21,8 +21,7 @@ from fairlead.domain.looks.lag import STATUSES, partition_lag
 from fairlead.domain.looks.look import HISTORY
 from fairlead.domain.looks.stacks import Stack, stacks
 from fairlead.spark.dealing import deal_snapshot, in_tasks, no_rows
-from fairlead.spark.place import Place
-from fairlead.spark.warehouse import Warehouse
+from fairlead.spark.warehouse import Place, Warehouse
 
 LAG: Final = pa.schema(
     {
@@ -77,7 +76,7 @@ def snapshot_lag(
     Looked back on are the looks of the last hour, or where a group's looks or planning runs are
     further apart than that, the last two of the day.
     """
-    place = Place.of(warehouse, snapshot_id)
+    place = warehouse.place_of(snapshot_id)
     if place is None:
         return no_rows(spark, LAG)
     tasks: dict[int, list[str]] = {}

@@ -20,8 +20,7 @@ from fairlead.domain.choice import OBSERVED
 from fairlead.domain.judging import Row, judge_group
 from fairlead.domain.looks.look import EVERY_LOOK, HISTORY
 from fairlead.domain.looks.questions import Group, Ways
-from fairlead.spark.place import Place
-from fairlead.spark.warehouse import Warehouse
+from fairlead.spark.warehouse import Place, Warehouse
 
 __all__ = ["CANDIDATES", "OBSERVED", "QUESTIONS", "SUMMARY", "plan_task"]
 

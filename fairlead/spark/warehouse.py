@@ -1,18 +1,21 @@
 """The warehouse: snapshots and what was computed from them, as Parquet under one path.
 
-Belongs here: where tables are kept, writing them whole, reading them back. Does not: what is in
-them (`fairlead.domain.snapshot`, `lag`, `candidates`).
+Belongs here: where tables are kept, writing them whole, reading them back, and which snapshot a
+step or a task is about. Does not: what is in the tables (`fairlead.domain.snapshot`, `lag`,
+`candidates`).
 
 A table is `PATH/TABLE/SNAPSHOT_ID/`. Groups are a sorted column within it, not folders: a folder a
 group costs milliseconds, and a snapshot can cover thousands.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
@@ -28,6 +31,32 @@ _FILE: Final = "part-0.parquet"
 _ROWS_IN_PIECE: Final = 50_000
 
 Filters = list[tuple[str, str, Any]]
+
+
+@dataclass(frozen=True)
+class Recent:
+    """A snapshot, and what of it a step is about.
+
+    Parameters
+    ----------
+    snapshot_id, snapshot_at
+        The snapshot; time-zone-aware.
+    groups
+        Its groups in the cohorts that were asked for, ascending. It may hold others.
+    """
+
+    snapshot_id: str
+    snapshot_at: datetime
+    groups: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Place:
+    """The path of a warehouse, and the snapshot that a task is about: what executors are given."""
+
+    warehouse: str
+    snapshot_id: str
+    snapshot_at: datetime
 
 
 class Warehouse:
@@ -122,6 +151,42 @@ class Warehouse:
         """List the snapshots of which a table was written, in order of time."""
         names = self._folders(f"{self._root}/{table}")
         return sorted(name for name in names if self._exists(table, name))
+
+    def newest(self, cohorts: Iterable[str], table: str) -> list[Recent]:
+        """Find the newest snapshot of each cohort that has a table.
+
+        So a step can run in another process than the one before, or again after a crash.
+
+        Parameters
+        ----------
+        cohorts
+            What a run covers. Those without any snapshot are left out.
+        table
+            What must have been computed already: `groups` for the snapshot alone.
+
+        Returns
+        -------
+        The snapshots, oldest first: one, where one run took the snapshot of all these cohorts.
+        """
+        missing = set(cohorts)
+        found: list[Recent] = []
+        for snapshot_id in reversed(self.snapshots(table)):
+            if not missing:
+                break
+            groups = self.load("groups", snapshot_id)
+            mine = groups.filter(pc.is_in(groups["cohort"], pa.array(sorted(missing), pa.string())))
+            if mine.num_rows:
+                missing -= set(mine["cohort"].to_pylist())
+                names = tuple(sorted(mine["group"].to_pylist()))
+                found.append(Recent(snapshot_id, mine["snapshot_at"][0].as_py(), names))
+        return found[::-1]
+
+    def place_of(self, snapshot_id: str) -> Place | None:
+        """Return where tasks find a snapshot; None: it has no groups."""
+        groups = self.load("groups", snapshot_id, columns=["snapshot_at"])
+        if not groups.num_rows:
+            return None
+        return Place(self.path, snapshot_id, groups["snapshot_at"][0].as_py())
 
     def _require(self, table: str, snapshot_id: str) -> None:
         if not self._exists(table, snapshot_id):

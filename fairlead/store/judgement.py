@@ -1,15 +1,16 @@
-"""What the judgement remembers of groups: speeds of members, diagnoses.
+"""What the judgement remembers of groups: speeds of members, diagnoses, when a plan took effect.
 
-Belongs here: reading both, and handing them to the database's functions. Does not: transactions
-(`plans`), nor what becomes of a diagnosis that holds (`migrations/sql/judgement.sql`).
+Belongs here: reading what `fairlead plan --dry-run` asks as runs do, which must not wait for the
+models' import, and handing findings to the database's functions. Does not: transactions (`plans`),
+nor what becomes of a diagnosis that holds (`migrations/sql`).
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from sqlalchemy import Connection, Text, cast, func, literal, select
+from sqlalchemy import Connection, Text, cast, func, literal, select, text
 from sqlalchemy.dialects.postgresql import JSONB
 
 from fairlead.domain.judgement.capacities import Capacity
@@ -20,6 +21,40 @@ _EVIDENCE: Final = {
     True: "it stayed behind throughout, and consumed so much",
     False: "it consumed so much without being behind throughout: it can do more",
 }
+
+_CAPACITIES: Final = text("""
+    SELECT group_id, member, records_per_s, measured, measured_at
+    FROM fairlead_raw.member_capacity WHERE group_id = ANY(:groups)
+""")
+# Of the highest version, and there a retirement comes after the publication.
+_CHANGES: Final = text("""
+    SELECT consumer_group.group_id, newest.at
+    FROM fairlead_raw.consumer_group,
+        LATERAL (
+            SELECT at FROM fairlead_raw.plan_event
+            WHERE plan_event.group_id = consumer_group.group_id
+                AND state IN ('published', 'retired')
+            ORDER BY version DESC, state DESC LIMIT 1
+        ) AS newest
+    WHERE consumer_group.group_id = ANY(:groups)
+""")
+
+
+def known_capacities(
+    connection: Connection, groups: Iterable[str]
+) -> dict[str, dict[str, Capacity]]:
+    """Return what is known of the members of groups, by group and member."""
+    found: dict[str, dict[str, Capacity]] = {}
+    for row in connection.execute(_CAPACITIES, {"groups": list(groups)}):
+        known = Capacity(row.records_per_s, row.measured, row.measured_at.timestamp())
+        found.setdefault(row.group_id, {})[row.member] = known
+    return found
+
+
+def last_changes(connection: Connection, groups: Iterable[str]) -> dict[str, datetime]:
+    """Return when a plan of each group was last published or retired; never: it is missing."""
+    rows = connection.execute(_CHANGES, {"groups": list(groups)})
+    return {row.group_id: row.at for row in rows}
 
 
 def record_findings(

@@ -48,9 +48,8 @@ from fairlead.store.decisions import (
     stored_decisions,
 )
 from fairlead.store.engine import store_errors, transaction
-from fairlead.store.judgement import record_findings
+from fairlead.store.judgement import known_capacities, last_changes, record_findings
 from fairlead.store.lag import insert_lag
-from fairlead.store.memory import known_capacities, last_changes
 from fairlead.store.models import (
     Balance,
     ConsumerGroup,

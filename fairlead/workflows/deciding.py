@@ -13,8 +13,7 @@ import pyarrow.compute as pc
 
 from fairlead.domain.drafting import SnapshotTables, decisions
 from fairlead.domain.policy import Policy, policy_for
-from fairlead.spark.newest import Recent
-from fairlead.spark.warehouse import Warehouse
+from fairlead.spark.warehouse import Recent, Warehouse
 from fairlead.store.plans import PlanStore
 from fairlead.workflows.proposal import Look, Outcome, carry_out
 

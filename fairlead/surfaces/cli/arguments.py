@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from fairlead.common.limits import LAST_VERSION
-
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
+#: The last version that a plan can have: Postgres's largest integer.
+_LAST_VERSION: Final = 2**31 - 1
 #: A shell that completes does not wait longer, nor show more.
 _COMPLETION_TIMEOUT_S: Final = 2
 _COMPLETIONS: Final = 100
@@ -124,13 +124,13 @@ Group = Annotated[
 Version = Annotated[
     int,
     typer.Argument(
-        help="Of the group's plan.", min=1, max=LAST_VERSION, autocompletion=complete_version
+        help="Of the group's plan.", min=1, max=_LAST_VERSION, autocompletion=complete_version
     ),
 ]
 NewestVersion = Annotated[
     int | None,
     typer.Argument(
-        help="Default: the newest.", min=1, max=LAST_VERSION, autocompletion=complete_version
+        help="Default: the newest.", min=1, max=_LAST_VERSION, autocompletion=complete_version
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Write one JSON document.")]

@@ -119,7 +119,7 @@ def _remembered(group: str) -> "Memory":
     from fairlead.errors import ConfigurationError, StoreUnavailableError
     from fairlead.settings import load_settings
     from fairlead.store.engine import create_store_engine, transaction
-    from fairlead.store.memory import known_capacities, last_changes
+    from fairlead.store.judgement import known_capacities, last_changes
     from fairlead.workflows.planning import Memory
 
     try:

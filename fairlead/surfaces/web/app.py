@@ -22,7 +22,6 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from fairlead.common.limits import LAST_VERSION
 from fairlead.common.visible import visible
 from fairlead.errors import FairleadError, GroupError, PlanStateError
 from fairlead.settings import Settings
@@ -109,7 +108,7 @@ def _asked_plan(request: Request) -> tuple[str, int | None]:
         raise HTTPException(400, "Ask for a group: /review?group=NAME&version=NUMBER")
     if version is None:
         return group, None
-    if not re.fullmatch("[0-9]{1,10}", version) or not 1 <= int(version) <= LAST_VERSION:
+    if not re.fullmatch("[1-9][0-9]{0,8}", version):
         raise HTTPException(400, "A version is a number from 1 on")
     return group, int(version)
 

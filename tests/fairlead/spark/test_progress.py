@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from fairlead.spark.progress import told
+from fairlead.common.progress import spark_works
 
 pytestmark = pytest.mark.spark
 TASKS = 4
@@ -23,13 +23,13 @@ def slowly(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def test_a_long_step_says_how_far_it_is(spark: SparkSession) -> None:
     """Its beginning first, then tasks done of all there are, never fewer; nothing afterwards."""
     said: list[str] = []
-    with told(spark, "Judging 3 groups", said.append, every_s=0.1):
+    with spark_works(spark, "Judging 3 groups", said.append, every_s=0.1):
         spark.range(0, TASKS, 1, TASKS).mapInArrow(slowly, "id long").collect()
     beginning, *lines = said
     assert beginning == "Judging 3 groups"
     done = [int(line.removeprefix("Judging 3 groups: ").split()[0]) for line in lines]
     assert {line.partition(" of ")[2] for line in lines} == {f"{TASKS} tasks done"}
     assert done == sorted(done)
-    with told(spark, "Nothing", said.append, every_s=60.0):
+    with spark_works(spark, "Nothing", said.append, every_s=60.0):
         pass
     assert said[len(lines) + 1 :] == ["Nothing"]

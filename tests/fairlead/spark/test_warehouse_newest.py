@@ -7,8 +7,7 @@ import pyarrow as pa
 import pytest
 
 from fairlead.domain.snapshot import GROUPS
-from fairlead.spark.newest import Recent, newest
-from fairlead.spark.warehouse import Warehouse
+from fairlead.spark.warehouse import Recent, Warehouse
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -36,20 +35,20 @@ def test_newest_snapshot_of_a_cohort_is_found(warehouse: Warehouse) -> None:
     """Of two, the later one."""
     keep(warehouse, 1, {"a": "a"})
     later = keep(warehouse, 2, {"a": "a"})
-    assert newest(warehouse, ["a"], "groups") == [later]
+    assert warehouse.newest(["a"], "groups") == [later]
 
 
 def test_snapshot_without_the_table_is_passed_over(warehouse: Warehouse) -> None:
     """What a killed run left half done is not worked on: the last whole one is."""
     whole = keep(warehouse, 1, {"a": "a"}, "lag")
     keep(warehouse, 2, {"a": "a"})
-    assert newest(warehouse, ["a"], "lag") == [whole]
+    assert warehouse.newest(["a"], "lag") == [whole]
 
 
 def test_groups_of_other_cohorts_are_left_out(warehouse: Warehouse) -> None:
     """A snapshot may hold more than a run is about; the groups of a cohort ascend."""
     keep(warehouse, 1, {"b": "fleet", "a": "fleet", "c": "c"})
-    (found,) = newest(warehouse, ["fleet"], "groups")
+    (found,) = warehouse.newest(["fleet"], "groups")
     assert found.groups == ("a", "b")
 
 
@@ -58,17 +57,17 @@ def test_cohorts_seen_in_different_snapshots_are_each_found(warehouse: Warehouse
     of_a = keep(warehouse, 1, {"a": "a"})
     keep(warehouse, 2, {"b": "b"})
     of_b = keep(warehouse, 3, {"b": "b"})
-    assert newest(warehouse, ["b", "a"], "groups") == [of_a, of_b]
+    assert warehouse.newest(["b", "a"], "groups") == [of_a, of_b]
 
 
 def test_one_snapshot_of_all_is_found_once(warehouse: Warehouse) -> None:
     """A run that measured its cohorts together works on one snapshot."""
     both = keep(warehouse, 1, {"a": "a", "b": "b"})
-    assert newest(warehouse, ["a", "b"], "groups") == [both]
+    assert warehouse.newest(["a", "b"], "groups") == [both]
 
 
 def test_cohort_that_was_never_seen_has_none(warehouse: Warehouse) -> None:
     """Neither an empty warehouse nor another cohort's snapshot gives one."""
-    assert newest(warehouse, ["a"], "groups") == []
+    assert warehouse.newest(["a"], "groups") == []
     keep(warehouse, 1, {"b": "b"})
-    assert newest(warehouse, ["a"], "groups") == []
+    assert warehouse.newest(["a"], "groups") == []

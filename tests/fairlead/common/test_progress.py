@@ -2,13 +2,13 @@
 
 import pytest
 
-from fairlead.kafka import progress
+from fairlead.common import progress
 
 
 def test_long_phases_are_told_before_their_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every few seconds a line, however often something is done, and the end once."""
     now = 0.0
-    monkeypatch.setattr("fairlead.kafka.progress.time.monotonic", lambda: now)
+    monkeypatch.setattr("fairlead.common.progress.time.monotonic", lambda: now)
     lines: list[str] = []
     told = progress.phase(lines.append, "Described {:,} of {:,} groups")
     for now in (1.0, progress.EVERY_S, progress.EVERY_S + 1):
