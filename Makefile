@@ -4,6 +4,8 @@ PYTHON ?= python3
 UV_VERSION := 0.13.8
 UV := .fairlead/uv/bin/uv
 BIN := .venv/bin
+# Whatever the surroundings say: services, runs and tests are dozens of processes, which import the same.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: install demo dev test test-long test-quick coverage mutants check format bench bench-fleet bench-followers bench-loop bench-reaction bench-racks bench-retention bench-store simulate dist jar docs pictures psql lock clean
 
@@ -28,6 +30,7 @@ dev: install
 
 # Three processes on two cores: much of a test's time is spent waiting.
 SHARED := --numprocesses 3 --dist loadgroup --no-loadscope-reorder
+# A machine for which no browser can be had: make test ALLOW_NO_BROWSER=1
 test: install
 	@$(BIN)/python -m tests.ui.browser
 	$(BIN)/pytest $(SHARED)
@@ -99,8 +102,7 @@ bench-retention: install
 	$(BIN)/python -m benchmarks.retention --groups 800
 
 pictures: install
-	@$(BIN)/python -m tests.ui.browser
-	$(BIN)/pytest tests/ui
+	$(BIN)/pytest tests/ui/test_person.py
 	$(BIN)/python -m tests.ui.pictures
 
 # The wheel and the source it can be built from; the build needs no network.

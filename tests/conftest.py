@@ -15,7 +15,7 @@ import uuid
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import hypothesis
@@ -65,6 +65,8 @@ RACKED = [
     {"broker.rack": rack} | ({SELECTOR: RACK_AWARE} if number in AWARE else {})
     for number, rack in enumerate(RACKS, start=1)
 ]
+#: Tests that wanted a browser where there was none.
+LEFT_OUT: set[str] = set()
 #: Names the folder of the run's services to the processes that run its tests.
 SERVICES_FOLDER = "TEST_SERVICES_FOLDER"
 #: Who may connect, which Postgres copies to no database that is made of another.
@@ -106,15 +108,28 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         pytest.fail(f"{item.nodeid} wants the run's services: mark it kafka or postgres")
 
 
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist appends to the names of tests
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave to `make test-long` what is for it alone, and put first what takes minutes.
+    """Leave out what is not for this run, and put first what takes minutes.
 
-    The processes that share the tests then end together.
+    The processes that share the tests then end together. `make test-long` alone runs some tests;
+    others need a browser, and `ALLOW_NO_BROWSER` allows that there is none.
     """
     left = [item for item in items if item.get_closest_marker("test_long")]
-    if left and not form(short=False, long=True):
+    if form(short=False, long=True):
+        left = []
+    shown = [item for item in items if "browser" in getattr(item, "fixturenames", ())]
+    if shown and os.environ.get("ALLOW_NO_BROWSER"):
+        from tests.ui.browser import find  # noqa: PLC0415 - Playwright, for who needs it
+
+        if find() is None:
+            left += shown
+            LEFT_OUT.update(item.nodeid for item in shown)
+    if left:
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if item not in left]
+    if hasattr(config, "workeroutput"):
+        config.workeroutput["left_out"] = sorted(LEFT_OUT)
     items.sort(key=lambda item: next((n for n, path in enumerate(LONG) if path in item.nodeid), 9))
 
 
@@ -123,6 +138,20 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     session.config.stash[limits.CPU_BEFORE] = limits.cpu_s()
     if session.config.getoption("loadgroup", default=False):
         assert any("@" in item.nodeid for item in session.items), "no group stays together"
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take over from a process of pytest-xdist what it has left out."""
+    LEFT_OUT.update(getattr(node, "workeroutput", {}).get("left_out", ()))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """End with the tests that wanted a browser, where there was none."""
+    if LEFT_OUT:
+        terminalreporter.section("left out: there is no browser")
+        for test in sorted(LEFT_OUT):
+            terminalreporter.line(test)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

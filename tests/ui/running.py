@@ -1,7 +1,7 @@
-"""What the tests of the UI start: `dagster dev`, `fairlead serve` and a browser.
+"""What the tests of the UI start: what `make dev` starts, all of it at once.
 
-Belongs here: starting and ending them, and what a person does on every page. Does not: what the
-pages have to show (the tests).
+Belongs here: starting and ending. Does not: what the pages have to show (the tests), the browser
+(`browser`).
 """
 
 import os
@@ -10,11 +10,14 @@ import socket
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from fairlead.sandbox.spark import SparkServer
+from fairlead.settings import SparkSettings
 from fairlead.surfaces.demo.surroundings import dagster_yaml
 from orchestration.forkserver import MODULES
 from tests.fairlead.followers.helpers import eventually
@@ -33,14 +36,39 @@ load_from:
 """
 
 
+#: Waits until what was started is ready.
+Ready = Callable[[], object]
+
+
 @contextmanager
-def dagster_dev(home: Path, port: int, environment: Mapping[str, str]) -> Iterator[str]:
-    """Run `dagster dev`, webserver and daemon; yields the UI's address.
+def warm_spark(state_dir: Path) -> Iterator[Ready]:
+    """Run the warm Spark of a state directory, as `make dev` does."""
+    server = SparkServer(state_dir, SparkSettings())
+    with ThreadPoolExecutor(1) as beside:
+        starting = beside.submit(server.start)
+        try:
+            yield starting.result
+        finally:
+            server.stop()  # once it has started
+
+
+@contextmanager
+def fork_server(environment: Mapping[str, str]) -> Iterator[None]:
+    """Run what forks the runs of a Dagster home; until it is ready they start by themselves."""
+    command = [sys.executable, "-m", "orchestration.forkserver", *MODULES, "tests.ui.definitions"]
+    with subprocess.Popen(command, cwd=ROOT, env={**os.environ, **environment}) as forks:
+        yield
+        forks.terminate()
+
+
+@contextmanager
+def dagster_dev(home: Path, port: int, environment: Mapping[str, str]) -> Iterator[Ready]:
+    """Run `dagster dev`, webserver and daemon.
 
     Parameters
     ----------
     home
-        An empty folder for Dagster's state and its log, `dev.log`.
+        A folder for Dagster's state and its log, `dev.log`.
     port
         A free port.
     environment
@@ -50,36 +78,23 @@ def dagster_dev(home: Path, port: int, environment: Mapping[str, str]) -> Iterat
     workspace = home / "workspace.yaml"
     workspace.write_text(_WORKSPACE)
     arguments = ("dev", "-w", str(workspace), "-h", "127.0.0.1", "-p", str(port))
-    around = {"DAGSTER_HOME": str(home), **environment}
-    with (
-        subprocess.Popen(
-            [sys.executable, "-m", "orchestration.forkserver", *MODULES, "tests.ui.definitions"],
-            cwd=ROOT,
-            env={**os.environ, **around},
-        ) as forks,
-        _running(
-            [sys.executable, "-m", "dagster", *arguments],
-            f"http://127.0.0.1:{port}",
-            home / "dev.log",
-            around,
-        ) as url,
-    ):
-        yield url
-        forks.terminate()
+    command = [sys.executable, "-m", "dagster", *arguments]
+    with _running(command, port, home / "dev.log", environment) as ready:
+        yield ready
 
 
 @contextmanager
-def fairlead_serve(log: Path, port: int, environment: Mapping[str, str]) -> Iterator[str]:
-    """Run `fairlead serve`; yields its address."""
+def fairlead_serve(log: Path, port: int, environment: Mapping[str, str]) -> Iterator[Ready]:
+    """Run `fairlead serve`."""
     command = [str(Path(sys.executable).with_name("fairlead")), "serve", "--port", str(port)]
-    with _running(command, f"http://127.0.0.1:{port}", log, environment) as url:
-        yield url
+    with _running(command, port, log, environment) as ready:
+        yield ready
 
 
 @contextmanager
 def _running(
-    command: list[str], url: str, log: Path, environment: Mapping[str, str]
-) -> Iterator[str]:
+    command: list[str], port: int, log: Path, environment: Mapping[str, str]
+) -> Iterator[Ready]:
     """Run a server in a process group of its own until the context ends, as Ctrl-C would end it."""
     with log.open("wb") as output, heeding_ctrl_c():
         started = subprocess.Popen(
@@ -95,14 +110,13 @@ def _running(
         def answers() -> bool:
             assert process.poll() is None, f"{command} ended:\n{log.read_text()[-3000:]}"
             try:
-                with urllib.request.urlopen(url, timeout=5):  # noqa: S310 - our own server
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}", timeout=5):
                     return True
             except OSError:
                 return False
 
         try:
-            eventually(answers, f"{url} answers", within_s=START_S)
-            yield url
+            yield lambda: eventually(answers, f"{command} answers", within_s=START_S)
         finally:
             os.killpg(process.pid, signal.SIGINT)
             try:

@@ -70,11 +70,10 @@ def test_person_plans_looks_approves_and_sees_the_plan_followed(
     show(page, around, "plan_adoption")
     expect(page.get_by_text("4 of 4 partitions are where")).to_be_visible()
     keep(page, "plan_adoption")
-    eventually(
-        lambda: says(page, around, "assignment_plan", "version 1 is published already"),
-        "the asset says what became of its plan",
-        within_s=PATIENCE_S,
-    )
+    became = "version 1 is published already"
+    eventually(lambda: around.observed(became), "what became of the plan", within_s=PATIENCE_S)
+    show(page, around, "assignment_plan")
+    expect(page.get_by_text(became).first).to_be_visible()
     keep(page, "assignment_plan-published")
     assert around.forked()  # as `make dev` has it
 
@@ -139,12 +138,6 @@ def show(page: Page, around: Surroundings, asset: str) -> None:
     """Open what an asset showed of the group."""
     page.goto(f"{around.url}/assets/{asset}?view=partitions&partition={around.group}")
     expect(page.get_by_text("Metadata", exact=True)).to_be_visible()
-
-
-def says(page: Page, around: Surroundings, asset: str, text: str) -> bool:
-    """Whether what an asset shows of the group has a text."""
-    show(page, around, asset)
-    return page.get_by_text(text).first.is_visible()
 
 
 def assert_plots(page: Page, asset: str) -> None:
