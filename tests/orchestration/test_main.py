@@ -23,5 +23,5 @@ def test_a_run_that_fails_is_named_and_does_not_end_the_others(
     assert len(failures) == len(ended) == 2
     for failure, cohorts in zip(failures, ("a to b", "c"), strict=True):
         assert failure.startswith(f"planning of {cohorts} failed: group_offsets: ")
-        assert f"{config}:1: kafka.lease" in failure
+        assert f"{config}: kafka.lease" in failure
         assert any(f"; run {run_id} in the UI" in failure for run_id in ended)

@@ -155,7 +155,8 @@ def test_run_goes_on_where_the_warm_spark_is_killed_in_its_middle(state_dir: Pat
     said = json.loads(done.stdout.splitlines()[-1])
     assert said["counted"] == 3
     assert len(set(said["pids"])) == 2
-    assert [line for line in said["told"] if "Found" not in line] == [
+    # A slow machine also tells how far it is: "Counting: 0 of 2 tasks done".
+    assert [line for line in said["told"] if "Found" not in line and "tasks done" not in line] == [
         "Counting",
         "Spark went away in the middle of it: doing it once more",
         "The warm Spark has gone away: starting it again",
