@@ -40,5 +40,6 @@ def insert_lag(connection: Connection, lag: pa.Table) -> int:
         rows = lag.join(keys, keys=["group_id", "snapshot_id"], join_type="inner")
     ensure_days(connection, pc.unique(rows["snapshot_at"].cast(pa.date32())).to_pylist())
     columns = [column.name for column in PartitionLag.__table__.columns]
-    copy_rows(connection, PartitionLag.__table__, rows.select(columns))
+    known = [name for name in columns if name in rows.column_names]
+    copy_rows(connection, PartitionLag.__table__, rows.select(known))
     return int(rows.num_rows)
