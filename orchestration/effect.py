@@ -4,6 +4,7 @@ Belongs here: whether this code location may publish, and showing it as the asse
 a plan is published (`assets.published_plan`), who may approve it (the database).
 """
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import dagster as dg
@@ -11,6 +12,7 @@ import dagster as dg
 from assets.plan_adoption import PATIENCE_S, look_at
 from assets.published_plan import tell
 from assets.resources import KafkaResource, SettingsResource, StoreResource
+from assets.shown.cohorts import if_possible
 from assets.shown.publication import describe
 from fairlead.domain.cohorts import cohort_of
 from fairlead.errors import KafkaUnavailableError, StoreUnavailableError
@@ -56,7 +58,7 @@ def take_effect(
         except UNREACHABLE as error:  # what was decided has been decided
             context.log.warning("Not published by this run: %s", error)
             return {"what happens next": _LATER}
-        shown = describe(done.results, done.current, [group])
+        shown = if_possible(context.log, lambda: describe(done.results, done.current, [group]))
         _show(context, "published_plan", group, settings, shown)
         for refused in (one for one in done.results if one.position is None):
             raise dg.Failure(
@@ -73,9 +75,9 @@ def take_effect(
         except UNREACHABLE as error:
             context.log.warning("Published; who follows it is not known: %s", error)
         else:
-            adopted = found.describe([group])
+            adopted = if_possible(context.log, lambda: found.describe([group]))
             _show(context, "plan_adoption", group, settings, adopted)
-            where["followed"] = adopted["followed"]
+            where["followed"] = adopted.get("followed", "not known")
     return {"state": plan.state, **where, "what happens next": following}
 
 
@@ -84,7 +86,7 @@ def _show(
     asset: str,
     group: str,
     settings: SettingsResource,
-    metadata: dict[str, Any],
+    metadata: Mapping[str, Any],
 ) -> None:
     """Show on an asset what its own run would show; beside what it shows of a whole cohort."""
     cohort = cohort_of(group, settings.get().policies)

@@ -43,13 +43,17 @@ def materialized(
         Makes the metadata of some groups.
     """
     scope = scope_of(context)
+
+    def shown(groups: Sequence[str], draw: bool) -> Mapping[str, Any]:  # noqa: FBT001 - `Describe`
+        return if_possible(context.log, lambda: describe(groups, draw))
+
     if len(scope.cohorts) == 1:
-        return dg.MaterializeResult(metadata=describe(list(groups), True))  # noqa: FBT003 - typed
+        return dg.MaterializeResult(metadata=shown(list(groups), True))  # noqa: FBT003 - typed
     cohorts = gathered(groups, scope.cohorts, policies)
     if scope.chosen:
-        return _said_of_each(context, cohorts, describe)
+        return _said_of_each(context, cohorts, shown)
     for place, (cohort, members) in enumerate(islice(cohorts.items(), DETAILED)):
-        context.add_asset_metadata(describe(members, place < DRAWN), partition_key=cohort)
+        context.add_asset_metadata(shown(members, place < DRAWN), partition_key=cohort)
     if len(cohorts) <= DETAILED:
         return dg.MaterializeResult()
     run = (
@@ -57,6 +61,17 @@ def materialized(
         "groups, and all are in Postgres"
     )
     return dg.MaterializeResult(metadata={"planned together": run})
+
+
+def if_possible(
+    log: dg.DagsterLogManager, describe: Callable[[], Mapping[str, Any]]
+) -> Mapping[str, Any]:
+    """Return what is to be shown of a step that has done its work: showing it must not fail it."""
+    try:
+        return describe()
+    except Exception as error:
+        log.exception("What this step did cannot be shown; it is done")
+        return {"not shown": f"{type(error).__name__}: {error}"}
 
 
 def _said_of_each(

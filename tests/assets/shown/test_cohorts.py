@@ -34,3 +34,19 @@ def test_of_very_many_cohorts_those_that_need_attention_show_their_own() -> None
     assert sum(draw for _, draw in described) == cohorts.DRAWN
     assert [key for key in keys if "groups" in events[key]] == keys[-cohorts.DETAILED :]
     assert all("one of 120 cohorts" in str(one["planned together"]) for one in events.values())
+
+
+def test_what_cannot_be_shown_fails_no_step() -> None:
+    """Of a plan without a row of balances, say: it was stored before, and has to be published."""
+
+    def describe(groups: Sequence[str], draw: bool) -> dict[str, Any]:  # noqa: ARG001, FBT001 - `Describe`
+        raise KeyError("orders", 7)
+
+    @dg.asset(partitions_def=dg.StaticPartitionsDefinition(["orders", "billing"]))
+    def step(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
+        return cohorts.materialized(context, ["orders"], [], describe)
+
+    with dg.DagsterInstance.ephemeral() as instance:
+        result = dg.materialize([step], instance=instance, partition_key="orders")
+    (event,) = result.asset_materializations_for_node("step")
+    assert event.metadata == {"not shown": dg.MetadataValue.text("KeyError: ('orders', 7)")}
