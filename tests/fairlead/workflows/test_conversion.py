@@ -223,7 +223,7 @@ def test_java_and_python_follow_side_by_side_without_a_line_about_plans(
 
             eventually(lambda: values() == set(range(40)), "all is read")
         finally:
-            java.terminate()
+            java.kill()  # a console consumer that hangs would hold the run up for good
 
 
 def refusal(group: Group) -> str:
