@@ -153,6 +153,7 @@ final class Groups {
         }
         document.put("partition_counts", counts);
         document.put("topic_ids", ids);
+        document.put("weights", Map.of());
         Map<String, Object> written = new LinkedHashMap<>();
         shares.forEach((name, share) -> {
             Map<String, Object> sets = new LinkedHashMap<>();
