@@ -102,6 +102,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     """Say which tests stay in one process: those of a file, and those of a costly fixture."""
     asked_for = set(getattr(item, "fixturenames", ()))
     group = next((name for name, users in TOGETHER.items() if users & asked_for), str(item.path))
+    if item.path.parent.name == "jvm":  # its broker, too
+        group = "java"
     item.add_marker(pytest.mark.xdist_group(group))
     served = {"kafka", "postgres"} & {mark.name for mark in item.iter_markers()}
     if {"sandbox", "own_services"} & asked_for and not served:  # `make test-quick` would start both

@@ -25,7 +25,7 @@ CPU_BEFORE: Final = pytest.StashKey[float]()
 LEAST_S: Final = 1.0
 SHARED: Final = "the services that all tests share"
 #: Brokers and Postgres servers by their folders, JVMs that are no broker and Dagster UIs by starts.
-LIMITS: Final = {"broker": 8, "postgres": 4, "JVM": 21, "dagster dev": 1}
+LIMITS: Final = {"broker": 8, "postgres": 4, "JVM": 30, "dagster dev": 1}
 #: Tests with services of their own, and why the shared ones do not do.
 OWN_SERVICES: Final = {
     "tests/assignors/test_against_kafka.py": "Kafka's assignors answer from one JVM",
@@ -53,6 +53,8 @@ OWN_SERVICES: Final = {
     "tests/jvm/test_consumers.py": "Java consumers",
     "tests/jvm/test_jar.py": "compiles the example",
     "tests/migrations/test_migrations.py": "a Postgres whose roles are not there yet",
+    "tests/jvm/test_group_assignor.py": "the same broker",
+    "tests/ui/test_person.py": "the run's only Dagster UI",
     "tests/orchestration/test_crashes.py": "a planning run in a process that is killed",
     "tests/orchestration/test_installed.py": "plans by the installed wheel",
 }
