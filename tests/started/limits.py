@@ -25,7 +25,8 @@ CPU_BEFORE: Final = pytest.StashKey[float]()
 LEAST_S: Final = 1.0
 SHARED: Final = "the services that all tests share"
 #: Brokers and Postgres servers by their folders, JVMs that are no broker and Dagster UIs by starts.
-LIMITS: Final = {"broker": 8, "postgres": 4, "JVM": 30, "dagster dev": 1}
+#: All tests share the JVMs of the compiler and of one Spark session.
+LIMITS: Final = {"broker": 8, "postgres": 4, "JVM": 20, "shared JVM": 6, "dagster dev": 1}
 #: Tests with services of their own, and why the shared ones do not do.
 OWN_SERVICES: Final = {
     "tests/assignors/test_against_kafka.py": "Kafka's assignors answer from one JVM",
@@ -67,7 +68,7 @@ class Start:
     Parameters
     ----------
     kind
-        A key of `LIMITS`.
+        "broker", "postgres", "JVM" or "dagster dev".
     folder
         Where it was started: the same broker comes back in the same folder.
     asked
@@ -80,6 +81,11 @@ class Start:
     folder: str
     asked: str
     command: str
+
+    @property
+    def limited_as(self) -> str:
+        """The key of `LIMITS` that the start counts for."""
+        return f"shared {self.kind}" if (self.kind, self.asked) == ("JVM", SHARED) else self.kind
 
 
 @contextmanager
@@ -110,7 +116,7 @@ def starts(path: Path) -> list[Start]:
 def counted(found: list[Start]) -> Counter[str]:
     """Count brokers and Postgres servers by their folder, everything else by its start."""
     distinct = {
-        (start.kind, start.folder) if start.kind in {"broker", "postgres"} else (start.kind, number)
+        (start.limited_as, start.folder if start.kind in {"broker", "postgres"} else number)
         for number, start in enumerate(found)
     }
     return Counter(kind for kind, _ in distinct)
@@ -166,7 +172,7 @@ class Report:
                 write(f"{wall:8.1f} s {cpu:8.1f} CPU s  {folder}")
         found = starts(self._path)
         for kind, count in sorted(counted(found).items()):
-            asked = Counter(start.asked for start in found if start.kind == kind)
+            asked = Counter(start.asked for start in found if start.limited_as == kind)
             write(f"{kind}: {count}, at most {LIMITS[kind]}; starts: {dict(asked.most_common())}")
         for sentence in too_much(found):
             write(f"ERROR {sentence}", red=True)

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -90,6 +90,7 @@ class Worker:
 
     def leave(self) -> None:
         """Close the consumer in order; fail if the process did not end well."""
+        eventually(lambda: bool(self.events("ready")), f"{self.name} takes signals")
         self.process.send_signal(signal.SIGTERM)
         code = self.process.wait(timeout=120)
         assert code == 0, f"ended with {code}: {self.log}"
@@ -352,8 +353,14 @@ class ConfluentGroup:
             numbers = {name: [p for _, p in share] for name, share in owned.items()}
             return not shares or numbers == shares
 
+        self.eventually(settled, f"version {version}, {shares or 'complete'}", within_s=within_s)
+
+    def eventually(
+        self, condition: Callable[[], bool], what: str, *, within_s: float = 120.0
+    ) -> None:
+        """Wait until a condition holds; say what every worker did where it does not in time."""
         try:
-            eventually(settled, f"version {version}, {shares or 'complete'}", within_s=within_s)
+            eventually(condition, what, within_s=within_s)
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.history()}") from None
 

@@ -85,9 +85,9 @@ def test_members_with_a_secret_do_not_deal_with_one_that_has_another(
     group.settles(version=1, a=[3, 4, 5], b=[0, 1, 2])
     group.secret = "-".join(reversed(OURS))
     stranger = group.start("stranger")
-    eventually(lambda: bool(stranger.owned), "the stranger has a share")
+    group.eventually(lambda: bool(stranger.owned), "the stranger has a share")
     group.settles()
-    eventually(lambda: stranger.version is None, "the stranger follows no plan")
+    group.eventually(lambda: stranger.version is None, "the stranger follows no plan")
     group.leave("stranger")
     group.settles(version=1, a=[3, 4, 5], b=[0, 1, 2])
 
@@ -100,7 +100,7 @@ def test_pin_that_decided_is_written_again_and_again(group: ConfluentGroup) -> N
     group.settles(version=1, a=[0], b=[1, 2, 3, 4, 5])
     generation = group.pins()[-1].generation
     before = len(group.pins())
-    eventually(lambda: len(group.pins()) >= before + 2, "the pin is written again")
+    group.eventually(lambda: len(group.pins()) >= before + 2, "the pin is written again")
     repeated = group.pins()[before:]
     assert {pin.generation for pin in repeated} == {generation}
     assert all(pin == repeated[0] for pin in repeated)

@@ -147,6 +147,7 @@ def main(spec: dict[str, Any]) -> None:
     version = None
     with until_terminated() as ended:
         try:
+            journal.note("ready")
             consumer.subscribe(spec["topics"], on_assign=owns, on_revoke=gives_up)
             while not ended:
                 consume(consumer, journal, spec.get("slow_s", 2.0))

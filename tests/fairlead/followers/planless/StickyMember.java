@@ -1,10 +1,18 @@
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
 import java.time.Duration;
 import java.util.List;
 import java.util.Properties;
 import java.util.stream.Collectors;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 
-/** A Java consumer with Kafka's own StickyAssignor; prints what it owns whenever that changes. */
+/**
+ * A Java consumer with Kafka's own StickyAssignor; prints what it owns whenever that changes.
+ *
+ * <p>It is in the group from the start. "leave" and "join" on standard input, a line each, end its
+ * membership and begin another; the end of the input ends the program.
+ */
 public class StickyMember {
     public static void main(String[] args) throws Exception {
         Properties config = new Properties();
@@ -16,10 +24,19 @@ public class StickyMember {
         config.put("value.deserializer", "org.apache.kafka.common.serialization.StringDeserializer");
         config.put("partition.assignment.strategy",
             "org.apache.kafka.clients.consumer.StickyAssignor");
+        BufferedReader input = new BufferedReader(new InputStreamReader(System.in));
+        do {
+            consume(config, args[2], input);
+            System.out.println();
+        } while ("leave".equals(input.readLine()) && "join".equals(input.readLine()));
+    }
+
+    private static void consume(Properties config, String topic, BufferedReader input)
+            throws IOException {
         try (KafkaConsumer<String, String> consumer = new KafkaConsumer<>(config)) {
-            consumer.subscribe(List.of(args[2]));
+            consumer.subscribe(List.of(topic));
             String last = "";
-            while (System.in.available() == 0) {
+            while (!input.ready()) {
                 consumer.poll(Duration.ofMillis(100));
                 String owned = consumer.assignment().stream().map(p -> p.partition()).sorted()
                     .map(String::valueOf).collect(Collectors.joining(" "));

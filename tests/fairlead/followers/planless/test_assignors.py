@@ -123,6 +123,12 @@ class JavaMember:
         for line in self.process.stdout:
             self.owned = [int(number) for number in line.split()]
 
+    def tell(self, what: str) -> None:
+        """Have it `leave` its group, `join` it again, or `stop`."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{what}\n")
+        self.process.stdin.flush()
+
 
 @contextmanager
 def java_member(fleet: Fleet, services: Services) -> Iterator[JavaMember]:
@@ -158,13 +164,15 @@ def test_java_sticky_assignor_and_ours_share_a_group(fleet: Fleet, services: Ser
         eventually(lambda: len(owned(fleet, another)) == 1, "the third one gets one")
         assert set(owned(fleet, ours)) <= set(half)
         assert set(java.owned) <= set(java_half)
-    # The leader is gone; one of ours decides now, by claims with Java's generations.
-    kept = owned(fleet, ours)
-    eventually(
-        lambda: sorted(owned(fleet, ours) + owned(fleet, another)) == [0, 1, 2, 3], "all is owned"
-    )
-    assert set(kept) <= set(owned(fleet, ours))
-    with java_member(fleet, services) as java:
+        # The leader goes; one of ours decides then, by claims with Java's generations.
+        java.tell("leave")
+        kept = owned(fleet, ours)
+        eventually(
+            lambda: sorted(owned(fleet, ours) + owned(fleet, another)) == [0, 1, 2, 3],
+            "all is owned",
+        )
+        assert set(kept) <= set(owned(fleet, ours))
+        java.tell("join")
         eventually(lambda: len(java.owned) == 1, "our assignor gives Java's consumer one")
 
 
