@@ -46,7 +46,7 @@ def assignment_plan(
         plans = PlanStore(engine)
         for expired_group, version in plans.expire_due(datetime.now(UTC)):
             context.log.info("Group %s: version %d has expired", expired_group, version)
-        for recent in snapshots_of(scope_of(context).cohorts, warehouse, "candidates"):
+        for recent in snapshots_of(context, scope_of(context), warehouse, "candidates"):
             context.log.info("Deciding on %s", plural(len(recent.groups), "group"))
             decided, members = decide_on(plans, warehouse, recent, policies, datetime.now(UTC))
             outcomes += decided

@@ -8,7 +8,7 @@ import dagster as dg
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assets.partition_lag import partition_lag
+from assets.group_offsets import group_offsets
 from assets.presentation import ROWS
 from assets.resources import SettingsResource, SparkResource, StoreResource
 from assets.scope import scope_of
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @step(
-    deps=[partition_lag],
+    deps=[group_offsets],
     group_name="decide",
     kinds={"spark", "parquet"},
     changed="nothing",
@@ -45,7 +45,7 @@ def candidate_plans(
     warehouse = spark.warehouse()
     policies = settings.get().policies
     computed = []
-    for recent in snapshots_of(scope_of(context).cohorts, warehouse, "lag"):
+    for recent in snapshots_of(context, scope_of(context), warehouse, "groups"):
         groups = warehouse.load("groups", recent.snapshot_id)["group"].to_pylist()
         with store.open() as plans:
             known, changed_at = plans.capacities(groups), plans.last_changes(groups)

@@ -5,9 +5,12 @@ invariant is (`assignors.verifier`). Publication verifies again by itself: a che
 it only within its run.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 import dagster as dg
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -24,6 +27,7 @@ from assets.steps import snapshots_of
 from assignors.metrics import measure
 from assignors.verifier import violations
 from fairlead.domain.as_problem import assignment_of, planned, problem_of
+from fairlead.domain.looks.look import readable_partitions
 from fairlead.errors import FairleadError
 from fairlead.store.plans import PlanStore
 from fairlead.workflows.delivery import Terms
@@ -49,7 +53,7 @@ def every_group_was_read(
     warehouse = spark.warehouse()
     errors = [
         f"{row['group']}: {row['error']}"
-        for recent in snapshots_of(_scope(context).cohorts, warehouse, "groups")
+        for recent in snapshots_of(context, _scope(context), warehouse, "groups")
         for row in warehouse.load("groups", recent.snapshot_id).to_pylist()
         if row["error"] and row["group"] in recent.groups
     ]
@@ -66,20 +70,24 @@ def every_partition_has_one_lag(
     context: dg.AssetCheckExecutionContext, spark: SparkResource
 ) -> dg.AssetCheckResult:
     """Compare the lag with the offsets it was computed from."""
-    warehouse = spark.warehouse()
+    warehouse, archive = spark.warehouse(), spark.looks()
     problems = []
-    for recent in snapshots_of(_scope(context).cohorts, warehouse, "lag"):
-        offsets = warehouse.load("offsets", recent.snapshot_id)
-        lag = warehouse.load("lag", recent.snapshot_id)
-        readable = offsets.filter(pc.is_null(offsets["error"])).select(_PARTITION)
-        measured = lag.group_by(_PARTITION).aggregate([([], "count_all")])
-        missing = readable.join(measured, _PARTITION, join_type="left anti")
-        repeated = measured.filter(pc.greater(measured["count_all"], 1))
+    for recent in snapshots_of(context, _scope(context), warehouse, "lag"):
+        look = archive.look(recent.snapshot_id, recent.snapshot_at)
+        readable, lag = readable_partitions(look), warehouse.load("lag", recent.snapshot_id)
+        key_of = _numbering(readable, lag)
+        wanted, found = key_of(readable), key_of(lag)
+        measured, times = np.unique(found, return_counts=True)
+        missing = np.flatnonzero(~np.isin(wanted, measured))
+        first = np.searchsorted(found, measured[times > 1], sorter=np.argsort(found, kind="stable"))
+        repeated = np.argsort(found, kind="stable")[first]
         negative = lag.filter(pc.less(lag["lag"], 0))
-        problems += [f"{name} has no lag" for name in _names(missing)]
+        problems += [f"{name} has no lag" for name in _names(readable.take(pa.array(missing)))]
         problems += [
-            f"{name} has {times} lags"
-            for name, times in zip(_names(repeated), repeated["count_all"].to_pylist(), strict=True)
+            f"{name} has {count} lags"
+            for name, count in zip(
+                _names(lag.take(pa.array(repeated))), times[times > 1].tolist(), strict=True
+            )
         ]
         problems += [f"{name}: negative" for name in _names(negative)]
     return _result(problems)
@@ -194,6 +202,25 @@ def _groups(
 ) -> list[str]:
     """Return the run's groups: nothing is loaded of the others."""
     return _scope(context).of(plans.known_groups(), settings)
+
+
+def _numbering(*tables: pa.Table) -> Callable[[pa.Table], npt.NDArray[np.int64]]:
+    """Return what numbers the partitions of some tables: equal ones equally, others differently."""
+    together = pa.concat_tables(
+        [rows.select(_PARTITION) for rows in tables], promote_options="permissive"
+    )
+    names = {name: pc.unique(together[name]) for name in ("group", "topic")}
+    most = 1 + (pc.max(together["partition"]).as_py() or 0)
+
+    def key_of(rows: pa.Table) -> npt.NDArray[np.int64]:
+        group, topic = (
+            pc.index_in(rows[name], names[name]).to_numpy().astype(np.int64) for name in names
+        )
+        number = rows["partition"].to_numpy().astype(np.int64)
+        key: npt.NDArray[np.int64] = number + most * (topic + len(names["topic"]) * group)
+        return key
+
+    return key_of
 
 
 def _names(partitions: pa.Table) -> list[str]:

@@ -9,10 +9,9 @@ from assets.resources import KafkaResource, SettingsResource, SparkResource
 from assets.scope import ScopeConfig, scope_of
 from assets.shown.cohorts import materialized
 from assets.shown.offsets import describe
-from assets.steps import step
+from assets.steps import hand_on, step
 from fairlead.common.words import listed, plural
 from fairlead.domain.cohorts import groups_in
-from fairlead.workflows.looking import keep
 
 
 @step(
@@ -44,7 +43,7 @@ def group_offsets(
         snapshot = gateway.snapshot(sorted(groups), cohorts=groups, progress=context.log.info)
     warehouse = spark.warehouse()
     warehouse.write_snapshot(snapshot)
-    keep(snapshot, spark.looks())
+    hand_on(context, snapshot.snapshot_id)
     warehouse.prune(snapshot.snapshot_at - current.warehouse_retention)
     failed = {row["group"]: row["error"] for row in snapshot.groups.to_pylist() if row["error"]}
     for group, error in islice(failed.items(), ROWS):

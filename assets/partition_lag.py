@@ -43,7 +43,7 @@ def partition_lag(
     warehouse = spark.warehouse()
     policies = settings.get().policies
     measured = []
-    for recent in snapshots_of(scope_of(context).cohorts, warehouse, "groups"):
+    for recent in snapshots_of(context, scope_of(context), warehouse, "groups"):
         latest = {
             group
             for group in warehouse.load("groups", recent.snapshot_id)["group"].to_pylist()

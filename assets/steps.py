@@ -4,15 +4,20 @@ Belongs here: the arguments every asset has in common. Does not: any step.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, Final
 
 import dagster as dg
 
 from assets.about import OWNERS, Changed, changes, written_at
 from assets.partitions import cohort
 from assets.retries import RETRIES, failing_at_once
+from assets.scope import Scope
 from fairlead.common.words import listed
 from fairlead.spark.warehouse import Recent, Warehouse
+
+#: The tag of a run that names its snapshot.
+SNAPSHOT_TAG: Final = "fairlead/snapshot"
 
 
 def step(
@@ -45,18 +50,37 @@ def step(
     return asset
 
 
-def snapshots_of(cohorts: Sequence[str], warehouse: Warehouse, table: str) -> list[Recent]:
-    """Return the newest snapshots of the cohorts that a run covers.
+def hand_on(context: dg.AssetExecutionContext, snapshot_id: str) -> None:
+    """Tell the steps after this one which snapshot their run is about, in a tag of the run.
+
+    So they work on it whatever other runs do meanwhile and whatever clocks say; a run that is
+    executed again from a later step takes the tag over.
+    """
+    context.instance.add_run_tags(context.run.run_id, {SNAPSHOT_TAG: snapshot_id})
+
+
+def snapshots_of(
+    context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext,
+    scope: Scope,
+    warehouse: Warehouse,
+    table: str,
+) -> list[Recent]:
+    """Return the run's snapshot; where the run took none, the newest ones of its cohorts.
 
     Raises
     ------
     Failure
-        None of the cohorts has one: the step before has to run first.
+        The table was not computed for it: the step before has to run first.
     """
-    found = warehouse.newest(cohorts, table)
+    run = context.instance.get_run_by_id(context.run.run_id)
+    handed_on = None if run is None else run.tags.get(SNAPSHOT_TAG)
+    if handed_on is not None:
+        found = warehouse.of_groups(handed_on, table, scope.has)
+    else:
+        found = warehouse.newest(scope.cohorts, table, datetime.now(UTC))
     if not found:
         raise dg.Failure(
-            f"No snapshot of {listed(sorted(cohorts))} has the table {table} yet: "
+            f"No snapshot of {listed(sorted(scope.cohorts))} has the table {table} yet: "
             "materialize the asset before this one first.",
             allow_retries=False,
         )

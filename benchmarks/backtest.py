@@ -14,12 +14,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from benchmarks import harness
-from fairlead.domain.snapshot import GROUPS, MEMBERS, OFFSETS
+from fairlead.domain.snapshot import GROUPS, MEMBERS
 from fairlead.simulation.controllers import START, ByAssignor, Moment
 from fairlead.simulation.fluid import Int32
 from fairlead.simulation.loop import Cadence, run
 from fairlead.simulation.scenario import Change, Scenario
 from fairlead.simulation.world import World
+from fairlead.spark.lag import LAG
 from fairlead.spark.warehouse import Warehouse
 
 GROUP = "orders"
@@ -83,10 +84,10 @@ class Recorder(ByAssignor):
         key = {"snapshot_id": snapshot_id, "group": GROUP}
         looks, problem = moment.looks(), moment.problem
         names = [problem.partition_name(index) for index in range(problem.partition_total)]
-        offsets = [
+        lag = [
             key
             | {"snapshot_at": at, "topic": topic, "partition": number}
-            | {"begin_offset": 0, "end_offset": end, "committed_offset": committed}
+            | {"begin_offset": 0, "end_offset": end, "committed_offset": committed, "status": "OK"}
             for (topic, number), end, committed in zip(
                 names, looks.end[-1].tolist(), looks.committed[-1].tolist(), strict=True
             )
@@ -104,7 +105,7 @@ class Recorder(ByAssignor):
         ]
         groups = [key | {"snapshot_at": at}]
         for table, rows, schema in (
-            ("offsets", offsets, OFFSETS),
+            ("lag", lag, LAG),
             ("members", members, MEMBERS),
             ("groups", groups, GROUPS),
         ):

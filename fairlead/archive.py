@@ -158,6 +158,23 @@ class LookArchive:
             looks = looks.filter(pc.is_in(looks["group"], pa.array(groups, pa.string())))
         return looks.sort_by([("group", "ascending"), ("at", "ascending")])
 
+    def look(self, look_id: str, at: datetime, columns: Sequence[str] | None = None) -> pa.Table:
+        """Read one look, by group; empty where it was thinned out or pruned.
+
+        Parameters
+        ----------
+        look_id, at
+            The look, and when it was taken: a file of its own, as long as its interval lasts.
+        columns
+            Of the schema `LOOKS`; None: all.
+        """
+        wanted = LOOKS.names if columns is None else list(columns)
+        path = f"{self._root}/{_LEVELS[_OPEN]}/{look_id}.parquet"
+        try:
+            return pq.read_table(path, filesystem=self._files, columns=wanted)
+        except FileNotFoundError:
+            return self.read(at, at).select(wanted)
+
     def groups(self, since: datetime, until: datetime) -> list[str]:
         """Return the groups that were looked at in a time, ascending; little is read for it."""
         names: set[str] = set()

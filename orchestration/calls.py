@@ -15,8 +15,8 @@ from assets.resources import SettingsResource, SparkResource, StoreResource
 from assets.scope import run_config
 from fairlead.archive import LookArchive, Taken
 from fairlead.common.words import length, listed, plural
-from fairlead.domain.calls import Call, overdue, unanswered
-from fairlead.domain.cohorts import cohort_of
+from fairlead.domain.calls import Call, unanswered
+from fairlead.domain.cohorts import cohort_of, overdue
 from fairlead.domain.policy import Policy
 from fairlead.settings import Settings
 from fairlead.store.plans import PlanStore

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import dagster as dg
 
 from assets.about import OWNERS, changes, written_here
-from assets.resources import SettingsResource, StoreResource
-from fairlead.domain.cohorts import cadence_of, due
+from assets.resources import SettingsResource, SparkResource, StoreResource
+from fairlead.domain.cohorts import cadence_of, due, planned_cohorts
 from orchestration.jobs import planning
 from orchestration.rhythm import planning_rhythm
 from orchestration.runs import known_cohorts, run_requests, under_way
@@ -32,23 +32,32 @@ def build_planning_schedule(
 
 
 def _due_cohorts(
-    context: dg.ScheduleEvaluationContext, settings: SettingsResource, store: StoreResource
+    context: dg.ScheduleEvaluationContext,
+    settings: SettingsResource,
+    spark: SparkResource,
+    store: StoreResource,
 ) -> Sequence[dg.RunRequest] | dg.SkipReason:
     """Ask for one run over all cohorts that are due."""
-    cohorts = known_cohorts(context.instance)
-    if not cohorts:
+    known = known_cohorts(context.instance)
+    if not known:
         return dg.SkipReason("No cohort is known yet: turn on the sensor group_discovery.")
     if under_way(context.instance, planning.name):
         return dg.SkipReason("The planning run before is still under way.")
-    policies = settings.get().policies
-    if all(cadence_of(cohort, policies) is None for cohort in cohorts):
-        return run_requests(cohorts, cohorts)
-    with store.open() as plans:
-        decided_at = plans.last_decisions()
-    chosen = due(cohorts, policies, decided_at, context.scheduled_execution_time)
-    if not chosen:
-        return dg.SkipReason("Every cohort was planned within its policy's cadence.")
-    return run_requests(chosen, cohorts)
+    current = settings.get()
+    policies = current.policies
+    cohorts = planned_cohorts(known, current.discovery, policies)
+    if any(cadence_of(cohort, policies) is not None for cohort in cohorts):
+        archive, now = spark.looks(), context.scheduled_execution_time
+        taken = archive.taken()
+        seen = [] if taken is None else archive.groups(taken.began, now)
+        with store.open() as plans:
+            decided_at = plans.last_decisions()
+        cohorts = due(cohorts, policies, decided_at, now, seen=seen)
+    if not cohorts:
+        return dg.SkipReason(
+            "Every cohort was planned within its policy's cadence, or is not planned at all."
+        )
+    return run_requests(cohorts, known)
 
 
 planning_schedule = build_planning_schedule()

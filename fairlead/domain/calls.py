@@ -1,15 +1,13 @@
-"""Which groups are to be planned now, and why: called for by a look, or due by their cadence.
+"""Which groups a look has called for, and why.
 
 Belongs here: what a look leaves for whoever starts runs, and what of it still holds beside the last
-decisions. Does not: taking looks and judging them (`fairlead.workflows`), starting runs.
+decisions. Does not: taking looks and judging them (`fairlead.workflows`),
+what is due by its cadence (`cohorts`), starting runs.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-
-from fairlead.domain.cohorts import cadence_of, cohort_of, stretch_began
-from fairlead.domain.policy import Policy
 
 
 @dataclass(frozen=True)
@@ -93,37 +91,3 @@ def unanswered(
         return decided < looked_at and (decided < call.since or now - decided >= again)
 
     return {group: call for group, call in calls.items() if waits(group, call)}
-
-
-def overdue(
-    groups: Iterable[str],
-    policies: Sequence[Policy],
-    decided_at: Mapping[str, datetime],
-    now: datetime,
-) -> list[str]:
-    """Return the groups that were not decided on in this stretch of their cohort's cadence.
-
-    Groups of cohorts without a cadence are due at each tick of the schedule, and never here.
-
-    Examples
-    --------
-    >>> from datetime import UTC
-    >>> def at(hour, minute): return datetime(2026, 1, 1, hour, minute, tzinfo=UTC)
-    >>> rules = [Policy(groups="hourly-*", cadence=timedelta(hours=1))]
-    >>> decided = {"hourly-a": at(9, 59), "hourly-b": at(10, 0)}
-    >>> overdue(["hourly-a", "hourly-b", "other"], rules, decided, at(10, 5))
-    ['hourly-a']
-    """
-    if all(policy.cadence is None for policy in policies):
-        return []
-    began: dict[str, datetime | None] = {}
-
-    def is_due(group: str) -> bool:
-        cohort = cohort_of(group, policies)
-        if cohort not in began:
-            cadence = cadence_of(cohort, policies)
-            began[cohort] = None if cadence is None else stretch_began(cadence, now)
-        start = began[cohort]
-        return start is not None and (group not in decided_at or decided_at[group] < start)
-
-    return [group for group in groups if is_due(group)]

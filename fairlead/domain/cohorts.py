@@ -57,6 +57,29 @@ def discover(
     return dict(sorted(cohorts.items()))
 
 
+def planned_cohorts(
+    cohorts: Iterable[str], discovery: Discovery, policies: Sequence[Policy]
+) -> list[str]:
+    """Return the cohorts that can have groups: those that a policy names, and planned groups.
+
+    A cohort that discovery excludes, or whose group a policy has moved into another cohort, is none
+    of them.
+
+    Examples
+    --------
+    >>> rules = [Policy(groups="orders-*", cohort="orders")]
+    >>> discovery = Discovery(exclude=("test-*",))
+    >>> planned_cohorts(["orders", "orders-eu", "test-1", "audit"], discovery, rules)
+    ['orders', 'audit']
+    """
+    named = {policy.cohort for policy in policies}
+    return [
+        cohort
+        for cohort in cohorts
+        if cohort in named or (discovery.covers(cohort) and cohort_of(cohort, policies) == cohort)
+    ]
+
+
 def groups_in(
     cohorts: Iterable[str],
     groups: Iterable[str],
@@ -66,7 +89,7 @@ def groups_in(
     """Return the groups of some cohorts, each with its cohort.
 
     A cohort without any group in the cluster stands for the group of its own name, unless a policy
-    names it: the group that vanished is then reported, not passed over.
+    names it or discovery excludes it: the group that vanished is then reported, not passed over.
 
     Examples
     --------
@@ -78,7 +101,7 @@ def groups_in(
     named = {policy.cohort for policy in policies}
     return {
         group: cohort
-        for cohort in cohorts
+        for cohort in planned_cohorts(cohorts, discovery, policies)
         for group in found.get(cohort, [] if cohort in named else [cohort])
     }
 
@@ -113,27 +136,72 @@ def stretch_began(cadence: timedelta, now: datetime) -> datetime:
     return now - (now - _EPOCH) % cadence
 
 
-def due(
-    cohorts: Iterable[str],
+def overdue(
+    groups: Iterable[str],
     policies: Sequence[Policy],
     decided_at: Mapping[str, datetime],
     now: datetime,
 ) -> list[str]:
-    """Return the cohorts that are to be planned now: once in each stretch of their cadence.
+    """Return the groups that were not decided on in this stretch of their cohort's cadence.
 
     Stretches are counted from midnight UTC, not from the run before, which would drift by the
-    length of a run each time.
+    length of a run each time. Groups of cohorts without a cadence are due at each tick of the
+    schedule, and never here.
 
     Parameters
     ----------
-    cohorts
-        Those known.
+    groups
+        Those that there are.
     policies
         With their cadences.
     decided_at
         Group to when it was last decided on; groups that never were are missing.
     now
-        The schedule's tick; time-zone-aware.
+        Time-zone-aware.
+
+    Examples
+    --------
+    >>> def at(hour, minute): return datetime(2026, 1, 1, hour, minute, tzinfo=UTC)
+    >>> rules = [Policy(groups="hourly-*", cadence=timedelta(hours=1))]
+    >>> decided = {"hourly-a": at(9, 59), "hourly-b": at(10, 0)}
+    >>> overdue(["hourly-a", "hourly-b", "other"], rules, decided, at(10, 5))
+    ['hourly-a']
+    """
+    if all(policy.cadence is None for policy in policies):
+        return []
+    began: dict[str, datetime | None] = {}
+
+    def is_due(group: str) -> bool:
+        cohort = cohort_of(group, policies)
+        if cohort not in began:
+            cadence = cadence_of(cohort, policies)
+            began[cohort] = None if cadence is None else stretch_began(cadence, now)
+        start = began[cohort]
+        return start is not None and (group not in decided_at or decided_at[group] < start)
+
+    return [group for group in groups if is_due(group)]
+
+
+def due(
+    cohorts: Iterable[str],
+    policies: Sequence[Policy],
+    decided_at: Mapping[str, datetime],
+    now: datetime,
+    *,
+    seen: Iterable[str] = (),
+) -> list[str]:
+    """Return the cohorts that are to be planned now: those of which a group is `overdue`.
+
+    Parameters
+    ----------
+    cohorts
+        Those known. One without a cadence is due at each tick, and so is one of which no group was
+        seen or decided on.
+    policies, decided_at, now
+        As for `overdue`; `now` is the schedule's tick.
+    seen
+        The groups that the last look saw; those of cohorts of which it saw none are the groups that
+        were decided on.
 
     Examples
     --------
@@ -142,18 +210,18 @@ def due(
     >>> [due(["a"], hourly, {"a": at(9, 2)}, at(*tick)) for tick in ((9, 45), (10, 0))]
     [[], ['a']]
     """
-    last: dict[str, datetime] = {}
-    for group, at in decided_at.items():
-        cohort = cohort_of(group, policies)
-        last[cohort] = max(at, last.get(cohort, at))
-
-    def waits(cohort: str) -> bool:
-        cadence = cadence_of(cohort, policies)
-        if cadence is None or cohort not in last:
-            return False
-        return last[cohort] >= stretch_began(cadence, now)
-
-    return [cohort for cohort in cohorts if not waits(cohort)]
+    groups = {group: cohort_of(group, policies) for group in seen}
+    found = set(groups.values())
+    groups |= {
+        group: cohort for group in decided_at if (cohort := cohort_of(group, policies)) not in found
+    }
+    late = {groups[group] for group in overdue(groups, policies, decided_at, now)}
+    known = set(groups.values())
+    return [
+        cohort
+        for cohort in cohorts
+        if cohort in late or cohort not in known or cadence_of(cohort, policies) is None
+    ]
 
 
 def stretches(chosen: Iterable[str], ordered: Sequence[str]) -> list[tuple[str, str]]:

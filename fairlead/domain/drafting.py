@@ -32,6 +32,7 @@ _DESCRIBED: Final = ["group", "error", "protocol", "group_type", "topic_ids"]
 _SUMMARY: Final = [
     *("assignor", "error", "outcome", *METRICS, *FORECAST, *RACKS, "frontier"),
     *("decision", "decision_reason", "chosen", "diagnosis", "names", "evidence", "capacities"),
+    "statuses",
 ]
 
 
@@ -157,6 +158,7 @@ def _decide(
         },
         four_eyes=policy.four_eyes,
         prospect=layout.prospect(rows, places[OBSERVED], policy.horizon.total_seconds()),
+        statuses=frozenset(judged["statuses"] or ()),
     )
 
 

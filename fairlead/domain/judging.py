@@ -7,12 +7,16 @@ Belongs here: asking the question about a group, and laying the answer out. Does
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from assignors.assignment import Assignment
 from assignors.metrics import measure
 from assignors.problem import Problem
 from fairlead.domain.choice import OBSERVED
 from fairlead.domain.judgement.candidates import Candidate
 from fairlead.domain.judgement.decision import Judgement, judge
+from fairlead.domain.judgement.looks import Looks
+from fairlead.domain.looks.lag import LEAST, LOOKED_BACK, STATUSES, partition_lag
 from fairlead.domain.looks.questions import Group, Ways, capacity_rows, lasting, question_about
 
 """The name under which a group's current assignment stands among the candidates."""
@@ -57,9 +61,11 @@ def _rows(group: Group, ways: Ways) -> Iterator[Row]:
         choose=ways.choose,
         compare=ways.compare,
     )
+    statuses = _statuses(question.looks) if judgement.outcome == "plan" else []
     price = ways.rules.price_per_gb
     far = None if judgement.traffic is None else judgement.traffic.gb_per_day(problem.owner)
-    yield observed | _laid_out(problem) | _judged(judgement, problem) | _far(far, price)
+    laid_out = _laid_out(problem) | {"statuses": statuses}
+    yield observed | laid_out | _judged(judgement, problem) | _far(far, price)
     for candidate in judgement.candidates:
         yield _candidate(candidate) | _far(candidate.rack_gb_per_day, price)
 
@@ -105,6 +111,12 @@ def _judged(judgement: Judgement, problem: Problem) -> Row:
         "reasons": [],
         "owner": problem.owner,
     }
+
+
+def _statuses(looks: Looks) -> list[str]:
+    """Return the statuses that the partitions have, which approval asks for."""
+    measured = partition_lag(looks.last(LOOKED_BACK.total_seconds(), LEAST + 1))
+    return [STATUSES[status] for status in np.unique(measured.status[measured.readable])]
 
 
 def _laid_out(problem: Problem) -> Row:

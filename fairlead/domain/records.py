@@ -95,6 +95,8 @@ class PlanDraft(NoPlan):
         The version whose assignment this is again; None: it is a new one.
     prospect
         What holds this plan against another one; None where nothing was judged.
+    statuses
+        Those that the group's partitions have in the snapshot, as approval asks for them.
     """
 
     outcome: Literal["plan"] = field(default="plan", init=False)
@@ -109,6 +111,7 @@ class PlanDraft(NoPlan):
     four_eyes: bool = False
     rolled_back_from: int | None = None
     prospect: Prospect | None = None
+    statuses: frozenset[str] = frozenset()
 
     def document(self, version: int, plan_id: UUID, created_at: datetime) -> PlanDocument:
         """Return the document of this draft as a version."""

@@ -113,7 +113,12 @@ class GroupSnapshot:
 
 def new_snapshot_id(at: datetime) -> str:
     """Return an id that sorts by time: `20260131T120000.000000Z-5f3a9c1e`."""
-    return f"{at:%Y%m%dT%H%M%S.%fZ}-{secrets.token_hex(4)}"
+    return f"{snapshot_id_at(at)}-{secrets.token_hex(4)}"
+
+
+def snapshot_id_at(at: datetime) -> str:
+    """Return what the ids of that moment begin with: those of earlier snapshots sort before it."""
+    return f"{at:%Y%m%dT%H%M%S.%fZ}"
 
 
 def build_snapshot(

@@ -66,13 +66,13 @@ def candidate_plans(
     Groups are dealt out by `dealing.deal`. Assignments are arrays of one row a candidate: what
     travels between Python, Spark and Parquet is a few bytes a partition and candidate.
     """
-    tasks = deal_snapshot(spark, warehouse, snapshot_id)
-    ways, way_of = _ways(policies, compare=len(tasks) <= COMPARED)
-    questions = _questions(tasks, way_of, capacities or {}, changed_at or {})
-    warehouse.write("questions", snapshot_id, questions)
     place = warehouse.place_of(snapshot_id)
     if place is None:
         return no_rows(spark, CANDIDATES)
+    tasks = deal_snapshot(spark, place)
+    ways, way_of = _ways(policies, compare=len(tasks) <= COMPARED)
+    questions = _questions(tasks, way_of, capacities or {}, changed_at or {})
+    warehouse.write("questions", snapshot_id, questions)
     return in_tasks(spark, len({*tasks.values()}), partial(plan_task, place, ways), CANDIDATES)
 
 

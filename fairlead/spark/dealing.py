@@ -11,19 +11,41 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from fairlead.spark.warehouse import Warehouse
+from fairlead.archive import LookArchive
+from fairlead.spark.warehouse import Place
 
 #: Groups of a task: what it reads of their looks fits into memory many times over.
 GROUPS_IN_TASK: Final = 512
 
 
-def deal_snapshot(spark: SparkSession, warehouse: Warehouse, snapshot_id: str) -> dict[str, int]:
-    """Deal the groups of a snapshot out to as many tasks as Spark is set to; group to task."""
-    look = warehouse.load("look", snapshot_id, columns=["group", "end"])
-    sizes = dict(zip(look["group"].to_pylist(), map(len, look["end"]), strict=True))
+def deal_snapshot(spark: SparkSession, place: Place) -> dict[str, int]:
+    """Deal the groups of a snapshot out to as many tasks as Spark is set to; group to task.
+
+    Raises
+    ------
+    FileNotFoundError
+        The archive of looks does not have the whole snapshot any more.
+    """
+    look = LookArchive(place.warehouse).look(
+        place.snapshot_id, place.snapshot_at, columns=["group", "end"]
+    )
+    if look.num_rows < place.groups:
+        raise FileNotFoundError(
+            f"The offsets of snapshot {place.snapshot_id} are not kept any more: of looks that are "
+            "older than an hour one a quarter of an hour is. Take another: materialize "
+            "group_offsets"
+        )
+    sizes = dict(
+        zip(
+            look["group"].to_pylist(),
+            pc.list_value_length(look["end"]).to_pylist(),
+            strict=True,
+        )
+    )
     wanted = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
     return deal(sizes, max(wanted, -(-len(sizes) // GROUPS_IN_TASK)))
 

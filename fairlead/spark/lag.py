@@ -5,7 +5,6 @@ status are (`fairlead.domain.looks.lag`), nor planning (`candidates`).
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from datetime import timedelta
 from functools import partial
 from typing import Any, Final
 
@@ -17,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from fairlead.archive import LookArchive
 from fairlead.common.tables import named, slices
-from fairlead.domain.looks.lag import STATUSES, partition_lag
+from fairlead.domain.looks.lag import LEAST, LOOKED_BACK, STATUSES, partition_lag
 from fairlead.domain.looks.look import HISTORY
 from fairlead.domain.looks.stacks import Stack, stacks
 from fairlead.spark.dealing import deal_snapshot, in_tasks, no_rows
@@ -47,9 +46,6 @@ LAG: Final = pa.schema(
 each other; a rate and `time_lag_s` are where looks cannot tell.
 """
 
-#: Rates and statuses look back so far, and at so many looks before it where there are fewer within.
-LOOKED_BACK: Final = timedelta(hours=1)
-LEAST: Final = 2
 #: Rows handed on at once.
 _AT_ONCE: Final = 50_000
 
@@ -80,7 +76,7 @@ def snapshot_lag(
     if place is None:
         return no_rows(spark, LAG)
     tasks: dict[int, list[str]] = {}
-    for group, task in deal_snapshot(spark, warehouse, snapshot_id).items():
+    for group, task in deal_snapshot(spark, place).items():
         tasks.setdefault(task, []).append(group)
     work = partial(_measure, place, tasks, frozenset(latest))
     return in_tasks(spark, len(tasks), work, LAG)
@@ -96,22 +92,14 @@ def _measure(
 
 def _looks(place: Place, names: Sequence[str]) -> dict[str, pa.Table]:
     """Read each group's looks, the snapshot the last of them."""
-    warehouse, archive = Warehouse(place.warehouse), LookArchive(place.warehouse)
-    span = min(names), max(names)
-    filters = [("group", ">=", span[0]), ("group", "<=", span[1])]
-    now = _of(names, warehouse.load("look", place.snapshot_id, filters))
+    archive = LookArchive(place.warehouse)
     recent = archive.read(place.snapshot_at - LOOKED_BACK, place.snapshot_at, names)
-    found = slices(pa.concat_tables([recent, now]), "group")
-    # The snapshot may be among the looks as well.
-    few = [name for name, rows in found.items() if pc.count_distinct(rows["at"]).as_py() <= LEAST]
+    found = slices(recent, "group")
+    few = [name for name, rows in found.items() if rows.num_rows <= LEAST]
     if few:
         day = archive.read(place.snapshot_at - HISTORY, place.snapshot_at, few)
-        found |= slices(pa.concat_tables([day, _of(few, now)]), "group")
+        found |= slices(day, "group")
     return found
-
-
-def _of(names: Sequence[str], looks: pa.Table) -> pa.Table:
-    return looks.filter(pc.is_in(looks["group"], pa.array(names, pa.string())))
 
 
 def _rows(place: Place, stack: Stack) -> pa.Table:

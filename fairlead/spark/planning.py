@@ -70,6 +70,7 @@ _JUDGED: Final = {
     "capacities": _CAPACITIES,
     "arrival_rates": pa.list_(pa.float64()),
     "capacity_used": pa.list_(pa.float64()),
+    "statuses": pa.list_(pa.string()),
 }
 SUMMARY: Final = pa.schema(_KEY | _SUMMARY)
 """What is said of a candidate: the columns without arrays."""
@@ -87,7 +88,8 @@ known or do not count. The row `observed` lays the group out: `topics` and their
 What was judged stands in the row `observed` as well: the diagnosis with its names and evidence; the
 decision (`plan` or `no change`) with its reason and the assignor `chosen`; `capacities`, what is
 known of members now; `arrival_rates`, records a second of each partition, and `capacity_used`,
-records a second that each of `members` counts with. All are null where there is nothing to assign.
+records a second that each of `members` counts with; `statuses`, those that its partitions have,
+where a plan is decided on. All are null where there is nothing to assign.
 """
 QUESTIONS: Final = pa.schema(
     {
@@ -141,14 +143,11 @@ def _groups(place: Place, task: int) -> Iterator[tuple[Group, int]]:
 
     described = {row["group"]: row for row in load("groups").to_pylist()}
     members = slices(load("members"), "group")
-    now = load("look")
     # Where speeds are remembered, what lies before the last hour says little; of thousands of
     # groups it would be most of what is read.
     remembered = len(questions) > FEW and all(row["capacities"] for row in questions)
     since = place.snapshot_at - (EVERY_LOOK if remembered else HISTORY)
-    earlier = LookArchive(place.warehouse).read(since, place.snapshot_at, now["group"].to_pylist())
-    # The snapshot comes last: of equal moments, as where it is among the looks, the last counts.
-    looks = slices(pa.concat_tables([earlier, now]), "group")
+    looks = slices(LookArchive(place.warehouse).read(since, place.snapshot_at, names), "group")
     for row in questions:
         name = row["group"]
         mine = members.get(name)
@@ -156,7 +155,7 @@ def _groups(place: Place, task: int) -> Iterator[tuple[Group, int]]:
             Group(
                 described=described[name],
                 members=[] if mine is None else mine.to_pylist(),
-                looks=looks.get(name, now.slice(0, 0)),
+                looks=looks[name],
                 capacities=row["capacities"] or (),
                 changed_at=row["changed_at"],
             ),

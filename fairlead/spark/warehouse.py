@@ -2,13 +2,13 @@
 
 Belongs here: where tables are kept, writing them whole, reading them back, and which snapshot a
 step or a task is about. Does not: what is in the tables (`fairlead.domain.snapshot`, `lag`,
-`candidates`).
+`candidates`), the offsets of a snapshot, which are a look (`fairlead.archive`).
 
 A table is `PATH/TABLE/SNAPSHOT_ID/`. Groups are a sorted column within it, not folders: a folder a
 group costs milliseconds, and a snapshot can cover thousands.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -19,9 +19,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from fairlead.archive import FOLDER
+from fairlead.archive import FOLDER, LookArchive
 from fairlead.domain.looks.look import look_of
-from fairlead.domain.snapshot import GroupSnapshot
+from fairlead.domain.snapshot import GroupSnapshot, snapshot_id_at
 
 if TYPE_CHECKING:  # whoever has a frame has imported Spark; the others need not
     from pyspark.sql import DataFrame, SparkSession
@@ -52,11 +52,22 @@ class Recent:
 
 @dataclass(frozen=True)
 class Place:
-    """The path of a warehouse, and the snapshot that a task is about: what executors are given."""
+    """The path of a warehouse, and the snapshot that a task is about: what executors are given.
+
+    Parameters
+    ----------
+    warehouse
+        The path.
+    snapshot_id, snapshot_at
+        The snapshot; time-zone-aware.
+    groups
+        How many it has.
+    """
 
     warehouse: str
     snapshot_id: str
     snapshot_at: datetime
+    groups: int
 
 
 class Warehouse:
@@ -79,13 +90,12 @@ class Warehouse:
         return self._path
 
     def write_snapshot(self, snapshot: GroupSnapshot) -> None:
-        """Write the tables of a snapshot: `offsets`, `members`, `look` and, last, `groups`.
+        """Write a snapshot: its offsets as a look, then `members` and, last, `groups`.
 
-        A snapshot counts as written when its groups are. It is written down as a look as well, so
-        that it is there whatever becomes of the archive of looks.
+        A snapshot counts as written when its groups are.
         """
-        self.write("look", snapshot.snapshot_id, look_of(snapshot))
-        for table in ("offsets", "members", "groups"):
+        LookArchive(self._path).append(look_of(snapshot), snapshot.snapshot_id)
+        for table in ("members", "groups"):
             self.write(table, snapshot.snapshot_id, snapshot.tables[table])
 
     def write(self, table: str, snapshot_id: str, rows: "pa.Table | DataFrame") -> None:
@@ -152,10 +162,34 @@ class Warehouse:
         names = self._folders(f"{self._root}/{table}")
         return sorted(name for name in names if self._exists(table, name))
 
-    def newest(self, cohorts: Iterable[str], table: str) -> list[Recent]:
-        """Find the newest snapshot of each cohort that has a table.
+    def of_groups(
+        self, snapshot_id: str, table: str, wanted: Callable[[str, str], bool]
+    ) -> list[Recent]:
+        """Return a snapshot, with those of its groups that are wanted; nothing without the table.
 
-        So a step can run in another process than the one before, or again after a crash.
+        Parameters
+        ----------
+        table
+            What must have been computed already: `groups` for the snapshot alone.
+        wanted
+            Whether a group, of a cohort, is.
+        """
+        if not self._exists(table, snapshot_id):
+            return []
+        rows = self.load("groups", snapshot_id, columns=["group", "cohort", "snapshot_at"])
+        names = [
+            group
+            for group, cohort in zip(
+                rows["group"].to_pylist(), rows["cohort"].to_pylist(), strict=True
+            )
+            if wanted(group, cohort)
+        ]
+        if not names:
+            return []
+        return [Recent(snapshot_id, rows["snapshot_at"][0].as_py(), tuple(sorted(names)))]
+
+    def newest(self, cohorts: Iterable[str], table: str, until: datetime) -> list[Recent]:
+        """Find the newest snapshot of each cohort that has a table: for a step that runs alone.
 
         Parameters
         ----------
@@ -163,6 +197,8 @@ class Warehouse:
             What a run covers. Those without any snapshot are left out.
         table
             What must have been computed already: `groups` for the snapshot alone.
+        until
+            Snapshots that are dated later are passed over: a clock was ahead; time-zone-aware.
 
         Returns
         -------
@@ -170,9 +206,12 @@ class Warehouse:
         """
         missing = set(cohorts)
         found: list[Recent] = []
+        latest = snapshot_id_at(until)
         for snapshot_id in reversed(self.snapshots(table)):
             if not missing:
                 break
+            if snapshot_id[: len(latest)] > latest:
+                continue
             groups = self.load("groups", snapshot_id)
             mine = groups.filter(pc.is_in(groups["cohort"], pa.array(sorted(missing), pa.string())))
             if mine.num_rows:
@@ -186,7 +225,7 @@ class Warehouse:
         groups = self.load("groups", snapshot_id, columns=["snapshot_at"])
         if not groups.num_rows:
             return None
-        return Place(self.path, snapshot_id, groups["snapshot_at"][0].as_py())
+        return Place(self.path, snapshot_id, groups["snapshot_at"][0].as_py(), groups.num_rows)
 
     def _require(self, table: str, snapshot_id: str) -> None:
         if not self._exists(table, snapshot_id):
@@ -200,7 +239,7 @@ class Warehouse:
         The snapshots removed, in order of time. A snapshot loses its `groups` first: what an
         interrupted removal leaves is no snapshot any more, and goes with the next one.
         """
-        oldest = f"{before:%Y%m%dT%H%M%S}"
+        oldest = snapshot_id_at(before)
         removed = set()
         tables = self._folders(self._root)
         for table in sorted(set(tables) - {FOLDER}, key=lambda name: name != "groups"):

@@ -169,10 +169,17 @@ def plans_at(
 
 
 def last_decisions(connection: Connection) -> dict[str, datetime]:
-    """Return when each group was last decided on: one look at an index for each of them."""
+    """Return when each group was last decided on: one look at an index for each of them.
+
+    A decision that failed is none, nor is one on a snapshot that is dated ahead of now.
+    """
     newest = (
         select(Decision.decided_at)
-        .where(Decision.group_id == ConsumerGroup.group_id)
+        .where(
+            Decision.group_id == ConsumerGroup.group_id,
+            Decision.outcome != "failed",
+            Decision.snapshot_at <= func.now(),
+        )
         .order_by(Decision.snapshot_at.desc())
         .limit(1)
         .lateral()

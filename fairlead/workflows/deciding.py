@@ -33,13 +33,8 @@ def decide_on(
         One a group; and the snapshot's table of members.
     """
     tables = _load(warehouse, recent)
-    statuses = _statuses(warehouse, recent)
     looks = [
-        Look(
-            decision,
-            policy_for(decision.group, policies),
-            statuses.get(decision.group, frozenset()),
-        )
+        Look(decision, policy_for(decision.group, policies))
         for decision in decisions(tables, policies, now)
     ]
     return carry_out(plans, looks, now), tables.members
@@ -60,12 +55,3 @@ def _load(warehouse: Warehouse, recent: Recent) -> SnapshotTables:
         members=load("members"),
         candidates=load("candidates"),
     )
-
-
-def _statuses(warehouse: Warehouse, recent: Recent) -> dict[str, set[str]]:
-    """Return the statuses that each group's partitions have."""
-    lag = warehouse.load("lag", recent.snapshot_id)
-    found: dict[str, set[str]] = {}
-    for row in lag.group_by(["group", "status"]).aggregate([]).to_pylist():
-        found.setdefault(row["group"], set()).add(row["status"])
-    return found

@@ -9,17 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-import numpy as np
 import pyarrow as pa
 
 from fairlead.archive import LookArchive
 from fairlead.domain.drafting import SnapshotTables, decisions
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.judging import judge_group
-from fairlead.domain.looks.lag import STATUSES, partition_lag
 from fairlead.domain.looks.look import HISTORY, look_of
 from fairlead.domain.looks.questions import Group, Ways, capacity_rows
-from fairlead.domain.looks.stacks import stacks
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.domain.snapshot import GroupSnapshot
 from fairlead.errors import GroupError
@@ -122,15 +119,4 @@ def plan_group(
         candidates=pa.Table.from_batches([as_batch(rows)]),
     )
     (decision,) = decisions(tables, policies, now)
-    latest = {group} if policy.auto_offset_reset == "latest" else frozenset[str]()
-    statuses = _statuses(group, looks, latest) if seen.num_rows else set[str]()
-    return Planned(snapshot, Look(decision, policy, statuses), looks.num_rows)
-
-
-def _statuses(group: str, looks: pa.Table, latest: set[str] | frozenset[str]) -> set[str]:
-    """Return the statuses that the group's partitions have."""
-    found: set[str] = set()
-    for stack in stacks({group: looks}, latest):
-        measured = partition_lag(stack.looks)
-        found |= {STATUSES[one] for one in np.unique(measured.status[measured.readable])}
-    return found
+    return Planned(snapshot, Look(decision, policy), looks.num_rows)

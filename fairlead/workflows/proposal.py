@@ -42,13 +42,10 @@ class Look:
         On a snapshot.
     policy
         The group's.
-    statuses
-        Those that the group's partitions have in the snapshot.
     """
 
     decision: PlanDraft | NoPlan
     policy: Policy
-    statuses: Collection[str]
 
 
 @dataclass(frozen=True)
@@ -102,7 +99,7 @@ def _weighed(look: Look, waiting: StoredPlan | None, now: datetime) -> Weighed:
     draft = look.decision
     if not isinstance(draft, PlanDraft):
         return draft, _NOTHING
-    answer = weigh(draft, look.policy, look.statuses, now)
+    answer = weigh(draft, look.policy, draft.statuses, now)
     if waiting is not None and waiting.snapshot_id != draft.snapshot_id:  # no repeated step
         reason = _left_alone(waiting, draft, look.policy, answer)
         if reason:

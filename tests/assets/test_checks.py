@@ -36,9 +36,9 @@ def keep_snapshot(pipeline: Pipeline, *, error: str | None = None, other: str = 
         {"group": other, "cohort": other, "error": "it is broken, and not of this run"},
     ]
     offsets: list[dict[str, Any]] = [
-        {"group": "orders", "topic": "t", "partition": 0},
-        {"group": "orders", "topic": "t", "partition": 1},
-        {"group": "orders", "topic": "t", "partition": 2, "error": "it was deleted meanwhile"},
+        {"group": "orders", "topic": "t", "partition": 0, "begin_offset": 0, "end_offset": 9},
+        {"group": "orders", "topic": "t", "partition": 1, "begin_offset": 0, "end_offset": 9},
+        {"group": "orders", "topic": "t", "partition": 2, "error": "its leader is gone"},
     ]
     pipeline.warehouse.write_snapshot(
         GroupSnapshot(

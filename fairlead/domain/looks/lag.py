@@ -25,6 +25,7 @@ Status follows Burrow's rules, with looks for commits; the first that holds:
 """
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Final
 
 import numpy as np
@@ -35,6 +36,10 @@ STALLED_AFTER_S: Final = 60.0
 SMOOTHING_S: Final = 900.0
 """Time constant of the rates: what happened so long ago counts 1/e of what happens now."""
 STATUSES: Final = ("OK", "WARN", "STALL", "STOP", "REWIND", "DATA_LOSS")
+
+LOOKED_BACK: Final = timedelta(hours=1)
+LEAST: Final = 2
+"""Rates and statuses look back so far, and at so many looks before it where there are fewer."""
 
 #: Partitions measured at once: what is computed on the way stays small beside the looks.
 _AT_ONCE: Final = 50_000

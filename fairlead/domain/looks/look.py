@@ -172,6 +172,34 @@ def _sources(offsets: pa.Table, rows_of: Codes) -> dict[str, pa.Array]:
     }
 
 
+def readable_partitions(look: pa.Table) -> pa.Table:
+    """Return a row of group, topic and partition for each partition of a look with known offsets.
+
+    Parameters
+    ----------
+    look
+        Of the schema `LOOKS`, each group once.
+    """
+    look = look.combine_chunks()
+    counts = look["counts"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+    topic_of = np.repeat(np.arange(counts.size), counts)
+    number = np.arange(topic_of.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    group_of = np.repeat(np.arange(look.num_rows), pc.list_value_length(look["end"]).to_numpy())
+    begin, end = (
+        look[name].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+        for name in ("begin", "end")
+    )
+    known = np.flatnonzero((begin >= 0) & (end >= 0))
+    topics = look["topics"].combine_chunks().flatten()
+    return pa.table(
+        {
+            "group": look["group"].take(pa.array(group_of[known])),
+            "topic": topics.take(pa.array(topic_of[known])),
+            "partition": pa.array(number[known].astype(np.int32)),
+        }
+    )
+
+
 def _existing(offsets: pa.Table) -> pa.Table:
     """Return the partitions that exist, by group, topic and number."""
     gone = pc.fill_null(pc.equal(offsets["error"], LogOffsets.GONE_TEXT), False)  # noqa: FBT003 - Arrow's

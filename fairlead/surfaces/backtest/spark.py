@@ -45,8 +45,6 @@ STRETCHES: Final = pa.schema(
 """One row for whoever is in charge and each snapshot but the first, with what happened since the
 one before; `skipped`: why a snapshot was passed over, then without figures."""
 
-_STATUS: Final = "snapshot_id string, topic string, partition int, status string"
-
 
 @dataclass(frozen=True)
 class Recorded:
@@ -57,14 +55,11 @@ class Recorded:
     group
         The consumer group.
     ids
-        The snapshots, in order of time.
-    measured
-        Of these, the ones whose lag was computed: they have the statuses that approval looks at.
+        The snapshots, in order of time; the lag of each was computed.
     """
 
     group: str
     ids: tuple[str, ...]
-    measured: tuple[str, ...] = ()
 
 
 def find_snapshots(
@@ -83,7 +78,7 @@ def find_snapshots(
         The warehouse holds no snapshot, none of this group, or none in this span: the message says
         which there are.
     """
-    ids = warehouse.snapshots()
+    ids = warehouse.snapshots("lag")
     if not ids:
         raise GroupError("The warehouse holds no snapshot: nothing was planned yet, or all is gone")
     groups = warehouse.read_all(spark, "groups", ids)
@@ -112,8 +107,7 @@ def find_snapshots(
             f"The warehouse holds no snapshot of group {group} in this span; there are "
             f"{len(rows):,}, from {first} to {last}"
         )
-    measured = set(warehouse.snapshots("lag"))
-    return Recorded(group, tuple(found), tuple(name for name in found if name in measured))
+    return Recorded(group, tuple(found))
 
 
 def backtest(
@@ -178,7 +172,7 @@ def replay_tables(roster: pa.Table, offsets: pa.Table, in_charge: str, policy: P
         which are null in the one row of a snapshot without members.
     offsets
         One row a snapshot and partition: snapshot_id, topic, partition, begin_offset, end_offset,
-        committed_offset and, where its lag was computed, status.
+        committed_offset and status.
 
     Returns
     -------
@@ -207,15 +201,10 @@ def _tables(
         .select("snapshot_id", "snapshot_at", "error")
     )
     members = warehouse.read_all(spark, "members", recorded.ids).where(mine).drop("group")
-    key = ["snapshot_id", "topic", "partition"]
-    if recorded.measured:
-        lag = warehouse.read_all(spark, "lag", recorded.measured).where(mine)
-        statuses = lag.select(*key, "status")
-    else:
-        statuses = spark.createDataFrame([], _STATUS)
-    offsets = warehouse.read_all(spark, "offsets", recorded.ids).where(mine)
-    known = offsets.select(*key, "begin_offset", "end_offset", "committed_offset")
-    return groups.join(members, "snapshot_id", "left"), known.join(statuses, key, "left")
+    lag = warehouse.read_all(spark, "lag", recorded.ids).where(mine)
+    offsets = (f"{name}_offset" for name in ("begin", "end", "committed"))
+    known = lag.select("snapshot_id", "topic", "partition", *offsets, "status")
+    return groups.join(members, "snapshot_id", "left"), known
 
 
 def _snapshots(

@@ -65,6 +65,22 @@ def test_excluded_group_is_not_read_in_a_cohort_of_others() -> None:
     assert found == {"orders-eu": "orders"}
 
 
+def test_excluded_group_is_not_planned_while_its_partition_is_still_known() -> None:
+    """It is in the cluster, and does not stand for its cohort: nor does it where it vanished."""
+    discovery = Discovery(exclude=("payments",))
+    assert groups_in(["payments"], ["payments", "audit"], discovery, []) == {}
+    assert groups_in(["payments"], ["audit"], discovery, []) == {}
+
+
+def test_group_that_moved_into_a_cohort_is_not_planned_under_its_own_name() -> None:
+    """Its old partition, which is still known, has no group any more."""
+    groups = ["orders-eu", "orders-us"]
+    assert groups_in(["orders-eu"], groups, Discovery(), [ORDERS]) == {}
+    assert groups_in(["orders-eu", "orders"], groups, Discovery(), [ORDERS]) == dict.fromkeys(
+        groups, "orders"
+    )
+
+
 def test_cohort_unknown_to_the_order_is_left_out() -> None:
     """What Dagster does not know cannot be asked for."""
     assert stretches(["a", "x"], ["a", "b"]) == [("a", "a")]
@@ -101,12 +117,28 @@ def test_cohort_is_due_once_in_each_stretch_of_its_cadence(
 
 
 def test_named_cohort_is_due_by_the_policy_that_asks_most_often() -> None:
-    """Its groups are planned together: the newest of their decisions counts."""
+    """Its groups are planned together, as often as the hastiest of them asks."""
     rules = [
         Policy(groups="a-*", cohort="all", cadence=timedelta(hours=6)),
         Policy(groups="b-*", cohort="all", cadence=timedelta(hours=1)),
     ]
     assert cadence_of("all", rules) == timedelta(hours=1)
-    decided_at = {"a-1": at(8, 0), "b-1": at(10, 2)}
+    decided_at = {"a-1": at(10, 1), "b-1": at(10, 2)}
     assert due(["all"], rules, decided_at, at(10, 45)) == []
     assert due(["all"], rules, decided_at, at(11, 0)) == ["all"]
+
+
+def test_one_group_that_was_decided_on_does_not_count_for_its_cohort() -> None:
+    """A plan for one of a fleet, or a run that died half way: the others are due all the same."""
+    fleet = [Policy(groups="f-*", cohort="fleet", cadence=timedelta(hours=6))]
+    decided_at = {f"f-{number}": at(6, 2) for number in range(10)} | {"f-7": at(12, 1)}
+    assert due(["fleet"], fleet, decided_at, at(12, 15)) == ["fleet"]
+    assert due(["fleet"], fleet, dict.fromkeys(decided_at, at(12, 1)), at(12, 15)) == []
+
+
+def test_groups_that_the_last_look_did_not_see_are_not_waited_for() -> None:
+    """A group that is gone is never decided on again; one that is new was not yet."""
+    fleet = [Policy(groups="f-*", cohort="fleet", cadence=timedelta(hours=6))]
+    decided_at = {"f-1": at(12, 1), "f-gone": at(6, 2)}
+    assert due(["fleet"], fleet, decided_at, at(12, 15), seen=["f-1"]) == []
+    assert due(["fleet"], fleet, decided_at, at(12, 15), seen=["f-1", "f-new"]) == ["fleet"]

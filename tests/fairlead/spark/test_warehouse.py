@@ -7,6 +7,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from fairlead.archive import LookArchive
+from fairlead.domain.looks.look import look_of
 from fairlead.domain.snapshot import GROUPS, MEMBERS, OFFSETS, GroupSnapshot, new_snapshot_id
 from fairlead.spark.warehouse import Warehouse
 
@@ -37,11 +39,14 @@ def snapshot_at(at: datetime) -> GroupSnapshot:
 
 
 def test_tables_come_back_as_they_were_written(tmp_path: Path) -> None:
-    """Values, types and time zones survive."""
+    """Values, types and time zones survive; the offsets are a look, and stand nowhere else."""
     warehouse, snapshot = Warehouse(str(tmp_path)), snapshot_at(NOON)
     warehouse.write_snapshot(snapshot)
-    for name, table in snapshot.tables.items():
-        assert warehouse.load(name, snapshot.snapshot_id).equals(table)
+    for name in ("members", "groups"):
+        assert warehouse.load(name, snapshot.snapshot_id).equals(snapshot.tables[name])
+    look = LookArchive(warehouse.path).look(snapshot.snapshot_id, NOON)
+    assert look.equals(look_of(snapshot))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["groups", "looks", "members"]
 
 
 @pytest.mark.spark
@@ -51,15 +56,15 @@ def test_spark_reads_what_was_written_and_the_other_way_round(
     """A table that went through Spark equals the one that did not."""
     warehouse, snapshot = Warehouse(str(tmp_path)), snapshot_at(NOON)
     warehouse.write_snapshot(snapshot)
-    warehouse.write("copy", "s", warehouse.read(spark, "offsets", snapshot.snapshot_id))
-    warehouse.write("copy", "s", warehouse.read(spark, "offsets", snapshot.snapshot_id))
-    assert warehouse.load("copy", "s").cast(OFFSETS).equals(snapshot.offsets)
+    warehouse.write("copy", "s", warehouse.read(spark, "groups", snapshot.snapshot_id))
+    warehouse.write("copy", "s", warehouse.read(spark, "groups", snapshot.snapshot_id))
+    assert warehouse.load("copy", "s").cast(GROUPS).equals(snapshot.groups)
 
 
 def test_an_unfinished_snapshot_is_none(tmp_path: Path) -> None:
     """A run that dies before the last table, or within a file, leaves nothing to be found."""
     warehouse, snapshot = Warehouse(str(tmp_path)), snapshot_at(NOON)
-    warehouse.write("offsets", snapshot.snapshot_id, snapshot.offsets)
+    warehouse.write("members", snapshot.snapshot_id, snapshot.members)
     (tmp_path / "groups" / snapshot.snapshot_id).mkdir(parents=True)
     (tmp_path / "groups" / snapshot.snapshot_id / "_part-0.parquet").write_bytes(b"PAR1")
     assert warehouse.snapshots() == []
@@ -81,5 +86,6 @@ def test_pruning_removes_what_is_older_and_nothing_else(tmp_path: Path) -> None:
         warehouse.write_snapshot(snapshot)
     assert warehouse.prune(NOON - timedelta(days=2)) == [old.snapshot_id]
     assert warehouse.snapshots() == [new.snapshot_id]
-    assert sorted(path.name for path in tmp_path.glob("*/*")) == [new.snapshot_id] * 4
+    kept = [path.name for table in ("members", "groups") for path in (tmp_path / table).iterdir()]
+    assert kept == [new.snapshot_id] * 2
     assert warehouse.prune(NOON - timedelta(days=2)) == []

@@ -10,6 +10,7 @@ from fairlead.domain.snapshot import GROUPS
 from fairlead.spark.warehouse import Recent, Warehouse
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+EVENING = datetime(2026, 1, 1, 18, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -35,20 +36,20 @@ def test_newest_snapshot_of_a_cohort_is_found(warehouse: Warehouse) -> None:
     """Of two, the later one."""
     keep(warehouse, 1, {"a": "a"})
     later = keep(warehouse, 2, {"a": "a"})
-    assert warehouse.newest(["a"], "groups") == [later]
+    assert warehouse.newest(["a"], "groups", EVENING) == [later]
 
 
 def test_snapshot_without_the_table_is_passed_over(warehouse: Warehouse) -> None:
     """What a killed run left half done is not worked on: the last whole one is."""
     whole = keep(warehouse, 1, {"a": "a"}, "lag")
     keep(warehouse, 2, {"a": "a"})
-    assert warehouse.newest(["a"], "lag") == [whole]
+    assert warehouse.newest(["a"], "lag", EVENING) == [whole]
 
 
 def test_groups_of_other_cohorts_are_left_out(warehouse: Warehouse) -> None:
     """A snapshot may hold more than a run is about; the groups of a cohort ascend."""
     keep(warehouse, 1, {"b": "fleet", "a": "fleet", "c": "c"})
-    (found,) = warehouse.newest(["fleet"], "groups")
+    (found,) = warehouse.newest(["fleet"], "groups", EVENING)
     assert found.groups == ("a", "b")
 
 
@@ -57,17 +58,34 @@ def test_cohorts_seen_in_different_snapshots_are_each_found(warehouse: Warehouse
     of_a = keep(warehouse, 1, {"a": "a"})
     keep(warehouse, 2, {"b": "b"})
     of_b = keep(warehouse, 3, {"b": "b"})
-    assert warehouse.newest(["b", "a"], "groups") == [of_a, of_b]
+    assert warehouse.newest(["b", "a"], "groups", EVENING) == [of_a, of_b]
 
 
 def test_one_snapshot_of_all_is_found_once(warehouse: Warehouse) -> None:
     """A run that measured its cohorts together works on one snapshot."""
     both = keep(warehouse, 1, {"a": "a", "b": "b"})
-    assert warehouse.newest(["a", "b"], "groups") == [both]
+    assert warehouse.newest(["a", "b"], "groups", EVENING) == [both]
 
 
 def test_cohort_that_was_never_seen_has_none(warehouse: Warehouse) -> None:
     """Neither an empty warehouse nor another cohort's snapshot gives one."""
-    assert warehouse.newest(["a"], "groups") == []
+    assert warehouse.newest(["a"], "groups", EVENING) == []
     keep(warehouse, 1, {"b": "b"})
-    assert warehouse.newest(["a"], "groups") == []
+    assert warehouse.newest(["a"], "groups", EVENING) == []
+
+
+def test_snapshot_of_a_clock_that_was_ahead_is_passed_over(warehouse: Warehouse) -> None:
+    """Dated tomorrow, it would be worked on for a day."""
+    real = keep(warehouse, 1, {"a": "a"})
+    keep(warehouse, 24 * 60, {"a": "a"})
+    assert warehouse.newest(["a"], "groups", NOON + timedelta(minutes=1)) == [real]
+
+
+def test_snapshot_that_a_run_took_is_found_by_its_id(warehouse: Warehouse) -> None:
+    """Whatever is newer: with the groups that are wanted, once the table is there."""
+    mine = keep(warehouse, 1, {"a": "a", "b": "b"}, "lag")
+    keep(warehouse, 2, {"a": "a"}, "lag")
+    assert warehouse.of_groups(mine.snapshot_id, "lag", lambda *_: True) == [mine]
+    (found,) = warehouse.of_groups(mine.snapshot_id, "lag", lambda group, _: group == "b")
+    assert found.groups == ("b",)
+    assert warehouse.of_groups(mine.snapshot_id, "candidates", lambda *_: True) == []

@@ -90,7 +90,7 @@ def plan(url: str, kafka: KafkaSettings, group: str, snapshot: str, reach: Reach
         store.record_lag(lag(group, snapshot, at))
         transaction.name = "decision"
         draft = make_draft(snapshot, group=group, snapshot_at=at, expires_at=None)
-        carry_out(store, [Look(draft, POLICY, {"OK"})], at)
+        carry_out(store, [Look(draft, POLICY)], at)
         transaction.name = "publication"
         list(settle_all(store, [group], live=live, topic=topic, terms=TERMS, now=at))
         waiting = store.approved_unpublished([group])

@@ -37,7 +37,7 @@ GROWN = {"orders-3": MemberShare(("t0",), {}), **ANOTHER}
 
 def look(store: PlanStore, decision: NoPlan, **changes: Any) -> Outcome:
     now = changes.pop("now", SNAPSHOT_AT)
-    values: dict[str, Any] = {"policy": Policy(), "statuses": {"OK"}} | changes
+    values: dict[str, Any] = {"policy": Policy()} | changes
     (outcome,) = carry_out(store, [Look(decision, **values)], now)
     return outcome
 
@@ -53,6 +53,15 @@ def test_plan_is_approved_where_the_policy_allows(store: PlanStore, draft: MakeD
     look(store, draft("s2"), policy=AT_NIGHT)
     assert states(store) == ["expired", "approved"]
     assert store.history("orders")[1]["decision"].startswith("approved by policy: ")
+
+
+def test_plan_of_a_group_whose_partitions_stand_still_waits_for_a_person(
+    store: PlanStore, draft: MakeDraft
+) -> None:
+    """The statuses are those of the judgement that the plan comes from."""
+    stalled = look(store, draft("s1", statuses=frozenset({"OK", "STOP"})), policy=AT_NIGHT)
+    assert not stalled.approval.approved
+    assert "partitions are in STOP" in stalled.approval.reason
 
 
 def test_same_plan_is_not_proposed_while_it_waits(store: PlanStore, draft: MakeDraft) -> None:
@@ -163,7 +172,7 @@ def test_a_rejection_at_the_same_moment_is_of_one_group(
 
     monkeypatch.setattr(PlanStore, "approve_all", rejected_meanwhile)
     groups = [f"g{number}" for number in range(7)]
-    looks = [Look(draft("s1", group=group), AT_NIGHT, {"OK"}) for group in groups]
+    looks = [Look(draft("s1", group=group), AT_NIGHT) for group in groups]
     outcomes = carry_out(store, looks, SNAPSHOT_AT)
     states = {group: store.get(group, 1).state for group in groups}
     assert states == {**dict.fromkeys(groups, "approved"), "g3": "rejected"}
@@ -181,7 +190,6 @@ def test_fleet_is_carried_out_in_several_transactions(store: PlanStore, draft: M
             if number % 2
             else NoPlan(group=group, snapshot_id="s1", snapshot_at=SNAPSHOT_AT, reason="good"),
             AT_NIGHT,
-            {"OK"},
         )
         for number, group in enumerate(groups)
     ]

@@ -11,23 +11,15 @@ import pytest
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
-from fairlead.domain.snapshot import GROUPS, MEMBERS, OFFSETS
+from fairlead.domain.snapshot import GROUPS, MEMBERS
 from fairlead.errors import GroupError
+from fairlead.spark.lag import LAG
 from fairlead.spark.warehouse import Warehouse
 from fairlead.surfaces.backtest.spark import find_snapshots
 from fairlead.surfaces.cli import app
 
 pytestmark = pytest.mark.spark
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
-LAG = pa.schema(
-    {
-        "snapshot_id": pa.string(),
-        "group": pa.string(),
-        "topic": pa.string(),
-        "partition": pa.int32(),
-        "status": pa.string(),
-    }
-)
 
 
 def record(
@@ -37,7 +29,6 @@ def record(
     lags: Sequence[int],
     *,
     error: str | None = None,
-    status: str | None = None,
 ) -> None:
     """Write a snapshot of group `orders`: a letter a member, the first one owns everything.
 
@@ -53,20 +44,16 @@ def record(
             key | {"member": name, "topics": ["t"], "partitions": [] if number else everything}
             for number, name in enumerate(members)
         ],
-        "offsets": [
+        "lag": [
             key
             | {"snapshot_at": at, "topic": "t", "partition": number}
             | {"begin_offset": 0, "end_offset": end, "committed_offset": end - lag}
+            | {"status": "OK"}
             for number, lag in enumerate(lags)
         ],
         "groups": [key | {"snapshot_at": at, "error": error}],
     }
-    if status is not None:
-        rows["lag"] = [
-            key | {"topic": "t", "partition": number, "status": status}
-            for number in range(len(lags))
-        ]
-    schemas = {"members": MEMBERS, "offsets": OFFSETS, "lag": LAG, "groups": GROUPS}
+    schemas = {"members": MEMBERS, "lag": LAG, "groups": GROUPS}
     for table, listed in rows.items():
         warehouse.write(table, snapshot_id, pa.Table.from_pylist(listed, schemas[table]))
 
@@ -77,7 +64,7 @@ def warehouse(tmp_path: Path) -> Warehouse:
     warehouse = Warehouse(str(tmp_path / "warehouse"))
     for minute in range(0, 120, 5):
         behind = minute * 60 * 2  # of 20 a second it does 16
-        record(warehouse, minute, "ab", [behind, behind], status="OK" if minute % 10 else None)
+        record(warehouse, minute, "ab", [behind, behind])
     record(warehouse, 3, "ab", [6, 2], error="the coordinator does not answer")
     record(warehouse, 7, "", [6, 2])
     return warehouse
