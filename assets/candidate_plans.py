@@ -1,6 +1,7 @@
 """`candidate_plans`: what is the matter with each group, and what each assignor would do."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,9 @@ from assets.shown.candidates import COLUMNS, describe, worst_first
 from assets.shown.cohorts import materialized
 from assets.steps import snapshots_of, step
 from fairlead.common.words import plural
-from fairlead.domain.policy import policy_for
+from fairlead.domain.policy import Policy, policy_for
+from fairlead.spark.planning import JUDGED_BY, fingerprint
+from fairlead.spark.warehouse import Recent, Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -50,6 +53,10 @@ def candidate_plans(
         with store.open() as plans:
             known, changed_at = plans.capacities(groups), plans.last_changes(groups)
         policy_of = {group: policy_for(group, policies) for group in groups}
+        if _judged_already(warehouse, recent, policy_of, changed_at):
+            context.log.info("The look that called for this run has judged its groups")
+            computed.append(warehouse.load("candidates", recent.snapshot_id).select(COLUMNS))
+            continue
         candidates_at_most = sum(len(policy.assignors) for policy in policy_of.values())
         doing = (
             f"Judging {plural(len(groups), 'group')}, with up to "
@@ -76,6 +83,19 @@ def candidate_plans(
         policies,
         lambda groups, draw: describe(candidates, groups, draw),
     )
+
+
+def _judged_already(
+    warehouse: Warehouse,
+    recent: Recent,
+    policy_of: Mapping[str, Policy],
+    changed_at: Mapping[str, datetime],
+) -> bool:
+    """Whether a look has judged the snapshot, by these policies and after the last plan."""
+    judged_by = warehouse.metadata("candidates", recent.snapshot_id).get(JUDGED_BY)
+    if judged_by is None or judged_by.decode() != fingerprint(policy_of):
+        return False
+    return all(changed < recent.snapshot_at for changed in changed_at.values())
 
 
 def _judge(

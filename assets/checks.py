@@ -74,6 +74,7 @@ def every_partition_has_one_lag(
     problems = []
     for recent in snapshots_of(context, _scope(context), warehouse, "lag"):
         look = archive.look(recent.snapshot_id, recent.snapshot_at)
+        look = look.filter(pc.is_in(look["group"], pa.array(recent.groups, pa.string())))
         readable, lag = readable_partitions(look), warehouse.load("lag", recent.snapshot_id)
         key_of = _numbering(readable, lag)
         wanted, found = key_of(readable), key_of(lag)

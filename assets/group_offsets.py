@@ -1,17 +1,29 @@
 """`group_offsets`: where each group stands, and who is in it, as one snapshot."""
 
+from datetime import UTC, datetime, timedelta
 from itertools import islice
+from typing import Final
 
 import dagster as dg
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from assets.presentation import ROWS
 from assets.resources import KafkaResource, SettingsResource, SparkResource
-from assets.scope import ScopeConfig, scope_of
+from assets.scope import LOOK_TAG, Scope, ScopeConfig, scope_of
 from assets.shown.cohorts import materialized
-from assets.shown.offsets import describe
+from assets.shown.offsets import Seen, describe
 from assets.steps import hand_on, step
+from fairlead.archive import LookArchive
 from fairlead.common.words import listed, plural
 from fairlead.domain.cohorts import groups_in
+from fairlead.domain.looks.look import readable_partitions
+from fairlead.settings import Settings
+from fairlead.spark.warehouse import Warehouse
+from fairlead.workflows.pace import interval
+
+#: The look that called for a run is its snapshot for so many looks' intervals.
+IN_LOOKS: Final = 2
 
 
 @step(
@@ -28,29 +40,77 @@ def group_offsets(
     kafka: KafkaResource,
     spark: SparkResource,
 ) -> dg.MaterializeResult[None]:
-    """Take one snapshot of all groups that the run is about and keep it in the warehouse."""
+    """Go on from the look that called for the run, or take one snapshot of all its groups."""
     current, scope = settings.get(), scope_of(context)
+    warehouse, archive = spark.warehouse(), spark.looks()
+    seen = _called_by(context, scope, current, warehouse, archive)
+    if seen is None:
+        seen = _taken(context, scope, current, kafka, warehouse)
+    hand_on(context, seen.snapshot_id)
+    failed = {row["group"]: row["error"] for row in seen.groups.to_pylist() if row["error"]}
+    for group, error in islice(failed.items(), ROWS):
+        context.log.warning("Group %s: %s", group, error)
+    return materialized(
+        context,
+        sorted(seen.groups["group"].to_pylist(), key=lambda group: (group not in failed, group)),
+        current.policies,
+        lambda shown, _: describe(seen, shown),
+    )
+
+
+def _called_by(
+    context: dg.AssetExecutionContext,
+    scope: Scope,
+    current: Settings,
+    warehouse: Warehouse,
+    archive: LookArchive,
+) -> Seen | None:
+    """Return the look that called for the run; None: none did, or it is old or incomplete."""
+    look_id, taken = context.run.tags.get(LOOK_TAG), archive.taken()
+    wanted = {group for groups in scope.only.values() for group in groups}
+    found = warehouse.of_groups(look_id, "candidates", scope.has) if look_id else []
+    if not found or taken is None or {*found[0].groups} != wanted:
+        return None
+    (recent,) = found
+    age = datetime.now(UTC) - recent.snapshot_at
+    if not timedelta(0) <= age <= IN_LOOKS * interval(taken, current.looks):
+        return None
+    names = pa.array(recent.groups, pa.string())
+    look = archive.look(recent.snapshot_id, recent.snapshot_at)
+    tables = (warehouse.load(table, recent.snapshot_id) for table in ("groups", "members"))
+    groups, members = (rows.filter(pc.is_in(rows["group"], names)) for rows in tables)
+    partitions = readable_partitions(look.filter(pc.is_in(look["group"], names)))
+    context.log.info("Going on from look %s, which called for this run", recent.snapshot_id)
+    return Seen(recent.snapshot_id, recent.snapshot_at, groups, members, partitions)
+
+
+def _taken(
+    context: dg.AssetExecutionContext,
+    scope: Scope,
+    current: Settings,
+    kafka: KafkaResource,
+    warehouse: Warehouse,
+) -> Seen:
+    """Take a snapshot, and keep it."""
     with kafka.gateway() as gateway:
         listed_now = gateway.list_groups()
         found = groups_in(scope.cohorts, listed_now, current.discovery, current.policies)
         groups = {group: cohort for group, cohort in found.items() if scope.has(group, cohort)}
         if not groups:
             raise dg.Failure(
-                f"The cluster has no consumer group in {listed(sorted(scope.cohorts))}",
+                f"The cluster has no consumer group in {listed(sorted(scope.cohorts))} that "
+                "discovery covers",
                 allow_retries=False,
             )
         context.log.info("Reading the offsets and members of %s", plural(len(groups), "group"))
         snapshot = gateway.snapshot(sorted(groups), cohorts=groups, progress=context.log.info)
-    warehouse = spark.warehouse()
     warehouse.write_snapshot(snapshot)
-    hand_on(context, snapshot.snapshot_id)
     warehouse.prune(snapshot.snapshot_at - current.warehouse_retention)
-    failed = {row["group"]: row["error"] for row in snapshot.groups.to_pylist() if row["error"]}
-    for group, error in islice(failed.items(), ROWS):
-        context.log.warning("Group %s: %s", group, error)
-    return materialized(
-        context,
-        sorted(groups, key=lambda group: (group not in failed, group)),
-        current.policies,
-        lambda shown, _: describe(snapshot, shown),
+    return Seen(
+        snapshot.snapshot_id,
+        snapshot.snapshot_at,
+        snapshot.groups,
+        snapshot.members,
+        snapshot.offsets,
+        snapshot.spread_s,
     )

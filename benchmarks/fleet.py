@@ -233,7 +233,7 @@ def remember(url: str, snapshot: GroupSnapshot) -> None:
     store = create_store_engine(url)
     with transaction(store) as connection:
         register_groups(connection, found)
-        record_findings(connection, found, capacities=True)
+        record_findings(connection, found)
     store.dispose()
 
 

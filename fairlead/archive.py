@@ -14,8 +14,8 @@ twice.
 
 import json
 import secrets
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -25,7 +25,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from fairlead.domain.calls import Call
 from fairlead.domain.looks.look import EVERY_LOOK, INTERVAL, LOOKS
 from fairlead.errors import ConfigurationError
 
@@ -56,8 +55,6 @@ class Taken:
         How long it took, with writing it down.
     groups, partitions
         How many were looked at.
-    calls
-        The groups that it found in need of a plan.
     judged_s
         How long judging what was seen took, beside that.
     """
@@ -66,7 +63,6 @@ class Taken:
     took_s: float
     groups: int
     partitions: int
-    calls: Mapping[str, Call] = field(default_factory=dict)
     judged_s: float = 0.0
 
 
@@ -97,6 +93,7 @@ class LookArchive:
         path = warehouse.rstrip("/") if "://" in warehouse else str(Path(warehouse).absolute())
         self._files, root = fs.FileSystem.from_uri(path)
         self._root = f"{root}/{FOLDER}"
+        self.warehouse = path
 
     def append(self, look: pa.Table, look_id: str) -> None:
         """Write a look down; a repeated one replaces itself.
@@ -112,9 +109,8 @@ class LookArchive:
             self._write(f"open/{look_id}.parquet", look, [look_id])
 
     def note(self, taken: Taken) -> None:
-        """Remember what taking the newest look cost, and what it calls for."""
-        calls = {group: vars(call) for group, call in taken.calls.items()}
-        text = json.dumps({**vars(taken), "calls": calls}, default=datetime.isoformat)
+        """Remember what taking the newest look cost."""
+        text = json.dumps(vars(taken), default=datetime.isoformat)
         self._move_in("taken.json", text.encode())
 
     def taken(self) -> Taken | None:
@@ -122,12 +118,8 @@ class LookArchive:
         try:
             with self._files.open_input_stream(f"{self._root}/taken.json") as stream:
                 fields = json.loads(stream.read())
-            calls = {
-                group: Call(**{**call, "since": datetime.fromisoformat(call["since"])})
-                for group, call in fields.pop("calls").items()
-            }
             began = datetime.fromisoformat(fields.pop("began"))
-            return Taken(**fields, began=began, calls=calls)
+            return Taken(**fields, began=began)
         except (FileNotFoundError, ValueError, TypeError, KeyError):
             return None
 

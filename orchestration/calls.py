@@ -4,7 +4,7 @@ Belongs here: the sensor, what it waits for, and how it says why. Does not: look
 calls for a plan (`fairlead.workflows.diagnosing`), what of that holds (`fairlead.domain.calls`).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -12,14 +12,13 @@ import dagster as dg
 
 from assets.about import OWNERS, changes, written_here
 from assets.resources import SettingsResource, SparkResource, StoreResource
-from assets.scope import run_config
-from fairlead.archive import LookArchive, Taken
+from assets.scope import LOOK_TAG, run_config
+from fairlead.archive import Taken
 from fairlead.common.words import length, listed, plural
-from fairlead.domain.calls import Call, unanswered
+from fairlead.domain.calls import unanswered
 from fairlead.domain.cohorts import cohort_of, overdue
 from fairlead.domain.policy import Policy
 from fairlead.settings import Settings
-from fairlead.store.plans import PlanStore
 from fairlead.workflows.pace import interval
 from orchestration.jobs import planning
 from orchestration.rhythm import ask_every_s
@@ -60,46 +59,32 @@ def planning_sensor(
         return dg.SkipReason("No look was taken yet: turn on the sensor group_looks.")
     under_way = planning_under_way(context.instance)
     if under_way is not None:
-        waiting = plural(len(taken.calls), "group")
-        return dg.SkipReason(f"Run {under_way} is under way; {waiting} may wait for the next one.")
+        return dg.SkipReason(f"Run {under_way} is under way; what is called for waits for it.")
     failed = since_failure(context.instance, planning.name, now)
     if failed is not None and failed < AFTER_FAILURE:
         left = length((AFTER_FAILURE - failed).total_seconds())
         return dg.SkipReason(f"The planning run before failed; the next one waits {left} more.")
     with store.open() as plans:
-        needed = _needed(taken, archive, current, plans, now)
-    known = set(known_cohorts(context.instance))
-    only = _by_cohort(needed, current.policies, known)
+        calls, decided_at = plans.calls(), plans.last_decisions()
+    oldest = now - _OLD * interval(taken, current.looks)
+    calls = {group: standing for group, standing in calls.items() if standing.at >= oldest}
+    called = unanswered(calls, decided_at, again=current.planning.again, now=now)
+    needed = {group: call.why for group, call in called.items()}
+    if any(policy.cadence is not None for policy in current.policies):
+        due = overdue(archive.groups(taken.began, now), current.policies, decided_at, now)
+        needed |= {group: _CADENCE for group in due if group not in needed}
+    only = _by_cohort(needed, current.policies, set(known_cohorts(context.instance)))
     if not only:
-        return dg.SkipReason(_why_nothing(taken, needed, current, now))
+        return dg.SkipReason(_why_nothing(taken, needed, calls, current, now))
     groups = [group for some in only.values() for group in some]
     why = _told(groups, needed)
     context.log.info(why)
-    request = dg.RunRequest(
-        partition_key=next(iter(only)), run_config=run_config(only), tags={WHY_TAG: why}
-    )
+    tags = {WHY_TAG: why}
+    looks = {called[group].look_id if group in called else "" for group in groups}
+    if len(looks) == 1 and "" not in looks:
+        tags[LOOK_TAG] = looks.pop()
+    request = dg.RunRequest(partition_key=next(iter(only)), run_config=run_config(only), tags=tags)
     return dg.SensorResult([request], cursor=f"{now:%Y-%m-%d %H:%M:%S} UTC: {why}")
-
-
-def _needed(
-    taken: Taken, archive: LookArchive, settings: Settings, plans: PlanStore, now: datetime
-) -> dict[str, str]:
-    """Return the groups that are to be planned now, each with why; what is late comes first."""
-    cadences = any(policy.cadence is not None for policy in settings.policies)
-    if not (taken.calls or cadences):
-        return {}
-    decided_at = plans.last_decisions()
-    calls: Mapping[str, Call] = {}
-    if now - taken.began <= _OLD * interval(taken, settings.looks):
-        calls = unanswered(
-            taken.calls, taken.began, decided_at, again=settings.planning.again, now=now
-        )
-    needed = {group: call.why for group, call in calls.items()}
-    if cadences:
-        seen = archive.groups(taken.began, now)
-        due = overdue(seen, settings.policies, decided_at, now)
-        needed |= {group: _CADENCE for group in due if group not in needed}
-    return needed
 
 
 def _by_cohort(
@@ -121,16 +106,22 @@ def _told(groups: Sequence[str], needed: Mapping[str, str]) -> str:
     return f"{whose}. {first}: {needed[first]}"[:_LONGEST]
 
 
-def _why_nothing(taken: Taken, needed: Mapping[str, str], settings: Settings, now: datetime) -> str:
+def _why_nothing(
+    taken: Taken,
+    needed: Mapping[str, str],
+    calls: Collection[str],
+    settings: Settings,
+    now: datetime,
+) -> str:
     """Say that nobody needs a run, and who would get none."""
     ago = length((now - taken.began).total_seconds())
     looked = f"Of {plural(taken.groups, 'group')} looked at {ago} ago"
     if needed:
         return f"{looked}, these are in no partition that Dagster knows: {listed(sorted(needed))}."
-    if not taken.calls:
-        return f"{looked}, none needs a plan."
+    if not calls:
+        return f"{looked}, none needs a plan, or the look is too old."
     again = length(settings.planning.again.total_seconds())
     return (
-        f"{looked}, none needs a plan that was not decided on since: {listed(sorted(taken.calls))} "
-        f"within {again} of the decision, or the look is too old."
+        f"{looked}, none needs a plan that was not decided on since: {listed(sorted(calls))} "
+        f"within {again} of the decision."
     )

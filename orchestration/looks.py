@@ -3,6 +3,7 @@
 Belongs here: who takes a look when. Does not: what a look is (`fairlead.domain.looks`).
 """
 
+from collections.abc import Collection
 from typing import Final
 
 import dagster as dg
@@ -10,7 +11,6 @@ import dagster as dg
 from assets.about import OWNERS, changes, written_here
 from assets.resources import KafkaResource, SettingsResource, SparkResource, StoreResource
 from assets.retries import RETRIES, failing_at_once
-from fairlead.archive import Taken
 from fairlead.common.words import listed, plural
 from fairlead.workflows.looking import covered_groups, take
 from fairlead.workflows.pace import due, now, told, wait_s
@@ -37,8 +37,9 @@ def look_at_groups(
     """Look at every group that discovery covers."""
     current = settings.get()
     with kafka.gateway() as gateway, store.open() as plans:
-        taken = take(gateway, spark.looks(), current, covered_groups(gateway, current), plans)
-    context.log.info("%s%s", told(taken, current.looks), _called(taken))
+        looked = take(gateway, spark.looks(), current, covered_groups(gateway, current), plans)
+    taken = looked.taken
+    context.log.info("%s%s", told(taken, current.looks), _called(looked.calls))
     context.add_output_metadata(
         {"groups": taken.groups, "partitions": taken.partitions, "took_s": taken.took_s}
     )
@@ -87,14 +88,13 @@ def group_looks(
         groups = covered_groups(gateway, current)
         if last is None and len(groups) > GROUPS_IN_A_TICK:
             return dg.RunRequest()
-        taken = take(gateway, archive, current, groups, plans)
-    return dg.SkipReason(f"{told(taken, current.looks)}{_called(taken)}.")
+        looked = take(gateway, archive, current, groups, plans)
+    return dg.SkipReason(f"{told(looked.taken, current.looks)}{_called(looked.calls)}.")
 
 
-def _called(taken: Taken) -> str:
+def _called(calls: Collection[str]) -> str:
     """Say which groups a look found in need of a plan."""
-    if not taken.calls:
+    if not calls:
         return ""
-    need = "needs" if len(taken.calls) == 1 else "need"
-    groups = plural(len(taken.calls), "group")
-    return f"; {groups} {need} a plan: {listed(sorted(taken.calls))}"
+    need = "needs" if len(calls) == 1 else "need"
+    return f"; {plural(len(calls), 'group')} {need} a plan: {listed(sorted(calls))}"

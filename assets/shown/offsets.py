@@ -1,6 +1,8 @@
 """What `group_offsets` shows: the snapshot, and which groups it could not read."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import dagster as dg
@@ -8,18 +10,39 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assets.presentation import others, table
-from fairlead.domain.snapshot import GroupSnapshot
 
 
-def describe(snapshot: GroupSnapshot, groups: Sequence[str]) -> dict[str, Any]:
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What a snapshot has to show.
+
+    Parameters
+    ----------
+    snapshot_id, snapshot_at
+        The snapshot; time-zone-aware.
+    groups, members, partitions
+        Tables with a column `group`.
+    spread_s
+        Seconds from the first offset to the last; None: it is not known.
+    """
+
+    snapshot_id: str
+    snapshot_at: datetime
+    groups: pa.Table
+    members: pa.Table
+    partitions: pa.Table
+    spread_s: float | None = None
+
+
+def describe(snapshot: Seen, groups: Sequence[str]) -> dict[str, Any]:
     """Show what a snapshot has of some groups, those that cannot be planned first."""
     wanted = pa.array(groups, pa.string())
 
     def of_groups(rows: pa.Table) -> pa.Table:
         return rows.filter(pc.is_in(rows["group"], wanted))
 
-    members, offsets = of_groups(snapshot.members), of_groups(snapshot.offsets)
-    member_counts, partition_counts = _counts(members), _counts(offsets)
+    members, partitions = of_groups(snapshot.members), of_groups(snapshot.partitions)
+    member_counts, partition_counts = _counts(members), _counts(partitions)
     rows = [
         {
             **row,
@@ -32,11 +55,11 @@ def describe(snapshot: GroupSnapshot, groups: Sequence[str]) -> dict[str, Any]:
     return {
         "snapshot": snapshot.snapshot_id,
         "taken at": dg.MetadataValue.timestamp(snapshot.snapshot_at),
-        "spread (s)": round(snapshot.spread_s, 3),
+        **({} if snapshot.spread_s is None else {"spread (s)": round(snapshot.spread_s, 3)}),
         "groups": len(rows),
         "groups that cannot be planned": sum(row["error"] is not None for row in rows),
         "members": members.num_rows,
-        "partitions": offsets.num_rows,
+        "partitions": partitions.num_rows,
         "by group": table(
             rows,
             {

@@ -20,38 +20,35 @@ class Call:
         The diagnosis with its names: what makes it another call than the one before.
     why
         In words, for people.
-    since
-        When a look first said so, without another look in between that did not; time-zone-aware.
+    look_id
+        The last look that said so.
     """
 
     what: str
     why: str
-    since: datetime
+    look_id: str
 
 
-def lasting(found: Mapping[str, Call], before: Mapping[str, Call]) -> dict[str, Call]:
-    """Return the calls of a look, each dated by the first look that said the same.
+@dataclass(frozen=True)
+class StandingCall:
+    """A call, and when looks said so; as the database keeps it beside the diagnosis.
 
-    Examples
-    --------
-    >>> from datetime import UTC
-    >>> def at(minute): return datetime(2026, 1, 1, 9, minute, tzinfo=UTC)
-    >>> before = {"a": Call("slow member: m", "late", at(1)), "b": Call("hot", "late", at(1))}
-    >>> found = {"a": Call("slow member: m", "later", at(2)), "b": Call("slow", "late", at(2))}
-    >>> [(group, call.since.minute) for group, call in lasting(found, before).items()]
-    [('a', 1), ('b', 2)]
+    Parameters
+    ----------
+    call
+        What the last look said.
+    since, at
+        When a look first said the same, without another one in between that did not, and when the
+        last one did; time-zone-aware.
     """
-    return {
-        group: Call(call.what, call.why, before[group].since)
-        if group in before and before[group].what == call.what
-        else call
-        for group, call in found.items()
-    }
+
+    call: Call
+    since: datetime
+    at: datetime
 
 
 def unanswered(
-    calls: Mapping[str, Call],
-    looked_at: datetime,
+    calls: Mapping[str, StandingCall],
     decided_at: Mapping[str, datetime],
     *,
     again: timedelta,
@@ -65,9 +62,7 @@ def unanswered(
     Parameters
     ----------
     calls
-        Of the newest look, by group.
-    looked_at
-        When that look began.
+        By group.
     decided_at
         Group to when it was last decided on; groups that never were are missing.
     again
@@ -77,17 +72,17 @@ def unanswered(
     --------
     >>> from datetime import UTC
     >>> def at(minute): return datetime(2026, 1, 1, 9, minute, tzinfo=UTC)
-    >>> calls = {name: Call("slow member: m", "late", at(2)) for name in ("new", "heard", "long")}
+    >>> standing = StandingCall(Call("slow member: m", "late", "look"), since=at(2), at=at(20))
+    >>> calls = dict.fromkeys(("new", "heard", "long"), standing)
     >>> decided = {"new": at(1), "heard": at(18), "long": at(5)}
-    >>> again = timedelta(minutes=10)
-    >>> [*unanswered(calls, at(20), decided, again=again, now=at(20))]
+    >>> [*unanswered(calls, decided, again=timedelta(minutes=10), now=at(20))]
     ['new', 'long']
     """
 
-    def waits(group: str, call: Call) -> bool:
+    def waits(group: str, standing: StandingCall) -> bool:
         decided = decided_at.get(group)
         if decided is None:
             return True
-        return decided < looked_at and (decided < call.since or now - decided >= again)
+        return decided < standing.at and (decided < standing.since or now - decided >= again)
 
-    return {group: call for group, call in calls.items() if waits(group, call)}
+    return {group: calls[group].call for group in calls if waits(group, calls[group])}

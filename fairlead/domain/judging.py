@@ -4,7 +4,6 @@ Belongs here: asking the question about a group, and laying the answer out. Does
 (`fairlead.domain.looks.questions`), where the tables come from (`fairlead.spark`).
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from assignors.metrics import measure
 from assignors.problem import Problem
 from fairlead.domain.choice import OBSERVED
 from fairlead.domain.judgement.candidates import Candidate
-from fairlead.domain.judgement.decision import Judgement, judge
+from fairlead.domain.judgement.decision import Judgement, Question, judge
 from fairlead.domain.judgement.looks import Looks
 from fairlead.domain.looks.lag import LEAST, LOOKED_BACK, STATUSES, partition_lag
 from fairlead.domain.looks.questions import Group, Ways, capacity_rows, lasting, question_about
@@ -33,41 +32,55 @@ def judge_group(group: Group, ways: Ways) -> list[Row]:
     null. What is wrong with the group is the error of its only row, `observed`.
     """
     try:
-        rows = list(_rows(group, ways))
+        rows = _rows(group, ways)
     except Exception as error:  # noqa: BLE001 - one group's data must not fail the others' job
         rows = [{"assignor": OBSERVED, "error": f"The group cannot be planned: {error!r}"}]
     key = {name: group.described[name] for name in ("snapshot_id", "group")}
     return [row | key for row in rows]
 
 
-def _rows(group: Group, ways: Ways) -> Iterator[Row]:
-    """Yield what is known of the observed assignment, then of each candidate."""
+def _rows(group: Group, ways: Ways) -> list[Row]:
+    """Return what is known of the observed assignment, then of each candidate."""
     if group.described["error"]:
-        yield {"assignor": OBSERVED, "error": group.described["error"]}
-        return
+        return [{"assignor": OBSERVED, "error": group.described["error"]}]
     question = question_about(group, ways)
     problem = question.problem
     observed = {"assignor": OBSERVED, **_figures(Assignment(problem, problem.owner))}
     if not problem.members:
-        yield observed | {"outcome": "The group has no members"}
-        return
+        return [observed | {"outcome": "The group has no members"}]
     if not problem.partition_total:
-        yield observed | {"outcome": "No member reads a topic that has partitions"}
-        return
-    judgement = judge(
+        return [observed | {"outcome": "No member reads a topic that has partitions"}]
+    return rows_of(question, ask(question, ways), ways)
+
+
+def ask(question: Question, ways: Ways) -> Judgement:
+    """Return the judgement of a question, asked in a policy's ways."""
+    return judge(
         question,
         assignors=ways.assignors,
         options=ways.options,
         choose=ways.choose,
         compare=ways.compare,
     )
-    statuses = _statuses(question.looks) if judgement.outcome == "plan" else []
-    price = ways.rules.price_per_gb
+
+
+def rows_of(question: Question, judgement: Judgement, ways: Ways) -> list[Row]:
+    """Lay a judgement out in rows, as `judge_group` does, without the columns of its key."""
+    problem, price = question.problem, ways.rules.price_per_gb
     far = None if judgement.traffic is None else judgement.traffic.gb_per_day(problem.owner)
-    laid_out = _laid_out(problem) | {"statuses": statuses}
-    yield observed | laid_out | _judged(judgement, problem) | _far(far, price)
-    for candidate in judgement.candidates:
-        yield _candidate(candidate) | _far(candidate.rack_gb_per_day, price)
+    observed = {
+        "assignor": OBSERVED,
+        "statuses": _statuses(question.looks) if judgement.outcome == "plan" else [],
+        **_figures(Assignment(problem, problem.owner)),
+        **_laid_out(problem),
+        **_judged(judgement, problem),
+        **_far(far, price),
+    }
+    others = (
+        _candidate(candidate) | _far(candidate.rack_gb_per_day, price)
+        for candidate in judgement.candidates
+    )
+    return [observed, *others]
 
 
 def _far(gb_per_day: float | None, price_per_gb: float | None) -> Row:

@@ -57,7 +57,7 @@ LONGEST_GROUP_BYTES: Final = 1_000
 """Ids that are longer do not fit into Postgres' indexes beside what stands there with them."""
 
 SETTLING_S: Final = 10.0
-"""How long a rebalance may take before a group is given up for this time."""
+"""How long a rebalance is waited for, before the group is given up for this time."""
 
 _COORDINATOR_MOVING: Final = (
     "CoordinatorNotAvailable",
@@ -163,6 +163,7 @@ class KafkaGateway:
         *,
         cohorts: Mapping[str, str] | None = None,
         snapshot_id: str | None = None,
+        patience_s: float = SETTLING_S,
         progress: Tell = lambda _: None,
     ) -> GroupSnapshot:
         """Take a snapshot of groups: members, then committed, begin and end offsets.
@@ -180,6 +181,8 @@ class KafkaGateway:
             Group to cohort; a group that is missing is a cohort of its own.
         snapshot_id
             Sorts by time; None: a new one.
+        patience_s
+            How long groups that are in a rebalance are waited for, all together, in seconds.
         progress
             Called with a line for the user at the end of each phase, and every few seconds.
 
@@ -189,7 +192,7 @@ class KafkaGateway:
             Brokers do not answer in time.
         """
         admin = self._open_admin()
-        descriptions = self._describe(sorted(set(groups)), progress)
+        descriptions = self._describe(sorted(set(groups)), patience_s, progress)
         started = time.monotonic()
         # Also of groups that cannot be planned: their lag is worth knowing.
         commits = committed_offsets(admin, sorted(descriptions), self._timeout_s, progress)
@@ -279,7 +282,10 @@ class KafkaGateway:
         }
 
     def _describe(
-        self, groups: Sequence[str], progress: Tell = lambda _: None
+        self,
+        groups: Sequence[str],
+        patience_s: float = SETTLING_S,
+        progress: Tell = lambda _: None,
     ) -> dict[str, GroupDescription]:
         """Describe groups; those in a rebalance are asked again until they settle."""
         found: dict[str, GroupDescription] = {}
@@ -297,7 +303,7 @@ class KafkaGateway:
             retry=retry_if_result(bool),
             retry_error_callback=lambda _: None,  # what is left says so in its description
             wait=wait_fixed(0.2),
-            stop=stop_after_delay(min(SETTLING_S, self._timeout_s)),
+            stop=stop_after_delay(min(patience_s, self._timeout_s)),
         )(describe_pending)
         return with_pinned_shares(found, self._pins)
 

@@ -33,7 +33,8 @@ def deal_snapshot(spark: SparkSession, place: Place) -> dict[str, int]:
     look = LookArchive(place.warehouse).look(
         place.snapshot_id, place.snapshot_at, columns=["group", "end"]
     )
-    if look.num_rows < place.groups:
+    look = look.filter(pc.is_in(look["group"], pa.array(place.groups, pa.string())))
+    if look.num_rows < len(place.groups):
         raise FileNotFoundError(
             f"The offsets of snapshot {place.snapshot_id} are not kept any more: of looks that are "
             "older than an hour one a quarter of an hour is. Take another: materialize "

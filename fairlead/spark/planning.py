@@ -5,8 +5,10 @@ in the order of their names, so that a task reads its stretch and nothing is shu
 Spark (`candidates`), judging a group (`fairlead.domain.judging`).
 """
 
-from collections.abc import Iterator, Sequence
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
+from importlib.metadata import version
 from itertools import islice
 from typing import Final
 
@@ -18,8 +20,9 @@ from fairlead.archive import LookArchive
 from fairlead.common.tables import slices
 from fairlead.domain.choice import OBSERVED
 from fairlead.domain.judging import Row, judge_group
-from fairlead.domain.looks.look import EVERY_LOOK, HISTORY
+from fairlead.domain.looks.look import looked_back
 from fairlead.domain.looks.questions import Group, Ways
+from fairlead.domain.policy import Policy
 from fairlead.spark.warehouse import Place, Warehouse
 
 __all__ = ["CANDIDATES", "OBSERVED", "QUESTIONS", "SUMMARY", "plan_task"]
@@ -102,8 +105,8 @@ QUESTIONS: Final = pa.schema(
 )
 """One row a group, by task and name: how it is judged (an index into ways), and what is known."""
 
-#: So many groups of a task are few: the looks of the whole day are read of them.
-FEW: Final = 20
+#: Of a table `candidates` that no task has written: what the groups were judged by.
+JUDGED_BY: Final = b"fairlead.judged_by"
 #: Groups whose rows are handed on at once.
 _AT_ONCE: Final = 200
 
@@ -128,6 +131,26 @@ def as_batch(rows: Sequence[Row]) -> pa.RecordBatch:
     )
 
 
+def as_table(rows: Sequence[Row], judged_by: str) -> pa.Table:
+    """Lay rows out as the table `candidates` of a snapshot, with what they were judged by."""
+    table = pa.Table.from_batches([as_batch(rows)])
+    return table.replace_schema_metadata({JUDGED_BY: judged_by})
+
+
+def fingerprint(policies: Mapping[str, Policy]) -> str:
+    """Return what tells judgements by these policies, and by this code, from others.
+
+    Parameters
+    ----------
+    policies
+        Group to its policy.
+    """
+    digest = hashlib.sha256(version("fairlead").encode())
+    for group, policy in sorted(policies.items()):
+        digest.update(f"\0{group}\0{policy.model_dump_json()}".encode())
+    return digest.hexdigest()
+
+
 def _groups(place: Place, task: int) -> Iterator[tuple[Group, int]]:
     """Read what is known of a task's groups, each with the way in which it is judged."""
     warehouse = Warehouse(place.warehouse)
@@ -143,11 +166,11 @@ def _groups(place: Place, task: int) -> Iterator[tuple[Group, int]]:
 
     described = {row["group"]: row for row in load("groups").to_pylist()}
     members = slices(load("members"), "group")
-    # Where speeds are remembered, what lies before the last hour says little; of thousands of
-    # groups it would be most of what is read.
-    remembered = len(questions) > FEW and all(row["capacities"] for row in questions)
-    since = place.snapshot_at - (EVERY_LOOK if remembered else HISTORY)
-    looks = slices(LookArchive(place.warehouse).read(since, place.snapshot_at, names), "group")
+    archive, looks = LookArchive(place.warehouse), dict[str, pa.Table]()
+    for remembered in (True, False):
+        alike = [row["group"] for row in questions if bool(row["capacities"]) is remembered]
+        since = place.snapshot_at - looked_back(remembered=remembered)
+        looks |= slices(archive.read(since, place.snapshot_at, alike), "group")
     for row in questions:
         name = row["group"]
         mine = members.get(name)

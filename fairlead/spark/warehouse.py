@@ -8,7 +8,7 @@ A table is `PATH/TABLE/SNAPSHOT_ID/`. Groups are a sorted column within it, not 
 group costs milliseconds, and a snapshot can cover thousands.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -61,13 +61,13 @@ class Place:
     snapshot_id, snapshot_at
         The snapshot; time-zone-aware.
     groups
-        How many it has.
+        Those that it has; of its look there may be others.
     """
 
     warehouse: str
     snapshot_id: str
     snapshot_at: datetime
-    groups: int
+    groups: tuple[str, ...]
 
 
 class Warehouse:
@@ -186,7 +186,7 @@ class Warehouse:
         ]
         if not names:
             return []
-        return [Recent(snapshot_id, rows["snapshot_at"][0].as_py(), tuple(sorted(names)))]
+        return [Recent(snapshot_id, pc.max(rows["snapshot_at"]).as_py(), tuple(sorted(names)))]
 
     def newest(self, cohorts: Iterable[str], table: str, until: datetime) -> list[Recent]:
         """Find the newest snapshot of each cohort that has a table: for a step that runs alone.
@@ -217,15 +217,28 @@ class Warehouse:
             if mine.num_rows:
                 missing -= set(mine["cohort"].to_pylist())
                 names = tuple(sorted(mine["group"].to_pylist()))
-                found.append(Recent(snapshot_id, mine["snapshot_at"][0].as_py(), names))
+                found.append(Recent(snapshot_id, pc.max(groups["snapshot_at"]).as_py(), names))
         return found[::-1]
+
+    def metadata(self, table: str, snapshot_id: str) -> Mapping[bytes, bytes]:
+        """Return what a table that was written whole says of itself; nothing where there is none.
+
+        Spark says nothing of its own.
+        """
+        path = f"{self._root}/{table}/{snapshot_id}/{_FILE}"
+        try:
+            schema = pq.read_schema(path, filesystem=self._files)
+        except FileNotFoundError:
+            return {}
+        return schema.metadata or {}
 
     def place_of(self, snapshot_id: str) -> Place | None:
         """Return where tasks find a snapshot; None: it has no groups."""
-        groups = self.load("groups", snapshot_id, columns=["snapshot_at"])
+        groups = self.load("groups", snapshot_id, columns=["group", "snapshot_at"])
         if not groups.num_rows:
             return None
-        return Place(self.path, snapshot_id, groups["snapshot_at"][0].as_py(), groups.num_rows)
+        names = tuple(groups["group"].to_pylist())
+        return Place(self.path, snapshot_id, pc.max(groups["snapshot_at"]).as_py(), names)
 
     def _require(self, table: str, snapshot_id: str) -> None:
         if not self._exists(table, snapshot_id):

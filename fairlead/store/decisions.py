@@ -140,7 +140,7 @@ def insert_decisions(
         for decision in decisions
         if decision.findings is not None
     }
-    record_findings(connection, found, capacities=True)
+    record_findings(connection, found)
     for table, measured in ((CandidatePlan.__table__, candidates), (Balance.__table__, balances)):
         if measured:
             copy_rows(connection, table, _as_text(measured))

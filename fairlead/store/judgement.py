@@ -13,6 +13,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Text, cast, func, literal, select, text
 from sqlalchemy.dialects.postgresql import JSONB
 
+from fairlead.domain.calls import Call, StandingCall
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.records import Findings
 
@@ -25,6 +26,11 @@ _EVIDENCE: Final = {
 _CAPACITIES: Final = text("""
     SELECT group_id, member, records_per_s, measured, measured_at
     FROM fairlead_raw.member_capacity WHERE group_id = ANY(:groups)
+""")
+_CALLS: Final = text("""
+    SELECT group_id, called_for, call_reason, called_since, called_at, called_by
+    FROM fairlead_raw.group_diagnosis WHERE until IS NULL AND called_for IS NOT NULL
+    ORDER BY late_s DESC NULLS LAST, group_id
 """)
 # Of the highest version, and there a retirement comes after the publication.
 _CHANGES: Final = text("""
@@ -57,8 +63,21 @@ def last_changes(connection: Connection, groups: Iterable[str]) -> dict[str, dat
     return {row.group_id: row.at for row in rows}
 
 
+def standing_calls(connection: Connection) -> dict[str, StandingCall]:
+    """Return what the last looks call for, by group."""
+    return {
+        row.group_id: StandingCall(
+            Call(row.called_for, row.call_reason, row.called_by), row.called_since, row.called_at
+        )
+        for row in connection.execute(_CALLS)
+    }
+
+
 def record_findings(
-    connection: Connection, found: Mapping[str, tuple[datetime, Findings]], *, capacities: bool
+    connection: Connection,
+    found: Mapping[str, tuple[datetime, Findings]],
+    *,
+    calls: Mapping[str, Call] | None = None,
 ) -> None:
     """Store what judgements say of groups, which are registered.
 
@@ -66,14 +85,20 @@ def record_findings(
     ----------
     found
         Group to when it was looked at, and what was found.
-    capacities
-        Whether what is known of members is replaced, too.
+    calls
+        What a look calls for, and nothing for the other groups of `found`. None: a planning run
+        found it, which replaces what is known of members, too, and leaves calls as they are.
     """
     if not found:
         return
-    seen = [_diagnosis(group, at, findings) for group, (at, findings) in found.items()]
+    seen = [
+        _diagnosis(group, at, findings)
+        | _call(None if calls is None else calls.get(group))
+        | {"looked": calls is not None}
+        for group, (at, findings) in found.items()
+    ]
     connection.execute(select(func.fairlead_raw.record_diagnoses(_json(seen))))
-    if capacities:
+    if calls is None:
         known = {
             group: {name: _capacity(one) for name, one in findings.capacities.items()}
             for group, (_, findings) in found.items()
@@ -91,6 +116,12 @@ def _diagnosis(group: str, at: datetime, findings: Findings) -> dict[str, Any]:
         "late_s": findings.late_s,
         "utilisation": findings.utilisation,
     }
+
+
+def _call(call: Call | None) -> dict[str, Any]:
+    if call is None:
+        return {}
+    return {"called_for": call.what, "call_reason": call.why, "called_by": call.look_id}
 
 
 def _capacity(one: Capacity) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import insert
 
+from fairlead.domain.calls import Call, StandingCall
 from fairlead.domain.choice import FORECAST, METRICS, RACKS
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.records import (
@@ -48,7 +49,12 @@ from fairlead.store.decisions import (
     stored_decisions,
 )
 from fairlead.store.engine import store_errors, transaction
-from fairlead.store.judgement import known_capacities, last_changes, record_findings
+from fairlead.store.judgement import (
+    known_capacities,
+    last_changes,
+    record_findings,
+    standing_calls,
+)
 from fairlead.store.lag import insert_lag
 from fairlead.store.models import (
     Balance,
@@ -366,23 +372,32 @@ class PlanStore:
         with transaction(self._engine) as connection:
             return known_capacities(connection, groups)
 
-    def record_findings(self, found: Mapping[str, tuple[datetime, Findings]]) -> None:
-        """Store what looks between planning runs say of groups: diagnoses, not speeds.
+    def calls(self) -> dict[str, StandingCall]:
+        """Return the groups that looks call for a plan, the one that is the latest first."""
+        with transaction(self._engine) as connection:
+            return standing_calls(connection)
+
+    def record_findings(
+        self, found: Mapping[str, tuple[datetime, Findings]], calls: Mapping[str, Call]
+    ) -> None:
+        """Store what looks say of groups: diagnoses and calls, not speeds.
 
         Parameters
         ----------
         found
             Group to when it was looked at, and what was found.
+        calls
+            Those of them that need a plan.
         """
         try:
             with transaction(self._engine) as connection:
                 register_groups(connection, found)
-                record_findings(connection, found, capacities=False)
+                record_findings(connection, found, calls=calls)
         except UnstorableError:  # of some group: the others are stored
             names = list(found)
             half = len(names) // 2
             for some in filter(None, (names[:half], names[half:])) if half else ():
-                self.record_findings({name: found[name] for name in some})
+                self.record_findings({name: found[name] for name in some}, calls)
 
     def history(self, group: str) -> list[dict[str, Any]]:
         """Return the view `plan_history` of a group, a dict a version, oldest first."""

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
@@ -23,8 +23,9 @@ from fairlead.domain.basis import differences
 from fairlead.domain.calls import Call
 from fairlead.domain.groups import with_advice
 from fairlead.domain.judgement.capacities import Capacity
-from fairlead.domain.judgement.decision import Judgement, judge
-from fairlead.domain.looks.look import EVERY_LOOK, look_of
+from fairlead.domain.judgement.decision import Judgement
+from fairlead.domain.judging import Row, ask, rows_of
+from fairlead.domain.looks.look import EVERY_LOOK, HISTORY, look_of
 from fairlead.domain.looks.questions import Group, Ways, capacity_rows, question_about
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.domain.records import Findings, StoredPlan
@@ -57,6 +58,12 @@ class Seen:
     groups: pa.Table
     members: pa.Table
     look: pa.Table
+
+    def of_groups(self, groups: Sequence[str]) -> "Seen":
+        """Return what was seen of some groups."""
+        names = pa.array(groups, pa.string())
+        tables = (self.groups, self.members, self.look)
+        return Seen(self.at, *(rows.filter(pc.is_in(rows["group"], names)) for rows in tables))
 
     @classmethod
     def of(cls, snapshot: GroupSnapshot) -> "Seen":
@@ -98,11 +105,14 @@ class Diagnosed:
     found
         Group to when it was looked at, and what was found.
     calls
-        The groups for which a plan is worth its price, as a planning run would decide now.
+        The groups for which a plan is worth its price.
+    judged
+        The judgements of these, as rows of the schema `fairlead.spark.planning.CANDIDATES`.
     """
 
     found: Found = field(default_factory=dict)
     calls: dict[str, Call] = field(default_factory=dict)
+    judged: list[Row] = field(default_factory=list)
 
 
 def diagnose(
@@ -144,26 +154,60 @@ def diagnose(
     for portion in portions:
         diagnosed.found.update(portion.found)
         diagnosed.calls.update(portion.calls)
+        diagnosed.judged.extend(portion.judged)
     return diagnosed
 
 
 def _diagnose(
-    archive: LookArchive, policies: Sequence[Policy], one: Seen, memory: Memory
+    archive: LookArchive, policies: Sequence[Policy], seen: Seen, memory: Memory
 ) -> Diagnosed:
+    diagnosed = _judged(archive, seen, policies, memory, EVERY_LOOK)
+    # What nothing is remembered of is judged by the whole day before it gets a plan.
+    unknown = [name for name in diagnosed.calls if not memory.capacities.get(name)]
+    if not unknown:
+        return diagnosed
+    again = _judged(archive, seen.of_groups(unknown), policies, memory, HISTORY)
+    known = {name: call for name, call in diagnosed.calls.items() if name not in again.found}
+    rows = [row for row in diagnosed.judged if row["group"] in known]
+    return Diagnosed(diagnosed.found | again.found, known | again.calls, rows + again.judged)
+
+
+def _judged(
+    archive: LookArchive,
+    seen: Seen,
+    policies: Sequence[Policy],
+    memory: Memory,
+    history: timedelta,
+) -> Diagnosed:
+    """Judge groups by so much of their past.
+
+    What is wrong with a group is said in the log, and concerns no other.
+    """
     diagnosed = Diagnosed()
-    for group in _groups(archive, one, memory):
+    for group in _groups(archive, seen, memory, history):
         name = group.described["group"]
         try:
-            judgement = _judgement(group, policy_for(name, policies))
+            _judge(group, Ways.of(policy_for(name, policies), compare=False), seen.at, diagnosed)
         except ValueError as error:  # offsets that no broker told, say: the next look may know
             _log.info("group %s: not diagnosed: %s", name, error)
-            continue
-        if judgement is None:
-            continue
-        diagnosed.found[name] = (one.at, _findings(group, judgement))
-        if judgement.outcome == "plan":
-            diagnosed.calls[name] = _call(judgement, one.at)
+        except Exception:  # one group's data must not end the look
+            _log.exception("group %s: not diagnosed", name)
     return diagnosed
+
+
+def _judge(group: Group, ways: Ways, at: datetime, diagnosed: Diagnosed) -> None:
+    """Judge a group whose members read something, and add what came of it."""
+    question = question_about(group, ways)
+    if not question.problem.partition_total:
+        return
+    judgement = ask(question, ways)
+    name, look_id = group.described["group"], group.described["snapshot_id"]
+    findings = _findings(group, judgement)
+    if judgement.outcome == "plan":
+        rows = rows_of(question, judgement, ways)
+        diagnosed.judged.extend(row | {"snapshot_id": look_id, "group": name} for row in rows)
+        diagnosed.calls[name] = _call(judgement, look_id)
+    diagnosed.found[name] = (at, findings)
 
 
 def members_changed(
@@ -189,7 +233,7 @@ def members_changed(
             changes = "; ".join(_changes(plan, members[group], looks[group]))
             if changes:
                 why = f"since version {plan.version}: {changes}; {call.why}"
-                told[group] = Call(f"{changes}; {call.what}", why, call.since)
+                told[group] = Call(f"{changes}; {call.what}", why, call.look_id)
     return told
 
 
@@ -203,11 +247,13 @@ def _changes(plan: StoredPlan, members: pa.Table, look: pa.Table) -> list[str]:
     return differences(document, read, dict(zip(row["topics"], row["counts"], strict=True)))
 
 
-def _groups(archive: LookArchive, seen: Seen, memory: Memory) -> Iterator[Group]:
+def _groups(
+    archive: LookArchive, seen: Seen, memory: Memory, history: timedelta
+) -> Iterator[Group]:
     if not seen.look.num_rows:
         return
     names = seen.look["group"].to_pylist()
-    earlier = archive.read(seen.at - EVERY_LOOK, seen.at, names)
+    earlier = archive.read(seen.at - history, seen.at, names)
     looks = slices(pa.concat_tables([earlier, seen.look]), "group")
     members = slices(seen.members, "group")
     for row in seen.groups.to_pylist():
@@ -223,14 +269,6 @@ def _groups(archive: LookArchive, seen: Seen, memory: Memory) -> Iterator[Group]
             )
 
 
-def _judgement(group: Group, policy: Policy) -> Judgement | None:
-    ways = Ways.of(policy, compare=False)
-    question = question_about(group, ways)
-    if not question.problem.partition_total:
-        return None
-    return judge(question, assignors=ways.assignors, options=ways.options, choose=ways.choose)
-
-
 def _findings(group: Group, judgement: Judgement) -> Findings:
     return Findings(
         diagnosis=judgement.diagnosis.name,
@@ -242,9 +280,9 @@ def _findings(group: Group, judgement: Judgement) -> Findings:
     )
 
 
-def _call(judgement: Judgement, at: datetime) -> Call:
+def _call(judgement: Judgement, look_id: str) -> Call:
     diagnosis = judgement.diagnosis
     if judgement.for_racks:
-        return Call("traffic between racks", judgement.reason, at)
+        return Call("traffic between racks", judgement.reason, look_id)
     what = ": ".join(filter(None, (diagnosis.name, ", ".join(diagnosis.names))))
-    return Call(what, f"{diagnosis.name}: {diagnosis.evidence}", at)
+    return Call(what, f"{diagnosis.name}: {diagnosis.evidence}", look_id)

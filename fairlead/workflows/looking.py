@@ -6,7 +6,8 @@ nor how groups are asked (`fairlead.kafka.gateway`).
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
@@ -15,14 +16,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fairlead.archive import LookArchive, Taken
-from fairlead.domain.calls import Call, lasting
+from fairlead.domain.calls import Call
+from fairlead.domain.cohorts import cohort_of
 from fairlead.domain.groups import CLASSIC
+from fairlead.domain.judging import Row
 from fairlead.domain.looks.look import LOOKS, look_of
+from fairlead.domain.policy import Policy, policy_for
 from fairlead.domain.snapshot import GroupSnapshot, new_snapshot_id
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import Settings
+from fairlead.spark.planning import as_table, fingerprint
+from fairlead.spark.warehouse import Warehouse
 from fairlead.store.plans import PlanStore
-from fairlead.workflows.diagnosing import Diagnosed, Memory, Seen, diagnose, members_changed
+from fairlead.workflows.diagnosing import Memory, Seen, diagnose, members_changed
 from fairlead.workflows.following import follow
 from fairlead.workflows.nudging import STAYS_S
 
@@ -30,6 +36,22 @@ _log = logging.getLogger(__name__)
 
 #: Commits are read before ends; with few groups at a time, seconds lie between the two at most.
 GROUPS_AT_ONCE: Final = 500
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What a look came to.
+
+    Parameters
+    ----------
+    taken
+        What it cost.
+    calls
+        The groups that need a plan.
+    """
+
+    taken: Taken
+    calls: Mapping[str, Call]
 
 
 def covered_groups(gateway: KafkaGateway, settings: Settings) -> list[str]:
@@ -43,8 +65,10 @@ def take(
     settings: Settings,
     groups: Sequence[str],
     store: PlanStore | None = None,
-) -> Taken:
+) -> Looked:
     """Look at groups, write it down, tidy the archive, say what is the matter, and tell brokers.
+
+    Nobody is waited for: of a group that is in a rebalance the next look knows more.
 
     Parameters
     ----------
@@ -64,26 +88,29 @@ def take(
         The database does not answer. The look is written down all the same, without calls.
     """
     began, clock = datetime.now(UTC), time.monotonic()
+    look_id = new_snapshot_id(began)
     seen = [
-        Seen.of(gateway.snapshot(groups[first : first + GROUPS_AT_ONCE]))
-        for first in range(0, len(groups), GROUPS_AT_ONCE)
+        Seen.of(gateway.snapshot(portion, snapshot_id=look_id, patience_s=0.0))
+        for portion in (
+            groups[first : first + GROUPS_AT_ONCE]
+            for first in range(0, len(groups), GROUPS_AT_ONCE)
+        )
     ]
-    look = pa.concat_tables([LOOKS.empty_table(), *(one.look for one in seen)])
-    archive.append(look, new_snapshot_id(began))
+    look = pa.concat_tables([LOOKS.empty_table(), *(portion.look for portion in seen)])
+    archive.append(look, look_id)
     archive.tidy(datetime.now(UTC), settings.looks.retention)
-    before, calls = archive.taken(), dict[str, Call]()
     took_s = time.monotonic() - clock
+    calls: Mapping[str, Call] = {}
     try:
         if store is not None and seen:
-            diagnosed = _diagnosed(archive, seen, settings, groups, store)
-            calls = lasting(diagnosed.calls, {} if before is None else before.calls)
+            calls = _diagnosed(archive, seen, settings, groups, store)
     finally:  # the look was taken, whatever became of the diagnoses
         judged_s = time.monotonic() - clock - took_s
-        taken = Taken(began, took_s, look.num_rows, partitions_in(look), calls, judged_s)
+        taken = Taken(began, took_s, look.num_rows, partitions_in(look), judged_s)
         archive.note(taken)
     if store is not None and (assigned := _assigned_by_brokers(seen)):
         tell_brokers(gateway, settings, assigned, store)
-    return taken
+    return Looked(taken, calls)
 
 
 def _assigned_by_brokers(seen: Sequence[Seen]) -> list[str]:
@@ -122,13 +149,40 @@ def _diagnosed(
     settings: Settings,
     groups: Sequence[str],
     store: PlanStore,
-) -> Diagnosed:
-    """Judge what was seen, and store what is the matter."""
+) -> Mapping[str, Call]:
+    """Judge what was seen, and store what is the matter; return what calls for a plan."""
     memory = Memory(store.capacities(groups), store.last_changes(groups))
     diagnosed = diagnose(archive, seen, settings.policies, memory)
-    store.record_findings(diagnosed.found)
     followed = store.in_state("published", groups=diagnosed.calls) if diagnosed.calls else []
-    return Diagnosed(diagnosed.found, members_changed(diagnosed.calls, seen, followed))
+    calls = members_changed(diagnosed.calls, seen, followed)
+    if calls:  # before anybody is called: the run that comes goes on from here
+        _keep_judged(Warehouse(archive.warehouse), seen, diagnosed.judged, settings.policies)
+    store.record_findings(diagnosed.found, calls)
+    return calls
+
+
+def _keep_judged(
+    warehouse: Warehouse,
+    seen: Sequence[Seen],
+    judged: Sequence[Row],
+    policies: Sequence[Policy],
+) -> None:
+    """Keep what was seen of groups that need a plan, and their judgements, as a snapshot."""
+    names = pa.array({row["group"] for row in judged}, pa.string())
+    look_id = judged[0]["snapshot_id"]
+
+    def of_names(tables: Iterable[pa.Table]) -> pa.Table:
+        rows = pa.concat_tables(tables)
+        return rows.filter(pc.is_in(rows["group"], names)).sort_by("group")
+
+    groups = of_names(portion.groups for portion in seen)
+    cohorts = pa.array([cohort_of(group, policies) for group in groups["group"].to_pylist()])
+    groups = groups.set_column(groups.schema.get_field_index("cohort"), "cohort", cohorts)
+    policy_of = {group: policy_for(group, policies) for group in groups["group"].to_pylist()}
+    judged_by = fingerprint(policy_of)
+    warehouse.write("candidates", look_id, as_table(judged, judged_by))
+    warehouse.write("members", look_id, of_names(portion.members for portion in seen))
+    warehouse.write("groups", look_id, groups)
 
 
 def keep(snapshot: GroupSnapshot, archive: LookArchive) -> None:

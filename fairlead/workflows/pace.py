@@ -31,7 +31,7 @@ def interval(taken: Taken, settings: LooksSettings) -> timedelta:
     >>> def cost(took_s): return Taken(datetime(2026, 1, 1, tzinfo=UTC), took_s, 1, 1)
     >>> [interval(cost(took_s), LooksSettings()).total_seconds() for took_s in (0.5, 45.0)]
     [60.0, 300.0]
-    >>> taken = Taken(datetime(2026, 1, 1, tzinfo=UTC), 30.0, 1, 1, {}, 90.0)
+    >>> taken = Taken(datetime(2026, 1, 1, tzinfo=UTC), 30.0, 1, 1, 90.0)
     >>> interval(taken, LooksSettings()).total_seconds()
     200.0
     """

@@ -15,7 +15,7 @@ from fairlead.archive import LookArchive
 from fairlead.domain.drafting import SnapshotTables, decisions
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.judging import judge_group
-from fairlead.domain.looks.look import HISTORY, look_of
+from fairlead.domain.looks.look import look_of, looked_back
 from fairlead.domain.looks.questions import Group, Ways, capacity_rows
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.domain.snapshot import GroupSnapshot
@@ -100,7 +100,8 @@ def plan_group(
     policy = policy_for(group, policies)
     seen = look_of(snapshot)
     at = snapshot.snapshot_at
-    looks = pa.concat_tables([archive.read(at - HISTORY, at, [group]), seen])
+    since = at - looked_back(remembered=bool(memory.capacities))
+    looks = pa.concat_tables([archive.read(since, at, [group]), seen])
     rows = judge_group(
         Group(
             described=described,

@@ -30,14 +30,36 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     -- Looks and planning runs take turns, or both would begin a new diagnosis.
     LOCK TABLE fairlead_raw.group_diagnosis IN SHARE UPDATE EXCLUSIVE MODE;
+    -- A clock that is ahead dates nothing ahead. The same call goes on from one diagnosis to the
+    -- next; a planning run calls for nothing, and leaves what was called for as it is.
+    seen := (
+        SELECT jsonb_agg(to_jsonb(given) || jsonb_build_object('at', least(at, now())) ||
+            CASE WHEN given.looked AND given.called_for IS NOT NULL THEN jsonb_build_object(
+                'called_at', least(at, now()),
+                'called_since', CASE WHEN kept.called_for = given.called_for
+                    THEN kept.called_since ELSE least(at, now()) END)
+            WHEN given.looked OR kept.called_for IS NULL THEN '{}' ELSE jsonb_build_object(
+                'called_for', kept.called_for, 'call_reason', kept.call_reason,
+                'called_since', kept.called_since, 'called_at', kept.called_at,
+                'called_by', kept.called_by) END)
+        FROM jsonb_to_recordset(seen) AS given
+            (group_id text, at timestamptz, diagnosis text, names text[], evidence text,
+             late_s double precision, utilisation double precision, looked boolean,
+             called_for text, call_reason text, called_by text)
+        LEFT JOIN fairlead_raw.group_diagnosis kept
+            ON kept.group_id = given.group_id AND kept.until IS NULL
+    );
     WITH found AS (
         SELECT * FROM jsonb_to_recordset(seen) AS found
             (group_id text, at timestamptz, diagnosis text, names text[], evidence text,
-             late_s double precision, utilisation double precision)
+             late_s double precision, utilisation double precision, called_for text,
+             call_reason text, called_since timestamptz, called_at timestamptz, called_by text)
     ), same AS (
         UPDATE fairlead_raw.group_diagnosis kept
         SET last_seen = found.at, evidence = found.evidence, late_s = found.late_s,
-            utilisation = found.utilisation
+            utilisation = found.utilisation, called_for = found.called_for,
+            call_reason = found.call_reason, called_since = found.called_since,
+            called_at = found.called_at, called_by = found.called_by
         FROM found
         WHERE kept.group_id = found.group_id AND kept.until IS NULL AND kept.last_seen < found.at
             AND kept.diagnosis = found.diagnosis AND kept.names = found.names
@@ -47,11 +69,14 @@ BEGIN
     WHERE kept.group_id = found.group_id AND kept.until IS NULL AND kept.last_seen < found.at
         AND (kept.diagnosis <> found.diagnosis OR kept.names <> found.names);
     INSERT INTO fairlead_raw.group_diagnosis
-        (group_id, since, last_seen, diagnosis, names, evidence, late_s, utilisation)
-    SELECT group_id, at, at, diagnosis, names, evidence, late_s, utilisation
+        (group_id, since, last_seen, diagnosis, names, evidence, late_s, utilisation,
+         called_for, call_reason, called_since, called_at, called_by)
+    SELECT group_id, at, at, diagnosis, names, evidence, late_s, utilisation,
+        called_for, call_reason, called_since, called_at, called_by
     FROM jsonb_to_recordset(seen) AS found
         (group_id text, at timestamptz, diagnosis text, names text[], evidence text,
-         late_s double precision, utilisation double precision)
+         late_s double precision, utilisation double precision, called_for text,
+         call_reason text, called_since timestamptz, called_at timestamptz, called_by text)
     WHERE NOT EXISTS (
         SELECT FROM fairlead_raw.group_diagnosis kept
         WHERE kept.group_id = found.group_id AND (kept.until IS NULL OR kept.until > found.at)

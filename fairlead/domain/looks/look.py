@@ -27,6 +27,12 @@ EVERY_LOOK: Final = timedelta(hours=1)
 #: How far back the judgement looks.
 HISTORY: Final = timedelta(days=1)
 
+
+def looked_back(*, remembered: bool) -> timedelta:
+    """Return how far back a group is judged by: by little where its members' speeds are known."""
+    return EVERY_LOOK if remembered else HISTORY
+
+
 LOOKS: Final = pa.schema(
     {
         "group": pa.string(),

@@ -85,3 +85,12 @@ class GroupDiagnosis(Base):
     utilisation: Mapped[float | None] = mapped_column(
         comment="Share of what it can do that the fullest member gets: above 1 it falls behind."
     )
+    called_for: Mapped[str | None] = mapped_column(
+        comment="What a look calls for a plan by: the diagnosis with its names; null: for none."
+    )
+    call_reason: Mapped[str | None] = mapped_column(comment="The same in words.")
+    called_since: Mapped[datetime | None] = mapped_column(
+        comment="When a look first called for the same, without one in between that did not."
+    )
+    called_at: Mapped[datetime | None] = mapped_column(comment="When a look last did.")
+    called_by: Mapped[str | None] = mapped_column(comment="The id of that look.")

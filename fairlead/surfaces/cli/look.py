@@ -54,4 +54,5 @@ def _taken(archive: "LookArchive", settings: "Settings") -> str:
 
     with KafkaGateway(settings.kafka) as gateway, opened_engine() as engine:
         groups = covered_groups(gateway, settings)
-        return told(take(gateway, archive, settings, groups, PlanStore(engine)), settings.looks)
+        looked = take(gateway, archive, settings, groups, PlanStore(engine))
+        return told(looked.taken, settings.looks)

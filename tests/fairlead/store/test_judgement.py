@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from sqlalchemy import Engine, text
 
+from fairlead.domain.calls import Call, StandingCall
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.records import Findings
 from fairlead.store import NoPlan, PlanStore, StoredPlan
@@ -81,7 +82,7 @@ def test_changes_of_the_diagnosis_are_rows(
     """The same again is one row that was seen later; another one ends it."""
     seen = [WELL, WELL, SICK, replace(SICK, evidence="Slower still.", late_s=400.0), WELL]
     for minute, findings in enumerate(seen):
-        store.record_findings({"orders": (SNAPSHOT_AT + minute * MINUTE, findings)})
+        store.record_findings({"orders": (SNAPSHOT_AT + minute * MINUTE, findings)}, {})
     history = rows("SELECT * FROM fairlead.diagnosis_history WHERE group_id = 'orders'")
     after = [SNAPSHOT_AT + minute * MINUTE for minute in range(5)]
     assert [
@@ -102,8 +103,10 @@ def test_another_name_is_another_diagnosis(
     store: PlanStore, rows: Callable[[str], list[dict[str, Any]]]
 ) -> None:
     """The slow member is now somebody else."""
-    store.record_findings({"orders": (SNAPSHOT_AT, SICK)})
-    store.record_findings({"orders": (SNAPSHOT_AT + MINUTE, replace(SICK, names=("orders-1",)))})
+    store.record_findings({"orders": (SNAPSHOT_AT, SICK)}, {})
+    store.record_findings(
+        {"orders": (SNAPSHOT_AT + MINUTE, replace(SICK, names=("orders-1",)))}, {}
+    )
     history = rows("SELECT names, until FROM fairlead.diagnosis_history")
     assert [(row["names"], row["until"]) for row in history] == [
         (["orders-2"], SNAPSHOT_AT + MINUTE),
@@ -115,7 +118,7 @@ def test_nothing_found_is_nothing_stored(
     store: PlanStore, rows: Callable[[str], list[dict[str, Any]]]
 ) -> None:
     """The first look at groups that nobody can judge yet."""
-    store.record_findings({})
+    store.record_findings({}, {})
     assert rows("SELECT * FROM fairlead_raw.consumer_group") == []
 
 
@@ -123,11 +126,49 @@ def test_what_was_seen_earlier_changes_nothing(
     store: PlanStore, rows: Callable[[str], list[dict[str, Any]]]
 ) -> None:
     """A planning run that is late, or the same look a second time."""
-    store.record_findings({"orders": (SNAPSHOT_AT, SICK)})
+    store.record_findings({"orders": (SNAPSHOT_AT, SICK)}, {})
     before = rows("SELECT * FROM fairlead.diagnosis_history")
-    store.record_findings({"orders": (SNAPSHOT_AT - MINUTE, WELL)})
-    store.record_findings({"orders": (SNAPSHOT_AT, WELL)})
+    store.record_findings({"orders": (SNAPSHOT_AT - MINUTE, WELL)}, {})
+    store.record_findings({"orders": (SNAPSHOT_AT, WELL)}, {})
     assert rows("SELECT * FROM fairlead.diagnosis_history") == before
+
+
+def test_what_looks_call_for_lasts_from_look_to_look(store: PlanStore) -> None:
+    """The same again is one call that began earlier; a look without it ends it; another is new."""
+    slow, hot = (Call(what, "late", f"look of {what}") for what in ("slow", "hot"))
+    for minute, call in enumerate([slow, slow, hot, None, hot]):
+        calls = {} if call is None else {"orders": call}
+        store.record_findings({"orders": (SNAPSHOT_AT + minute * MINUTE, SICK)}, calls)
+        expected = {0: (slow, 0, 0), 1: (slow, 0, 1), 2: (hot, 2, 2), 4: (hot, 4, 4)}.get(minute)
+        if expected is None:
+            assert store.calls() == {}
+        else:
+            call, since, at = expected
+            since_at, seen_at = SNAPSHOT_AT + since * MINUTE, SNAPSHOT_AT + at * MINUTE
+            assert store.calls() == {"orders": StandingCall(call, since_at, seen_at)}
+
+
+def test_planning_run_leaves_what_looks_call_for(store: PlanStore, draft: MakeDraft) -> None:
+    """Whether it finds the same as the look or something else: its decision answers the call."""
+    call = Call("slow", "late", "look")
+    store.record_findings({"orders": (SNAPSHOT_AT - MINUTE, SICK)}, {"orders": call})
+    for number, findings in enumerate((SICK, WELL)):
+        at = SNAPSHOT_AT + number * MINUTE
+        record_decision(store, draft(f"s{number}", snapshot_at=at, findings=findings))
+        since = SNAPSHOT_AT - MINUTE
+        assert store.calls() == {"orders": StandingCall(call, since, since)}
+
+
+def test_look_of_a_clock_that_is_ahead_wins_over_none_after_it(
+    store: PlanStore, rows: Callable[[str], list[dict[str, Any]]]
+) -> None:
+    """It is dated by the database's clock: the next look is newer."""
+    ahead = datetime.now(UTC) + timedelta(hours=1)
+    store.record_findings({"orders": (ahead, SICK)}, {"orders": Call("slow", "late", "look")})
+    store.record_findings({"orders": (datetime.now(UTC), WELL)}, {})
+    (now,) = rows("SELECT * FROM fairlead.diagnosis")
+    assert now["diagnosis"] == "healthy"
+    assert store.calls() == {}
 
 
 def test_forecast_stands_with_decision_candidates_and_plan(
@@ -160,6 +201,6 @@ def test_planner_writes_them_by_functions_alone(
     """As a member of its role, which may not change a row of either table."""
     planner = store_as(login("fairlead_planner", name="planner"))
     record_decision(planner, draft(findings=SICK))
-    planner.record_findings({"orders": (SNAPSHOT_AT + MINUTE, WELL)})
+    planner.record_findings({"orders": (SNAPSHOT_AT + MINUTE, WELL)}, {})
     assert [row["diagnosis"] for row in rows("SELECT * FROM fairlead.diagnosis")] == ["healthy"]
     assert planner.capacities(["orders"]) == {"orders": SICK.capacities}

@@ -285,7 +285,7 @@ def test_diagnoses_that_hold_no_more_and_groups_without_anything_go(
         ("orders", 1, "overloaded"),
         ("orders", 9, "healthy"),
     ):
-        store.record_findings({group: (NOON + timedelta(days=number), finding(diagnosis))})
+        store.record_findings({group: (NOON + timedelta(days=number), finding(diagnosis))}, {})
     look(store, no_plan, NOON, lag_max=1, group="gone")
     look(store, no_plan, NOON + timedelta(days=9), lag_max=1)
 

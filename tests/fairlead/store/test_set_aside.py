@@ -133,5 +133,5 @@ def test_a_name_of_6000_characters_is_refused_for_its_group_alone(
 def test_looks_store_what_they_can(store: PlanStore) -> None:
     """A diagnosis that cannot be stored is that of its group, between planning runs as well."""
     found = dict.fromkeys([*GROUPS, ENDLESS], (SNAPSHOT_AT, findings("a")))
-    store.record_findings(found)
+    store.record_findings(found, {})
     assert store.known_groups() == list(GROUPS)

@@ -1,21 +1,34 @@
 """Looks at groups of the run's broker."""
 
+import time
 from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import numpy as np
 import pytest
+from confluent_kafka import Consumer
 from sqlalchemy import Engine, text
 
 from fairlead.archive import LookArchive
+from fairlead.domain.groups import GroupDescription, LiveMember, LogOffsets
+from fairlead.domain.judgement.decision import Question
+from fairlead.domain.looks.questions import Group, Ways, question_about
 from fairlead.domain.policy import Discovery
 from fairlead.domain.records import StoredPlan
-from fairlead.kafka.gateway import KafkaGateway
+from fairlead.domain.snapshot import GroupSnapshot, build_snapshot, new_snapshot_id
+from fairlead.kafka.gateway import SETTLING_S, KafkaGateway
+from fairlead.sandbox import Services
 from fairlead.settings import Settings
+from fairlead.spark.warehouse import Warehouse
 from fairlead.store import PlanStore
+from fairlead.workflows import diagnosing
 from fairlead.workflows import looking as taking
+from fairlead.workflows.diagnosing import Memory, Seen
 from fairlead.workflows.looking import covered_groups, keep, take
 from tests.conftest import KafkaTopic
+from tests.fairlead.followers.helpers import eventually
 from tests.fairlead.kafka.conftest import (  # noqa: F401 - fixtures
     Commit,
     Join,
@@ -65,7 +78,7 @@ def test_look_is_what_the_broker_says(
     )
     archive = LookArchive(str(tmp_path))
 
-    taken = take(gateway, archive, current, covered_groups(gateway, current))
+    taken = take(gateway, archive, current, covered_groups(gateway, current)).taken
 
     now = datetime.now(UTC)
     one, other = archive.read(now - timedelta(minutes=5), now).to_pylist()
@@ -146,8 +159,13 @@ def test_change_of_members_calls_for_a_plan_where_the_fit_does_not_do(
         "since version 1: members that left: orders-1, orders-2; new members: one, two; "
     )
     assert "badly spread: " in call.why
-    assert again.calls[unique_name].since == call.since  # it is the same one
-    assert archive.taken() == again
+    assert archive.taken() == again.taken
+    standing = store.calls()[unique_name]
+    assert standing.call == again.calls[unique_name]
+    assert standing.since < standing.at  # it is the same one
+    look_id = standing.call.look_id
+    (kept,) = Warehouse(str(tmp_path)).of_groups(look_id, "candidates", lambda *_: True)
+    assert (kept.groups, kept.snapshot_at) == ((unique_name,), standing.at)
 
 
 def test_snapshot_of_a_planning_run_is_a_look(
@@ -164,3 +182,81 @@ def test_snapshot_of_a_planning_run_is_a_look(
     (row,) = archive.read(snapshot.snapshot_at, snapshot.snapshot_at).to_pylist()
     assert row["group"] == unique_name
     assert archive.taken() is None
+
+
+def test_look_waits_for_no_group_that_rebalances(
+    *,
+    gateway: KafkaGateway,  # noqa: F811
+    settings: Settings,
+    tmp_path: Path,
+    unique_name: str,
+    kafka_topic: KafkaTopic,
+    services: Services,
+) -> None:
+    """A member that never comes back holds its group up for minutes, and the look not at all."""
+    config = {
+        "bootstrap.servers": services.bootstrap_servers,
+        "group.id": unique_name,
+        "max.poll.interval.ms": 300_000,
+    }
+    with closing(Consumer(config)) as stays, closing(Consumer(config)) as joins:
+        topic = kafka_topic()
+        stays.subscribe([topic])
+        eventually(lambda: stays.poll(0.2) is None and bool(stays.assignment()), "one has joined")
+        joins.subscribe([topic])
+
+        def rebalances() -> bool:
+            joins.poll(0.2)
+            (row,) = gateway.snapshot([unique_name], patience_s=0.0).groups.to_pylist()
+            return "ebalanc" in (row["error"] or "")
+
+        eventually(rebalances, "the group is in a rebalance")
+        began = time.monotonic()
+        take(gateway, LookArchive(str(tmp_path)), settings, [unique_name])
+        assert time.monotonic() - began < SETTLING_S / 2
+
+
+def three_groups(at: datetime) -> GroupSnapshot:
+    """Return a snapshot of groups a, b and c, which read a topic of one partition each."""
+    names, partition = ("a", "b", "c"), np.array([0], np.int32)
+
+    def described(name: str) -> GroupDescription:
+        member = LiveMember("id", "one", "", None, "one", (name,), {name: (0,)}, None)
+        return GroupDescription(name, "Stable", "consumer", "range", (member,))
+
+    return build_snapshot(
+        snapshot_id=new_snapshot_id(at),
+        snapshot_at=at,
+        spread_s=0.0,
+        descriptions={name: described(name) for name in names},
+        cohorts={},
+        committed={name: {name: (partition, np.array([5]))} for name in names},
+        log=LogOffsets(
+            starts={name: number for number, name in enumerate(names)},
+            counts=dict.fromkeys(names, 1),
+            begin=np.zeros(3, np.int64),
+            end=np.full(3, 9),
+            error=np.full(3, -1, np.int32),
+            error_texts=(LogOffsets.GONE_TEXT,),
+            unreadable={},
+        ),
+    )
+
+
+def test_one_groups_unforeseen_error_ends_no_other_diagnosis(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The others are diagnosed; the log has the error with the group's name."""
+
+    def asked(group: Group, ways: Ways) -> Question:
+        if group.described["group"] == "b":
+            raise IndexError("an unforeseen layout")
+        return question_about(group, ways)
+
+    monkeypatch.setattr(diagnosing, "question_about", asked)
+    at = datetime.now(UTC)
+    seen = Seen.of(three_groups(at))
+    found = diagnosing.diagnose(LookArchive(str(tmp_path)), [seen], [], Memory()).found
+    assert sorted(found) == ["a", "c"]
+    assert "group b: not diagnosed" in caplog.text
+    assert "an unforeseen layout" in caplog.text
