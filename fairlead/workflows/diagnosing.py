@@ -190,7 +190,7 @@ def _judged(
             _judge(group, Ways.of(policy_for(name, policies), compare=False), seen.at, diagnosed)
         except ValueError as error:  # offsets that no broker told, say: the next look may know
             _log.info("group %s: not diagnosed: %s", name, error)
-        except Exception:  # one group's data must not end the look
+        except Exception:  # noqa: BLE001 - one group's data must not end the look
             _log.exception("group %s: not diagnosed", name)
     return diagnosed
 

@@ -1,14 +1,18 @@
 """Which runs looks ask for: of the groups that need one, in one run, and never two at a time."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
 import pytest
 
-from assets.scope import run_config
+from assets.resources import SparkResource
+from assets.scope import LOOK_TAG, run_config
 from fairlead.errors import KafkaUnavailableError
+from fairlead.kafka.gateway import KafkaGateway
 from orchestration.calls import WHY_TAG
 from tests.conftest import KafkaTopic
 from tests.fairlead.kafka.conftest import Commit, Join
@@ -107,7 +111,7 @@ def test_no_second_run_while_one_is_under_way(pipeline: Pipeline, make_group: Ma
     for job, selected in (("planning", None), ("__ASSET_JOB", deciding)):
         run = dg.DagsterRun(job_name=job, asset_selection=selected, status=started)
         pipeline.instance.add_run(run)
-        assert "is under way; 1 group may wait" in skipped(pipeline)
+        assert "is under way; what is called for waits" in skipped(pipeline)
         pipeline.instance.report_run_canceled(run)
     run = dg.DagsterRun(job_name="planning", status=started)
     pipeline.instance.add_run(run)
@@ -182,3 +186,45 @@ def test_run_is_about_the_groups_that_were_asked_for(
         if one.check_name == "every_partition_has_one_owner"
     }
     assert check == 0
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_run_goes_on_from_the_look_that_called_for_it(
+    pipeline: Pipeline, make_group: MakeGroup
+) -> None:
+    """The group is described once before publication, judged once, its offsets written once."""
+    group = make_group("a", trouble=True)
+    pipeline.know(group)
+    look(pipeline, group)
+    (request,) = pipeline.sensor("planning_sensor").run_requests or ()
+    look_id = request.tags[LOOK_TAG]
+    with counted(KafkaGateway, "snapshot") as snapshots, counted(SparkResource, "compute") as spark:
+        arguments = {"run_config": request.run_config, "tags": request.tags}
+        assert pipeline.run("planning", group, **arguments).success
+    assert (snapshots, len(spark)) == ([], 1)  # of the lag alone
+    decided = pipeline.sql("SELECT snapshot_id, outcome FROM fairlead_raw.decision")
+    assert decided == [{"snapshot_id": look_id, "outcome": "plan"}]
+    folder = Path(pipeline.settings.warehouse_path)
+    assert len([*folder.glob(f"looks/open/{look_id}*")]) == 1
+    assert not [*folder.glob("offsets/*"), *folder.glob("look/*")]
+
+    with counted(KafkaGateway, "snapshot") as snapshots, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("assets.group_offsets.IN_LOOKS", 0)  # as if the look were old
+        assert pipeline.run("planning", group, **arguments).success
+    assert snapshots == ["snapshot"]
+
+
+@contextmanager
+def counted(kind: type, method: str) -> Iterator[list[str]]:
+    """Note every call of a method meanwhile."""
+    calls: list[str] = []
+    original = getattr(kind, method)
+
+    def noting(*args: Any, **kwargs: Any) -> Any:
+        calls.append(method)
+        return original(*args, **kwargs)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kind, method, noting)
+        yield calls

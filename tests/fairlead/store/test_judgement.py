@@ -143,9 +143,9 @@ def test_what_looks_call_for_lasts_from_look_to_look(store: PlanStore) -> None:
         if expected is None:
             assert store.calls() == {}
         else:
-            call, since, at = expected
-            since_at, seen_at = SNAPSHOT_AT + since * MINUTE, SNAPSHOT_AT + at * MINUTE
-            assert store.calls() == {"orders": StandingCall(call, since_at, seen_at)}
+            said, *minutes = expected
+            since, at = (SNAPSHOT_AT + number * MINUTE for number in minutes)
+            assert store.calls() == {"orders": StandingCall(said, since, at)}
 
 
 def test_planning_run_leaves_what_looks_call_for(store: PlanStore, draft: MakeDraft) -> None:
