@@ -311,6 +311,11 @@ def print_plan(plan: Mapping[str, Any], *, stderr: bool = False) -> None:
         lines.append(f"  expires  {as_text(plan['expires_at'])} (UTC)")
     if plan["four_eyes"]:
         lines.append("  needs    four eyes: who approves did not propose it, and is no planner")
+    if plan["not_sent"]:
+        lines.append(
+            f"  not sent at {as_text(plan['not_sent_at'])} UTC: {plan['not_sent']}; the planner "
+            f"tries again at {as_text(plan['sent_again_at'])} UTC"
+        )
     say(*lines, err=stderr)
     if plan["moves"]:
         print_table(plan["moves"], _MOVES, title="Moves", stderr=stderr)
