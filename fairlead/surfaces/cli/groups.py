@@ -55,8 +55,9 @@ def groups(*, as_json: Json = False) -> None:
     else:
         say(
             "No look has found a group yet, and none has been planned. The sensor group_looks "
-            "takes looks; `python -m orchestration planning GROUP` plans one group; planning_sensor and "
-            "planning_schedule plan by themselves, once one of them is turned on in Dagster"
+            "takes looks; `python -m orchestration planning GROUP` plans one group; "
+            "planning_sensor and planning_schedule plan by themselves, once one of them is turned "
+            "on in Dagster"
         )
 
 
@@ -153,7 +154,6 @@ def lag(
 
     Looks between planning runs store no lag: `fairlead groups` has what they found.
     """
-    from fairlead.common.words import span
     from fairlead.errors import GroupError
     from fairlead.store.reading import read_lag, read_lag_by_member
 
@@ -173,11 +173,12 @@ def lag(
         print_json(rows)
         return
     measured_at = rows[0]["snapshot_at"]
-    title = f"{group}, measured at {as_text(measured_at)} UTC"
+    title = f"{group}, {as_text(measured_at)} UTC"
     print_table(rows, _LAG_BY_MEMBER if by_member else _LAG, title=title)
-    if at is None and (age := datetime.now(UTC) - measured_at) > _OLD:
+    if at is None and datetime.now(UTC) - measured_at > _OLD:
         say(
-            f"{group}: these figures are {span(age)} old: planning runs measure lag, looks do not",
+            f"{group}: that is more than {_OLD.seconds // 60} minutes ago. Planning runs measure "
+            "lag, looks do not: `fairlead groups` has what looks found since",
             err=True,
         )
 
