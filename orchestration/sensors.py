@@ -94,10 +94,11 @@ def approved_plans(
         again += [intent.group for intent in Outbox(plans.engine).outstanding()]
         attempts = plans.last_attempts([*(plan.group for plan in waiting), *again])
     known = known_cohorts(context.instance)
-    policies = settings.get().policies
+    current = settings.get()
 
     def cohorts_of(groups: Iterable[str]) -> set[str]:
-        return {cohort_of(group, policies) for group in groups} & set(known)
+        planned = filter(current.discovery.covers, groups)
+        return {cohort_of(group, current.policies) for group in planned} & set(known)
 
     covered = [attempt for attempt in attempts.values() if cohorts_of([attempt.group])]
     later = {attempt.group for attempt in covered if attempt.again_at > now}
@@ -105,6 +106,12 @@ def approved_plans(
     again = [group for group in again if group not in later]
     cohorts = cohorts_of([*(plan.group for plan in waiting), *again])
     if not cohorts:
+        # Of groups that do not exist there is no partition: a run over any other ends their plans.
+        elsewhere = [*(plan.group for plan in waiting), *again]
+        today = _digest([*elsewhere, f"{now:%Y-%m-%d}"])
+        if known and elsewhere and context.cursor != today:
+            context.update_cursor(today)
+            return run_requests(known[:1], known, reason=today)
         not_sent = [attempt for attempt in covered if attempt.group in later]
         return dg.SkipReason(_why_nothing((plan.group for plan in waiting), not_sent))
     tried = [attempt for attempt in covered if attempt.group not in later]
@@ -169,5 +176,8 @@ def _what_waits(
     """Name what waits, in terms that change with each attempt, and every `TRY_AGAIN_S` seconds."""
     names = sorted(f"{plan.group} {plan.version} {plan.sha256}" for plan in plans)
     tried = sorted(f"{attempt.group} {attempt.at.isoformat()}" for attempt in attempts)
-    digest = hashlib.sha256("\n".join([*names, "", *again, "", *tried]).encode()).hexdigest()
-    return f"{digest[:16]} {int(now / TRY_AGAIN_S)}"
+    return f"{_digest([*names, '', *again, '', *tried])} {int(now / TRY_AGAIN_S)}"
+
+
+def _digest(lines: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]

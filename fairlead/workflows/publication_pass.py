@@ -102,6 +102,7 @@ def publication_pass(
         Called with the groups that got a plan, before topic and database are compared, and with
         the others at the end.
     """
+    groups = [*groups, *_gone_elsewhere(plans, set(groups), live)]
     waiting = plans.approved_unpublished(groups)
     results = [
         *settle_all(plans, groups, live=live, topic=topic, terms=terms, now=now),
@@ -171,6 +172,16 @@ def _unrenewed(plan: StoredPlan, terms: Terms, now: datetime) -> Attempt:
         "group has not come back by then"
     )
     return Attempt(plan.group, plan.version, datetime.now(UTC), why, max(again_at, now + LATER))
+
+
+def _gone_elsewhere(plans: PlanStore, groups: Collection[str], live: Live) -> list[str]:
+    """Return the groups beyond these that do not exist, and whose plans wait to be published.
+
+    Dagster has no partition any more of a group that is gone: no run is about it.
+    """
+    waiting = {plan.group for plan in plans.in_state("approved", "sending")}.difference(groups)
+    found = live(waiting) if waiting else {}
+    return sorted(group for group in found if _is_absent(found[group]))
 
 
 def _told_apart(

@@ -152,11 +152,28 @@ def test_plan_that_was_not_sent_is_tried_again_when_its_attempt_says(
     now = datetime.now(UTC)
     first = run_key()
     attempted(now, now + timedelta(minutes=5))
-    tick = pipeline.sensor("approved_plans")
+    daily = pipeline.sensor("approved_plans")  # for the lease of `orders`, which has no partition
+    tick = pipeline.sensor("approved_plans", cursor=daily.cursor)
     assert not tick.run_requests
     assert "billing: Group billing: The group is rebalancing" in str(tick.skip_message)
     attempted(now + timedelta(seconds=1), now)
     assert run_key() != first
+
+
+def test_plan_of_a_group_without_a_partition_starts_one_run_a_day(
+    pipeline: Pipeline, migrated: str
+) -> None:
+    """The group may not exist any more: a run over any cohort sees that, and ends the plan."""
+    store_week(migrated)
+    plan = pipeline.store.get("billing", 1)
+    pipeline.store.approve("billing", 1, sha256=plan.sha256, reason="fine", actor="kim")
+    pipeline.know("another")
+    tick = pipeline.sensor("approved_plans")
+    (request,) = tick.run_requests or ()
+    assert request.partition_key == "another"
+    again = pipeline.sensor("approved_plans", cursor=tick.cursor)
+    assert not again.run_requests
+    assert "as what discovery leaves out: billing." in str(again.skip_message)
 
 
 def test_looks_are_taken_by_a_sensor(pipeline: Pipeline, make_groups: MakeGroups) -> None:

@@ -130,6 +130,16 @@ def test_plan_of_a_group_that_does_not_exist_is_stale(
     assert store.outbox().outstanding() == []
 
 
+@pytest.mark.parametrize(("live", "state"), [(absent, "stale"), (live, "approved")])
+def test_plan_of_a_group_that_is_gone_ends_whoever_the_pass_is_about(
+    store: PlanStore, topic: PlanTopic, approve: Step, live: Live, state: str
+) -> None:
+    """Dagster has removed its partition; a group that exists is for the runs about it."""
+    approve()
+    publication_pass(store, [], live=live, topic=topic, terms=TERMS, now=SNAPSHOT_AT)
+    assert store.get("orders", 1).state == state
+
+
 def test_unreadable_group_is_tried_again_after_a_while(
     store: PlanStore, topic: PlanTopic, approve: Step
 ) -> None:
