@@ -15,12 +15,15 @@ from assets.steps import step
 from fairlead.common.words import plural
 from fairlead.store.plans import PlanStore
 from fairlead.workflows.delivery import Terms
-from fairlead.workflows.following import follow
-from fairlead.workflows.nudging import Followed
-from fairlead.workflows.telling import Pass, tell_groups
+from fairlead.workflows.publication_pass import (
+    Pass,
+    failures_recorded,
+    followed_up,
+    publication_pass,
+)
 
 
-def tell(
+def publish(
     plans: PlanStore,
     groups: Collection[str],
     *,
@@ -30,40 +33,32 @@ def tell(
 ) -> Pass:
     """Publish the approved plans of groups, and log what is said and what could not be."""
     log.info("Publishing what is approved of %s", plural(len(groups), "group"))
-    with kafka.gateway() as gateway, kafka.plan_topic() as topic:
+    with (
+        failures_recorded(plans, groups),
+        kafka.gateway() as gateway,
+        kafka.plan_topic() as topic,
+    ):
         # Before there is a plan: followers ask ever more seldom for a topic that does not exist,
         # and what is wrong with it is to be known before anybody approves.
         topic.ensure()
-        followed: list[Followed] = []
-
-        def have_followed(some: Collection[str]) -> None:
-            known = {one.group for one in followed}
-            followed.extend(
-                follow(
-                    gateway,
-                    gateway.settings,
-                    [group for group in some if group not in known],
-                    lambda assigned: plans.in_state("published", groups=assigned),
-                )
-            )
-
-        done = tell_groups(
+        done = publication_pass(
             plans,
             groups,
             live=gateway.live_groups,
             topic=topic,
             terms=terms,
             now=datetime.now(UTC),
-            at_once=have_followed,
+            follow_up=followed_up(gateway, plans),
         )
-        have_followed(groups)
-    for one in [one for one in done.results if one.position is None][:ROWS]:
-        log.warning("Group %s: %s", one.group, one.reason)
+    for result in [result for result in done.results if result.position is None][:ROWS]:
+        log.warning("Group %s: not published: %s", result.group, result.reason)
     for difference in done.found[:ROWS]:
         log.warning("Group %s: %s; said again", difference.group, difference.what)
     for group, reason in done.untold[:ROWS]:
         log.warning("Group %s: not told of its plan again: %s", group, reason)
-    for left in [one for one in followed if not one.reached][:ROWS]:
+    for plan in done.retired[:ROWS]:
+        log.warning("Group %s does not exist: version %d is retired", plan.group, plan.version)
+    for left in [left for left in done.followed if not left.reached][:ROWS]:
         log.warning("Group %s: its broker does not follow: %s", left.group, left.reason)
     return done
 
@@ -87,7 +82,7 @@ def published_plan(
     terms = Terms.of(settings.get().kafka)
     with store.open() as plans:
         known = scope_of(context).of(plans.known_groups(), settings)
-        done = tell(plans, known, kafka=kafka, terms=terms, log=context.log)
+        done = publish(plans, known, kafka=kafka, terms=terms, log=context.log)
     groups = [one.group for one in sorted(done.results, key=lambda one: one.position is not None)]
     return materialized(
         context,

@@ -32,7 +32,7 @@ from fairlead.store import PlanDraft, PlanStore, create_store_engine
 from fairlead.workflows.delivery import Terms
 from fairlead.workflows.following import follow
 from fairlead.workflows.nudging import Followed
-from fairlead.workflows.telling import tell_groups
+from fairlead.workflows.publication_pass import publication_pass
 
 RESULTS: Final = Path(__file__).with_suffix(".json")
 EACH: Final = 6  # partitions of each member, of one topic
@@ -129,14 +129,20 @@ class Measured:
 
         began = time.monotonic()
         followed: list[tuple[Followed, float]] = []
-        done = tell_groups(
+
+        def follow_up(groups: Collection[str]) -> list[Followed]:
+            timed = self._follow(groups)
+            followed.extend(timed)
+            return [group for group, _ in timed]
+
+        done = publication_pass(
             self._store,
             [self.group],
             live=self._gateway.live_groups,
             topic=self._topic,
             terms=Terms(timedelta(hours=6)),
             now=datetime.now(UTC),
-            at_once=lambda groups: followed.extend(self._follow(groups)),
+            follow_up=follow_up,
         )
         if done.results[0].position is None or not followed or not followed[0][0].reached:
             raise RuntimeError(f"not followed: {done.results[0].reason}, {followed}")

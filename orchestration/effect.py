@@ -10,7 +10,7 @@ from typing import Any, Final
 import dagster as dg
 
 from assets.plan_adoption import PATIENCE_S, look_at
-from assets.published_plan import tell
+from assets.published_plan import publish
 from assets.resources import KafkaResource, SettingsResource, StoreResource
 from assets.shown.cohorts import if_possible
 from assets.shown.publication import describe
@@ -21,6 +21,7 @@ from orchestration.runs import known_cohorts
 from orchestration.sensors import LOOK_EVERY_S
 
 UNREACHABLE: Final = (KafkaUnavailableError, StoreUnavailableError)
+_AGAIN: Final = "the sensor approved_plans tries again, and `fairlead groups` says when"
 _LATER: Final = (
     f"the sensor approved_plans publishes it within {LOOK_EVERY_S} s, if the group still is what "
     "the plan was made for; the asset plan_adoption then shows who follows it"
@@ -54,7 +55,7 @@ def take_effect(
             return {"what happens next": _LATER}
         try:
             terms = Terms.of(current.kafka)
-            done = tell(plans, [group], kafka=kafka, terms=terms, log=context.log)
+            done = publish(plans, [group], kafka=kafka, terms=terms, log=context.log)
         except UNREACHABLE as error:  # what was decided has been decided
             context.log.warning("Not published by this run: %s", error)
             return {"what happens next": _LATER}
@@ -62,7 +63,8 @@ def take_effect(
         _show(context, "published_plan", group, settings, shown)
         for refused in (one for one in done.results if one.position is None):
             raise dg.Failure(
-                f"Version {refused.version} is approved, and was not published: {refused.reason}",
+                f"Version {refused.version} is approved, and was not published: {refused.reason}"
+                + (f"; {_AGAIN}" if refused.waits else ""),
                 allow_retries=False,
             )
         plan = plans.get(group, version)

@@ -2,7 +2,7 @@
 
 import hashlib
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -15,6 +15,7 @@ from assets.shown.plans import describe_step
 from fairlead.common.words import listed
 from fairlead.domain.cohorts import cohort_of, discover
 from fairlead.domain.records import StoredPlan
+from fairlead.store.attempts import Attempt
 from fairlead.store.outbox import Outbox
 from fairlead.store.reading import read_steps
 from fairlead.workflows.delivery import Terms
@@ -32,8 +33,8 @@ FIRST_LOOK: Final = timedelta(minutes=10)
 SETTLED: Final = timedelta(seconds=2)
 #: Plans of a tick of which it is said: each costs Dagster some 20 ms. Postgres has all.
 _MOST_EVENTS: Final = 50
-#: A plan that is approved but refused, because its group cannot be described say, is tried again
-#: after so many seconds, not at every tick.
+#: A run that says nothing of a plan that waits, because it was killed say, is followed by another
+#: after so many seconds, not at every tick. Where a run says why, it says when the next one is due.
 TRY_AGAIN_S: Final = 600
 
 
@@ -86,17 +87,36 @@ def approved_plans(
     """Ask for a run over the cohorts that have something to be sent, or to be settled."""
     if any(under_way(context.instance, name) for name in PUBLISHING):
         return dg.SkipReason("A publication is under way; it may publish what waits.")
+    now = datetime.now(UTC)
     with store.open() as plans:
         waiting = plans.approved_unpublished()
-        again = due(plans, Terms.of(settings.get().kafka), datetime.now(UTC))
+        again = due(plans, Terms.of(settings.get().kafka), now)
         again += [intent.group for intent in Outbox(plans.engine).outstanding()]
+        attempts = plans.last_attempts([*(plan.group for plan in waiting), *again])
     known = known_cohorts(context.instance)
-    policies = settings.get().policies
-    groups = [*(plan.group for plan in waiting), *again]
-    cohorts = {cohort_of(group, policies) for group in groups} & set(known)
+    current = settings.get()
+
+    def cohorts_of(groups: Iterable[str]) -> set[str]:
+        planned = filter(current.discovery.covers, groups)
+        return {cohort_of(group, current.policies) for group in planned} & set(known)
+
+    covered = [attempt for attempt in attempts.values() if cohorts_of([attempt.group])]
+    later = {attempt.group for attempt in covered if attempt.again_at > now}
+    waiting = [plan for plan in waiting if plan.group not in later]
+    again = [group for group in again if group not in later]
+    cohorts = cohorts_of([*(plan.group for plan in waiting), *again])
     if not cohorts:
-        return dg.SkipReason(_why_nothing(plan.group for plan in waiting))
-    return run_requests(cohorts, known, reason=_what_waits(waiting, again, time.time()))
+        # Of groups that do not exist there is no partition: a run over any other ends their plans.
+        elsewhere = [*(plan.group for plan in waiting), *again]
+        today = _digest([*elsewhere, f"{now:%Y-%m-%d}"])
+        if known and elsewhere and context.cursor != today:
+            context.update_cursor(today)
+            return run_requests(known[:1], known, reason=today)
+        not_sent = [attempt for attempt in covered if attempt.group in later]
+        return dg.SkipReason(_why_nothing((plan.group for plan in waiting), not_sent))
+    tried = [attempt for attempt in covered if attempt.group not in later]
+    reason = _what_waits(waiting, again, tried, time.time())
+    return run_requests(cohorts, known, reason=reason)
 
 
 @dg.sensor(
@@ -131,8 +151,15 @@ def plan_life(
     return dg.SensorResult(asset_events=seen[-_MOST_EVENTS:], cursor=until.isoformat())
 
 
-def _why_nothing(elsewhere: Iterable[str]) -> str:
-    """Say that nothing waits, and whose plans wait where this sensor never looks."""
+def _why_nothing(elsewhere: Iterable[str], not_sent: Sequence[Attempt]) -> str:
+    """Say that nothing is sent now: what is tried again later, and whose plans nobody sends."""
+    if not_sent:
+        first = min(not_sent, key=lambda attempt: attempt.again_at)
+        names = listed(sorted(attempt.group for attempt in not_sent))
+        return (
+            f"Not sent, and tried again from {first.again_at.astimezone(UTC):%H:%M:%S} UTC on: "
+            f"{names}. {first.group}: {first.reason}"
+        )
     nothing = f"No approved plan waits in the partitions of {COHORT!r}."
     names = listed(sorted(elsewhere))
     if not names:
@@ -143,8 +170,14 @@ def _why_nothing(elsewhere: Iterable[str]) -> str:
     )
 
 
-def _what_waits(plans: Iterable[StoredPlan], again: Iterable[str], now: float) -> str:
-    """Name what waits, in terms that change every `TRY_AGAIN_S` seconds."""
+def _what_waits(
+    plans: Iterable[StoredPlan], again: Iterable[str], attempts: Iterable[Attempt], now: float
+) -> str:
+    """Name what waits, in terms that change with each attempt, and every `TRY_AGAIN_S` seconds."""
     names = sorted(f"{plan.group} {plan.version} {plan.sha256}" for plan in plans)
-    digest = hashlib.sha256("\n".join([*names, "", *again]).encode()).hexdigest()
-    return f"{digest[:16]} {int(now / TRY_AGAIN_S)}"
+    tried = sorted(f"{attempt.group} {attempt.at.isoformat()}" for attempt in attempts)
+    return f"{_digest([*names, '', *again, '', *tried])} {int(now / TRY_AGAIN_S)}"
+
+
+def _digest(lines: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]

@@ -44,6 +44,11 @@ def describe(
         shown["waits"] = (
             f"version {plan.version}, for a person: assignment_plan shows how to decide"
         )
+    if len(groups) == 1 and (left := [result for result in mine if result.waits]):
+        shown["waits"] = (
+            f"version {left[0].version}, for its publication: {left[0].reason}; the sensor "
+            "approved_plans tries again"
+        )
     if mine:
         shown["plans"] = table(
             [

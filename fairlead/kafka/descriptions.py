@@ -23,8 +23,32 @@ REBALANCING: Final = frozenset(
 CONSUMER_PROTOCOL: Final = "consumer"
 _ABSENT: Final = "The group does not exist (any more)"
 _UNSETTLED: Final = "The group is rebalancing ({}): its members' partitions are not settled"
+_ABSENT_AS_CLASSIC: Final = "The group does not exist as a classic group"
+_NOT_DESCRIBED: Final = "The coordinator does not describe the group: "
 NUL: Final = "\0"
 """The one character that Kafka takes in ids and Postgres does not."""
+
+
+def absent(error: GroupError) -> bool:
+    """Whether what is wrong with a group is that it does not exist.
+
+    Examples
+    --------
+    >>> absent(GroupError(f"Group orders: {_ABSENT}"))
+    True
+    """
+    return str(error).endswith((_ABSENT, _ABSENT_AS_CLASSIC))
+
+
+def passing(error: GroupError) -> bool:
+    """Whether what is wrong with a group ends by itself: a rebalance, a coordinator that moves.
+
+    Examples
+    --------
+    >>> passing(GroupError("Group orders: " + _UNSETTLED.format("PreparingRebalance")))
+    True
+    """
+    return any(text in str(error) for text in (_UNSETTLED.partition("{")[0], _NOT_DESCRIBED))
 
 
 def read_description(group: str, raw: Mapping[str, Any]) -> GroupDescription:
@@ -98,7 +122,7 @@ def of_the_other_type(description: GroupDescription) -> bool:
 def _broker_refusal(found: BrokerGroup, state: str) -> str | None:
     if found.error is not None:
         absent = "GroupIdNotFoundError" in found.error
-        return _ABSENT if absent else f"The coordinator does not describe the group: {found.error}"
+        return _ABSENT if absent else _NOT_DESCRIBED + found.error
     if state == DEAD:
         return _ABSENT
     return _UNSETTLED.format(state) if state in REBALANCING else None
@@ -110,8 +134,8 @@ def _refusal(raw: Mapping[str, Any]) -> str | None:
     reasons = (
         ("not a classic group" in error, error),
         ("GroupIdNotFoundError" in error, _ABSENT),
-        (bool(error), f"The coordinator does not describe the group: {error}"),
-        (state == DEAD, "The group does not exist as a classic group"),
+        (bool(error), _NOT_DESCRIBED + error),
+        (state == DEAD, _ABSENT_AS_CLASSIC),
         (
             protocol_type not in (CONSUMER_PROTOCOL, ""),
             f"The group is no consumer group: its protocol type is {protocol_type}",

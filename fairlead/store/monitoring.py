@@ -19,6 +19,8 @@ Rows = Sequence[RowMapping]
 
 #: Groups that were not seen for so long are gone: a weekly cadence, and a day's grace.
 SEEN_WITHIN: Final = timedelta(days=8)
+#: What looks find of a group is current for so long: several looks, also of a fleet, may fail.
+LOOKED_WITHIN: Final = timedelta(minutes=15)
 #: A decision is dated when its transaction begins; by then every such transaction has ended.
 _SETTLED: Final = timedelta(minutes=15)
 #: Shorter than the ten seconds after which Prometheus gives a scrape up.
@@ -49,8 +51,13 @@ FROM fairlead_raw.consumer_group known
 CROSS JOIN LATERAL (
     SELECT measured_at, lag_max, imbalance, topic_spread FROM fairlead.balance_history
     WHERE balance_history.group_id = known.group_id
-        AND kind IN ('observed', 'achieved')
+        AND kind = 'observed'
         AND measured_at >= :gone_before
+        AND NOT EXISTS (  -- a rollback is weighed with the lag of an older snapshot
+            SELECT FROM fairlead_raw.plan WHERE plan.group_id = known.group_id
+                AND plan.snapshot_id = balance_history.snapshot_id
+                AND rolled_back_from IS NOT NULL
+        )
     ORDER BY measured_at DESC LIMIT 1
 ) observed
 LEFT JOIN LATERAL (
@@ -62,14 +69,14 @@ LEFT JOIN LATERAL (
 ) far ON true
 """
 _DIAGNOSES: Final = """
-SELECT group_id, diagnosis, since, late_s, utilisation, 1 AS holds
-FROM fairlead.diagnosis WHERE last_seen >= :gone_before
+SELECT group_id, diagnosis, since, late_s, utilisation, last_seen, 1 AS holds
+FROM fairlead.diagnosis
 """
 _PLANS: Final = """
-SELECT group_id, version, state, proposed_at, lag_max_predicted, adherence,
+SELECT group_id, version, state, proposed_at, decided_at, lag_max_predicted, adherence,
        CASE state WHEN 'published' THEN lease_until ELSE expires_at END AS expires_at
 FROM fairlead.plan_history LEFT JOIN fairlead.plan_record USING (group_id, version)
-WHERE state IN ('published', 'proposed', 'approved')
+WHERE state IN ('published', 'proposed', 'approved', 'sending')
 """
 _DECISIONS: Final = """
 SELECT known.group_id, decided.decided_at, planned.created_at
@@ -145,16 +152,19 @@ class Readings:
         `group_id`, `lag_max` in records, `imbalance`, `topic_spread`, and `rack_bytes_per_day`
         from other racks: as last measured.
     diagnoses
-        `group_id`, `diagnosis`, `since`, `late_s`, `utilisation`, as last seen; `holds` is 1.
+        `group_id`, `diagnosis`, `since`, `late_s`, `utilisation`, `last_seen`, of groups that were
+        looked at lately; `holds` is 1.
+    looks
+        `group_id`, and when it was `last_seen` by a look.
     plans
-        `group_id`, `version`, `state`, `proposed_at`, `expires_at`, `lag_max_predicted` in
-        records, `adherence`: the plans that are published or may be yet.
+        `group_id`, `version`, `state`, `proposed_at`, `decided_at`, `expires_at`,
+        `lag_max_predicted` in records, `adherence`: the plans that are published or may be yet.
     decisions
         `group_id`, `decided_at`, and when the newest plan was `created_at`.
     counts
         (group, outcome) to decisions.
-    last_decided_at
-        When any group was decided on, however long ago; None: never.
+    last_decided_at, last_seen_at
+        When any group was decided on, and looked at, however long ago; None: never.
     histories
         `history`, its `bytes`, and when its `oldest` day began: whether it is pruned.
     """
@@ -163,33 +173,52 @@ class Readings:
     statuses: Rows
     balance: Rows
     diagnoses: Rows
+    looks: Rows
     plans: Rows
     decisions: Rows
     counts: Counter[tuple[str, str]]
     last_decided_at: datetime | None
+    last_seen_at: datetime | None
     histories: Rows
 
 
-def read_all_groups(engine: Engine, counts: DecisionCounts) -> Readings:
-    """Read what is known of all groups, at one moment; raises as `transaction`."""
+def read_all_groups(
+    engine: Engine, counts: DecisionCounts, looked_within: timedelta = LOOKED_WITHIN
+) -> Readings:
+    """Read what is known of all groups, at one moment; raises as `transaction`.
+
+    Parameters
+    ----------
+    engine
+        Fairlead's database.
+    counts
+        Of the readings before.
+    looked_within
+        Diagnoses of groups that were not looked at for longer are left out.
+    """
     repeatable = engine.execution_options(isolation_level="REPEATABLE READ")
     with transaction(repeatable) as connection:
         connection.execute(text("SET TRANSACTION READ ONLY"))
         connection.execute(text(f"SET LOCAL statement_timeout = '{_STATEMENT_TIMEOUT}'"))
-        gone_before = connection.execute(text("SELECT now()")).scalar_one() - SEEN_WITHIN
+        now = connection.execute(text("SELECT now()")).scalar_one()
+        gone_before = now - SEEN_WITHIN
         lag = _rows(connection, _LAG, gone_before=gone_before)
         ever = _rows(connection, _DECISIONS)
         decisions = [row for row in ever if row["decided_at"] >= gone_before]
-        seen = {row["group_id"] for row in (*lag, *decisions)}
+        looks_ever = _rows(connection, _DIAGNOSES)
+        looks = [row for row in looks_ever if row["last_seen"] >= gone_before]
+        seen = {row["group_id"] for row in (*lag, *decisions, *looks)}
         return Readings(
             lag=[row for row in lag if row["total"]],
             statuses=[row for row in lag if not row["total"]],
             balance=_rows(connection, _BALANCE, gone_before=gone_before),
-            diagnoses=_rows(connection, _DIAGNOSES, gone_before=gone_before),
+            diagnoses=[row for row in looks if now - row["last_seen"] <= looked_within],
+            looks=looks,
             plans=[row for row in _rows(connection, _PLANS) if row["group_id"] in seen],
             decisions=decisions,
             counts=counts.read(connection),
             last_decided_at=max((row["decided_at"] for row in ever), default=None),
+            last_seen_at=max((row["last_seen"] for row in looks_ever), default=None),
             histories=_rows(connection, _HISTORIES),
         )
 

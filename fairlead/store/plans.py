@@ -40,6 +40,7 @@ from fairlead.domain.records import (
     StoredPlan,
 )
 from fairlead.errors import PlanStateError, UnstorableError
+from fairlead.store.attempts import Attempt, last_attempts, record_attempts
 from fairlead.store.decisions import (
     insert_decisions,
     metric_columns,
@@ -339,6 +340,16 @@ class PlanStore:
                 .order_by(Plan.group_id)
             )
             return list(groups)
+
+    def record_attempts(self, attempts: Sequence[Attempt]) -> None:
+        """Store attempts to send plans that came to nothing, the last of each group."""
+        with transaction(self._engine) as connection:
+            record_attempts(connection, attempts)
+
+    def last_attempts(self, groups: Iterable[str]) -> dict[str, Attempt]:
+        """Return groups' last attempts to send what is still to be sent; by group."""
+        with transaction(self._engine) as connection:
+            return last_attempts(connection, groups)
 
     def unobserved(self, plans: Iterable[StoredPlan]) -> set[tuple[str, int]]:
         """Return (group, version) of the plans whose adoption was never recorded."""

@@ -4,7 +4,8 @@ Belongs here: queries over the views that people query, a dict a row. Does not: 
 verified or taken further (`plans`), how rows are shown (`fairlead.surfaces.cli`).
 """
 
-from datetime import datetime
+from collections.abc import Iterable
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import Engine, text
@@ -17,9 +18,17 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
+#: Diagnoses that an assignment may cure.
+MAY_BE_HELPED: Final = ("badly spread", "slow member")
+#: A group that needs a plan is decided on within so long where anything plans.
+UNDECIDED: Final = timedelta(minutes=30)
+
 _GROUPS: Final = """
 SELECT known.group_id AS "group", published.version AS published, published.adherence,
+       published.adherence_at,
        waiting.version AS waiting, waiting.state AS waiting_state,
+       attempt.version AS not_sent_version, attempt.at AS not_sent_at,
+       attempt.reason AS not_sent, attempt.again_at AS sent_again_at,
        decided.outcome, decided.decided_at, decided.reason,
        observed.lag_max, observed.imbalance, observed.measured_at AS observed_at,
        achieved.lag_max AS lag_max_achieved, achieved.imbalance AS imbalance_achieved,
@@ -29,20 +38,27 @@ SELECT known.group_id AS "group", published.version AS published, published.adhe
 FROM fairlead_raw.consumer_group known
 LEFT JOIN fairlead.diagnosis found ON found.group_id = known.group_id
 LEFT JOIN LATERAL (
-    SELECT version, adherence FROM fairlead.plan_history
+    SELECT version, adherence, adherence_at FROM fairlead.plan_history
     WHERE group_id = known.group_id AND state = 'published'
 ) published ON true
 LEFT JOIN LATERAL (
     SELECT version, state FROM fairlead.plan
-    WHERE group_id = known.group_id AND state IN ('proposed', 'approved')
+    WHERE group_id = known.group_id AND state IN ('proposed', 'approved', 'sending')
+    ORDER BY state = 'sending' DESC LIMIT 1
 ) waiting ON true
+LEFT JOIN fairlead.plan_attempt attempt ON attempt.group_id = known.group_id
+    AND attempt.version IN (published.version, waiting.version)
 LEFT JOIN LATERAL (
     SELECT outcome, decided_at, reason FROM fairlead.decision WHERE group_id = known.group_id
     ORDER BY snapshot_at DESC LIMIT 1
 ) decided ON true
 LEFT JOIN LATERAL (
-    SELECT lag_max, imbalance, measured_at FROM fairlead.balance_history
-    WHERE group_id = known.group_id AND kind IN ('observed', 'achieved')
+    SELECT lag_max, imbalance, measured_at FROM fairlead.balance_history balance
+    WHERE group_id = known.group_id AND kind = 'observed' AND NOT EXISTS (
+        -- A rollback is weighed with the lag of an older snapshot: that is no measurement.
+        SELECT FROM fairlead_raw.plan WHERE plan.group_id = known.group_id
+            AND plan.snapshot_id = balance.snapshot_id AND rolled_back_from IS NOT NULL
+    )
     ORDER BY measured_at DESC LIMIT 1
 ) observed ON true
 LEFT JOIN LATERAL (
@@ -70,7 +86,8 @@ SELECT group_id AS "group", version, state, assignor, rolled_back_from, proposed
        late_before, late_predicted, utilisation_before, utilisation_predicted,
        topic_spread_before, topic_spread_predicted, topic_spread_achieved,
        rack_gb_per_day_before, rack_gb_per_day_predicted,
-       rack_cost_per_day_before, rack_cost_per_day_predicted
+       rack_cost_per_day_before, rack_cost_per_day_predicted,
+       not_sent_at, not_sent, sent_again_at
 FROM fairlead.plan_history
 WHERE (CAST(:group AS text) IS NULL OR group_id = :group)
     AND (CAST(:state AS text) IS NULL OR state = :state)
@@ -135,6 +152,9 @@ SELECT * FROM (
     UNION ALL
     SELECT at, state, version, actor, reason FROM fairlead.plan_event WHERE group_id = :group
     UNION ALL
+    SELECT at, 'not sent', version, NULL, reason FROM fairlead.plan_attempt
+    WHERE group_id = :group
+    UNION ALL
     (SELECT observed_at, 'observed', version, NULL,
             format('%s of %s partitions as planned', as_planned, planned)
      FROM fairlead_raw.plan_adoption WHERE group_id = :group
@@ -148,6 +168,29 @@ ORDER BY at DESC, version DESC LIMIT :limit
 def read_groups(engine: Engine) -> list[Row]:
     """Return every group that anything is stored of: its diagnosis, plans, decision, balance."""
     return _rows(engine, _GROUPS)
+
+
+def undecided(rows: Iterable[Row], now: datetime) -> list[str]:
+    """Return the groups that a plan may help and that no run has decided on lately.
+
+    So it is where nothing plans: both `planning_sensor` and `planning_schedule` are off until
+    somebody turns one on, which Dagster knows and this database does not.
+
+    Parameters
+    ----------
+    rows
+        Of `read_groups`.
+    now
+        Time-zone-aware.
+    """
+    return [
+        row["group"]
+        for row in rows
+        if row["diagnosis"] in MAY_BE_HELPED
+        and row["waiting"] is None
+        and now - row["since"] > UNDECIDED
+        and (row["decided_at"] is None or now - row["decided_at"] > UNDECIDED)
+    ]
 
 
 def read_decisions(engine: Engine, since: datetime | None) -> list[Row]:
@@ -263,7 +306,8 @@ def read_history(
 ) -> list[Row]:
     """Return what happened to a group, the newest first; raises GroupError for an unknown group.
 
-    Decisions to change nothing, every step in the life of a plan, and how far it was followed.
+    Decisions to change nothing, every step in the life of a plan, the last attempt to send it that
+    came to nothing, and how far it was followed.
     """
     _require_group(engine, group)
     return _rows(engine, _HISTORY, group=group, since=since, limit=limit)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy import Connection, delete, select, tuple_
 
+from fairlead.store.attempts import forget_attempts
 from fairlead.store.intents import FOLLOWED, ON_ITS_WAY, Intent
 from fairlead.store.models import Plan, PlanIntent
 from fairlead.store.queries import close_open_plans, record_events
@@ -61,6 +62,7 @@ def confirm(connection: Connection, ones: list[tuple[Intent, Sent]]) -> None:
         where = f"said in {sent.topic}-{sent.partition} at offset {sent.offset}"
         row = step(intent, "retired", f"{intent.reason} ({where})")
         record_events(connection, [row | ({"actor": intent.actor} if intent.actor else {})])
+    forget_attempts(connection, [intent.group for intent, _ in ones])
     record_sent(connection, [(one.group, one.plan.version, one.kind, sent) for one, sent in ones])
     _forget(connection, [intent.group for intent, _ in new])
 

@@ -2,7 +2,7 @@
 
 `looking` takes looks and `diagnosing` says what is the matter; `planning` plans one group,
 `deciding` those of a snapshot; `proposal` stores what was decided; `delivery` is how anything
-reaches the plan topic, for `publication`, `lease` and `retirement`, all of which `telling` puts in
-order; `reconciliation` holds topic and database against each other; `rollback`, with `redraft`,
-brings an old version back; `adoption` sees who follows.
+reaches the plan topic, for `publication`, `lease` and `retirement`, all of which `publication_pass`
+puts in order; `reconciliation` holds topic and database against each other; `rollback`, with
+`redraft`, brings an old version back; `adoption` sees who follows.
 """

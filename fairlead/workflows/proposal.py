@@ -1,8 +1,8 @@
 """Proposal: a draft becomes a version, approved at once where the policy allows.
 
-Belongs here: what of a look at a group is stored and approved, and when a version that waits is
-left waiting instead. Does not: the approval's rules (`approval`), a person's approval
-(`PlanStore.approve`, SQL).
+Belongs here: what of a look at a group is stored and approved, and when a version that waits or is
+published already makes a new one needless. Does not: the approval's rules (`approval`), a person's
+approval (`PlanStore.approve`, SQL).
 """
 
 from collections.abc import Collection, Sequence
@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
+from fairlead.common.words import percent
 from fairlead.domain.approval import ApprovalDecision, PlanFacts, decide
-from fairlead.domain.as_problem import planned
+from fairlead.domain.as_problem import Shares, planned
 from fairlead.domain.basis import differences
 from fairlead.domain.choice import improvement
 from fairlead.domain.judgement.decision import BETTER
@@ -73,7 +74,8 @@ def carry_out(store: "PlanStore", looks: Sequence[Look], now: datetime) -> list[
     While a group still is what a version that waits was made for, that version is left alone, and
     the decision is 'no change', where it is approved, is a rollback, or what would take its place
     would wait as well without being better by what the policy asks: people need not read anew what
-    they have read.
+    they have read. Nor is there a new version while the published one says the same, or would do as
+    well if the group followed it: a group that does not follow one version follows no other.
 
     Parameters
     ----------
@@ -87,24 +89,33 @@ def carry_out(store: "PlanStore", looks: Sequence[Look], now: datetime) -> list[
     outcomes: list[Outcome] = []
     for first in range(0, len(looks), AT_ONCE):
         some = looks[first : first + AT_ONCE]
-        drafts = [look.decision for look in some if isinstance(look.decision, PlanDraft)]
-        waiting = store.waiting(draft.group for draft in drafts)
-        weighed = [_weighed(look, waiting.get(look.decision.group), now) for look in some]
+        groups = [look.decision.group for look in some if isinstance(look.decision, PlanDraft)]
+        waiting = store.waiting(groups)
+        published = {plan.group: plan for plan in store.in_state("published", groups=groups)}
+        weighed = [
+            _weighed(
+                look, waiting.get(look.decision.group), published.get(look.decision.group), now
+            )
+            for look in some
+        ]
         outcomes += propose(store, weighed)
     return outcomes
 
 
-def _weighed(look: Look, waiting: StoredPlan | None, now: datetime) -> Weighed:
-    """Return what is to be stored of a look beside the version that waits, and the answer."""
+def _weighed(
+    look: Look, waiting: StoredPlan | None, published: StoredPlan | None, now: datetime
+) -> Weighed:
+    """Return what is to be stored of a look beside the versions that there are, and the answer."""
     draft = look.decision
     if not isinstance(draft, PlanDraft):
         return draft, _NOTHING
     answer = weigh(draft, look.policy, draft.statuses, now)
+    reason = ""
     if waiting is not None and waiting.snapshot_id != draft.snapshot_id:  # no repeated step
         reason = _left_alone(waiting, draft, look.policy, answer)
-        if reason:
-            return _declined(draft, reason), _NOTHING
-    return draft, answer
+    if not reason and published is not None and published.snapshot_id != draft.snapshot_id:
+        reason = _needless(published, draft, look.policy)
+    return (_declined(draft, reason), _NOTHING) if reason else (draft, answer)
 
 
 def weigh(
@@ -150,12 +161,8 @@ def _left_alone(
     waiting: StoredPlan, draft: PlanDraft, policy: Policy, answer: ApprovalDecision
 ) -> str:
     """Say why a version that waits is left alone; empty: the draft replaces it."""
-    try:
-        plan = waiting.verify()
-    except (InvalidPlanError, TamperedPlanError):
-        return ""  # it could not be published either
-    subscriptions = {name: share.topics for name, share in draft.members.items()}
-    if differences(plan, subscriptions, draft.partition_counts):
+    plan = _document_that_fits(waiting, draft)
+    if plan is None:
         return ""
     since = f"{waiting.created_at:%Y-%m-%d %H:%M} UTC"
     if waiting.state == "approved":
@@ -167,17 +174,46 @@ def _left_alone(
     return still if merit else ""
 
 
-def _merit(waiting: PlanDocument, draft: PlanDraft, policy: Policy) -> str:
-    """Say why a draft is not worth its while beside a plan that waits; empty: it is.
+def _needless(published: StoredPlan, draft: PlanDraft, policy: Policy) -> str:
+    """Say why nothing new is published while a group does not follow its plan; empty: it is.
 
-    The plan that waits does as long as it brings the group within the objective, as things are now.
-    Else the draft must be better by what the policy asks of plans, and what any plan must be.
+    What the group follows wholly, the judgement has weighed: the draft is better than that.
     """
-    if planned(waiting) == planned(draft):
+    plan = _document_that_fits(published, draft)
+    if plan is None:
+        return ""
+    wanted = _owners(plan)
+    followed = len(wanted.items() & _owners_before(draft).items())
+    if followed == len(wanted):
+        return ""
+    said = "which says so already" if wanted == _owners(draft) else _merit(plan, draft, policy)
+    if not said:
+        return ""
+    share = f"{percent(followed / len(wanted))} of its partitions are where it puts them"
+    return f"version {published.version}, {said}, is published, and {share}"
+
+
+def _document_that_fits(stored: StoredPlan, draft: PlanDraft) -> PlanDocument | None:
+    """Return a version's document; None: it is not valid, or not for the group as it is."""
+    try:
+        plan = stored.verify()
+    except (InvalidPlanError, TamperedPlanError):
+        return None
+    subscriptions = {name: share.topics for name, share in draft.members.items()}
+    return None if differences(plan, subscriptions, draft.partition_counts) else plan
+
+
+def _merit(plan: PlanDocument, draft: PlanDraft, policy: Policy) -> str:
+    """Say why a draft is not worth its while beside a version that there is; empty: it is.
+
+    The version does as long as it brings the group within the objective, as things are now. Else
+    the draft must be better by what the policy asks of plans, and what any plan must be.
+    """
+    if _owners(plan) == _owners(draft):
         return "which gives the same"
     if draft.prospect is None:
         return ""
-    old, new = (draft.prospect.forecast(one).late_s for one in (waiting, draft))
+    old, new = (draft.prospect.forecast(shares).late_s for shares in (plan, draft))
     if old <= policy.objective.total_seconds():
         return "which still brings the group within its objective"
     asked = max(policy.approval.min_improvement, BETTER)
@@ -185,6 +221,28 @@ def _merit(waiting: PlanDocument, draft: PlanDraft, policy: Policy) -> str:
     if gain < asked:
         return f"than which a new one would be less late by {gain:.1%}, not {asked:.0%}"
     return ""
+
+
+def _owners(plan: Shares) -> dict[tuple[str, int], str]:
+    """Return the member that a plan gives each partition to, where it gives it to one."""
+    return {
+        (topic, number): name
+        for name, topics in planned(plan).items()
+        for topic, numbers in topics.items()
+        for number in numbers
+    }
+
+
+def _owners_before(draft: PlanDraft) -> dict[tuple[str, int], str]:
+    """Return the member that owned each partition in the draft's snapshot, where there was one."""
+    owners = _owners(draft)
+    columns = (draft.moves[name].to_pylist() for name in ("topic", "partition", "previous_member"))
+    for topic, number, previous in zip(*columns, strict=True):
+        if previous is None:
+            owners.pop((topic, number), None)
+        else:
+            owners[topic, number] = previous
+    return owners
 
 
 def _declined(draft: PlanDraft, reason: str) -> NoPlan:

@@ -16,6 +16,7 @@ from fairlead.domain.basis import differences_from
 from fairlead.domain.groups import LiveGroup
 from fairlead.domain.records import StoredPlan
 from fairlead.errors import GroupError, InvalidPlanError, TamperedPlanError
+from fairlead.kafka.descriptions import absent, passing
 from fairlead.store.intents import Wanted
 from fairlead.store.plans import PlanStore
 from fairlead.wire.document import PlanDocument
@@ -26,6 +27,25 @@ AT_ONCE: Final = 100
 
 #: Describes groups as they are now.
 Live = Callable[[Iterable[str]], Mapping[str, LiveGroup | GroupError]]
+
+
+@dataclass(frozen=True)
+class Objection:
+    """Why a plan may not be sent.
+
+    Parameters
+    ----------
+    reason
+        In words.
+    ends
+        Whether the plan is stale by it; False: it stays as it is, and is tried again.
+    passing
+        Whether it ends by itself.
+    """
+
+    reason: str
+    ends: bool = False
+    passing: bool = False
 
 
 @dataclass(frozen=True)
@@ -40,12 +60,18 @@ class Published:
         Partition and offset in the plan topic; None: it was refused, or not sent.
     reason
         Why it was refused, or where it is.
+    waits
+        Whether it was not sent, and stays as it is: approved, or on its way.
+    passing
+        Whether the reason is one that ends by itself, as a rebalance.
     """
 
     group: str
     version: int
     position: tuple[int, int] | None
     reason: str
+    waits: bool = False
+    passing: bool = False
 
     @classmethod
     def of(cls, delivered: Delivered) -> "Published":
@@ -118,21 +144,27 @@ def settle_all(
     """
     outbox = store.outbox()
 
+    unknown: list[Published] = []
+
     def objections(plans: Sequence[StoredPlan]) -> dict[str, str]:
         found = live(plan.group for plan in plans) if plans else {}
-        said: dict[str, str] = {}
+        reasons: dict[str, str] = {}
         for plan in plans:
             try:
-                said[plan.group] = _objection(plan, found[plan.group], now)
-            except GroupError:
-                continue  # not known now: it stays on its way
+                objection = _objection(plan, found[plan.group], now)
             except (InvalidPlanError, TamperedPlanError) as error:
-                said[plan.group] = str(error)
-        return said
+                reasons[plan.group] = str(error)
+                continue
+            if objection is None or objection.ends:
+                reasons[plan.group] = "" if objection is None else objection.reason
+            else:  # the group is not known now: the plan stays on its way
+                unknown.append(_not_sent(plan, objection))
+        return reasons
 
     left = outbox.outstanding(groups)
     for done in settle(outbox, topic, left, terms, objections=objections, now=now):
         yield Published.of(done)
+    yield from unknown
 
 
 def _publish(  # noqa: PLR0917 - the parts of one step
@@ -148,34 +180,43 @@ def _publish(  # noqa: PLR0917 - the parts of one step
     for plan in some:
         try:
             objection = _objection(plan, found[plan.group], now)
-        except (GroupError, InvalidPlanError, TamperedPlanError) as error:
-            yield Published(plan.group, plan.version, None, str(error))
-            continue
-        if not objection:
+        except (InvalidPlanError, TamperedPlanError) as error:
+            objection = Objection(str(error))
+        if objection is None:
             wanted.append(Wanted(plan.group, plan.version, lease_until=now + terms.lease))
-        elif store.mark_stale(plan, reason=objection):
-            yield Published(plan.group, plan.version, None, objection)
+        elif not objection.ends:
+            yield _not_sent(plan, objection)
+        elif store.mark_stale(plan, reason=objection.reason):
+            yield Published(plan.group, plan.version, None, objection.reason)
     for done in deliver(store.outbox(), topic, wanted, terms):
         yield Published.of(done)
 
 
-def _objection(plan: StoredPlan, live: LiveGroup | GroupError, now: datetime) -> str:
-    """Return why a plan may not be sent; empty: it may.
+def _not_sent(plan: StoredPlan, objection: Objection) -> Published:
+    """Return that a plan stays as it is, and why."""
+    return Published(
+        plan.group, plan.version, None, objection.reason, waits=True, passing=objection.passing
+    )
+
+
+def _objection(plan: StoredPlan, live: LiveGroup | GroupError, now: datetime) -> Objection | None:
+    """Return why a plan may not be sent; None: it may.
 
     Raises
     ------
-    GroupError
-        The group cannot be described.
     InvalidPlanError, TamperedPlanError
         The plan must not be sent, whatever the group is.
     """
     document = plan.verify()
     _verify_assignment(document)
     if plan.expired(now):
-        return "it has expired"
+        return Objection("it has expired", ends=True)
     if isinstance(live, GroupError):
-        raise live
-    return "; ".join(differences_from(document, live))
+        if absent(live):
+            return Objection("the group does not exist any more", ends=True)
+        return Objection(str(live), passing=passing(live))
+    differences = "; ".join(differences_from(document, live))
+    return Objection(differences, ends=True) if differences else None
 
 
 def _verify_assignment(plan: PlanDocument) -> None:

@@ -22,7 +22,7 @@ GRANT INSERT ON fairlead_raw.moved_partition, fairlead_raw.candidate, fairlead_r
                 fairlead_raw.plan_adoption, fairlead_raw.lag_snapshot, fairlead_raw.partition_lag
     TO fairlead_planner;
 GRANT INSERT, UPDATE ON fairlead_raw.plan_record TO fairlead_planner;
-GRANT INSERT, UPDATE, DELETE ON fairlead_raw.plan_intent TO fairlead_planner;
+GRANT INSERT, UPDATE, DELETE ON fairlead_raw.plan_intent, fairlead_raw.plan_attempt TO fairlead_planner;
 
 REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA fairlead, fairlead_raw FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION

@@ -5,6 +5,7 @@
 CREATE VIEW fairlead.plan AS SELECT * FROM fairlead_raw.plan;
 CREATE VIEW fairlead.plan_event AS SELECT * FROM fairlead_raw.plan_event;
 CREATE VIEW fairlead.plan_record AS SELECT * FROM fairlead_raw.plan_record;
+CREATE VIEW fairlead.plan_attempt AS SELECT * FROM fairlead_raw.plan_attempt;
 CREATE VIEW fairlead.plan_pruned AS SELECT * FROM fairlead_raw.plan_pruned;
 CREATE VIEW fairlead.decision AS SELECT * FROM fairlead_raw.decision;
 CREATE VIEW fairlead.candidate AS SELECT * FROM fairlead_raw.candidate;
@@ -55,8 +56,14 @@ SELECT plan.group_id,
        observed.rack_gb_per_day AS rack_gb_per_day_before,
        predicted.rack_gb_per_day AS rack_gb_per_day_predicted,
        observed.rack_cost_per_day AS rack_cost_per_day_before,
-       predicted.rack_cost_per_day AS rack_cost_per_day_predicted
+       predicted.rack_cost_per_day AS rack_cost_per_day_predicted,
+       attempt.at AS not_sent_at,
+       attempt.reason AS not_sent,
+       attempt.again_at AS sent_again_at
 FROM fairlead_raw.plan
+LEFT JOIN fairlead_raw.plan_attempt attempt
+    ON attempt.group_id = plan.group_id AND attempt.version = plan.version
+    AND plan.state IN ('approved', 'sending', 'published')
 LEFT JOIN fairlead_raw.plan_event approved
     ON approved.group_id = plan.group_id AND approved.version = plan.version
     AND approved.state = 'approved'
@@ -115,6 +122,11 @@ COMMENT ON COLUMN fairlead.plan_history.rack_gb_per_day_predicted IS 'The same, 
 COMMENT ON COLUMN fairlead.plan_history.rack_cost_per_day_before IS
     'What these cost a day, by the price of the policy.';
 COMMENT ON COLUMN fairlead.plan_history.rack_cost_per_day_predicted IS 'The same, under the plan.';
+COMMENT ON COLUMN fairlead.plan_history.not_sent_at IS
+    'When the last attempt to send it came to nothing; null: none did since it was sent.';
+COMMENT ON COLUMN fairlead.plan_history.not_sent IS 'Why it was not sent.';
+COMMENT ON COLUMN fairlead.plan_history.sent_again_at IS
+    'When the planner tries again at the latest.';
 
 
 CREATE VIEW fairlead.plan_moves AS

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import promql_parser
+import psycopg
 import pytest
 import yaml
 from prometheus_client import Metric
@@ -46,12 +47,41 @@ QUERIES = [*panel_queries(), *((rule["alert"], rule["expr"]) for rule in RULES)]
 def exposed(database: str) -> list[Metric]:
     """Return what is exposed of a database with rows, and what Prometheus adds of itself."""
     store_recent_week(database)
+    approve_for_another_group(database)
     engine = create_store_engine(database)
     metrics = list(build_registry(engine).collect())
     engine.dispose()
     up = GaugeMetricFamily("up", "Prometheus's own.", labels=["job", "instance"])
     up.add_metric(["fairlead", "localhost:9464"], 1)
     return [*metrics, up]
+
+
+def approve_for_another_group(url: str) -> None:
+    """Give a third group the plan of `billing`, approved, which nobody has published."""
+    with psycopg.connect(url) as connection:
+        connection.execute("SET session_replication_role = replica")  # else it would be proposed
+        for statement in (
+            "INSERT INTO fairlead_raw.consumer_group (group_id) VALUES ('invoices')",
+            (
+                "INSERT INTO fairlead_raw.plan"
+                " (group_id, version, plan_id, state, assignor, reason, snapshot_id,"
+                " snapshot_at, created_at, document, sha256)"
+                " SELECT 'invoices', version, gen_random_uuid(), 'approved', assignor, reason,"
+                " snapshot_id, snapshot_at, created_at, document, sha256"
+                " FROM fairlead_raw.plan WHERE group_id = 'billing'"
+            ),
+            (
+                "INSERT INTO fairlead_raw.plan_event (group_id, version, state, reason, sha256)"
+                " SELECT group_id, version, 'approved', 'fine', sha256"
+                " FROM fairlead_raw.plan WHERE group_id = 'invoices'"
+            ),
+            (
+                "INSERT INTO fairlead_raw.decision"
+                " (group_id, snapshot_id, snapshot_at, outcome, reason, version)"
+                " VALUES ('invoices', 's', now(), 'plan', 'better', 1)"
+            ),
+        ):
+            connection.execute(statement)
 
 
 def test_every_query_finds_something(exposed: list[Metric]) -> None:

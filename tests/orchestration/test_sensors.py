@@ -7,6 +7,7 @@ import dagster as dg
 import pytest
 
 from fairlead.archive import LookArchive, Taken
+from fairlead.store.attempts import Attempt
 from orchestration.looks import IN_A_TICK_S
 from orchestration.runs import PRESUMED_DEAD
 from tests.conftest import KafkaTopic
@@ -129,6 +130,50 @@ def test_approved_plan_of_a_group_that_is_left_out_is_named(
     tick = pipeline.sensor("approved_plans")
     assert not tick.run_requests
     assert "in none of them, as what discovery leaves out: billing." in str(tick.skip_message)
+
+
+def test_plan_that_was_not_sent_is_tried_again_when_its_attempt_says(
+    pipeline: Pipeline, migrated: str
+) -> None:
+    """Until then the skip says why it was not sent; each attempt makes room for another run."""
+    store_week(migrated)
+    pipeline.know("billing")
+    plan = pipeline.store.get("billing", 1)
+    pipeline.store.approve("billing", 1, sha256=plan.sha256, reason="fine", actor="kim")
+
+    def attempted(at: datetime, again_at: datetime) -> None:
+        why = "Group billing: The group is rebalancing"
+        pipeline.store.record_attempts([Attempt("billing", 1, at, why, again_at)])
+
+    def run_key() -> str | None:
+        (request,) = pipeline.sensor("approved_plans").run_requests or ()
+        return request.run_key
+
+    now = datetime.now(UTC)
+    first = run_key()
+    attempted(now, now + timedelta(minutes=5))
+    daily = pipeline.sensor("approved_plans")  # for the lease of `orders`, which has no partition
+    tick = pipeline.sensor("approved_plans", cursor=daily.cursor)
+    assert not tick.run_requests
+    assert "billing: Group billing: The group is rebalancing" in str(tick.skip_message)
+    attempted(now + timedelta(seconds=1), now)
+    assert run_key() != first
+
+
+def test_plan_of_a_group_without_a_partition_starts_one_run_a_day(
+    pipeline: Pipeline, migrated: str
+) -> None:
+    """The group may not exist any more: a run over any cohort sees that, and ends the plan."""
+    store_week(migrated)
+    plan = pipeline.store.get("billing", 1)
+    pipeline.store.approve("billing", 1, sha256=plan.sha256, reason="fine", actor="kim")
+    pipeline.know("another")
+    tick = pipeline.sensor("approved_plans")
+    (request,) = tick.run_requests or ()
+    assert request.partition_key == "another"
+    again = pipeline.sensor("approved_plans", cursor=tick.cursor)
+    assert not again.run_requests
+    assert "as what discovery leaves out: billing." in str(again.skip_message)
 
 
 def test_looks_are_taken_by_a_sensor(pipeline: Pipeline, make_groups: MakeGroups) -> None:

@@ -229,6 +229,23 @@ class PlanIntent(Base):
     )
 
 
+class PlanAttempt(Base):
+    """The last attempt to send a group's plan, where it came to nothing."""
+
+    __tablename__ = "plan_attempt"
+    __table_args__ = (
+        {"comment": "The last attempt to send a group's plan that came to nothing, and why."},
+    )
+
+    group_id: Mapped[str] = mapped_column(
+        ForeignKey(ConsumerGroup.group_id), primary_key=True, comment="The consumer group."
+    )
+    version: Mapped[int] = mapped_column(Integer, comment="The version that was to be sent.")
+    at: Mapped[datetime] = mapped_column(comment="When it was not sent.")
+    reason: Mapped[str] = mapped_column(comment="Why.")
+    again_at: Mapped[datetime] = mapped_column(comment="When the planner tries again.")
+
+
 class PlanPartition(Base):
     """A partition of the plan topic. Its row is the lock for whoever sends to it."""
 

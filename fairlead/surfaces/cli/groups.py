@@ -3,6 +3,8 @@
 Belongs here: what these commands show. Does not: their queries (`fairlead.store.reading`).
 """
 
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
 import typer
@@ -15,14 +17,17 @@ _GROUPS = {
     "diagnosis": "diagnosis",
     "late": "late",
     "fullest": "fullest",
+    "last_seen": "looked at (UTC)",
     "published": "published",
     "adherence": "adherence",
-    "waiting": "waits",
-    "waiting_state": "as",
+    "waits": "waits",
     "outcome": "last decision",
     "decided_at": "at (UTC)",
     "lag_max": "heaviest member",
+    "observed_at": "measured (UTC)",
 }
+#: A figure that is older is named as old: looks are taken every minute by default.
+_OLD = timedelta(minutes=5)
 _LAG = ("topic", "partition", "member", "lag", "time_lag_s", "arrival_rate", "status")
 _LAG_BY_MEMBER = ("member", "partitions", "lag")
 _HISTORY = {
@@ -36,19 +41,23 @@ _HISTORY = {
 
 def groups(*, as_json: Json = False) -> None:
     """List the groups: what is the matter, how late they get, which plan they follow."""
-    from fairlead.store.reading import read_groups
+    from fairlead.store.reading import read_groups, undecided
 
     with opened_engine() as engine:
         rows = read_groups(engine)
+    now = datetime.now(UTC)
     if as_json:
         print_json(rows)
     elif rows:
-        print_table([row | _forecast(row) for row in rows], _GROUPS)
-        say(*_advice(rows))
+        print_table([row | _forecast(row) | _waits(row) for row in rows], _GROUPS)
+        say(*_advice(rows), *not_sent(rows), *_not_looked_at(rows, now))
+        say(*_not_planned(undecided(rows, now)))
     else:
         say(
-            "No group has been planned yet: `python -m orchestration planning GROUP` plans one, "
-            "the schedule planning_schedule all of them"
+            "No look has found a group yet, and none has been planned. The sensor group_looks "
+            "takes looks; `python -m orchestration planning GROUP` plans one group; "
+            "planning_sensor and planning_schedule plan by themselves, once one of them is turned "
+            "on in Dagster"
         )
 
 
@@ -76,6 +85,59 @@ def _forecast(row: dict[str, Any]) -> dict[str, str | None]:
     return {"late": length(row["late_s"]), "fullest": f"{row['utilisation']:.0%}"}
 
 
+def _waits(row: dict[str, Any]) -> dict[str, str | None]:
+    """Return the version that waits, and for what."""
+    waits = row["waiting"] and f"{row['waiting']}, {row['waiting_state']}"
+    return {"waits": waits}
+
+
+def not_sent(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return why plans are not sent, a line for each.
+
+    Parameters
+    ----------
+    rows
+        Of `fairlead.store.reading.read_groups` or `read_plans`.
+    """
+    return [
+        f"{row['group']}: version {row.get('not_sent_version') or row['version']} was not sent at "
+        f"{as_text(row['not_sent_at'])} UTC: {row['not_sent']}; the planner tries again at "
+        f"{as_text(row['sent_again_at'])} UTC"
+        for row in rows
+        if row["not_sent"]
+    ]
+
+
+def _not_planned(names: list[str]) -> list[str]:
+    """Return what to do where groups need a plan and nothing decides on them."""
+    from fairlead.common.words import listed
+
+    if not names:
+        return []
+    line = (
+        f"{listed(names)}: a plan may help, and no run has decided on it for half an hour. Is "
+        "planning turned on? planning_sensor and planning_schedule are off until you turn one on: "
+        "in Dagster under Automation, or `dagster sensor start planning_sensor -w workspace.yaml`"
+    )
+    return [line]
+
+
+def _not_looked_at(rows: list[dict[str, Any]], now: datetime) -> list[str]:
+    """Return which groups' diagnoses are old, and since when; a line for all of them."""
+    from fairlead.common.words import listed
+
+    old = [row for row in rows if row["last_seen"] and now - row["last_seen"] > _OLD]
+    if not old:
+        return []
+    newest = max(row["last_seen"] for row in old)
+    names = listed([row["group"] for row in old])
+    line = (
+        f"{names}: no look since {as_text(newest)} UTC, and the figures are as old as that. The "
+        "sensor group_looks takes looks: is the Dagster daemon running?"
+    )
+    return [line]
+
+
 def lag(
     group: Group,
     *,
@@ -88,7 +150,10 @@ def lag(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Show how far behind a group is, partition by partition, as last measured."""
+    """Show how far behind a group is, partition by partition, as the last planning run measured it.
+
+    Looks between planning runs store no lag: `fairlead groups` has what they found.
+    """
     from fairlead.errors import GroupError
     from fairlead.store.reading import read_lag, read_lag_by_member
 
@@ -97,13 +162,25 @@ def lag(
     if not rows:
         raise GroupError(
             f"group {group}: no lag was measured"
-            + (" until then" if at else f"; `fairlead history {group}` says why")
+            + (
+                " until then"
+                if at
+                else ": planning runs store it, and none has measured this group yet; "
+                "`fairlead groups` has what looks found"
+            )
         )
     if as_json:
         print_json(rows)
         return
-    title = f"{group}, {as_text(rows[0]['snapshot_at'])} UTC"
+    measured_at = rows[0]["snapshot_at"]
+    title = f"{group}, {as_text(measured_at)} UTC"
     print_table(rows, _LAG_BY_MEMBER if by_member else _LAG, title=title)
+    if at is None and datetime.now(UTC) - measured_at > _OLD:
+        say(
+            f"{group}: that is more than {_OLD.seconds // 60} minutes ago. Planning runs measure "
+            "lag, looks do not: `fairlead groups` has what looks found since",
+            err=True,
+        )
 
 
 def history(group: Group, *, since: Since = None, limit: Limit = 50, as_json: Json = False) -> None:
@@ -117,4 +194,7 @@ def history(group: Group, *, since: Since = None, limit: Limit = 50, as_json: Js
     elif rows:
         print_table(rows, _HISTORY)
     else:
-        say(f"{group}: nothing happened since then")
+        say(
+            f"{group}: nothing happened"
+            + (" since then" if since else " yet: no planning run has decided on it")
+        )

@@ -56,8 +56,9 @@ def approve(
         )
     _say(
         {"group": group, "version": version, "state": plan.state, "sha256": plan.sha256},
-        f"{group}: version {version} is {plan.state}; `fairlead plans publish {group}` publishes "
-        "it at once, the planner's sensor within the minute",
+        f"{group}: version {version} is {plan.state}. `fairlead plans publish {group}` publishes "
+        "it at once; the planner's sensor approved_plans tries within the minute, and again until "
+        "it succeeds or the plan is stale: `fairlead groups` says why it has not yet",
         as_json=as_json,
     )
 
@@ -91,8 +92,11 @@ def publish(group: Group, *, as_json: Json = False) -> None:
     from fairlead.kafka.plan_topic import PlanTopic
     from fairlead.store import PlanStore
     from fairlead.workflows.delivery import Terms
-    from fairlead.workflows.following import follow
-    from fairlead.workflows.publication import publish_all, settle_all
+    from fairlead.workflows.publication_pass import (
+        failures_recorded,
+        followed_up,
+        publication_pass,
+    )
 
     kafka = _kafka()
     with opened_engine() as engine:
@@ -102,50 +106,44 @@ def publish(group: Group, *, as_json: Json = False) -> None:
                 f"group {group} has no approved plan; `fairlead plans list {group}` lists what"
                 " there is"
             )
-        with KafkaGateway(kafka) as gateway, PlanTopic(kafka) as topic:
+        with (
+            failures_recorded(store, [group]),
+            KafkaGateway(kafka) as gateway,
+            PlanTopic(kafka) as topic,
+        ):
             topic.ensure()
-            results = [
-                *settle_all(
-                    store,
-                    [group],
-                    live=gateway.live_groups,
-                    topic=topic,
-                    terms=Terms.of(kafka),
-                    now=datetime.now(UTC),
-                ),
-                *publish_all(
-                    store,
-                    store.approved_unpublished([group]),
-                    live=gateway.live_groups,
-                    topic=topic,
-                    terms=Terms.of(kafka),
-                ),
-            ]
-            followed = follow(
-                gateway, kafka, [group], lambda some: store.in_state("published", groups=some)
+            done = publication_pass(
+                store,
+                [group],
+                live=gateway.live_groups,
+                topic=topic,
+                terms=Terms.of(kafka),
+                now=datetime.now(UTC),
+                follow_up=followed_up(gateway, store),
             )
-    if not results:
+    if not done.results:
         raise PlanStateError(f"group {group}: somebody else is at its plan; ask again")
-    done = results[-1]
-    if done.position is None:
+    result = done.results[-1]
+    if result.position is None:
+        again = "; the planner tries again by itself" if result.waits else ""
         raise StalePlanError(
-            f"group {group}: version {done.version} was not published: {done.reason}"
+            f"group {group}: version {result.version} was not published: {result.reason}{again}"
         )
-    partition, offset = done.position
+    partition, offset = result.position
     _say(
         {
             "group": group,
-            "version": done.version,
+            "version": result.version,
             "topic": kafka.plan_topic,
             "partition": partition,
             "offset": offset,
         },
-        f"{group}: version {done.version} is published: {done.reason}",
+        f"{group}: version {result.version} is published: {result.reason}",
         as_json=as_json,
     )
-    for one in followed:
-        if not one.reached:
-            say(f"{group}: its broker does not follow: {one.reason}", err=True)
+    for left in done.followed:
+        if not left.reached:
+            say(f"{group}: its broker does not follow: {left.reason}", err=True)
 
 
 @app.command(epilog=epilog("plans rollback orders 5 --reason 'version 6 moved the hot partition'"))
@@ -313,6 +311,11 @@ def print_plan(plan: Mapping[str, Any], *, stderr: bool = False) -> None:
         lines.append(f"  expires  {as_text(plan['expires_at'])} (UTC)")
     if plan["four_eyes"]:
         lines.append("  needs    four eyes: who approves did not propose it, and is no planner")
+    if plan["not_sent"]:
+        lines.append(
+            f"  not sent at {as_text(plan['not_sent_at'])} UTC: {plan['not_sent']}; the planner "
+            f"tries again at {as_text(plan['sent_again_at'])} UTC"
+        )
     say(*lines, err=stderr)
     if plan["moves"]:
         print_table(plan["moves"], _MOVES, title="Moves", stderr=stderr)

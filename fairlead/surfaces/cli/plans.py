@@ -22,6 +22,7 @@ from fairlead.surfaces.cli.arguments import (
     known_text,
     opened_engine,
 )
+from fairlead.surfaces.cli.groups import not_sent
 from fairlead.surfaces.cli.output import epilog, print_json, print_table, say
 
 app = typer.Typer(
@@ -79,6 +80,7 @@ def list_plans(
         print_json(rows)
     elif rows:
         print_table(rows, _LIST)
+        say(*not_sent(rows))
     else:
         of = "".join((f" of {group}" if group else "", f" in state {state}" if state else ""))
         why = f"fairlead history {group}" if group else "fairlead groups"

@@ -5,6 +5,7 @@ it can process, so that its lag grows; planned, every consumer keeps up.
 """
 
 import contextlib
+import json
 import os
 import socket
 import subprocess
@@ -13,7 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 from confluent_kafka.admin import AdminClient
 from rich.console import Console
@@ -38,6 +39,15 @@ START_TIMEOUT_S = 180.0
 POLL_S = 0.5
 #: Of a cluster of its own, a first plan need not wait for minutes.
 LOOK_EVERY_S = 5.0
+#: Plans the groups for which a look calls; off until somebody turns it on, but here.
+PLANNING = "planning_sensor"
+#: For as long a code location may load after the webserver answers.
+LOADING_S = 60.0
+_START_SENSOR = """
+mutation Start($sensor: SensorSelector!) {
+  startSensor(sensorSelector: $sensor) { __typename }
+}
+"""
 STOP_GRACE_S = 45.0  # longer than Dagster gives its own processes
 
 
@@ -90,10 +100,12 @@ def dev(state_dir: Path, console: Console) -> None:
         pages = stack.enter_context(_pages(around.settings, dagster_url))
         os.environ |= {"FAIRLEAD_WEB__URL": pages, "FAIRLEAD_WEB__DAGSTER_URL": dagster_url}
         with _dagster(workspace, around.dagster_home, port, console) as process:
-            with console.status("Warming Spark ..."):
+            with console.status("Turning planning on, warming Spark ..."):
+                planning = _turn_on(dagster_url, PLANNING)
                 spark.wait()
             console.print(f"\n[bold]Dagster[/]  {dagster_url}\n[bold]Plans[/]    {pages}")
-            console.print(_first_steps(dagster_url), highlight=False, soft_wrap=True)
+            steps = _first_steps(dagster_url, planning=planning)
+            console.print(steps, highlight=False, soft_wrap=True)
             with contextlib.suppress(KeyboardInterrupt):
                 process.wait()
             console.print("Stopping ...")
@@ -138,18 +150,62 @@ def _pages(settings: Settings, dagster_url: str) -> Iterator[str]:
         engine.dispose()
 
 
-def _first_steps(dagster_url: str) -> str:
-    """Say what to click first: the one group whose plans wait for a person."""
+def _turn_on(dagster_url: str, sensor: str) -> bool:
+    """Turn a sensor on, once Dagster has loaded it; False: it could not be."""
+    names = {
+        "repositoryLocationName": "fairlead",
+        "repositoryName": "__repository__",
+        "sensorName": sensor,
+    }
+    query = json.dumps({"query": _START_SENSOR, "variables": {"sensor": names}}).encode()
+    headers = {"Content-Type": "application/json"}
+    deadline = time.monotonic() + LOADING_S
+    while time.monotonic() < deadline:
+        request = Request(f"{dagster_url}/graphql", query, headers)  # noqa: S310 - our own server
+        try:
+            with urlopen(request, timeout=10) as answer:  # noqa: S310 - our own server
+                data = json.load(answer).get("data") or {}
+        except (OSError, ValueError):
+            data = {}
+        if (data.get("startSensor") or {}).get("__typename") == "Sensor":
+            return True
+        time.sleep(POLL_S)
+    return False
+
+
+def _first_steps(dagster_url: str, *, planning: bool) -> str:
+    """Say what to click first: the one group whose plans wait for a person.
+
+    Parameters
+    ----------
+    dagster_url
+        Where the Dagster UI is reached.
+    planning
+        Whether groups are planned by themselves.
+    """
     group = ASKS_FIRST.name
+    switches = f"{dagster_url}/automation"
+    whose = f"The plans of {group} wait for you; those of the other groups are approved by policy."
+    automatic = (
+        f"""Planning is on: the sensor {PLANNING} plans a group within minutes of a look that finds
+a plan worth its price. {whose}
+To turn planning off: {switches} (elsewhere it is off until you turn it on there)."""
+        if planning
+        else f"""Planning is off: Dagster did not let {PLANNING} be turned on, and
+nothing is planned by itself. To turn it on: {switches}
+{whose}"""
+    )
     return f"""
+{automatic}
+
 Your first plan
   1. Plan:    {lineage_url(dagster_url)}
-              Materialize all..., choose the partition {group} (there within a minute), Launch 1 run
+              wait for the run that plans {group}, or make one: Materialize all..., choose the
+              partition {group} (there within a minute), Launch 1 run
   2. Decide:  {asset_url(dagster_url, "assignment_plan", group)}
               once the run has ended, half a minute: what would change, a review, how to approve it
   3. Look:    {asset_url(dagster_url, "plan_adoption", group)}
               within a minute of your approval: who follows it, and what that achieved
-The plans of the other groups are approved by policy.
 
 In another terminal: make psql for SQL, .venv/bin/fairlead groups for the command line.
 Ctrl-C stops everything; the data stay for the next time, make clean removes them.

@@ -52,7 +52,7 @@ def build_app(engine: Engine, settings: Settings) -> Starlette:
         plan that waits.
     """
     dagster_url = settings.web.dagster_url
-    registry = build_registry(engine)
+    registry = build_registry(engine, settings.looks.every)
     threads = anyio.CapacityLimiter(PAGES_AT_ONCE)
 
     async def page(make: Callable[[], str]) -> Response:

@@ -11,7 +11,7 @@ import logging
 import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from importlib.metadata import version
 from operator import attrgetter
 from typing import Any, Final
@@ -23,7 +23,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from fairlead.errors import FairleadError
-from fairlead.store.monitoring import DecisionCounts, Readings, read_all_groups
+from fairlead.store.monitoring import LOOKED_WITHIN, DecisionCounts, Readings, read_all_groups
 
 _log = logging.getLogger(__name__)
 
@@ -84,6 +84,12 @@ GAUGES: Final = (
         *("diagnoses", "since"),
     ),
     Gauge(
+        "fairlead_group_last_look_timestamp_seconds",
+        "seconds",
+        "When a look last found what is the matter with the group.",
+        *("looks", "last_seen"),
+    ),
+    Gauge(
         "fairlead_group_lag_records",
         "records",
         "Records the group is behind in its newest snapshot.",
@@ -105,13 +111,13 @@ GAUGES: Final = (
     Gauge(
         "fairlead_group_heaviest_member_records",
         "records",
-        "Records the heaviest member has to work off, as last measured.",
+        "Records the heaviest member has to work off, in its newest snapshot.",
         *("balance", "lag_max"),
     ),
     Gauge(
         "fairlead_group_imbalance_ratio",
         "ratio",
-        "Heaviest member over the mean of all members, as last measured; 1 is even.",
+        "Heaviest member over the mean of all members, in its newest snapshot; 1 is even.",
         *("balance", "imbalance"),
     ),
     Gauge(
@@ -153,6 +159,13 @@ GAUGES: Final = (
         labels=("group", "state"),
     ),
     Gauge(
+        "fairlead_group_plan_decided_timestamp_seconds",
+        "seconds",
+        "When that version was approved; missing where it was not.",
+        *("plans", "decided_at"),
+        labels=("group", "state"),
+    ),
+    Gauge(
         "fairlead_group_plan_expiry_timestamp_seconds",
         "seconds",
         "When that version becomes void; missing where it never does.",
@@ -189,10 +202,19 @@ GAUGES: Final = (
 )
 
 
-def build_registry(engine: Engine) -> CollectorRegistry:
-    """Return a registry of its own, which reads the database at each scrape."""
+def build_registry(engine: Engine, look_every: timedelta = timedelta(0)) -> CollectorRegistry:
+    """Return a registry of its own, which reads the database at each scrape.
+
+    Parameters
+    ----------
+    engine
+        Fairlead's database.
+    look_every
+        From one look to the next: ten looks may fail before a group's series end, and a quarter of
+        an hour passes at least.
+    """
     registry = CollectorRegistry()
-    registry.register(GroupCollector(engine))
+    registry.register(GroupCollector(engine, max(LOOKED_WITHIN, 10 * look_every)))
     ProcessCollector(registry=registry)
     return registry
 
@@ -205,8 +227,9 @@ class GroupCollector(Collector):
     and no old figure passes for a new one.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, looked_within: timedelta = LOOKED_WITHIN) -> None:
         self._engine = engine
+        self._looked_within = looked_within
         self._counts = DecisionCounts()
         self._one_at_a_time = threading.Lock()
 
@@ -228,7 +251,7 @@ class GroupCollector(Collector):
     def _read(self) -> Readings | None:
         with self._one_at_a_time:
             try:
-                return read_all_groups(self._engine, self._counts)
+                return read_all_groups(self._engine, self._counts, self._looked_within)
             except (FairleadError, SQLAlchemyError) as error:
                 _log.warning("no figures of groups: %s", error)
                 return None
@@ -236,15 +259,16 @@ class GroupCollector(Collector):
 
 def metrics(readings: Readings) -> Iterator[Metric]:
     """Yield the metrics of groups, and of what is kept of them."""
-    last = GaugeMetricFamily(
-        "fairlead_last_decision_timestamp_seconds",
-        "When any group was last decided on.",
-        labels=(),
-        unit="seconds",
-    )
-    if readings.last_decided_at is not None:
-        last.add_metric((), _number(readings.last_decided_at))
-    yield last
+    for name, documentation, at in (
+        ("decision", "When any group was last decided on.", readings.last_decided_at),
+        ("look", "When a look last found what is the matter with a group.", readings.last_seen_at),
+    ):
+        last = GaugeMetricFamily(
+            f"fairlead_last_{name}_timestamp_seconds", documentation, labels=(), unit="seconds"
+        )
+        if at is not None:
+            last.add_metric((), _number(at))
+        yield last
     for gauge in GAUGES:
         yield _gauge(gauge, attrgetter(gauge.rows)(readings))
     decisions = CounterMetricFamily(

@@ -12,11 +12,12 @@ from urllib.parse import quote, urlencode
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from sqlalchemy import Engine
 
-from fairlead.common.words import length, moment, number, percent, plural, span
+from fairlead.common.words import length, listed, moment, number, percent, plural, span
 from fairlead.domain.cohorts import cohort_of
 from fairlead.domain.judgement.diagnosis import some
 from fairlead.domain.policy import Policy
-from fairlead.store.reading import Row, read_groups
+from fairlead.store.monitoring import LOOKED_WITHIN
+from fairlead.store.reading import Row, read_groups, undecided
 from fairlead.surfaces.links import asset_url
 
 #: A page is for reading; whoever has more groups looks for a part of a name.
@@ -32,6 +33,7 @@ _TEMPLATES: Final = Environment(
     lstrip_blocks=True,
 )
 _TEMPLATES.filters |= {
+    "listed": listed,
     "moment": moment,
     "named": some,
     "number": number,
@@ -81,12 +83,18 @@ def groups_page(
         count=len(found),
         waiting=sum(row["waiting_state"] == "proposed" for row in found),
         find=find,
+        undecided=undecided(found, read_at),
+        old=[row["group"] for row in found if _is_old(row["last_seen"], read_at)],
         dagster_url=dagster_url,
         dagster=dagster,
         review=_review,
         age=age,
         now=read_at,
     )
+
+
+def _is_old(last_seen: datetime | None, now: datetime) -> bool:
+    return last_seen is not None and now - last_seen > LOOKED_WITHIN
 
 
 def _review(row: Row, version: int) -> str:

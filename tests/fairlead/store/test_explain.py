@@ -62,6 +62,12 @@ FROM fairlead.plan, generate_series(1, 5) n;
 INSERT INTO fairlead_raw.decision (group_id, snapshot_id, snapshot_at, decided_at, outcome, reason)
 SELECT group_id, snapshot_id, snapshot_at, snapshot_at, 'no change', ''
 FROM fairlead_raw.lag_snapshot;
+
+INSERT INTO fairlead_raw.consumer_group (group_id)
+SELECT 'other' || g FROM generate_series(1, 5000) g;
+
+INSERT INTO fairlead_raw.plan_attempt (group_id, version, at, reason, again_at)
+SELECT group_id, 1, now(), '', now() FROM fairlead_raw.consumer_group;
 """
 QUESTIONS = {
     "lag of a group over an hour": (

@@ -12,9 +12,10 @@ import pytest
 from sqlalchemy import Engine, text
 
 from fairlead.store import PlanStore, StoredPlan, create_store_engine
+from fairlead.store.attempts import Attempt
 from fairlead.store.engine import transaction
 from fairlead.store.prune import prune
-from fairlead.store.reading import read_groups
+from fairlead.store.reading import read_groups, read_history, read_plans
 from tests.fairlead.store.conftest import Login
 from tests.stored import record_adoption
 
@@ -127,13 +128,13 @@ def test_adoption_stands_beside_the_prediction(
     assert (row["lag_max_predicted"], row["lag_max_achieved"]) == (110_000, 120_000)
 
 
-def test_group_is_shown_as_it_is_since_its_plan_was_adopted(
+def test_what_a_plan_would_give_is_not_shown_as_measured(
     store: PlanStore,
     engine: Engine,
     publish: Plans,
     metrics: Callable[..., dict[str, Any]],
 ) -> None:
-    """Not as it was when the plan was made."""
+    """The lag that the plan was made for, dealt anew, stands apart from the snapshot's figure."""
     plan = publish()
     record_adoption(
         store,
@@ -146,7 +147,41 @@ def test_group_is_shown_as_it_is_since_its_plan_was_adopted(
         achieved=metrics(lag_max=120_000),
     )
     (group,) = read_groups(engine)
-    assert group["lag_max"] == 120_000
+    assert (group["lag_max"], group["observed_at"]) == (160_000, plan.snapshot_at)
+    assert group["lag_max_achieved"] == 120_000
+
+
+def test_rollback_is_no_measurement(
+    engine: Engine, publish: Plans, propose: Plans, metrics: Callable[..., Any]
+) -> None:
+    """It is weighed with the lag of the snapshot before: the figure is as old as that."""
+    plan = publish()
+    propose("s2")
+    propose(
+        "s3",
+        snapshot_at=plan.snapshot_at + timedelta(hours=1),
+        rolled_back_from=1,
+        observed=metrics(lag_max=1),
+    )
+    (group,) = read_groups(engine)
+    assert (group["lag_max"], group["observed_at"]) == (160_000, plan.snapshot_at)
+
+
+def test_attempt_that_came_to_nothing_stands_with_the_group_and_in_its_history(
+    store: PlanStore, engine: Engine, approve: Plans
+) -> None:
+    """Whoever asks about the group reads why its plan is not published, and when it may be."""
+    plan = approve()
+    at = plan.created_at
+    attempt = Attempt("orders", 1, at, "it is rebalancing", at + timedelta(seconds=30))
+    store.record_attempts([attempt])
+    (group,) = read_groups(engine)
+    assert (group["not_sent_version"], group["not_sent"]) == (1, "it is rebalancing")
+    assert group["sent_again_at"] == attempt.again_at
+    (row,) = read_plans(engine, "orders", limit=1)
+    assert (row["not_sent"], row["not_sent_at"]) == ("it is rebalancing", at)
+    events = read_history(engine, "orders", limit=10)
+    assert ("not sent", "it is rebalancing") in {(row["event"], row["reason"]) for row in events}
 
 
 def test_plan_history_answers_who_what_and_how_well(

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from fairlead.domain.judgement.forecast import Outlook
@@ -92,18 +93,22 @@ ARRIVALS = {
 }
 
 
+def prospect(rates: list[float]) -> Prospect:
+    """Return what is expected of two members without a backlog, at these arrivals."""
+    none = np.zeros(3)
+    outlook = Outlook(np.array(rates), none, none, none, np.array([100.0, 100.0]))
+    return Prospect({"t0": 3}, ["orders-1", "orders-2"], outlook, 1800.0)
+
+
 @pytest.mark.parametrize("arrivals", ARRIVALS)
 def test_a_proposal_stays_until_a_new_one_is_better_by_what_the_policy_asks(
     store: PlanStore, draft: MakeDraft, arrivals: str
 ) -> None:
     """Whoever reads it has more than one tick, and is told that it was looked at again."""
     rates, merit = ARRIVALS[arrivals]
-    none = np.zeros(3)
-    outlook = Outlook(np.array(rates), none, none, none, np.array([100.0, 100.0]))
-    prospect = Prospect({"t0": 3}, ["orders-1", "orders-2"], outlook, 1800.0)
     look(store, draft("s1", members=ANOTHER))
     policy = Policy(approval=Approval(min_improvement=0.5))
-    again = look(store, draft("s2", members=NEW, prospect=prospect), policy=policy)
+    again = look(store, draft("s2", members=NEW, prospect=prospect(rates)), policy=policy)
     if merit:
         assert again.stored.reason.startswith(f"version 1, {merit}")
         assert "waits for approval since" in again.stored.reason
@@ -126,9 +131,79 @@ def test_approved_plan_is_left_for_publication(
 def test_rollback_is_left_waiting(store: PlanStore, draft: MakeDraft, publish: Step) -> None:
     """What the planner would do instead is just what somebody goes back from."""
     publish("s1")
-    look(store, draft("s2", rolled_back_from=1))
+    record_decision(store, draft("s2", rolled_back_from=1))
     later = look(store, draft("s3", members=ANOTHER), policy=AT_NIGHT)
     assert later.stored.reason.startswith("version 2, a rollback, waits for approval since ")
+    assert states(store) == ["published", "proposed"]
+
+
+def test_published_plan_that_says_the_same_makes_a_new_one_needless(
+    store: PlanStore, draft: MakeDraft, publish: Step
+) -> None:
+    """A group that does not follow gets no new version at every look, and the reason says so."""
+    publish("s1")
+    again = look(store, draft("s2", weights={"t0": np.array([9.0, 8.0, 7.0])}), policy=AT_NIGHT)
+    assert again.stored.outcome == "no change"
+    assert again.stored.reason == (
+        "version 1, which says so already, is published, and 66.7 % of its partitions are where it"
+        " puts them; the heaviest member gets lighter"
+    )
+    assert states(store) == ["published"]
+
+
+def test_published_plan_for_other_members_is_replaced(
+    store: PlanStore, draft: MakeDraft, publish: Step
+) -> None:
+    """Its basis does not hold: it gives the new member nothing."""
+    publish("s1")
+    look(store, draft("s2", members=GROWN))
+    assert states(store) == ["published", "proposed"]
+
+
+def moved(*rows: tuple[int, str, str]) -> pa.Table:
+    """Return the moves of partitions of t0: number, owner before, owner after."""
+    numbers, before, after = zip(*rows, strict=True)
+    return pa.table(
+        {
+            "topic": ["t0"] * len(rows),
+            "partition": pa.array(numbers, pa.int32()),
+            "previous_member": before,
+            "member": after,
+        }
+    )
+
+
+#: What NEW changes where partition 0 alone is where ANOTHER puts it, and where all are.
+NOT_FOLLOWED = moved((2, "orders-1", "orders-2"))
+FOLLOWED = moved((1, "orders-1", "orders-2"))
+
+
+@pytest.mark.parametrize("arrivals", ARRIVALS)
+def test_unfollowed_plan_stays_until_a_new_one_is_better_by_what_the_policy_asks(
+    store: PlanStore, draft: MakeDraft, publish: Step, arrivals: str
+) -> None:
+    """A group that follows no plan gets no other one for a slight difference in the load."""
+    rates, merit = ARRIVALS[arrivals]
+    publish("s1", members=ANOTHER)
+    unfollowed = draft("s2", members=NEW, prospect=prospect(rates), moves=NOT_FOLLOWED)
+    policy = Policy(approval=Approval(automatic=True, min_improvement=0.5))
+    again = look(store, unfollowed, policy=policy)
+    if merit:
+        assert again.stored.reason.startswith(f"version 1, {merit}")
+        assert "is published, and 33.3 % of its partitions are where" in again.stored.reason
+        assert states(store) == ["published"]
+    else:
+        assert states(store)[0] == "published"
+        assert len(states(store)) == 2
+
+
+def test_plan_that_is_followed_is_replaced_by_what_the_judgement_finds_better(
+    store: PlanStore, draft: MakeDraft, publish: Step
+) -> None:
+    """What is gained over what is has been weighed: nothing is asked of the draft besides."""
+    publish("s1", members=ANOTHER)
+    rates, _ = ARRIVALS["a bit better"]
+    look(store, draft("s2", members=NEW, prospect=prospect(rates), moves=FOLLOWED))
     assert states(store) == ["published", "proposed"]
 
 

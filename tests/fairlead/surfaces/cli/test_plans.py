@@ -4,13 +4,17 @@ import json
 import os
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from typer.testing import CliRunner, Result
 
 from fairlead.errors import ConfigurationError, GroupError, PlanStateError, TamperedPlanError
+from fairlead.store import PlanStore, create_store_engine
+from fairlead.store.attempts import Attempt
 from fairlead.surfaces.cli import app
 from fairlead.surfaces.cli.arguments import complete_group
 from tests.docs.scenario import store_week
@@ -18,6 +22,8 @@ from tests.docs.scenario import store_week
 FAIRLEAD = Path(sys.executable).with_name("fairlead")
 
 pytestmark = pytest.mark.postgres
+
+APPROVE = ("plans", "approve", "billing", "1", "--reason", "agreed")
 
 
 @pytest.fixture
@@ -72,6 +78,43 @@ def test_nothing_stored_yet_says_how_to_begin(migrated: str) -> None:
     assert document(migrated, "groups") == []
 
 
+def test_figures_say_how_old_they_are(week: str) -> None:
+    """Groups name their looks' and snapshots' times, lag its own; old ones are named as old."""
+    groups = run(week, "groups").output
+    assert "2026-01-08 09:00:00" in groups
+    assert "billing, orders: no look since " in groups
+    lag = run(week, "lag", "orders")
+    assert lag.stdout.startswith("orders, 2026-01-07 09:00:00 UTC")
+    assert "orders: that is more than 5 minutes ago" in lag.stderr
+
+
+def test_plan_that_was_not_sent_says_why(week: str) -> None:
+    """Wherever its state is shown: an approval that has no effect is not silent."""
+    assert document(week, *APPROVE, "--yes")["state"] == "approved"
+    engine = create_store_engine(week)
+    at = datetime(2026, 1, 8, 12, 0, tzinfo=UTC)
+    again = at + timedelta(seconds=30)
+    PlanStore(engine).record_attempts([Attempt("billing", 1, at, "it is rebalancing", again)])
+    engine.dispose()
+    said = "2026-01-08 12:00:00 UTC: it is rebalancing; the planner tries again at"
+    for command in (["groups"], ["plans", "list"], ["plans", "show", "billing"]):
+        assert said in run(week, *command).stdout, command
+    assert "not sent" in run(week, "history", "billing").stdout
+
+
+def test_group_that_a_plan_may_help_and_nobody_plans_says_how_to_turn_planning_on(
+    week: str,
+) -> None:
+    """Both switches are off by default: a group that is late for a day must not look planned."""
+    with psycopg.connect(week) as connection:
+        connection.execute("SET session_replication_role = replica")
+        connection.execute(
+            "UPDATE fairlead_raw.group_diagnosis SET diagnosis = 'badly spread'"
+            " WHERE group_id = 'orders' AND until IS NULL"
+        )
+    assert "orders: a plan may help, and no run has decided" in run(week, "groups").stdout
+
+
 def test_policy_explanation_leaves_nothing_blank(week: str) -> None:
     """Where nothing is asked for it says none; defaults are those that the page has."""
     found = document(week, "policy", "explain", "payments")
@@ -84,11 +127,10 @@ def test_policy_explanation_leaves_nothing_blank(week: str) -> None:
 
 def test_approval_names_the_hash_that_was_looked_at(week: str) -> None:
     """Another hash is refused; without a terminal nobody is asked; then it is approved."""
-    approve = ("plans", "approve", "billing", "1", "--reason", "agreed")
-    assert run(week, *approve).exit_code == 2
-    refused = run(week, *approve, "--yes", "--sha256", "0" * 64)
+    assert run(week, *APPROVE).exit_code == 2
+    refused = run(week, *APPROVE, "--yes", "--sha256", "0" * 64)
     assert isinstance(refused.exception, TamperedPlanError)
-    assert document(week, *approve, "--yes")["state"] == "approved"
+    assert document(week, *APPROVE, "--yes")["state"] == "approved"
 
 
 def test_rollback_to_the_published_version_is_refused_before_anybody_is_asked(week: str) -> None:

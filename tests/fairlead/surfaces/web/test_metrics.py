@@ -133,6 +133,37 @@ def test_groups_that_are_gone_are_not_measured(week: str, served: str) -> None:
     assert groups == {None, "billing"}
 
 
+@pytest.mark.parametrize(("minutes", "current"), [(14, True), (16, False)])
+def test_what_looks_found_ends_with_the_looks(
+    week: str, served: str, minutes: int, *, current: bool
+) -> None:
+    """A planner that is dead says nothing of groups any more, but when it last looked."""
+    with psycopg.connect(week) as connection:
+        connection.execute("SET session_replication_role = replica")
+        connection.execute(
+            "UPDATE fairlead_raw.group_diagnosis SET last_seen = now() - %s * interval '1 minute'"
+            " WHERE until IS NULL",
+            (minutes,),
+        )
+    found = samples(scrape(served)[1])
+    looked = {of("fairlead_group_late_seconds", group=group) for group in ("orders", "billing")}
+    assert looked.isdisjoint(found) is not current
+    last = found[of("fairlead_last_look_timestamp_seconds")]
+    assert last == found[of("fairlead_group_last_look_timestamp_seconds", group="orders")]
+    age = datetime.now(UTC).timestamp() - last
+    assert abs(age - minutes * 60) < 60
+
+
+def test_planner_that_never_looked_has_no_last_look(migrated: str) -> None:
+    """The series is absent, which an alert tells from a database that does not answer."""
+    engine = create_store_engine(migrated)
+    with serving(build_app(engine, Settings())) as address:
+        found = samples(scrape(address)[1])
+    engine.dispose()
+    assert found[of("fairlead_database_up")] == 1
+    assert of("fairlead_last_look_timestamp_seconds") not in found
+
+
 def test_database_that_is_away_is_a_metric() -> None:
     """The scrape succeeds and says so; nothing old is shown, and pages say it with 503."""
     engine = create_store_engine("postgresql://nobody@127.0.0.1:1/nothing", connect_timeout_s=2)

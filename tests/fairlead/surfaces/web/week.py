@@ -49,6 +49,10 @@ def store_recent_week(url: str) -> None:
                 " WHERE group_id = %s AND until IS NULL",
                 (diagnosis, group),
             )
+        connection.execute(  # by a look just now
+            "UPDATE fairlead_raw.group_diagnosis SET last_seen = now(),"
+            " since = least(since, now() - interval '1 hour') WHERE until IS NULL"
+        )
         connection.execute("UPDATE fairlead_raw.balance SET rack_gb_per_day = 12.5")
         connection.execute("UPDATE fairlead_raw.plan SET expires_at = now() + interval '1 day'")
         connection.execute(

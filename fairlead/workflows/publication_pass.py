@@ -1,0 +1,222 @@
+"""The publication pass: what is approved is sent, and topic and database agree afterwards.
+
+Belongs here: the order of settling, publishing, following up, mending and renewing, and when what
+was not sent is tried again. Does not: each of these steps (`publication`, `following`,
+`reconciliation`, `lease`, `retirement`).
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from fairlead.domain.records import StoredPlan
+from fairlead.errors import ConfigurationError, GroupError, KafkaUnavailableError
+from fairlead.kafka.descriptions import absent
+from fairlead.kafka.gateway import KafkaGateway
+from fairlead.store.attempts import Attempt
+from fairlead.store.intents import Wanted
+from fairlead.store.plans import PlanStore
+from fairlead.workflows.delivery import Terms, Topic, deliver
+from fairlead.workflows.following import follow
+from fairlead.workflows.lease import due, refresh, renewed_after
+from fairlead.workflows.nudging import Followed
+from fairlead.workflows.publication import Live, Published, publish_all, settle_all
+from fairlead.workflows.reconciliation import Difference, differences, mend
+
+#: When a plan that was not sent is tried again: a reason that ends by itself, and any other one.
+SOON: Final = timedelta(seconds=30)
+LATER: Final = timedelta(minutes=10)
+_HELD: Final = "somebody else's open transaction is at the group, or another run publishes it"
+
+#: Has brokers follow the published plans of groups.
+FollowUp = Callable[[Collection[str]], Sequence[Followed]]
+
+
+@dataclass(frozen=True)
+class Pass:
+    """What came of a publication pass.
+
+    Parameters
+    ----------
+    results
+        Of plans that were on their way or approved, one each.
+    found
+        Where the topic said something else than the database; it was said again.
+    untold
+        Groups whose lease was not renewed, with the reason.
+    retired
+        Plans that were taken back, because their groups do not exist any more.
+    followed
+        What became of the groups that brokers assign.
+    current
+        The plans of the groups that are proposed, approved or published now.
+    """
+
+    results: Sequence[Published]
+    found: Sequence[Difference]
+    untold: Sequence[tuple[str, str]]
+    retired: Sequence[StoredPlan]
+    followed: Sequence[Followed]
+    current: Sequence[StoredPlan]
+
+
+def followed_up(gateway: KafkaGateway, plans: PlanStore) -> FollowUp:
+    """Return what has brokers follow the published plans of groups, on a real cluster."""
+    return lambda groups: follow(
+        gateway,
+        gateway.settings,
+        groups,
+        lambda assigned: plans.in_state("published", groups=assigned),
+    )
+
+
+def publication_pass(
+    plans: PlanStore,
+    groups: Collection[str],
+    *,
+    live: Live,
+    topic: Topic,
+    terms: Terms,
+    now: datetime,
+    follow_up: FollowUp = lambda _: (),
+) -> Pass:
+    """Settle what a crash left, publish what is approved, mend differences, renew leases.
+
+    Why a plan is not sent is stored with it, and when it is tried again.
+
+    Parameters
+    ----------
+    plans
+        The store.
+    groups
+        That this is about.
+    live
+        Describes groups as they are now.
+    topic, terms
+        The plan topic, and how it is written.
+    now
+        Time-zone-aware.
+    follow_up
+        Called with the groups that got a plan, before topic and database are compared, and with
+        the others at the end.
+    """
+    groups = [*groups, *_gone_elsewhere(plans, set(groups), live)]
+    waiting = plans.approved_unpublished(groups)
+    results = [
+        *settle_all(plans, groups, live=live, topic=topic, terms=terms, now=now),
+        *publish_all(plans, waiting, live=live, topic=topic, terms=terms),
+    ]
+    known = {result.group for result in results}
+    left = [plan.group for plan in waiting if plan.group not in known]
+    results += [
+        Published(plan.group, plan.version, None, _HELD, waits=True, passing=True)
+        for plan in (plans.approved_unpublished(left) if left else ())
+    ]
+    published = sorted({result.group for result in results if result.position is not None})
+    followed = list(follow_up(published)) if published else []
+    found = differences(plans, groups, topic=topic, verifier=terms.verifier())
+    untold = [
+        (done.intent.group, done.reason)
+        for done in mend(plans, found, topic=topic, terms=terms, now=now)
+        if done.position is None
+    ]
+    followers, gone = _told_apart(plans, groups, live, terms, now)
+    retired = _retire(plans, gone, topic, terms, now)
+    ended = {plan.group for plan in retired}
+    without = [plan for plan in gone if plan.group not in ended and plan.group in set(groups)]
+    untold += refresh(plans, followers, topic=topic, terms=terms, now=now)
+    untold += [(plan.group, "the group does not exist any more") for plan in without]
+    plans.record_attempts(
+        [
+            *(_attempt(result) for result in results if result.waits),
+            *(_unrenewed(plan, terms, now) for plan in without),
+        ]
+    )
+    if others := [group for group in groups if group not in set(published)]:
+        followed += follow_up(others)
+    current = plans.in_state("proposed", "approved", "published", groups=groups)
+    return Pass(results, found, untold, retired, followed, current)
+
+
+@contextmanager
+def failures_recorded(plans: PlanStore, groups: Collection[str]) -> Iterator[None]:
+    """Store with the plans that wait why a pass that ends with an error did not send them."""
+    try:
+        yield
+    except (ConfigurationError, KafkaUnavailableError) as error:
+        passing = isinstance(error, KafkaUnavailableError)
+        plans.record_attempts(
+            [
+                _attempt(Published(plan.group, plan.version, None, str(error), passing=passing))
+                for plan in plans.in_state("approved", "sending", groups=groups)
+            ]
+        )
+        raise
+
+
+def _attempt(result: Published) -> Attempt:
+    at = datetime.now(UTC)
+    again_at = at + (SOON if result.passing else LATER)
+    return Attempt(result.group, result.version, at, result.reason, again_at)
+
+
+def _unrenewed(plan: StoredPlan, terms: Terms, now: datetime) -> Attempt:
+    """Return that a lease was not renewed: it is tried again while it lasts, and at its end."""
+    again_at = now + renewed_after(terms.lease) / 2
+    if plan.lease_until is not None:
+        again_at = min(again_at, plan.lease_until)
+    why = (
+        "the group does not exist any more: its plan is retired when its lease is over, if the "
+        "group has not come back by then"
+    )
+    return Attempt(plan.group, plan.version, datetime.now(UTC), why, max(again_at, now + LATER))
+
+
+def _gone_elsewhere(plans: PlanStore, groups: Collection[str], live: Live) -> list[str]:
+    """Return the groups beyond these that do not exist, and whose plans wait to be published.
+
+    Dagster has no partition any more of a group that is gone: no run is about it.
+    """
+    waiting = {plan.group for plan in plans.in_state("approved", "sending")}.difference(groups)
+    found = live(waiting) if waiting else {}
+    return sorted(group for group in found if _is_absent(found[group]))
+
+
+def _told_apart(
+    plans: PlanStore, groups: Iterable[str], live: Live, terms: Terms, now: datetime
+) -> tuple[list[StoredPlan], list[StoredPlan]]:
+    """Return the plans whose leases are to be renewed, and those whose groups do not exist.
+
+    Leases that are over are looked at whoever the pass is about: Dagster has no partition any more
+    of a group that is gone.
+    """
+    over = set(plans.told_before(now))
+    mine = set(due(plans, terms, now)) & set(groups)
+    if not over | mine:
+        return [], []
+    followed = plans.in_state("published", groups=over | mine)
+    found = live(plan.group for plan in followed)
+    gone = [plan for plan in followed if _is_absent(found[plan.group])]
+    names = {plan.group for plan in gone}
+    return [plan for plan in followed if plan.group in mine - names], gone
+
+
+def _is_absent(found: object) -> bool:
+    return isinstance(found, GroupError) and absent(found)
+
+
+def _retire(
+    plans: PlanStore, gone: Sequence[StoredPlan], topic: Topic, terms: Terms, now: datetime
+) -> list[StoredPlan]:
+    """Take back the plans of groups that do not exist, where nothing renewed the lease till now."""
+    over = [plan for plan in gone if plan.lease_until is not None and plan.lease_until <= now]
+    why = f"the group does not exist, and its lease of {terms.lease} is over"
+    wanted = [Wanted(plan.group, plan.version, "retired", reason=why) for plan in over]
+    sent = {
+        done.intent.group
+        for done in deliver(plans.outbox(), topic, wanted, terms)
+        if done.position is not None
+    }
+    return [plan for plan in over if plan.group in sent]
