@@ -76,7 +76,7 @@ def snapshot(
     snapshot_id = new_snapshot_id(at)
     rng = np.random.default_rng(seed)
     groups = [
-        (f"group-{place}-{number:05}", size)
+        (f"group-{place:04}-{number:05}", size)
         for place, size in enumerate(sizes)
         for number in range(size.groups)
     ]

@@ -1,0 +1,190 @@
+"""One judgement: a look, a command and a task come to the same of the same group."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from benchmarks import recorded
+from benchmarks.recorded import Size
+from fairlead.archive import LookArchive
+from fairlead.domain.choice import OBSERVED
+from fairlead.domain.judgement.capacities import Capacity
+from fairlead.domain.looks.questions import Ways, capacity_rows
+from fairlead.domain.policy import Policy
+from fairlead.domain.records import PlanDraft
+from fairlead.domain.snapshot import GroupSnapshot
+from fairlead.kafka.gateway import KafkaGateway
+from fairlead.spark.planning import QUESTIONS, plan_task
+from fairlead.spark.warehouse import Warehouse
+from fairlead.workflows import planning
+from fairlead.workflows.diagnosing import Memory, Seen, diagnose
+from fairlead.workflows.planning import plan_group
+from tests.lengths import form
+
+AT = datetime(2026, 1, 31, 12, tzinfo=UTC)
+GROUPS = form(short=60, long=1_000)
+POLICY = Policy(assignors=("sticky-lag-aware", "sticky", "range"))
+FIGURES = ("late_s", "utilisation")
+FIGURES_OF_PARTITIONS = ("arrival_rates", "capacity_used")
+
+Row = dict[str, Any]
+
+
+class Fleet:
+    """Groups of random sizes with a day of looks, and what is remembered of every other one."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        sizes = [Size(1, int(rng.integers(2, 60)), int(rng.integers(1, 7))) for _ in range(GROUPS)]
+        self.taken = recorded.snapshot(sizes, at=AT, seed=seed, level=lambda _: False)
+        self.warehouse = Warehouse(str(folder))
+        self.archive = LookArchive(self.warehouse.path)
+        for look_id, look in recorded.past(self.taken):
+            self.archive.append(look, look_id)
+        self.archive.tidy(AT, timedelta(days=2))
+        self.warehouse.write_snapshot(self.taken)
+        self.names: list[str] = self.taken.groups["group"].to_pylist()
+        members = self.taken.members.select(["group", "member"]).to_pylist()
+        seen_at = AT.timestamp() - 900
+        self.capacities = {
+            name: {
+                row["member"]: Capacity(float(rng.integers(20, 400)), measured=True, at=seen_at)
+                for row in members
+                if row["group"] == name
+            }
+            for name in self.names[::2]
+        }
+
+    def of_groups(self, names: Sequence[str]) -> GroupSnapshot:
+        """Return the snapshot of some of the groups, in an order of its own."""
+        wanted = pa.array(names, pa.string())
+        tables = {
+            name: rows.filter(pc.is_in(rows["group"], wanted))
+            for name, rows in self.taken.tables.items()
+        }
+        return replace(self.taken, **tables)
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
+    """Return the groups."""
+    return Fleet(tmp_path_factory.mktemp("fleet"), seed=5)
+
+
+@pytest.fixture(scope="module")
+def by_task(fleet: Fleet) -> dict[str, dict[str, Row]]:
+    """Return group to its rows of candidates by assignor, as one task judges all groups."""
+    return judged_in(fleet, [fleet.names])
+
+
+def judged_in(fleet: Fleet, batches: Sequence[Sequence[str]]) -> dict[str, dict[str, Row]]:
+    """Judge the groups in tasks, as executors do."""
+    questions = [
+        {
+            "group": name,
+            "task": task,
+            "way": 0,
+            "capacities": capacity_rows(fleet.capacities.get(name, {})),
+        }
+        for task, names in enumerate(batches)
+        for name in names
+    ]
+    table = pa.Table.from_pylist(questions, QUESTIONS)
+    fleet.warehouse.write("questions", fleet.taken.snapshot_id, table)
+    place = fleet.warehouse.place_of(fleet.taken.snapshot_id)
+    assert place is not None
+    ways = [Ways.of(POLICY, compare=True)]
+    found: dict[str, dict[str, Row]] = {}
+    for task in range(len(batches)):
+        for batch in plan_task(place, ways, task):
+            for row in batch.to_pylist():
+                found.setdefault(row["group"], {})[row["assignor"]] = row
+    return found
+
+
+def assert_same(found: Row, expected: Row) -> None:
+    """Compare two rows: figures to 9 digits, everything else exactly."""
+    for name, value in expected.items():
+        if isinstance(value, float) or name in FIGURES_OF_PARTITIONS:
+            assert found[name] == pytest.approx(value, rel=1e-9), name
+        else:
+            assert found[name] == value, name
+
+
+def test_scenarios_are_of_both_kinds(by_task: dict[str, dict[str, Row]]) -> None:
+    """Or what follows would compare nothing: some groups need a plan, some do not."""
+    decisions = [rows[OBSERVED]["decision"] for rows in by_task.values()]
+    assert {*decisions} == {"plan", "no change"}
+    assert len(decisions) == GROUPS
+
+
+def test_tasks_agree_whatever_is_judged_beside_a_group(
+    fleet: Fleet, by_task: dict[str, dict[str, Row]]
+) -> None:
+    """In batches of other sizes, in another order: each row is the same."""
+    names = list(np.random.default_rng(1).permutation(fleet.names))
+    batches = [names[first : first + 7] for first in range(0, len(names), 7)]
+    again = judged_in(fleet, batches)
+    assert again.keys() == by_task.keys()
+    for group, rows in by_task.items():
+        for assignor, row in rows.items():
+            assert_same(again[group][assignor], row)
+
+
+def test_look_agrees_with_tasks(fleet: Fleet, by_task: dict[str, dict[str, Row]]) -> None:
+    """The same diagnosis and figures; it calls for the same plans, with the same candidates."""
+    names = list(np.random.default_rng(2).permutation(fleet.names))
+    seen = [Seen.of(fleet.of_groups(portion)) for portion in (names[::2], names[1::2])]
+    looked = diagnose(fleet.archive, seen, [POLICY], Memory(fleet.capacities))
+    assert looked.found.keys() == by_task.keys()
+    for group, rows in by_task.items():
+        observed, (_, findings) = rows[OBSERVED], looked.found[group]
+        assert (group in looked.calls) == (observed["decision"] == "plan")
+        if group in looked.calls or fleet.capacities.get(group):
+            assert (findings.diagnosis, [*findings.names]) == (
+                observed["diagnosis"],
+                observed["names"],
+            )
+            for name in FIGURES:
+                assert getattr(findings, name) == pytest.approx(observed[name], rel=1e-9)
+    for row in looked.judged:
+        expected = by_task[row["group"]][row["assignor"]]
+        assert [*row.get("owner", [])] == (expected["owner"] or [])
+        assert row.get("chosen") == expected["chosen"]
+
+
+class Recorded:
+    """Answers for one group as the gateway would have at the moment of the snapshot."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+
+    def snapshot(self, groups: Iterable[str]) -> GroupSnapshot:
+        """Return the snapshot of the groups."""
+        return self._fleet.of_groups([*groups])
+
+
+def test_command_agrees_with_tasks(fleet: Fleet, by_task: dict[str, dict[str, Row]]) -> None:
+    """`fairlead plan` decides as a run would: the same outcome, reason, and owners."""
+    gateway = cast("KafkaGateway", Recorded(fleet))
+    for group in fleet.names[: form(short=20, long=GROUPS)]:
+        memory = planning.Memory(fleet.capacities.get(group, {}))
+        done = plan_group(gateway, fleet.archive, group, policies=[POLICY], memory=memory, now=AT)
+        observed, decision = by_task[group][OBSERVED], done.look.decision
+        assert (decision.outcome, decision.reason) == (
+            observed["decision"],
+            observed["decision_reason"],
+        )
+        assert decision.findings is not None
+        for name in FIGURES:
+            assert getattr(decision.findings, name) == pytest.approx(observed[name], rel=1e-9)
+        if isinstance(decision, PlanDraft):
+            assert decision.assignor == observed["chosen"]
+            assert decision.statuses == frozenset(observed["statuses"])
