@@ -56,9 +56,9 @@ def approve(
         )
     _say(
         {"group": group, "version": version, "state": plan.state, "sha256": plan.sha256},
-        f"{group}: version {version} is {plan.state}. `fairlead plans publish {group}` publishes "
-        "it at once; the planner's sensor approved_plans tries within the minute, and again until "
-        "it succeeds or the plan is stale: `fairlead groups` says why it has not yet",
+        f"{group}: version {version} is {plan.state}. The sensor approved_plans publishes it "
+        "within the minute; if it cannot, `fairlead groups` says why, and when it tries again. "
+        f"`fairlead plans publish {group}` publishes it at once",
         as_json=as_json,
     )
 
