@@ -1,14 +1,17 @@
 """Whole planning runs: real consumers on a real broker, real Spark, real Postgres."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import unquote
 
 import dagster as dg
+import pyarrow as pa
 import pytest
 from dagster_shared.serdes import serialize_value
 from dagster_shared.yaml_utils import load_run_config_yaml
 
+from fairlead.domain.snapshot import GROUPS, new_snapshot_id
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.wire.document import PlanDocument
 from tests.conftest import KafkaTopic
@@ -190,6 +193,25 @@ def test_one_run_covers_a_range_of_cohorts_and_no_other(
         assert len(serialize_value(one)) < MOST_BYTES
         if one.asset_key == dg.AssetKey("partition_lag"):
             assert one.metadata["total lag (records)"].value == 190  # its own group's alone
+
+
+def test_run_works_on_its_own_snapshot_whatever_a_clock_has_said(
+    pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str
+) -> None:
+    """A run whose clock was a day ahead has left tables of tomorrow: nobody works on them."""
+    start_consumers(unique_name)
+    pipeline.configure(APPROVED_BY_A_PERSON)
+    tomorrow = new_snapshot_id(datetime.now(UTC) + timedelta(days=1))
+    key = {"snapshot_id": tomorrow, "group": unique_name, "cohort": unique_name}
+    ahead = pa.Table.from_pylist([key], GROUPS)
+    for table in ("groups", "lag", "candidates"):
+        pipeline.warehouse.write(table, tomorrow, ahead)
+
+    assert pipeline.run("planning", unique_name).success
+
+    rows = pipeline.sql("SELECT snapshot_id, outcome FROM fairlead_raw.decision")
+    assert [row["outcome"] for row in rows] == ["plan"]
+    assert rows[0]["snapshot_id"] < tomorrow
 
 
 def test_policy_gathers_groups_in_one_named_cohort(
