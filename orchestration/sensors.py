@@ -3,7 +3,7 @@
 import hashlib
 import time
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Final
 
 import dagster as dg
@@ -27,10 +27,6 @@ from orchestration.runs import known_cohorts, run_requests, under_way
 LOOK_EVERY_S: Final = 30
 #: Jobs that publish what is approved; the last two where they may.
 PUBLISHING: Final = (publication.name, "approve", "rollback")
-#: How far back the first look at the life of plans goes.
-FIRST_LOOK: Final = timedelta(minutes=10)
-#: How old a step is when it is said: by then the transaction that took it has ended.
-SETTLED: Final = timedelta(seconds=2)
 #: Plans of a tick of which it is said: each costs Dagster some 20 ms. Postgres has all.
 _MOST_EVENTS: Final = 50
 #: A run that says nothing of a plan that waits, because it was killed say, is followed by another
@@ -132,11 +128,8 @@ def plan_life(
     context: dg.SensorEvaluationContext, store: StoreResource, settings: SettingsResource
 ) -> dg.SensorResult:
     """Leave an observation for each plan that has taken a step since the last tick."""
-    # A step is dated by the beginning of its transaction: those that are about to commit wait.
-    until = datetime.now(UTC) - SETTLED
-    since = datetime.fromisoformat(context.cursor) if context.cursor else until - FIRST_LOOK
     with store.connect() as engine:
-        steps = read_steps(engine, since, until)
+        steps, cursor = read_steps(engine, context.cursor)
     known, policies = set(known_cohorts(context.instance)), settings.get().policies
     last = {step["group"]: step for step in steps}  # of each group, the last one counts
     seen = [
@@ -145,10 +138,10 @@ def plan_life(
         if (cohort := cohort_of(step["group"], policies)) in known
     ]
     if not seen:
-        return dg.SensorResult(skip_reason="No plan took a step.", cursor=until.isoformat())
+        return dg.SensorResult(skip_reason="No plan took a step.", cursor=cursor)
     if len(seen) > _MOST_EVENTS:
         context.log.info("%d plans took a step; the last %d are said", len(seen), _MOST_EVENTS)
-    return dg.SensorResult(asset_events=seen[-_MOST_EVENTS:], cursor=until.isoformat())
+    return dg.SensorResult(asset_events=seen[-_MOST_EVENTS:], cursor=cursor)
 
 
 def _why_nothing(elsewhere: Iterable[str], not_sent: Sequence[Attempt]) -> str:

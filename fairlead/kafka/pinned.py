@@ -11,9 +11,10 @@ exactly what range gave them now. Whoever it does not list keeps what range gave
 """
 
 import logging
+import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
@@ -30,6 +31,8 @@ log = logging.getLogger(__name__)
 
 _RANGE: Final = "range"
 _AT_ONCE: Final = 10_000
+#: As long as the topic keeps records: members write the pin that holds again every few hours.
+_KEPT_S: Final = 24 * 60 * 60.0
 
 
 def with_pinned_shares(
@@ -119,8 +122,39 @@ def decode_pin(value: bytes | None) -> Pin | None:
     return record if isinstance(record, Pin) else None
 
 
+@dataclass(frozen=True)
+class _Read:
+    """What this process has read of a pin topic.
+
+    Parameters
+    ----------
+    next
+        Partition to the offset behind the last record that was read.
+    records
+        Key to its records of the last day, in the order of the log: timestamp in ms, and value.
+    lock
+        Held while the topic is read.
+    """
+
+    next: dict[int, int] = field(default_factory=dict)
+    records: dict[bytes, list[tuple[int, bytes | None]]] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def forget(self, before_ms: float) -> None:
+        """Drop the records that are older."""
+        for key, records in list(self.records.items()):
+            if records[0][0] < before_ms:
+                self.records[key] = [record for record in records if record[0] >= before_ms]
+                if not self.records[key]:
+                    del self.records[key]
+
+
+#: Cluster and topic to what this process has read of it.
+_READ: Final[dict[tuple[str, str], _Read]] = {}
+
+
 class PinLog:
-    """The pin topic, of which each record is read once.
+    """The pin topic, of which a process reads each record once, however many such logs it opens.
 
     Parameters
     ----------
@@ -131,8 +165,7 @@ class PinLog:
     def __init__(self, settings: KafkaSettings) -> None:
         self._settings = settings
         self._consumer: Consumer | None = None
-        self._next: dict[int, int] = {}
-        self._values: dict[bytes, list[bytes | None]] = {}
+        self._read = _READ.setdefault((settings.bootstrap_servers, settings.pin_topic), _Read())
 
     @property
     def name(self) -> str:
@@ -140,7 +173,7 @@ class PinLog:
         return self._settings.pin_topic
 
     def read(self, groups: Sequence[str]) -> dict[str, list[bytes | None]]:
-        """Read on to the end of the groups' partitions; returns all records of each group.
+        """Read on to the end of the groups' partitions; returns each group's records of a day.
 
         Raises
         ------
@@ -158,10 +191,17 @@ class PinLog:
             raise KafkaException(found.error)
         keys = {group.encode(): group for group in groups}
         homes = {partition_of(key, len(found.partitions)) for key in keys}
-        starts = [(number, self._next.get(number, OFFSET_BEGINNING)) for number in homes]
-        consumer.assign([TopicPartition(self.name, number, start) for number, start in starts])
-        self._drain(consumer, homes, timeout_s)
-        return {group: self._values[key] for key, group in keys.items() if key in self._values}
+        with self._read.lock:
+            starts = [(number, self._read.next.get(number, OFFSET_BEGINNING)) for number in homes]
+            consumer.assign([TopicPartition(self.name, number, start) for number, start in starts])
+            self._drain(consumer, homes, timeout_s)
+            self._read.forget(1000.0 * (time.time() - _KEPT_S))
+            records = self._read.records
+            return {
+                group: [value for _, value in records[key]]
+                for key, group in keys.items()
+                if key in records
+            }
 
     def close(self) -> None:
         """Let go of the cluster."""
@@ -193,8 +233,9 @@ class PinLog:
                 raise KafkaUnavailableError(f"not read to its end within {timeout_s:.0f} s")
             for message in consumer.consume(_AT_ONCE, 0.1):
                 if (error := message.error()) is None:
-                    self._values.setdefault(message.key() or b"", []).append(message.value())
-                    self._next[message.partition() or 0] = (message.offset() or 0) + 1
+                    record = (message.timestamp()[1], message.value())
+                    self._read.records.setdefault(message.key() or b"", []).append(record)
+                    self._read.next[message.partition() or 0] = (message.offset() or 0) + 1
                 elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's name
                     pending.discard(message.partition())
                 elif not error.retriable() and error.code() not in ABOUT_A_GROUP:

@@ -4,6 +4,7 @@ Belongs here: queries over the views that people query, a dict a row. Does not: 
 verified or taken further (`plans`), how rows are shown (`fairlead.surfaces.cli`).
 """
 
+import re
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
@@ -140,9 +141,25 @@ WHERE group_id = :group AND arrival_rate IS NOT NULL AND snapshot_at = (
 )
 """
 _STEPS: Final = """
-SELECT group_id AS "group", version, state, at, actor, reason FROM fairlead.plan_event
-WHERE at > :since AND at <= :until AND state <> 'proposed' ORDER BY at, group_id, version
+WITH step AS (
+    SELECT group_id AS "group", version, state, at, actor, reason, transaction_id,
+           CAST(CAST(transaction_id AS text) AS xid8) AS taken_in
+    FROM fairlead.plan_event WHERE state <> 'proposed'
+)
+SELECT "group", version, state, at, actor, reason FROM step
+WHERE pg_visible_in_snapshot(taken_in, CAST(:until AS pg_snapshot))
 """
+_STEPS_ORDER: Final = ' ORDER BY at, "group", version'
+_STEPS_OF_LATE: Final = f"{_STEPS} AND at > now() - CAST(:first_look AS interval) {_STEPS_ORDER}"
+_STEPS_SINCE: Final = f"""{_STEPS}
+    AND transaction_id >= :oldest
+    AND NOT pg_visible_in_snapshot(taken_in, CAST(:since AS pg_snapshot)) {_STEPS_ORDER}
+"""
+#: A snapshot of Postgres: the oldest transaction under way, the first that has not begun, and
+#: those between that are under way.
+_SNAPSHOT: Final = re.compile(r"([0-9]+):([0-9]+):[0-9,]*")
+#: How far back the first reading of steps goes.
+_FIRST_LOOK: Final = timedelta(minutes=10)
 # The newest of each table first, and then of all, or a month would be read for the last hours.
 _HISTORY: Final = """
 SELECT * FROM (
@@ -313,9 +330,29 @@ def read_history(
     return _rows(engine, _HISTORY, group=group, since=since, limit=limit)
 
 
-def read_steps(engine: Engine, since: datetime, until: datetime) -> list[Row]:
-    """Return what happened to plans after they were proposed, of all groups, the oldest first."""
-    return _rows(engine, _STEPS, since=since, until=until)
+def read_steps(engine: Engine, since: str | None) -> tuple[list[Row], str]:
+    """Return what happened to plans after they were proposed, of all groups, the oldest first.
+
+    Parameters
+    ----------
+    since
+        What the reading before returned: its steps are left out. None, or what no reading of this
+        database returned: the steps of the last ten minutes are read.
+
+    Returns
+    -------
+    The steps, and a snapshot of Postgres to go on from: it names the transactions under way, whose
+    steps the next reading returns, however long these transactions take to commit.
+    """
+    ((until,),) = (
+        row.values() for row in _rows(engine, "SELECT CAST(pg_current_snapshot() AS text)")
+    )
+    known, newest = _SNAPSHOT.fullmatch(since or ""), _SNAPSHOT.fullmatch(until)
+    # A database made anew numbers its transactions from the beginning.
+    if known is None or newest is None or int(known[2]) > int(newest[2]):
+        return _rows(engine, _STEPS_OF_LATE, until=until, first_look=_FIRST_LOOK), until
+    steps = _rows(engine, _STEPS_SINCE, until=until, since=since, oldest=int(known[1]))
+    return steps, until
 
 
 def read_group_names(engine: Engine, prefix: str = "", *, limit: int) -> list[str]:

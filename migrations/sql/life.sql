@@ -183,6 +183,7 @@ DECLARE
     plan record;
 BEGIN
     NEW.at := clock_timestamp();
+    NEW.transaction_id := pg_current_xact_id()::text::bigint;
     NEW.database_user := session_user;
     -- Who may write events, as a service does, may speak for others; the others for themselves.
     IF coalesce(btrim(NEW.actor), '') = ''

@@ -12,7 +12,6 @@ from orchestration.looks import IN_A_TICK_S
 from orchestration.runs import PRESUMED_DEAD
 from tests.conftest import KafkaTopic
 from tests.docs.scenario import store_week
-from tests.fairlead.followers.helpers import eventually
 from tests.fairlead.kafka.conftest import Join
 from tests.pipeline import Pipeline
 
@@ -217,7 +216,6 @@ def test_asset_says_what_became_of_a_plan_since_its_run(pipeline: Pipeline, migr
         events = pipeline.sensor("plan_life").asset_events
         return [event for event in events if isinstance(event, dg.AssetObservation)]
 
-    eventually(lambda: said() != [], "the rejection has settled")
     (observation,) = said()
     shown = {name: str(value.value) for name, value in observation.metadata.items()}
     assert (observation.asset_key.to_user_string(), observation.partition) == (

@@ -115,7 +115,7 @@ def read_commits(looks: Looks) -> Commits:
     held = (looks.owner[1:] == looks.owner[:-1]) & (looks.owner[1:] >= 0) & looks.in_one_log[:-1]
     advance = _advance(looks)
     moved = held & (advance > 0)
-    rest = _at_rest(looks, advance)
+    rest = at_rest(looks)
     uncommitted = looks.lag > rest
     waiting_s = _waiting(looks, moved, uncommitted)
     marked = per_member.any(moved)
@@ -195,9 +195,9 @@ def _advance(looks: Looks) -> Int64:
     return np.where(known[1:] & known[:-1], np.maximum(advance, 0), 0).astype(np.int64)
 
 
-def _at_rest(looks: Looks, advance: Int64) -> Int64:
+def at_rest(looks: Looks) -> Int64:
     """Return the largest lag that each partition showed while nothing happened, int64 (P,)."""
-    quiet = (looks.arrived == 0) & (advance == 0) & looks.in_one_log[:-1]
+    quiet = (looks.arrived == 0) & (_advance(looks) == 0) & looks.in_one_log[:-1]
     small = np.where(quiet & (looks.lag[1:] <= MOST_AT_REST), looks.lag[1:], 0)
     # Where there is no quiet step, a record behind at every look is a transaction's marker.
     marker = np.minimum(looks.lag.min(axis=0), 1) if len(looks) > STUCK_STEPS else 0

@@ -15,24 +15,30 @@ Lag is KAFKA-5337's: with a commit, end - committed, never below 0; without one 
 Rates and status look back at earlier looks. What these cannot tell is unknown, never a guess.
 Status follows Burrow's rules, with looks for commits; the first that holds:
 
-- DATA_LOSS: the committed offset lies below the log's start.
+- DATA_LOSS: the committed offset lies below the log's start, and there is more lag than at rest.
 - REWIND: the committed offset went back since the look before.
-- OK: there is no lag.
-- STOP: there has been lag for `STALLED_AFTER_S`, while nobody in the group committed anything.
-- STALL: the same, but of this partition alone: others of the group were committed.
-- WARN: there has been lag for so long that grew and never fell, although it was committed.
+- OK: there is no more lag than at rest (`fairlead.domain.judgement.commits`).
+- STOP: nobody in the group committed anything for the group's patience, and there was lag
+  meanwhile.
+- STALL: the same of this partition, for its own patience, while others of the group were committed.
+- WARN: lag grew for that long and never fell, although the partition was committed.
 - OK: otherwise, also where looks are too few to tell.
+
+Patience is three usual commit intervals, and `STALLED_AFTER_S` at least. A group's usual interval
+is the median of its partitions'; a partition's own patience is never below its group's.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final
 
 import numpy as np
 
+from fairlead.domain.judgement.commits import STUCK_INTERVALS, at_rest
 from fairlead.domain.judgement.looks import Float64, Int64, Looks, Mask
 
 STALLED_AFTER_S: Final = 60.0
+"""The least time without a commit that is a stall, where every step between looks has a commit."""
 SMOOTHING_S: Final = 900.0
 """Time constant of the rates: what happened so long ago counts 1/e of what happens now."""
 STATUSES: Final = ("OK", "WARN", "STALL", "STOP", "REWIND", "DATA_LOSS")
@@ -96,9 +102,15 @@ def partition_lag(looks: Looks, group_of: Int64 | None = None) -> PartitionLag:
         for start in range(0, max(looks.partitions, 1), _AT_ONCE)
     ]
     group_of = np.zeros(looks.partitions, np.int64) if group_of is None else group_of
-    still_s = np.full(int(group_of.max(initial=0)) + 1, np.inf)
+    groups = int(group_of.max(initial=0)) + 1
+    still_s = np.full(groups, np.inf)
     np.minimum.at(still_s, group_of, np.concatenate([block.still_s for block in blocks]))
-    measured = [block.measured(still_s[group_of[block.where]]) for block in blocks]
+    interval_s = np.concatenate([block.interval_s for block in blocks])
+    usual_s = _median_by_group(interval_s, group_of, groups)
+    measured = [
+        block.measured(still_s[group_of[block.where]], usual_s[group_of[block.where]])
+        for block in blocks
+    ]
     return PartitionLag(
         readable=np.concatenate([one.readable for one in measured]),
         lag=np.concatenate([one.lag for one in measured]),
@@ -107,6 +119,22 @@ def partition_lag(looks: Looks, group_of: Int64 | None = None) -> PartitionLag:
         time_lag_s=np.concatenate([one.time_lag_s for one in measured]),
         status=np.concatenate([one.status for one in measured]),
     )
+
+
+def _median_by_group(values: Float64, group_of: Int64, groups: int) -> Float64:
+    """Return the upper median of each group's values that are known, float64 (groups,); else 0."""
+    known = np.flatnonzero(~np.isnan(values))
+    order = known[np.lexsort((values[known], group_of[known]))]
+    counts = np.bincount(group_of[known], minlength=groups)
+    middle = np.cumsum(counts) - counts + counts // 2
+    medians = np.zeros(groups)
+    medians[counts > 0] = values[order[middle[counts > 0]]]
+    return medians
+
+
+def _patience(interval_s: Float64) -> Float64:
+    """Return for how long commits with a usual interval may stay out, seconds."""
+    return np.maximum(STUCK_INTERVALS * interval_s, STALLED_AFTER_S)
 
 
 class _Block:
@@ -130,15 +158,26 @@ class _Block:
         self._step_s: Float64 = self._at - np.take_along_axis(
             self._at, np.maximum(self._before, 0), axis=0
         )
+        self._rest = self._lag_at_rest(looks)
+        self._moved: Mask = self._steps & (self._committed != self._prior(self._committed))
         self._still_s = self._silence()
+        self.interval_s = self._interval()
 
     @property
     def still_s(self) -> Float64:
         """For how long nothing has been committed, seconds; infinite where it cannot be read."""
         return np.where(self._readable[-1], self._still_s, np.inf)
 
-    def measured(self, group_still_s: Float64) -> PartitionLag:
-        """Say what there is to say; `group_still_s`: for how long the groups committed nothing."""
+    def measured(self, group_still_s: Float64, group_interval_s: Float64) -> PartitionLag:
+        """Return what is known of the partitions.
+
+        Parameters
+        ----------
+        group_still_s
+            For how long each partition's group has committed nothing, seconds.
+        group_interval_s
+            The group's usual commit interval, seconds.
+        """
         arrival_rate = self._rate(self._end, self._steps)
         counted = self._steps & (self._committed >= 0) & (self._prior(self._committed) >= 0)
         rewound = counted & (self._committed < self._prior(self._committed))
@@ -148,7 +187,7 @@ class _Block:
             arrival_rate=arrival_rate,
             consumption_rate=self._rate(self._committed, counted),
             time_lag_s=self._time_lag(arrival_rate),
-            status=self._status(group_still_s, rewound),
+            status=self._status(group_still_s, group_interval_s, rewound),
         )
 
     def _prior(self, values: Int64) -> Int64:
@@ -171,11 +210,40 @@ class _Block:
 
     def _silence(self) -> Float64:
         """Return for how long each commit has been the same, seconds, of shape (partitions,)."""
-        moved = self._steps & (self._committed != self._prior(self._committed))
-        moved_at = np.where(moved, self._at, -np.inf).max(axis=0)
+        moved_at = np.where(self._moved, self._at, -np.inf).max(axis=0)
         first_at = np.where(self._readable, self._at, np.inf).min(axis=0)
         still_s: Float64 = self._now - np.where(np.isfinite(moved_at), moved_at, first_at)
         return still_s
+
+    def _interval(self) -> Float64:
+        """Return each partition's usual time between commits, seconds, of shape (partitions,).
+
+        0: every step with something to commit has a commit; NaN: there is no commit. The silence
+        since the last commit does not count: it is what the interval is held against.
+        """
+        until_last = np.logical_or.accumulate(self._moved[::-1], axis=0)[::-1]
+        due = until_last & self._steps & ((self._prior(self._lag) > self._rest) | self._moved)
+        commits = self._moved.sum(axis=0)
+        due_s = np.where(due, self._step_s, 0.0).sum(axis=0)
+        interval_s = np.where((due & ~self._moved).any(axis=0), due_s / np.maximum(commits, 1), 0.0)
+        return np.where(commits > 0, interval_s, np.nan)
+
+    def _lag_at_rest(self, looks: Looks) -> Int64:
+        """Return the largest lag that each partition showed at rest, of shape (partitions,).
+
+        Of the lag that counts records below the log's start, too: retention takes the marker of a
+        transaction as well.
+        """
+        committed = self._committed >= 0
+        begin = np.where(committed, np.minimum(self._begin, self._committed), self._begin)
+        block = replace(
+            looks,
+            begin=begin,
+            end=self._end,
+            committed=self._committed,
+            owner=looks.owner[:, self.where],
+        )
+        return at_rest(block)
 
     def _time_lag(self, arrival_rate: Float64) -> Float64:
         lag, columns = self._lag[-1], np.arange(self._end.shape[1])
@@ -193,21 +261,23 @@ class _Block:
         guessed = np.where(filling, lag / np.where(filling, arrival_rate, 1.0), np.nan)
         return np.where(lag == 0, 0.0, np.where(inside, seen, guessed))
 
-    def _status(self, group_still_s: Float64, rewound: Mask) -> Int64:
-        at, lag = self._at, self._lag
-        idle_at = np.where(self._readable & (lag == 0), at, -np.inf).max(axis=0)
+    def _status(self, group_still_s: Float64, group_interval_s: Float64, rewound: Mask) -> Int64:
+        at, lag, rest = self._at, self._lag, self._rest
+        group_patience_s = _patience(group_interval_s)
+        patience_s = np.fmax(_patience(self.interval_s), group_patience_s)
+        idle_at = np.where(self._readable & (lag <= rest), at, -np.inf).max(axis=0)
         behind = self._readable & (at > idle_at)
         behind_since = np.where(behind, at, np.inf).min(axis=0)
         grown = np.where(self._steps & behind & (at > behind_since), lag - self._prior(lag), 0)
-        lagging = self._now - behind_since >= STALLED_AFTER_S
+        behind_s = self._now - behind_since
         committed = self._committed[-1]
         rules = (
-            ("DATA_LOSS", (committed >= 0) & (committed < self._begin[-1])),
+            ("DATA_LOSS", (committed >= 0) & (committed < self._begin[-1]) & (lag[-1] > rest)),
             ("REWIND", rewound[-1]),
-            ("OK", lag[-1] == 0),
-            ("STOP", lagging & (group_still_s >= STALLED_AFTER_S)),
-            ("STALL", lagging & (self._still_s >= STALLED_AFTER_S)),
-            ("WARN", lagging & (grown.sum(axis=0) > 0) & (grown.min(axis=0) >= 0)),
+            ("OK", lag[-1] <= rest),
+            ("STOP", np.minimum(behind_s, group_still_s) >= group_patience_s),
+            ("STALL", np.minimum(behind_s, self._still_s) >= patience_s),
+            ("WARN", (behind_s >= patience_s) & (grown.sum(axis=0) > 0) & (grown.min(axis=0) >= 0)),
         )
         found: Int64 = np.select(
             [holds for _, holds in rules],

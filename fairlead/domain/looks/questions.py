@@ -145,8 +145,10 @@ def question_about(group: Group, ways: Ways) -> Question:
         problem=problem,
         looks=looks,
         rules=ways.rules,
-        capacities={
-            row["member"]: Capacity(row["records_per_s"], row["measured"], row["at"])
+        capacities={  # a clock that was ahead must not keep newer measurements out
+            row["member"]: Capacity(
+                row["records_per_s"], row["measured"], min(row["at"], looks.now)
+            )
             for row in group.capacities
         },
         changed_at=None if group.changed_at is None else min(group.changed_at, looks.now),

@@ -143,6 +143,7 @@ class PlanEvent(Base):
             name="position",
         ),
         Index("plan_event_at_idx", "at"),
+        Index("plan_event_transaction_id_idx", "transaction_id"),
         {"comment": "Append-only: who took which plan to which state, when and why."},
     )
 
@@ -167,6 +168,9 @@ class PlanEvent(Base):
         Integer, comment="Where it was published: partition."
     )
     record_offset: Mapped[int | None] = mapped_column(comment="Where it was published: offset.")
+    transaction_id: Mapped[int] = mapped_column(
+        comment="The transaction that took the step, as pg_current_xact_id() numbers it."
+    )
 
 
 class PlanTold(Base):

@@ -16,10 +16,10 @@ from fairlead.surfaces.review.facts import Facts
 _STATUSES: Final = {
     "DATA_LOSS": "the committed offset lies below the log's start, so records are gone unread "
     "already; no plan brings them back",
-    "STOP": "there is lag, and nobody in the group committed anything for a minute or more: find "
-    "out why before moving anything",
-    "STALL": "there is lag, but nothing was committed for a minute or more while others of the "
-    "group were: a record that cannot be processed goes along to the new owner",
+    "STOP": "there is lag, and nobody in the group committed anything for far longer than "
+    "usual: find out why before moving anything",
+    "STALL": "there is lag, but nothing was committed for far longer than usual while others of "
+    "the group were: a record that cannot be processed goes along to the new owner",
     "REWIND": "the committed offset has gone back: records are being read again, and the lag may "
     "be meant",
 }

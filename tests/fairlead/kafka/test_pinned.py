@@ -1,6 +1,8 @@
 """What the planner sees of groups whose members share out anew what range gave them."""
 
+import time
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -104,6 +106,27 @@ def test_each_record_of_the_pin_topic_is_read_once(
     assert pins.read(["g"]) == {"g": [b"first", b"second", b"third"]}
     producer.close()
     pins.close()
+
+
+@pytest.mark.kafka
+def test_next_look_reads_on_where_the_look_before_ended(
+    settings: Settings, kafka_topic: KafkaTopic
+) -> None:
+    """Each look opens a log of its own; what is a day old is forgotten."""
+    kafka = settings.kafka.model_copy(update={"pin_topic": kafka_topic()})
+    producer = KafkaProducer(bootstrap_servers=kafka.bootstrap_servers)
+    old_ms = int(1000 * (time.time() - 25 * 60 * 60))
+    producer.send(kafka.pin_topic, b"old", key=b"gone", timestamp_ms=old_ms).get(30)
+    producer.send(kafka.pin_topic, b"first", key=b"g").get(30)
+    with closing(PinLog(kafka)) as look:
+        assert look.read(["g", "gone"]) == {"g": [b"first"]}
+    partition = TopicPartition(kafka.pin_topic, 0, 2)
+    admin = AdminClient(kafka.librdkafka())  # answers nothing once it is let go
+    admin.delete_records([partition])[partition].result(30)
+    producer.send(kafka.pin_topic, b"second", key=b"g").get(30)
+    with closing(PinLog(kafka)) as look:
+        assert look.read(["g"]) == {"g": [b"first", b"second"]}
+    producer.close()
 
 
 def test_unreachable_pin_topic_is_told_and_changes_nothing(

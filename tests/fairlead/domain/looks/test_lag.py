@@ -199,3 +199,63 @@ def test_many_partitions_are_one_group(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fairlead.domain.looks.lag._AT_ONCE", 2)
     assert measure(looks) == whole
     assert whole[0]["status"] == "STALL"
+
+
+def statuses(
+    committed: list[list[int]], end: list[list[int]], begin: list[list[int]] | None = None
+) -> list[str]:
+    """Return the status of each partition of a group; a row a look, a minute apart."""
+    looks = Looks(
+        at=60.0 * np.arange(len(end), dtype=np.float64),
+        begin=np.array(begin or np.zeros_like(end), np.int64),
+        end=np.array(end, np.int64),
+        committed=np.array(committed, np.int64),
+        members=(),
+        owner=np.full(np.shape(end), NONE, np.int32),
+    )
+    return [STATUSES[status] for status in partition_lag(looks).status]
+
+
+#: A minute's records of two partitions, and what is committed of both every five minutes.
+ARRIVED = [[600 * minute, 600 * minute] for minute in range(61)]
+COMMITTED = [[600 * (minute // 5 * 5)] * 2 for minute in range(61)]
+
+
+def test_group_that_commits_every_five_minutes_stands_still_at_no_look() -> None:
+    """A commit that is not due yet is no silence, and a lag that a commit removes does not grow."""
+    found = {
+        status
+        for last in range(30, 61)
+        for status in statuses(COMMITTED[:last], ARRIVED[:last], None)
+    }
+    assert found == {"OK"}
+
+
+def test_silence_of_three_usual_intervals_is_a_stop() -> None:
+    """The group commits every five minutes, and nothing after minute 30."""
+    committed = [COMMITTED[min(minute, 30)] for minute in range(61)]
+    assert statuses(committed[:40], ARRIVED[:40]) == ["OK", "OK"]
+    assert statuses(committed[:47], ARRIVED[:47]) == ["STOP", "STOP"]
+    assert statuses(committed[25:], ARRIVED[25:]) == ["STOP", "STOP"]
+
+
+def test_silence_of_three_usual_intervals_of_a_partition_is_a_stall() -> None:
+    """Its neighbour is committed every five minutes all the time."""
+    committed = [[COMMITTED[min(minute, 30)][0], COMMITTED[minute][1]] for minute in range(61)]
+    assert statuses(committed[:40], ARRIVED[:40]) == ["OK", "OK"]
+    assert statuses(committed, ARRIVED) == ["STALL", "OK"]
+
+
+def test_transaction_marker_is_no_lag() -> None:
+    """An idle transactional partition is a record behind at every look, for good."""
+    assert statuses([[99]] * 10, [[100]] * 10) == ["OK"]
+
+
+def test_transaction_marker_that_retention_removed_is_no_loss() -> None:
+    """The committed offset lies below the log's start, and nothing but the marker is gone."""
+    assert statuses([[99]] * 10, [[100]] * 10, [[100]] * 10) == ["OK"]
+
+
+def test_loss_of_more_than_what_lies_at_rest_is_a_loss() -> None:
+    """Retention overtook a group that is far behind in an idle log."""
+    assert statuses([[10]] * 10, [[100]] * 10, [[100]] * 10) == ["DATA_LOSS"]

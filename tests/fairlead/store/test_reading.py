@@ -1,0 +1,39 @@
+"""What is read of the history."""
+
+import psycopg
+import pytest
+
+from fairlead.store import PlanStore
+from fairlead.store.reading import read_steps
+from tests.fairlead.store.conftest import MakeDraft
+from tests.stored import record_decision
+
+pytestmark = pytest.mark.postgres
+
+
+def test_step_that_commits_after_later_ones_is_read_once(
+    store: PlanStore, draft: MakeDraft, store_url: str
+) -> None:
+    """However long somebody leaves an approval uncommitted, and whatever is read meanwhile."""
+    for group in ("slow", "quick"):
+        record_decision(store, draft(group=group))
+    _, cursor = read_steps(store.engine, None)
+    with psycopg.connect(store_url) as slow:
+        slow.execute("SELECT fairlead.approve_plan('slow', 1, 'at lunch')")
+        store.reject("quick", 1, reason="at once")
+        steps, cursor = read_steps(store.engine, cursor)
+        assert [(step["group"], step["state"]) for step in steps] == [("quick", "rejected")]
+        assert read_steps(store.engine, cursor)[0] == []
+    steps, cursor = read_steps(store.engine, cursor)
+    assert [(step["group"], step["state"]) for step in steps] == [("slow", "approved")]
+    assert read_steps(store.engine, cursor)[0] == []
+
+
+@pytest.mark.parametrize("cursor", [None, "2026-01-31T12:00:00+00:00", "999999999:999999999:"])
+def test_cursor_of_no_reading_of_this_database_starts_anew(
+    store: PlanStore, draft: MakeDraft, cursor: str | None
+) -> None:
+    """As of a database that stood there before."""
+    record_decision(store, draft())
+    store.reject("orders", 1, reason="not today")
+    assert [step["state"] for step in read_steps(store.engine, cursor)[0]] == ["rejected"]
