@@ -36,6 +36,7 @@ import numpy as np
 
 from fairlead.domain.judgement.commits import STUCK_INTERVALS, at_rest
 from fairlead.domain.judgement.looks import Float64, Int64, Looks, Mask
+from fairlead.domain.judgement.rates import arrival_rates
 
 STALLED_AFTER_S: Final = 60.0
 """The least time without a commit that is a stall, where every step between looks has a commit."""
@@ -90,9 +91,9 @@ def partition_lag(looks: Looks, group_of: Int64 | None = None) -> PartitionLag:
 
     Notes
     -----
-    The rates are time-aware exponentially weighted means over the steps between looks: a step
-    weighs as much as the decay covers it, whatever its length. Steps in which an offset went back
-    are left out.
+    The arrival rate is the judgement's. The consumption rate is a time-aware exponentially weighted
+    mean over the steps between looks: a step weighs as much as the decay covers it, whatever its
+    length. Steps in which an offset went back are left out.
 
     `time_lag_s` is interpolated between the looks around the moment at which the log ended where
     the group stands now; before the first of them it is lag / `arrival_rate`; 0 without lag.
@@ -142,8 +143,15 @@ class _Block:
 
     def __init__(self, looks: Looks, where: slice) -> None:
         self.where = where
-        self._begin, self._end = looks.begin[:, where], looks.end[:, where]
-        self._committed = looks.committed[:, where]
+        looks = replace(
+            looks,
+            begin=looks.begin[:, where],
+            end=looks.end[:, where],
+            committed=looks.committed[:, where],
+            owner=looks.owner[:, where],
+        )
+        self._begin, self._end, self._committed = looks.begin, looks.end, looks.committed
+        self._arrivals = arrival_rates(looks)
         self._at = np.broadcast_to(looks.at[:, None], self._end.shape)
         self._now = looks.now
         self._readable = (self._begin >= 0) & (self._end >= 0)
@@ -178,7 +186,7 @@ class _Block:
         group_interval_s
             The group's usual commit interval, seconds.
         """
-        arrival_rate = self._rate(self._end, self._steps)
+        arrival_rate = np.where(self._arrivals.known, self._arrivals.per_s, np.nan)
         counted = self._steps & (self._committed >= 0) & (self._prior(self._committed) >= 0)
         rewound = counted & (self._committed < self._prior(self._committed))
         return PartitionLag(
@@ -236,14 +244,7 @@ class _Block:
         """
         committed = self._committed >= 0
         begin = np.where(committed, np.minimum(self._begin, self._committed), self._begin)
-        block = replace(
-            looks,
-            begin=begin,
-            end=self._end,
-            committed=self._committed,
-            owner=looks.owner[:, self.where],
-        )
-        return at_rest(block)
+        return at_rest(replace(looks, begin=begin))
 
     def _time_lag(self, arrival_rate: Float64) -> Float64:
         lag, columns = self._lag[-1], np.arange(self._end.shape[1])
