@@ -1,9 +1,9 @@
 """The pipeline's steps as Dagster assets, one module a step, each one call into the library.
 
-From left to right: `group_offsets`, `partition_lag`, `candidate_plans`, `assignment_plan`,
-`published_plan`, `plan_adoption`; beside them `checks`, and what they share: `partitions`,
-`resources`, `retries`, `about` (what definitions say of themselves), `shown` (what each step shows
-in the UI) and `presentation` (how a value is written there).
+From left to right: `group_offsets`, `candidate_plans` and beside it `partition_lag`,
+`assignment_plan`, `published_plan`, `plan_adoption`; beside them `checks`, and what they share:
+`partitions`, `resources`, `retries`, `about` (what definitions say of themselves), `shown` (what
+each step shows in the UI) and `presentation` (how a value is written there).
 
 Modules here must not use `from __future__ import annotations`: Dagster reads the annotations.
 """

@@ -9,8 +9,8 @@ from assets.about import OWNERS, changes, written_here
 #: By name: in another project's definitions "all" would be its assets, too.
 STEPS: Final = (
     "group_offsets",
-    "partition_lag",
     "candidate_plans",
+    "partition_lag",
     "assignment_plan",
     "published_plan",
     "plan_adoption",
@@ -21,7 +21,7 @@ _ONE_PROCESS: Final = dg.in_process_executor
 planning = dg.define_asset_job(
     "planning",
     selection=dg.AssetSelection.assets(*STEPS),
-    description="Measure lag, compute every candidate, store a plan or 'no change', publish what "
+    description="Judge groups, measure lag, store a plan or 'no change', publish what "
     "the policy approves, and record how the group adopted it.",
     owners=OWNERS,
     tags=changes("consumers"),

@@ -26,8 +26,8 @@ from tests.pipeline import APPROVED_BY_A_PERSON, APPROVED_BY_POLICY, Pipeline
 #: What the log of a planning run says, each before it is done.
 STEPS = [
     "Reading the offsets and members of 1 group",
-    "Measuring the lag of 1 group",
     f"Judging 1 group, with up to {plural(len(Policy().assignors), 'candidate')}",
+    "Measuring the lag of 1 group",
     "Deciding on 1 group",
     "Publishing what is approved of 1 group",
     "Looking who follows the plans of 1 group, for up to 20 s at 1 new plan",
