@@ -55,8 +55,6 @@ def planning_sensor(
     """Ask for one run over the groups that need a plan."""
     current, archive, now = settings.get(), spark.looks(), datetime.now(UTC)
     taken = archive.taken()
-    if taken is None:
-        return dg.SkipReason("No look was taken yet: turn on the sensor group_looks.")
     under_way = planning_under_way(context.instance)
     if under_way is not None:
         return dg.SkipReason(f"Run {under_way} is under way; what is called for waits for it.")
@@ -65,12 +63,12 @@ def planning_sensor(
         left = length((AFTER_FAILURE - failed).total_seconds())
         return dg.SkipReason(f"The planning run before failed; the next one waits {left} more.")
     with store.open() as plans:
-        calls, decided_at = plans.calls(), plans.last_decisions()
-    oldest = now - _OLD * interval(taken, current.looks)
-    calls = {group: standing for group, standing in calls.items() if standing.at >= oldest}
+        every = current.looks.every if taken is None else interval(taken, current.looks)
+        calls = plans.calls(_OLD * every)
+        decided_at = plans.last_decisions()
     called = unanswered(calls, decided_at, again=current.planning.again, now=now)
     needed = {group: call.why for group, call in called.items()}
-    if any(policy.cadence is not None for policy in current.policies):
+    if taken is not None and any(policy.cadence for policy in current.policies):
         due = overdue(archive.groups(taken.began, now), current.policies, decided_at, now)
         needed |= {group: _CADENCE for group in due if group not in needed}
     only = _by_cohort(needed, current.policies, set(known_cohorts(context.instance)))
@@ -107,13 +105,15 @@ def _told(groups: Sequence[str], needed: Mapping[str, str]) -> str:
 
 
 def _why_nothing(
-    taken: Taken,
+    taken: Taken | None,
     needed: Mapping[str, str],
     calls: Collection[str],
     settings: Settings,
     now: datetime,
 ) -> str:
     """Say that nobody needs a run, and who would get none."""
+    if taken is None:
+        return "No look was taken yet: turn on the sensor group_looks."
     ago = length((now - taken.began).total_seconds())
     looked = f"Of {plural(taken.groups, 'group')} looked at {ago} ago"
     if needed:

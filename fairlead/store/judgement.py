@@ -7,7 +7,7 @@ nor what becomes of a diagnosis that holds (`migrations/sql`).
 
 import json
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from sqlalchemy import Connection, Text, cast, func, literal, select, text
@@ -29,7 +29,8 @@ _CAPACITIES: Final = text("""
 """)
 _CALLS: Final = text("""
     SELECT group_id, called_for, call_reason, called_since, called_at, called_by
-    FROM fairlead_raw.group_diagnosis WHERE until IS NULL AND called_for IS NOT NULL
+    FROM fairlead_raw.group_diagnosis
+    WHERE until IS NULL AND called_for IS NOT NULL AND called_at >= now() - :age
     ORDER BY late_s DESC NULLS LAST, group_id
 """)
 # Of the highest version, and there a retirement comes after the publication.
@@ -63,13 +64,13 @@ def last_changes(connection: Connection, groups: Iterable[str]) -> dict[str, dat
     return {row.group_id: row.at for row in rows}
 
 
-def standing_calls(connection: Connection) -> dict[str, StandingCall]:
-    """Return what the last looks call for, by group."""
+def standing_calls(connection: Connection, age: timedelta) -> dict[str, StandingCall]:
+    """Return what looks of that age at most call for, by group; the database's clock tells."""
     return {
         row.group_id: StandingCall(
             Call(row.called_for, row.call_reason, row.called_by), row.called_since, row.called_at
         )
-        for row in connection.execute(_CALLS)
+        for row in connection.execute(_CALLS, {"age": age})
     }
 
 

@@ -9,7 +9,7 @@ those of `fairlead.store.engine.transaction`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import pyarrow as pa
@@ -383,10 +383,10 @@ class PlanStore:
         with transaction(self._engine) as connection:
             return known_capacities(connection, groups)
 
-    def calls(self) -> dict[str, StandingCall]:
-        """Return the groups that looks call for a plan, the one that is the latest first."""
+    def calls(self, age: timedelta) -> dict[str, StandingCall]:
+        """Return the groups that looks of that age at most call a plan for, the latest first."""
         with transaction(self._engine) as connection:
-            return standing_calls(connection)
+            return standing_calls(connection, age)
 
     def record_findings(
         self, found: Mapping[str, tuple[datetime, Findings]], calls: Mapping[str, Call]

@@ -19,7 +19,6 @@ from sqlalchemy import (
     literal,
     select,
     text,
-    true,
     tuple_,
 )
 from sqlalchemy.dialects.postgresql import insert
@@ -171,23 +170,26 @@ def plans_at(
 def last_decisions(connection: Connection) -> dict[str, datetime]:
     """Return when each group was last decided on: one look at an index for each of them.
 
-    A decision that failed is none, nor is one on a snapshot that is dated ahead of now.
+    A decision that failed is none. Snapshots that are dated ahead of now come from a clock that was
+    ahead: they hide no decision after them.
     """
+    made = (Decision.group_id == ConsumerGroup.group_id, Decision.outcome != "failed")
     newest = (
         select(Decision.decided_at)
-        .where(
-            Decision.group_id == ConsumerGroup.group_id,
-            Decision.outcome != "failed",
-            Decision.snapshot_at <= func.now(),
-        )
+        .where(*made, Decision.snapshot_at <= func.now())
         .order_by(Decision.snapshot_at.desc())
         .limit(1)
-        .lateral()
+        .scalar_subquery()
+    )
+    ahead = (
+        select(func.max(Decision.decided_at))
+        .where(*made, Decision.snapshot_at > func.now())
+        .scalar_subquery()
     )
     rows = connection.execute(
-        select(ConsumerGroup.group_id, newest.c.decided_at).join(newest, true())
+        select(ConsumerGroup.group_id, func.greatest(newest, ahead).label("decided_at"))
     )
-    return {row.group_id: row.decided_at for row in rows}
+    return {row.group_id: row.decided_at for row in rows if row.decided_at is not None}
 
 
 def measured_lag(connection: Connection, group: str) -> MeasuredLag | None:

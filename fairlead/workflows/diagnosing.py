@@ -7,12 +7,12 @@ Belongs here: judging groups between planning runs, by what a look has seen. Doe
 import logging
 import multiprocessing
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -184,15 +184,38 @@ def _judged(
     What is wrong with a group is said in the log, and concerns no other.
     """
     diagnosed = Diagnosed()
-    for group in _groups(archive, seen, memory, history):
-        name = group.described["group"]
+    if not seen.look.num_rows:
+        return diagnosed
+    names = seen.look["group"].to_pylist()
+    earlier = archive.read(seen.at - history, seen.at, names)
+    looks = slices(pa.concat_tables([earlier, seen.look]), "group")
+    members = slices(seen.members, "group")
+    for described in seen.groups.to_pylist():
+        name = described["group"]
+        if described["error"] is not None or name not in members:
+            continue
         try:
+            group = _group(described, members[name], looks[name], memory)
             _judge(group, Ways.of(policy_for(name, policies), compare=False), seen.at, diagnosed)
         except ValueError as error:  # offsets that no broker told, say: the next look may know
             _log.info("group %s: not diagnosed: %s", name, error)
         except Exception:  # noqa: BLE001 - one group's data must not end the look
             _log.exception("group %s: not diagnosed", name)
     return diagnosed
+
+
+def _group(
+    described: Mapping[str, Any], members: pa.Table, looks: pa.Table, memory: Memory
+) -> Group:
+    name = described["group"]
+    changed_at = memory.changed_at.get(name)
+    return Group(
+        described=described,
+        members=members.to_pylist(),
+        looks=looks,
+        capacities=capacity_rows(memory.capacities.get(name, {})),
+        changed_at=None if changed_at is None else changed_at.timestamp(),
+    )
 
 
 def _judge(group: Group, ways: Ways, at: datetime, diagnosed: Diagnosed) -> None:
@@ -230,7 +253,11 @@ def members_changed(
         looks = slices(one.look.filter(pc.is_in(one.look["group"], names)), "group")
         for group in members.keys() & looks.keys():
             call, plan = calls[group], plans[group]
-            changes = "; ".join(_changes(plan, members[group], looks[group]))
+            try:
+                changes = "; ".join(_changes(plan, members[group], looks[group]))
+            except Exception:  # noqa: BLE001 - one group's data must not end the look
+                _log.exception("group %s: its members cannot be compared with its plan's", group)
+                continue
             if changes:
                 why = f"since version {plan.version}: {changes}; {call.why}"
                 told[group] = Call(f"{changes}; {call.what}", why, call.look_id)
@@ -245,28 +272,6 @@ def _changes(plan: StoredPlan, members: pa.Table, look: pa.Table) -> list[str]:
     read = {row["member"]: row["topics"] for row in members.to_pylist()}
     (row,) = look.to_pylist()
     return differences(document, read, dict(zip(row["topics"], row["counts"], strict=True)))
-
-
-def _groups(
-    archive: LookArchive, seen: Seen, memory: Memory, history: timedelta
-) -> Iterator[Group]:
-    if not seen.look.num_rows:
-        return
-    names = seen.look["group"].to_pylist()
-    earlier = archive.read(seen.at - history, seen.at, names)
-    looks = slices(pa.concat_tables([earlier, seen.look]), "group")
-    members = slices(seen.members, "group")
-    for row in seen.groups.to_pylist():
-        name = row["group"]
-        if row["error"] is None and name in members:
-            changed_at = memory.changed_at.get(name)
-            yield Group(
-                described=row,
-                members=members[name].to_pylist(),
-                looks=looks[name],
-                capacities=capacity_rows(memory.capacities.get(name, {})),
-                changed_at=None if changed_at is None else changed_at.timestamp(),
-            )
 
 
 def _findings(group: Group, judgement: Judgement) -> Findings:

@@ -155,8 +155,11 @@ def _diagnosed(
     diagnosed = diagnose(archive, seen, settings.policies, memory)
     followed = store.in_state("published", groups=diagnosed.calls) if diagnosed.calls else []
     calls = members_changed(diagnosed.calls, seen, followed)
-    if calls:  # before anybody is called: the run that comes goes on from here
-        _keep_judged(Warehouse(archive.warehouse), seen, diagnosed.judged, settings.policies)
+    if calls:  # before anybody is called: the run that comes goes on from here, if it can
+        try:
+            _keep_judged(Warehouse(archive.warehouse), seen, diagnosed.judged, settings.policies)
+        except Exception:  # noqa: BLE001 - the run looks and judges again
+            _log.exception("what the look has judged is not kept")
     store.record_findings(diagnosed.found, calls)
     return calls
 

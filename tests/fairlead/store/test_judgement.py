@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from fairlead.domain.calls import Call, StandingCall
+from fairlead.domain.choice import Outcome
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.records import Findings
 from fairlead.store import NoPlan, PlanStore, StoredPlan
@@ -17,6 +18,8 @@ from tests.fairlead.store.conftest import SNAPSHOT_AT, Login, MakeDraft, StoreAs
 from tests.stored import record_decision
 
 pytestmark = pytest.mark.postgres
+#: Of looks of any age.
+EVER = timedelta(days=10_000)
 
 SICK = Findings(
     diagnosis="slow member",
@@ -141,11 +144,18 @@ def test_what_looks_call_for_lasts_from_look_to_look(store: PlanStore) -> None:
         store.record_findings({"orders": (SNAPSHOT_AT + minute * MINUTE, SICK)}, calls)
         expected = {0: (slow, 0, 0), 1: (slow, 0, 1), 2: (hot, 2, 2), 4: (hot, 4, 4)}.get(minute)
         if expected is None:
-            assert store.calls() == {}
+            assert store.calls(EVER) == {}
         else:
             said, *minutes = expected
             since, at = (SNAPSHOT_AT + number * MINUTE for number in minutes)
-            assert store.calls() == {"orders": StandingCall(said, since, at)}
+            assert store.calls(EVER) == {"orders": StandingCall(said, since, at)}
+
+
+def test_what_an_old_look_calls_for_asks_for_nothing(store: PlanStore) -> None:
+    """By the database's clock, whatever the planner's says."""
+    store.record_findings({"orders": (SNAPSHOT_AT, SICK)}, {"orders": Call("slow", "late", "look")})
+    assert [*store.calls(EVER)] == ["orders"]
+    assert store.calls(timedelta(minutes=3)) == {}
 
 
 def test_planning_run_leaves_what_looks_call_for(store: PlanStore, draft: MakeDraft) -> None:
@@ -156,7 +166,7 @@ def test_planning_run_leaves_what_looks_call_for(store: PlanStore, draft: MakeDr
         at = SNAPSHOT_AT + number * MINUTE
         record_decision(store, draft(f"s{number}", snapshot_at=at, findings=findings))
         since = SNAPSHOT_AT - MINUTE
-        assert store.calls() == {"orders": StandingCall(call, since, since)}
+        assert store.calls(EVER) == {"orders": StandingCall(call, since, since)}
 
 
 def test_look_of_a_clock_that_is_ahead_wins_over_none_after_it(
@@ -165,10 +175,29 @@ def test_look_of_a_clock_that_is_ahead_wins_over_none_after_it(
     """It is dated by the database's clock: the next look is newer."""
     ahead = datetime.now(UTC) + timedelta(hours=1)
     store.record_findings({"orders": (ahead, SICK)}, {"orders": Call("slow", "late", "look")})
+    assert [*store.calls(timedelta(minutes=1))] == ["orders"]
     store.record_findings({"orders": (datetime.now(UTC), WELL)}, {})
     (now,) = rows("SELECT * FROM fairlead.diagnosis")
     assert now["diagnosis"] == "healthy"
-    assert store.calls() == {}
+    assert store.calls(EVER) == {}
+
+
+def test_last_decision_is_none_that_failed_and_no_clock_hides_it(store: PlanStore) -> None:
+    """Neither a failed one, nor one on a snapshot of a clock that was an hour ahead."""
+
+    def decide(number: int, at: datetime, outcome: Outcome = "no change") -> datetime:
+        decision = NoPlan(
+            group="orders", snapshot_id=f"s{number}", snapshot_at=at, reason="", outcome=outcome
+        )
+        record_decision(store, decision)
+        return store.last_decisions()["orders"]
+
+    now = datetime.now(UTC)
+    first = decide(1, now - 3 * MINUTE)
+    assert decide(2, now - 2 * MINUTE, "failed") == first
+    ahead = decide(3, now + 60 * MINUTE)
+    assert ahead > first
+    assert decide(4, now - MINUTE) > ahead
 
 
 def test_forecast_stands_with_decision_candidates_and_plan(

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from confluent_kafka import Consumer
+from pydantic import SecretStr
 from sqlalchemy import Engine, text
 
 from fairlead.archive import LookArchive
@@ -18,11 +19,13 @@ from fairlead.domain.looks.questions import Group, Ways, question_about
 from fairlead.domain.policy import Discovery
 from fairlead.domain.records import StoredPlan
 from fairlead.domain.snapshot import GroupSnapshot, build_snapshot, new_snapshot_id
+from fairlead.errors import StoreUnavailableError
 from fairlead.kafka.gateway import SETTLING_S, KafkaGateway
 from fairlead.sandbox import Services
-from fairlead.settings import Settings
+from fairlead.settings import PostgresSettings, Settings
 from fairlead.spark.warehouse import Warehouse
 from fairlead.store import PlanStore
+from fairlead.store.engine import create_store_engine
 from fairlead.workflows import diagnosing
 from fairlead.workflows import looking as taking
 from fairlead.workflows.diagnosing import Memory, Seen
@@ -160,9 +163,13 @@ def test_change_of_members_calls_for_a_plan_where_the_fit_does_not_do(
     )
     assert "badly spread: " in call.why
     assert archive.taken() == again.taken
-    standing = store.calls()[unique_name]
+    standing = store.calls(timedelta(minutes=5))[unique_name]
     assert standing.call == again.calls[unique_name]
     assert standing.since < standing.at  # it is the same one
+    nowhere = PostgresSettings(url=SecretStr("postgresql://nobody@127.0.0.1:1/none"))
+    with pytest.raises(StoreUnavailableError):
+        take(gateway, archive, settings, [unique_name], PlanStore(create_store_engine(nowhere)))
+    assert store.calls(timedelta(minutes=5))[unique_name] == standing
     look_id = standing.call.look_id
     (kept,) = Warehouse(str(tmp_path)).of_groups(look_id, "candidates", lambda *_: True)
     assert (kept.groups, kept.snapshot_at) == ((unique_name,), standing.at)
