@@ -169,7 +169,8 @@ class PlanEvent(Base):
     )
     record_offset: Mapped[int | None] = mapped_column(comment="Where it was published: offset.")
     transaction_id: Mapped[int] = mapped_column(
-        comment="The transaction that took the step, as pg_current_xact_id() numbers it."
+        server_default=text("pg_current_xact_id()::text::bigint"),
+        comment="The transaction that took the step, as pg_current_xact_id() numbers it.",
     )
 
 
