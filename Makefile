@@ -38,7 +38,7 @@ test: install
 # What needs no service, within a minute.
 QUICK := not kafka and not postgres and not spark and not long
 test-quick: install
-	$(BIN)/pytest $(SHARED) -m "$(QUICK)"
+	$(BIN)/pytest $(SHARED) --numprocesses 2 -m "$(QUICK)"
 
 # Storms, kills, histories and Kafka's own suites, each as long as it is worth: hours.
 LONG_FORMS = $(shell grep -rlE "import (form|LONG)|mark\.test_long" tests --include='test_*.py')

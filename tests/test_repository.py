@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 FOLDERS = (
     "assets",
@@ -50,6 +52,7 @@ def test_no_test_is_skipped() -> None:
     assert found == []
 
 
+@pytest.mark.long
 def test_what_is_left_to_the_long_tests_is_guarded_by_another() -> None:
     """Each test that `make test` leaves out names one that it runs."""
     named = {where.split(":")[0] + "::" + test.name for where, test in functions()}

@@ -17,6 +17,8 @@ import pytest
 from orchestration.forkserver import Forked, socket_path
 from tests.fairlead.followers.helpers import eventually
 
+pytestmark = pytest.mark.long
+
 FORKED = "tests.orchestration.forked"
 ASK = """
 import sys

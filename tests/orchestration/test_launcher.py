@@ -20,6 +20,8 @@ from tests.fairlead.followers.helpers import eventually
 from tests.orchestration.forked import endless, noted
 from tests.orchestration.test_forkserver import FORKED, serving
 
+pytestmark = pytest.mark.long
+
 DAGSTER_YAML = """
 run_launcher:
   module: orchestration.launcher

@@ -28,6 +28,8 @@ from fairlead.workflows.diagnosing import Memory, Seen, diagnose
 from fairlead.workflows.planning import plan_group
 from tests.lengths import form
 
+pytestmark = pytest.mark.long
+
 AT = datetime(2026, 1, 31, 12, tzinfo=UTC)
 GROUPS = form(short=60, long=1_000)
 POLICY = Policy(assignors=("sticky-lag-aware", "sticky", "range"))

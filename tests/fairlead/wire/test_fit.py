@@ -210,6 +210,7 @@ def test_weights_count_to_the_fraction_where_nobody_keeps_anything() -> None:
     assert shares == {"a": {"t": [1]}, "b": {"t": [0], "u": [1]}, "c": {"u": [0]}}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("topics", [20, 1000])
 @pytest.mark.parametrize("readers", [1.0, 0.3], ids=["equal", "ragged"])
 def test_thousand_members_fit_during_a_rebalance(topics: int, readers: float) -> None:

@@ -47,6 +47,7 @@ def test_a_policy_in_charge_would_have_prevented_it() -> None:
     assert sum(moves(planned)) > 0
 
 
+@pytest.mark.long
 def test_plans_are_published_as_the_policy_would() -> None:
     """Rules that forbid every move hold every plan back; a wide objective asks for none."""
 

@@ -8,6 +8,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from urllib.request import urlopen
 
+import pytest
+
+pytestmark = pytest.mark.long
+
 FAIRLEAD = Path(sys.executable).with_name("fairlead")
 
 

@@ -18,6 +18,8 @@ from fairlead.surfaces.demo.dev import PLANNING, _first_steps, _turn_on, _wait_f
 from fairlead.surfaces.demo.scenario import ASKS_FIRST, DEV_GROUPS, DemoGroup
 from fairlead.surfaces.demo.surroundings import CHECKOUT, POLICIES
 
+pytestmark = pytest.mark.long
+
 STARTS_LATE = """
 import http.server, sys, time
 time.sleep(1)

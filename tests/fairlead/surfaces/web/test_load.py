@@ -83,6 +83,7 @@ def test_reviews_under_way_do_not_keep_health_and_metrics(served: str, reviews: 
     assert reviews.at_once == PAGES_AT_ONCE
 
 
+@pytest.mark.long
 def test_a_connection_that_asks_for_nothing_more_ends(served: str) -> None:
     """Kept-alive connections count among those that are allowed at once."""
     place = urlsplit(served)

@@ -8,6 +8,8 @@ from tests.fairlead.workflows.model.lives import live_many
 from tests.fairlead.workflows.model.store import ModelOutbox
 from tests.fairlead.workflows.model.topic import ModelChannel
 
+pytestmark = pytest.mark.long
+
 #: Of the 10,000 that `python -m tests.fairlead.workflows.model.lives` lives.
 LIVES = 300
 #: So many are enough to notice what happens in every two-hundredth.
