@@ -161,12 +161,18 @@ def test_java_sticky_assignor_and_ours_share_a_group(fleet: Fleet, services: Ser
         )
         half, java_half = owned(fleet, ours), java.owned
         another = join(fleet, "another", "StickyAssignor", services)
-        eventually(lambda: len(owned(fleet, another)) == 1, "the third one gets one")
+        eventually(
+            lambda: (
+                len(owned(fleet, another)) == 1
+                and sorted(java.owned + owned(fleet, ours) + owned(fleet, another)) == [0, 1, 2, 3]
+            ),
+            "the third one gets one",
+        )
         assert set(owned(fleet, ours)) <= set(half)
         assert set(java.owned) <= set(java_half)
         # The leader goes; one of ours decides then, by claims with Java's generations.
-        java.tell("leave")
         kept = owned(fleet, ours)
+        java.tell("leave")
         eventually(
             lambda: sorted(owned(fleet, ours) + owned(fleet, another)) == [0, 1, 2, 3],
             "all is owned",
