@@ -78,10 +78,9 @@ def every_partition_has_one_lag(
         readable, lag = readable_partitions(look), warehouse.load("lag", recent.snapshot_id)
         key_of = _numbering(readable, lag)
         wanted, found = key_of(readable), key_of(lag)
-        measured, times = np.unique(found, return_counts=True)
+        measured, first, times = np.unique(found, return_index=True, return_counts=True)
         missing = np.flatnonzero(~np.isin(wanted, measured))
-        first = np.searchsorted(found, measured[times > 1], sorter=np.argsort(found, kind="stable"))
-        repeated = np.argsort(found, kind="stable")[first]
+        repeated = first[times > 1]
         negative = lag.filter(pc.less(lag["lag"], 0))
         problems += [f"{name} has no lag" for name in _names(readable.take(pa.array(missing)))]
         problems += [

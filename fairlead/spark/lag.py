@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from fairlead.archive import LookArchive
 from fairlead.common.tables import named, slices
 from fairlead.domain.looks.lag import LEAST, LOOKED_BACK, STATUSES, partition_lag
-from fairlead.domain.looks.look import HISTORY
+from fairlead.domain.looks.look import HISTORY, partition_places
 from fairlead.domain.looks.stacks import Stack, stacks
 from fairlead.spark.dealing import deal_snapshot, in_tasks, no_rows
 from fairlead.spark.warehouse import Place, Warehouse
@@ -109,9 +109,7 @@ def _rows(place: Place, stack: Stack) -> pa.Table:
     measured = partition_lag(looks, group_of)
     known = np.flatnonzero(measured.readable)
     newest = stack.newest.combine_chunks()
-    counts = _flat(newest["counts"]).to_numpy()
-    number = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    topic_of = np.repeat(np.arange(counts.size), counts)
+    topic_of, number = partition_places(newest)
     members = pc.list_value_length(newest["members"]).to_numpy().astype(np.int64)
     owner = _flat(newest["owner"]).to_numpy().astype(np.int64)
     member = np.where(owner < 0, -1, owner + (np.cumsum(members) - members)[group_of])

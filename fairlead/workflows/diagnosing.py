@@ -12,7 +12,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,7 +26,7 @@ from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.judgement.decision import Judgement
 from fairlead.domain.judging import Row, ask, rows_of
 from fairlead.domain.looks.look import EVERY_LOOK, HISTORY, look_of
-from fairlead.domain.looks.questions import Group, Ways, capacity_rows, question_about
+from fairlead.domain.looks.questions import Group, Ways, question_about
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.domain.records import Findings, StoredPlan
 from fairlead.domain.snapshot import GroupSnapshot
@@ -195,27 +195,19 @@ def _judged(
         if described["error"] is not None or name not in members:
             continue
         try:
-            group = _group(described, members[name], looks[name], memory)
+            group = Group.remembered(
+                described,
+                members[name],
+                looks[name],
+                memory.capacities.get(name, {}),
+                memory.changed_at.get(name),
+            )
             _judge(group, Ways.of(policy_for(name, policies), compare=False), seen.at, diagnosed)
         except ValueError as error:  # offsets that no broker told, say: the next look may know
             _log.info("group %s: not diagnosed: %s", name, error)
         except Exception:  # noqa: BLE001 - one group's data must not end the look
             _log.exception("group %s: not diagnosed", name)
     return diagnosed
-
-
-def _group(
-    described: Mapping[str, Any], members: pa.Table, looks: pa.Table, memory: Memory
-) -> Group:
-    name = described["group"]
-    changed_at = memory.changed_at.get(name)
-    return Group(
-        described=described,
-        members=members.to_pylist(),
-        looks=looks,
-        capacities=capacity_rows(memory.capacities.get(name, {})),
-        changed_at=None if changed_at is None else changed_at.timestamp(),
-    )
 
 
 def _judge(group: Group, ways: Ways, at: datetime, diagnosed: Diagnosed) -> None:

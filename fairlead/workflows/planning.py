@@ -16,7 +16,7 @@ from fairlead.domain.drafting import SnapshotTables, decisions
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.judging import judge_group
 from fairlead.domain.looks.look import look_of, looked_back
-from fairlead.domain.looks.questions import Group, Ways, capacity_rows
+from fairlead.domain.looks.questions import Group, Ways
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.domain.snapshot import GroupSnapshot
 from fairlead.errors import GroupError
@@ -103,13 +103,7 @@ def plan_group(
     since = at - looked_back(remembered=bool(memory.capacities))
     looks = pa.concat_tables([archive.read(since, at, [group]), seen])
     rows = judge_group(
-        Group(
-            described=described,
-            members=snapshot.members.to_pylist(),
-            looks=looks,
-            capacities=capacity_rows(memory.capacities),
-            changed_at=None if memory.changed_at is None else memory.changed_at.timestamp(),
-        ),
+        Group.remembered(described, snapshot.members, looks, memory.capacities, memory.changed_at),
         Ways.of(policy, compare=True),
     )
     tables = SnapshotTables(

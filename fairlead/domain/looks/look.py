@@ -178,6 +178,25 @@ def _sources(offsets: pa.Table, rows_of: Codes) -> dict[str, pa.Array]:
     }
 
 
+def partition_places(looks: pa.Table) -> tuple[Codes, Codes]:
+    """Return where the partitions of looks stand, as `begin`, `end` and `owner` have them.
+
+    Parameters
+    ----------
+    looks
+        P partitions in all, in chunks or not.
+
+    Returns
+    -------
+    topic_of, number
+        The place of each partition's topic among the `topics` of all rows, and its number in the
+        topic; int64 of shape (P,).
+    """
+    counts = looks["counts"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+    topic_of = np.repeat(np.arange(counts.size), counts)
+    return topic_of, np.arange(topic_of.size) - np.repeat(np.cumsum(counts) - counts, counts)
+
+
 def readable_partitions(look: pa.Table) -> pa.Table:
     """Return a row of group, topic and partition for each partition of a look with known offsets.
 
@@ -187,9 +206,7 @@ def readable_partitions(look: pa.Table) -> pa.Table:
         Of the schema `LOOKS`, each group once.
     """
     look = look.combine_chunks()
-    counts = look["counts"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
-    topic_of = np.repeat(np.arange(counts.size), counts)
-    number = np.arange(topic_of.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    topic_of, number = partition_places(look)
     group_of = np.repeat(np.arange(look.num_rows), pc.list_value_length(look["end"]).to_numpy())
     begin, end = (
         look[name].combine_chunks().flatten().to_numpy(zero_copy_only=False)

@@ -7,6 +7,7 @@ Belongs here: what the judgement is told of a group. Does not: the judgement
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Final
 
 import numpy as np
@@ -91,6 +92,24 @@ class Group:
     looks: pa.Table
     capacities: Sequence[Mapping[str, Any]] = ()
     changed_at: float | None = None
+
+    @classmethod
+    def remembered(
+        cls,
+        described: Mapping[str, Any],
+        members: pa.Table,
+        looks: pa.Table,
+        capacities: Mapping[str, Capacity],
+        changed_at: datetime | None,
+    ) -> "Group":
+        """Return a group with what is remembered of it, as the plan store has it."""
+        return cls(
+            described=described,
+            members=members.to_pylist(),
+            looks=looks,
+            capacities=capacity_rows(capacities),
+            changed_at=None if changed_at is None else changed_at.timestamp(),
+        )
 
 
 def capacity_rows(capacities: Mapping[str, Capacity]) -> list[dict[str, Any]]:
