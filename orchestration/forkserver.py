@@ -226,7 +226,8 @@ class ForkServer:
         ending, fresh = False, True
         try:
             while self._running or (fresh and not ending):
-                waiting: list[socket.socket | int] = [self._listener, self._woken]
+                # What ends the server comes first: whoever asks later than that is refused.
+                waiting: list[socket.socket | int] = [self._woken, self._listener]
                 waiting += self._running
                 for ready in connection.wait(waiting):
                     if isinstance(ready, int):

@@ -9,6 +9,7 @@ Belongs here: fixtures that several test folders use. Does not: fixtures of one 
 import atexit
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import uuid
@@ -83,6 +84,8 @@ def pytest_configure(config: pytest.Config) -> None:
     It is not the one of all of pytest's runs: as root, each start of pytest closes that to other
     users, and Postgres, which is one then, loses its data.
     """
+    # A shell lets what it starts in the background ignore Ctrl-C; tests send that to processes.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if not hasattr(config, "workerinput"):
         folder = tempfile.mkdtemp(prefix="fairlead-")
         atexit.register(shutil.rmtree, folder)  # after pytest, which looks into it once more

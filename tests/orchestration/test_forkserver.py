@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Barrier
 
@@ -39,7 +39,9 @@ def serving(home: Path, *modules: str) -> Iterator["subprocess.Popen[bytes]"]:
             yield process
         finally:
             process.terminate()
-            process.wait()
+            with suppress(subprocess.TimeoutExpired):  # where a test has failed, a command runs
+                process.wait(60)
+            process.kill()
 
 
 @pytest.fixture(scope="module")
