@@ -24,6 +24,7 @@ import psycopg
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
+from filelock import FileLock
 from psycopg import sql
 from pydantic import SecretStr
 
@@ -237,13 +238,16 @@ def spark() -> Iterator["SparkSession"]:
 
 
 @pytest.fixture(scope="session")
-def java_classpath(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return the jar, Kafka's jars, and the Java programs of the tests, compiled."""
-    classes = tmp_path_factory.mktemp("classes")
+def java_classpath() -> str:
+    """Return the jar, Kafka's jars, and the Java programs of the tests, compiled once a run."""
+    classes = Path(os.environ[SERVICES_FOLDER]).with_name("classes")
     sources = sorted(Path(__file__).with_name("jvm").glob("*.java"))
-    with limits.shared():
+    with FileLock(f"{classes}.lock"), limits.shared():
         jars = [plugin_jar(), *kafka_classpath()]
-        compile_java(sources, jars, classes, release=17)
+        if not classes.exists():
+            with tempfile.TemporaryDirectory(dir=classes.parent) as folder:
+                compile_java(sources, jars, Path(folder, "classes"), release=17)
+                Path(folder, "classes").rename(classes)
     return os.pathsep.join(map(str, [classes, *jars]))
 
 

@@ -144,7 +144,7 @@ class Policy(_Rule):
     )
     options: dict[str, dict[str, Any]] = Field(
         default_factory=dict,
-        description="Assignor name to its options; they go over `max_moves`.",
+        description="Assignor name to its options; of two `max_moves` the smaller counts.",
     )
     choose: Literal["first", "best"] = Field(
         default="first",

@@ -49,6 +49,9 @@ class Ground:
         of it again.
     rules
         Of the policy.
+    at_most
+        What members could turn out to do, records a second, float64 of shape (M,), as `Speeds`
+        has it; None: what the outlook says they can.
     traffic
         Between racks; None: there can be none, or it does not count.
     calm
@@ -59,6 +62,7 @@ class Ground:
     outlook: Outlook
     stuck: Mask
     rules: Rules
+    at_most: Float64 | None = None
     traffic: RackTraffic | None = None
     calm: bool = False
 
@@ -131,13 +135,12 @@ def _candidate(ground: Ground, name: str, options: Mapping[str, Any]) -> Candida
 
 
 def _run(ground: Ground, name: str, options: Mapping[str, Any]) -> Assignment:
+    options = _within_budget(ground.rules, name, options)
     if name != FLAGSHIP:
         return assign(name, ground.problem, **options)
     horizon_s = weighing_horizon(ground)
     work = _work(ground, horizon_s)
     limits = {"horizon": horizon_s, "enough": _enough(ground, work, horizon_s)}
-    if ground.rules.max_moves is not None:
-        limits["max_moves"] = ground.rules.max_moves
     if ground.calm:
         kept = Assignment(ground.problem, ground.problem.owner, "no change: nobody is late")
         return _brought_near(ground, kept, work, horizon_s, options)
@@ -147,6 +150,16 @@ def _run(ground: Ground, name: str, options: Mapping[str, Any]) -> Assignment:
         found = assign(name, work, **{**limits, **options, "max_moves": spared})
     found = replace(found, problem=ground.problem)
     return _brought_near(ground, found, work, horizon_s, options)
+
+
+def _within_budget(rules: Rules, name: str, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return an assignor's options, with no more moves than the rules allow."""
+    asked = options.get("max_moves")
+    if rules.max_moves is None or (name != FLAGSHIP and asked is None):
+        return options
+    if isinstance(asked, int) and asked < rules.max_moves:
+        return options
+    return {**options, "max_moves": rules.max_moves}
 
 
 def _brought_near(
@@ -170,7 +183,7 @@ def _brought_near(
         load += work.arrival_rates * horizon_s
     bounds = Bounds(
         load=_enough(ground, work, horizon_s),
-        moves=options.get("max_moves", ground.rules.max_moves) if ground.calm else moved,
+        moves=options.get("max_moves") if ground.calm else moved,
         least=WORTHWHILE * float(traffic.per_s.mean()),
         fixed=ground.stuck,
         counts=options.get("max_count_skew") is not None,
@@ -209,9 +222,12 @@ def _sparing(ground: Ground, found: Assignment, horizon_s: float) -> int | None:
     """Return how many moves make nobody late who is not, where there is too much for all.
 
     None: as many as there are. Whoever has room is filled up, and no more: to have everybody late
-    is no better than to have some.
+    is no better than to have some. A guess about members that were never at their limit forbids
+    nothing: only more than what they could turn out to do makes them late.
     """
     outlook, objective_s = ground.outlook, ground.rules.objective_s
+    if ground.at_most is not None:
+        outlook = replace(outlook, capacities=ground.at_most)
     if outlook.arrivals.sum() <= ground.rules.headroom * outlook.capacities.sum():
         return None
     before = ground.problem.owner

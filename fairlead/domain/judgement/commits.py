@@ -57,7 +57,8 @@ class Commits:
     busy
         Whether what was left at the look behind such a step is a backlog, bool of shape (S, M).
     steady
-        Whether a member owned the same partitions, some, at both ends; bool of shape (S, M).
+        Whether a member owned the same partitions, some, at both ends, and the logs of all of them
+        were seen; bool of shape (S, M).
     interval_s
         A member's usual time between commits, float64 of shape (M,): a step at least; infinite
         for one that had something to commit and never did.
@@ -170,9 +171,9 @@ class _PerMember:
         return self.sum(values) > 0
 
     def steady(self) -> Mask:
-        """Whether a member owned the same partitions at both ends of a step."""
+        """Whether a member owned the same partitions at both ends of a step, in logs that go on."""
         owner = self._looks.owner
-        changed = owner[1:] != owner[:-1]
+        changed = (owner[1:] != owner[:-1]) | ~self._looks.in_one_log[:-1]
         gained = self.any(changed)
         lost = np.zeros((self.steps, self.members), dtype=bool)
         step, partition = np.nonzero(changed)

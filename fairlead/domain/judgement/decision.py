@@ -212,7 +212,8 @@ class State:
 
     def __init__(self, question: Question) -> None:
         self.question = question
-        self.recent = question.looks.last(HISTORY_S, LEAST_LOOKS)
+        self.looks = question.looks.bridged()
+        self.recent = self.looks.last(HISTORY_S, LEAST_LOOKS)
 
     @cached_property
     def rates(self) -> Rates:
@@ -237,7 +238,7 @@ class State:
     @cached_property
     def capacities(self) -> dict[str, Capacity]:
         """What is known of members' speeds, this look included."""
-        looks = self.question.looks
+        looks = self.looks
         found = shown(self.recent, self.commits)
         if len(looks) > len(self.recent) and not self.question.capacities:
             # Nothing is remembered: what was seen before the last hour is all there is.
@@ -262,7 +263,7 @@ class State:
             arrivals=self.rates.per_s,
             deviation=self.rates.deviation,
             backlog=backlog,
-            late_s=self.question.looks.time_lag(backlog, self.rates.per_s),
+            late_s=self.looks.time_lag(backlog, self.rates.per_s),
             capacities=self.speeds.per_s,
         )
 
@@ -335,7 +336,12 @@ class State:
         """What candidates are computed from."""
         question = self.question
         return Ground(
-            question.problem, self.outlook, self.commits.stuck, question.rules, self.traffic
+            question.problem,
+            self.outlook,
+            self.commits.stuck,
+            question.rules,
+            self.speeds.at_most,
+            self.traffic,
         )
 
 
@@ -497,7 +503,8 @@ def _worth(state: State, candidate: Candidate) -> tuple[bool, str]:
         placed = "1 partition" if state.orphans == 1 else f"{state.orphans:,} partitions"
         return True, f"{placed} without an owner get one; {what}"
     if not candidate.moved:
-        return False, f"no assignment is better ({state.diagnosis.name}); {what}"
+        known = "" if state.speeds.measured.all() else " as far as is known"
+        return False, f"no assignment is better{known} ({state.diagnosis.name}); {what}"
     span = weighing_horizon(state.ground)
     before = outlook.lateness_in_all(problem.owner, span)
     avoided = before - outlook.lateness_in_all(owner, span)

@@ -4,7 +4,7 @@ Belongs here: the arrays that everything else works on, and what happened from o
 Does not: where looks come from (`fairlead.kafka`, `lines`), nor what they mean.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,6 +17,8 @@ Mask = npt.NDArray[np.bool_]
 
 #: An offset that is not known, or not committed.
 NONE = -1
+#: No log ends beyond it.
+_FURTHEST = 2.0**62
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +97,46 @@ class Looks:
             self.owner[first:],
             self.latest,
         )
+
+    def bridged(self) -> "Looks":
+        """Return these looks with what a single look did not see filled in from its neighbours.
+
+        A partition without a leader for some seconds was not made anew. What the last look alone
+        did not see went on as before, unless that is half of all.
+
+        Examples
+        --------
+        >>> ends = np.array([[10], [-1], [30], [-1]])
+        >>> at, none = np.array([0.0, 60, 120, 180]), np.zeros((4, 1), np.int64)
+        >>> looks = Looks(at, none, ends, none, (), none.astype(np.int32)).bridged()
+        >>> looks.end.ravel().tolist()
+        [10, 20, 30, -1]
+        """
+        seen = self.end >= 0
+        alone = np.zeros_like(seen)
+        alone[1:-1] = ~seen[1:-1] & seen[:-2] & seen[2:] & (self.end[2:] >= self.end[:-2])
+        went_on = seen[-3:-2] & seen[-2:-1] & (self.end[-2:-1] >= self.end[-3:-2])
+        lost = ~seen[-1] & went_on.any(axis=0)  # none where there are no three looks
+        alone[-1] = lost & (2 * lost.sum() < lost.size)
+        if not alone.any():
+            return self
+        look, partition = np.nonzero(alone)
+        after = np.where(look + 1 < len(self), look + 1, look - 1)
+        before = np.minimum(look, after) - 1
+        share = (self.at[look] - self.at[before]) / (self.at[after] - self.at[before])
+
+        def between(values: Int64) -> Int64:
+            first, last = values[before, partition], values[after, partition]
+            grown = np.clip(share * (last - first), 0.0, np.maximum(_FURTHEST - first, 0.0))
+            filled: Int64 = np.where(first >= 0, first + grown.astype(np.int64), first)
+            return filled
+
+        end, begin, committed = self.end.copy(), self.begin.copy(), self.committed.copy()
+        known = committed[look, partition]
+        begin[look, partition] = self.begin[look - 1, partition]
+        committed[look, partition] = np.where(known >= 0, known, between(self.committed))
+        end[look, partition] = np.maximum(between(self.end), known)
+        return replace(self, begin=begin, end=end, committed=committed)
 
     @cached_property
     def in_one_log(self) -> Mask:

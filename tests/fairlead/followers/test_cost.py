@@ -8,6 +8,9 @@ from fairlead.sandbox import Services
 
 
 @pytest.mark.kafka
+@pytest.mark.test_long(
+    guarded_by="tests/fairlead/followers/test_clients.py::test_plan_of_five_megabytes_is_adopted"
+)
 @pytest.mark.parametrize("client", CLIENTS)
 def test_rebalance_with_plans_is_nearly_as_fast_as_range(
     services: Services, client: Client

@@ -143,6 +143,9 @@ def test_memory_of_the_server_is_bounded(server: WarmServer) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.test_long(
+    guarded_by="tests/fairlead/sandbox/test_spark.py::test_server_is_started_once_and_found_again"
+)
 def test_run_goes_on_where_the_warm_spark_is_killed_in_its_middle(state_dir: Path) -> None:
     """Its step is done once more, on the server that it has started again."""
     done = subprocess.run(
