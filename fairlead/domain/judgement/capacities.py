@@ -9,14 +9,14 @@ assumed of members that were never seen at their limit. Does not: what is a back
   fade within a day: the name may be on another machine by then. Measurements are trusted to the
   record for hours and, as they grow old, only roughly: whoever was slow yesterday may be tried
   again when it is needed.
-- A member never seen at its limit counts like its measured peers; where it has outdone them, or
-  nobody was measured, as somewhat faster than what it has shown. A wrong guess is small, and shows
-  at the next looks.
+- A member never seen at its limit counts like its measured peers, who read the same topics. Where
+  it has outdone them, or nobody was measured, it counts as somewhat faster than what it has shown.
+  A wrong guess is small, and shows at the next looks.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from fairlead.domain.judgement.commits import Commits
 from fairlead.domain.judgement.looks import Float64, Looks, Mask
+from fairlead.domain.judgement.peers import Peers
 
 Places = npt.NDArray[np.intp]
 
@@ -255,6 +256,8 @@ def speeds(
     arrivals: Float64,
     at_rest: Mask,
     now: float,
+    *,
+    peers: Peers | None = None,
 ) -> Speeds:
     """Return what is assumed of each member.
 
@@ -271,6 +274,8 @@ def speeds(
         arrives, whatever was assumed of it.
     now
         Seconds since the epoch.
+    peers
+        Who reads what others read: nobody else says what a member can do. None: all the same.
 
     Notes
     -----
@@ -288,14 +293,37 @@ def speeds(
             age = np.clip((now - capacity.at - FRESH_S) / (DAY_S - FRESH_S), 0.0, 1.0)
             value[index] *= 1.0 + (FASTER - 1.0) * age
     value = np.where(~measured & at_rest, np.maximum(value, arrivals), value)
-    # Slow members reach their limit first: of few that were measured, the fast ones are typical.
-    ranked = np.sort(value[measured])
-    typical = float(ranked[(3 * ranked.size) // 4]) if ranked.size else 0.0
     seen = value > 0
+    # Slow members reach their limit first: of few that were measured, the fast ones are typical.
+    typical = _by_peers(value, measured, peers, _upper_quartile)
     # Of whom nothing is known, the same is expected as of the others.
-    usual = float(np.median(value[seen])) if seen.any() else 0.0
-    shown = np.where(seen, value, usual)
+    usual = _by_peers(value, seen, peers, np.median)
+    shown = np.where(seen, value, np.where(usual > 0, usual, _of(value, seen, np.median)))
     outdone = ~measured & (shown > OUTDONE * typical)
     assumed = np.where(outdone, FASTER * shown, np.maximum(typical, _NOISE * shown))
     per_s = np.where(measured, value, assumed)
     return Speeds(per_s, measured, np.where(outdone, 2.0 * value, per_s))
+
+
+def _by_peers(
+    value: Float64, known: Mask, peers: Peers | None, figure: Callable[[Float64], Any]
+) -> Float64:
+    """Return a figure of the known members of each member's own subscription.
+
+    Where nothing is known of these, of those that share topics with it; 0 where there are none.
+    """
+    found = np.zeros(value.size)
+    for classes in (None,) if peers is None else (peers.linked, peers.alike):
+        numbers = np.zeros(value.size, np.int32) if classes is None else classes
+        for number in np.unique(numbers[known]).tolist():
+            mine = numbers == number
+            found[mine] = _of(value, mine & known, figure)
+    return found
+
+
+def _of(value: Float64, chosen: Mask, figure: Callable[[Float64], Any]) -> float:
+    return float(figure(value[chosen])) if chosen.any() else 0.0
+
+
+def _upper_quartile(values: Float64) -> float:
+    return float(np.sort(values)[(3 * values.size) // 4])

@@ -26,6 +26,7 @@ from fairlead.domain.judgement.commits import Commits, read_commits
 from fairlead.domain.judgement.diagnosis import Diagnosis, Findings, diagnose, some
 from fairlead.domain.judgement.forecast import Forecast, Outlook
 from fairlead.domain.judgement.looks import Float64, Int32, Looks
+from fairlead.domain.judgement.peers import Peers
 from fairlead.domain.judgement.racks import DAY_S, GIGABYTE, RackTraffic
 from fairlead.domain.judgement.rates import Rates, arrival_rates
 from fairlead.domain.judgement.rules import Rules
@@ -253,7 +254,14 @@ class State:
         owner = problem.owner[owned]
         arrivals: Float64 = np.bincount(owner, self.rates.per_s[owned], count).astype(np.float64)
         at_rest = np.bincount(owner, self.commits.backlog[owned] > 0, count) == 0
-        return speeds(problem.members, self.capacities, arrivals, at_rest, self.recent.now)
+        return speeds(
+            problem.members, self.capacities, arrivals, at_rest, self.recent.now, peers=self.peers
+        )
+
+    @cached_property
+    def peers(self) -> Peers:
+        """Which members read the same topics."""
+        return Peers.of(self.question.problem)
 
     @cached_property
     def outlook(self) -> Outlook:
@@ -303,6 +311,7 @@ class State:
                 self.outlook,
                 question.problem.owner,
                 question.rules,
+                self.peers,
             )
         )
 

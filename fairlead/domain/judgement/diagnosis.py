@@ -6,7 +6,7 @@ figures they rest on (`commits`, `capacities`, `forecast`), nor what is done abo
 - unknown: too little was seen, nobody knows who owns what, or a member commits nothing at all.
 - stuck partition: it waits while its owner commits others.
 - hot partition: it fills faster than the fastest known member can drain.
-- overloaded: all that arrives exceeds all that the members can do, with headroom.
+- overloaded: all that arrives exceeds all that the members that read it can do, with headroom.
 - slow member: measured below `SLOW` of what is typical of its peers.
 - badly spread: some member gets more than it can do in time, and others have room.
 - recovering: late now, and in time again at the horizon.
@@ -18,6 +18,7 @@ All but the first two name a cause of lateness that is there or forecast beyond 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from heapq import heapify, heapreplace
 from math import ceil
 from typing import Final, Literal
 
@@ -28,7 +29,8 @@ from fairlead.common.words import length, listed, rate
 from fairlead.domain.judgement.capacities import INTERVALS, STEPS, Speeds
 from fairlead.domain.judgement.commits import Commits
 from fairlead.domain.judgement.forecast import Outlook
-from fairlead.domain.judgement.looks import Int32, Looks, Mask
+from fairlead.domain.judgement.looks import Float64, Int32, Looks, Mask
+from fairlead.domain.judgement.peers import Peers
 from fairlead.domain.judgement.rules import Rules
 
 Name = Literal[
@@ -46,6 +48,10 @@ Name = Literal[
 SLOW: Final = 0.7
 #: A backlog is spread well where it is read within so many times the least time that it takes.
 EVENLY: Final = 1.35
+#: Members are added one by one up to so many, then by this share of them.
+TRIES: Final = 32
+#: A member may be so much fuller than full, records a second: what is left of rounding.
+SLACK: Final = 1e-6
 #: At most so many names stand in a sentence.
 some = partial(listed, at_most=3)
 
@@ -80,6 +86,7 @@ class Findings:
     outlook: Outlook
     owner: Int32
     rules: Rules
+    peers: Peers
 
     def partition(self, index: int) -> str:
         """Name a partition as people do."""
@@ -98,7 +105,7 @@ def diagnose(found: Findings) -> Diagnosis:
     if late.any():
         return (
             _hot(found, late)
-            or _overloaded(found)
+            or _overloaded(found, late)
             or _slow(found, late)
             or _catching_up(found, late)
             or _spread(found, late)
@@ -207,61 +214,126 @@ def _stuck(found: Findings) -> Diagnosis:
 
 
 def _hot(found: Findings, late: Mask) -> Diagnosis | None:
-    arrivals, owner = found.outlook.arrivals, found.owner
+    arrivals, owner, problem = found.outlook.arrivals, found.owner, found.problem
     subscribed = np.zeros(found.looks.partitions, dtype=bool)
     subscribed[owner >= 0] = late[owner[owner >= 0]]
-    fastest = float(found.speeds.per_s[found.problem.readers].max(initial=0.0))
+    of_topic = np.zeros(len(problem.topics))
+    reader = np.repeat(np.arange(len(problem.members)), np.diff(problem.subscription_offsets))
+    np.maximum.at(of_topic, problem.subscription_topics, found.speeds.per_s[reader])
+    fastest = of_topic[problem.topic_of]
     hot = np.flatnonzero(subscribed & (arrivals > fastest) & (fastest > 0))
     if not hot.size:
         return None
     hottest = int(hot[arrivals[hot].argmax()])
-    topic, _ = found.problem.partition_name(hottest)
-    count = int(found.problem.partition_counts[found.problem.topics.index(topic)])
-    times = ceil(float(arrivals[hottest]) / max(fastest * found.rules.headroom, 1e-9))
+    topic, _ = problem.partition_name(hottest)
+    count, speed = (int(problem.partition_counts[problem.topic_of[hottest]]), fastest[hottest])
+    times = ceil(float(arrivals[hottest]) / max(speed * found.rules.headroom, 1e-9))
     return Diagnosis(
         "hot partition",
         tuple(found.partition(index) for index in hot.tolist()),
         f"{found.partition(hottest)} fills with {rate(arrivals[hottest])}; the fastest member can "
-        f"drain {rate(fastest)}: no assignment helps it. Repartition {topic} from {count:,} into "
+        f"drain {rate(speed)}: no assignment helps it. Repartition {topic} from {count:,} into "
         f"{count * times:,}, or spread its keys.",
     )
 
 
-def _overloaded(found: Findings) -> Diagnosis | None:
-    readers = found.problem.readers
-    arrivals = float(found.outlook.arrivals[found.problem.assignable].sum())
-    most = float(found.speeds.at_most[readers].sum())
-    headroom = found.rules.headroom
-    if arrivals <= headroom * most or not readers.size:
+def _overloaded(found: Findings, late: Mask) -> Diagnosis | None:
+    """Look at members that share topics by themselves: the room of others is of no use to them."""
+    problem, speeds = found.problem, found.speeds
+    part = found.peers.topics[problem.topic_of]
+    read = part >= 0
+    count = len(problem.members)
+    arrive = np.bincount(part[read], found.outlook.arrivals[read], count)
+    readers = _readers(found)
+    most = np.bincount(found.peers.linked[readers], speeds.at_most[readers], count)
+    has_late = np.bincount(found.peers.linked[late], minlength=count) > 0
+    over = np.where(has_late, arrive - found.rules.headroom * most, 0.0)
+    worst = int(over.argmax())
+    if over[worst] <= 0:
         return None
-    typical = float(np.median(found.speeds.per_s[readers]))
-    needed = ceil(arrivals / max(headroom * typical, 1e-9))
+    of_it = readers & (found.peers.linked == worst)
+    typical = float(np.median(speeds.per_s[of_it]))
+    more = missing_members(
+        found.outlook.arrivals[read & (part == worst)],
+        found.rules.headroom * speeds.at_most[of_it],
+        found.rules.headroom * typical,
+    )
+    told = "members" if of_it.sum() == readers.sum() else "members that read them"
+    full = (
+        "" if arrive[worst] > most[worst] else f", of which {found.rules.headroom:.0%} is planned"
+    )
     return Diagnosis(
         "overloaded",
         (),
-        f"{rate(arrivals)} arrive and the {readers.size:,} members can do {rate(most)}: no "
-        f"assignment helps. {needed:,} consumers of {rate(typical)} would.",
+        f"{rate(arrive[worst])} arrive and the {int(of_it.sum()):,} {told} can do "
+        f"{rate(most[worst])}{full}: no assignment helps. {more:,} more consumer"
+        f"{'' if more == 1 else 's'} of {rate(typical)} would.",
     )
 
 
+def missing_members(arrivals: Float64, rooms: Float64, room: float) -> int:
+    """Return how many members are missing, so that each partition finds room in one.
+
+    Parameters
+    ----------
+    arrivals
+        Of the partitions, records a second.
+    rooms, room
+        What members have room for that are there, and what each further member has.
+
+    Notes
+    -----
+    Each partition, the largest first, goes where most room is left. Where that does not do, members
+    are added one by one, up to one a partition.
+
+    Examples
+    --------
+    >>> missing_members(np.full(9, 40.0), np.full(3, 94.0), 94.0)
+    2
+    """
+    short = float(arrivals.sum() - rooms.sum())
+    more = max(1, ceil(short / max(room, 1e-9)))
+    ordered = np.sort(np.minimum(arrivals, max(room, float(rooms.max(initial=0.0)))))[::-1].tolist()
+    while more < len(ordered) and not _fits(ordered, [*rooms.tolist(), *[room] * more]):
+        more += max(1, more // TRIES)
+    return more
+
+
+def _fits(ordered: Sequence[float], rooms: Sequence[float]) -> bool:
+    """Whether partitions, the largest first, fit where most room is left."""
+    left = [-room for room in rooms]
+    heapify(left)
+    return all(heapreplace(left, left[0] + load) + load <= SLACK for load in ordered)
+
+
+def _readers(found: Findings) -> Mask:
+    """Return who reads a topic with a partition, bool of shape (M,)."""
+    readers = np.zeros(len(found.problem.members), dtype=bool)
+    readers[found.problem.readers] = True
+    return readers
+
+
+def _usual(found: Findings, member: int, readers: Mask) -> float:
+    """Return what is usual among a member's peers, records a second; 0 where it has none."""
+    peers = found.peers.of_member(member, readers)
+    return float(np.median(found.speeds.per_s[peers])) if peers.size else 0.0
+
+
 def _slow(found: Findings, late: Mask) -> Diagnosis | None:
-    speeds, readers = found.speeds, found.problem.readers
-    slow = []
-    for member in np.flatnonzero(late & speeds.measured).tolist():
-        peers = speeds.per_s[readers[readers != member]]
-        if peers.size and speeds.per_s[member] < SLOW * np.median(peers):
-            slow.append(member)
-    if not slow:
+    speeds = found.speeds
+    readers = _readers(found)
+    measured = np.flatnonzero(late & speeds.measured).tolist()
+    peers = {member: _usual(found, member, readers) for member in measured}
+    usual = {member: by for member, by in peers.items() if speeds.per_s[member] < SLOW * by}
+    if not usual:
         return None
-    names = tuple(found.problem.members[member] for member in slow)
-    slowest = min(slow, key=lambda member: float(speeds.per_s[member]))
-    peers = speeds.per_s[readers[readers != slowest]]
+    slowest = min(usual, key=lambda member: float(speeds.per_s[member]))
     arrivals = found.outlook.by_member(found.outlook.arrivals, found.owner)
     return Diagnosis(
         "slow member",
-        names,
+        tuple(found.problem.members[member] for member in usual),
         f"{found.problem.members[slowest]} can do {rate(speeds.per_s[slowest])} where its peers do "
-        f"{rate(float(np.median(peers)))}; {rate(arrivals[slowest])} arrive at its partitions.",
+        f"{rate(usual[slowest])}; {rate(arrivals[slowest])} arrive at its partitions.",
     )
 
 
@@ -302,10 +374,11 @@ def _spread(found: Findings, late: Mask) -> Diagnosis:
 def _healthy(found: Findings) -> Diagnosis:
     used = found.outlook.utilisation(found.owner)
     lateness = found.outlook.lateness(found.owner, found.rules.horizon_s)
+    readers = _readers(found)
     slow = [
         found.problem.members[member]
         for member in np.flatnonzero(found.speeds.measured).tolist()
-        if found.speeds.per_s[member] < SLOW * np.median(found.speeds.per_s[found.problem.readers])
+        if found.speeds.per_s[member] < SLOW * _usual(found, member, readers)
     ]
     worst = float(lateness.max(initial=0.0))
     chance = ", which may be chance" if worst > found.rules.objective_s else ""

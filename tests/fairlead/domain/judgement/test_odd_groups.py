@@ -87,3 +87,76 @@ def test_a_budget_of_moves_lifts_no_cooldown() -> None:
         )
     )
     assert (answer["outcome"], answer["moved"]) == ("plan", 0)
+
+
+def test_who_reads_other_topics_is_no_peer() -> None:
+    """Three read heavy records, 50/s; three others read light ones, 5,000/s, and had a backlog."""
+    heavy, light = {f"a{n}": ("heavy",) for n in range(3)}, {f"b{n}": ("light",) for n in range(3)}
+    rates = np.concatenate((np.full(8, 15.0), np.full(6, 1500.0)))
+    backlog = np.concatenate((np.zeros(8), np.full(6, 1_500_000.0)))
+    group = Group(
+        steady(rates),
+        steady(np.array([50.0] * 3 + [5_000.0] * 3)),
+        topics={"heavy": 8, "light": 6},
+        reads={**heavy, **light},
+        backlog=backlog,
+        owner=np.array([0, 0, 0, 0, 1, 1, 1, 2, 3, 3, 4, 4, 5, 5]),
+    )
+    loop = Loop(group, decide_s=1e9)
+    loop.run(1.0)
+    answer = answer_question(loop.question())
+    assert answer["outcome"] == "plan"
+    assert answer["diagnosis"] == "badly spread"
+    assert all(len(answer["assignment"][name]["heavy"]) <= 3 for name in heavy)
+
+
+@pytest.mark.parametrize(
+    ("rates", "diagnosis", "words"),
+    [
+        ([60.0, 20.0], "hot partition", "the fastest member can drain 50/s"),
+        ([30.0] * 4, "overloaded", "the 2 members that read them can do 100/s"),
+    ],
+)
+def test_who_reads_other_topics_has_no_room_for_this(
+    rates: list[float], diagnosis: str, words: str
+) -> None:
+    """Two members of 50/s get too much; two of 500/s with room read another topic."""
+    count = len(rates)
+    group = Group(
+        steady(np.array([*rates, *[20.0] * 4])),
+        steady(np.array([50.0, 50.0, 500.0, 500.0])),
+        topics={"a": count, "b": 4},
+        reads={"a1": ("a",), "a2": ("a",), "b1": ("b",), "b2": ("b",)},
+    )
+    loop = Loop(group, decide_s=1e9)
+    loop.run(1.0)
+    answer = answer_question(loop.question())
+    assert answer["diagnosis"] == diagnosis
+    assert words in answer["evidence"]
+
+
+def test_missing_consumers_have_room_for_whole_partitions() -> None:
+    """Two of 40/s fit into a member of 99/s, so that nine of them need five members."""
+    group = Group(
+        steady(np.full(9, 40.0)), steady(np.full(3, 99.0)), topics={"t": 9}, reads=names(3)
+    )
+    loop = Loop(group, decide_s=1e9)
+    loop.run(1.0)
+    answer = answer_question(loop.question())
+    assert answer["diagnosis"] == "overloaded"
+    assert "2 more consumers of 99/s would" in answer["evidence"]
+
+
+def test_a_group_that_is_full_to_the_brim_is_told_what_is_planned_with() -> None:
+    """What members can do is more than what arrives, and hardly more."""
+    speeds, rates = np.array([249.0, 249.0, 249.0, 107.0]), np.full(34, 25.0)
+    owner = np.array([0] * 10 + [1] * 9 + [2] * 9 + [3] * 6)
+    group = Group(steady(rates), steady(speeds), topics={"t": 34}, reads=names(4), owner=owner)
+    loop = Loop(group, decide_s=1e9)
+    loop.run(1.0)
+    answer = answer_question(loop.question())
+    assert answer["diagnosis"] == "overloaded"
+    assert (
+        "850/s arrive and the 4 members can do 854/s, of which 95% is planned" in answer["evidence"]
+    )
+    assert "1 more consumer of 249/s would" in answer["evidence"]
