@@ -44,9 +44,9 @@ class Ground:
         As in `decision.Question`.
     outlook
         The forecast's figures.
-    stuck
-        Partitions that must stay where they are, bool of shape (P,): whoever takes one reads all
-        of it again.
+    held
+        Partitions that must stay where they are, bool of shape (P,): stuck ones, which whoever
+        takes them reads again, and those of members that commit nothing.
     rules
         Of the policy.
     at_most
@@ -60,7 +60,7 @@ class Ground:
 
     problem: Problem
     outlook: Outlook
-    stuck: Mask
+    held: Mask
     rules: Rules
     at_most: Float64 | None = None
     traffic: RackTraffic | None = None
@@ -185,7 +185,7 @@ def _brought_near(
         load=_enough(ground, work, horizon_s),
         moves=options.get("max_moves") if ground.calm else moved,
         least=WORTHWHILE * float(traffic.per_s.mean()),
-        fixed=ground.stuck,
+        fixed=ground.held,
         counts=options.get("max_count_skew") is not None,
     )
     owner = bring_near(work, found.owner, load, traffic.per_s, bounds)
@@ -288,13 +288,13 @@ def weighing_horizon(ground: Ground) -> float:
 def _work(ground: Ground, horizon_s: float) -> Problem:
     """Return the problem in the forecast's weights: backlog and arrivals, over capacities.
 
-    A stuck partition has no weight, so that it stays; what arrives at it counts as taken from its
-    owner's capacity. A partition that alone fills any member weighs just that much: else nothing
-    would be done for the others.
+    A partition that is held has no weight, so that it stays; what arrives at it counts as taken
+    from its owner's capacity. A partition that alone fills any member weighs just that much: else
+    nothing would be done for the others.
     """
     problem, outlook, owner = ground.problem, ground.outlook, ground.problem.owner
     capacities: Float64 = np.maximum(outlook.capacities, _least(outlook.capacities))
-    held = ground.stuck & (owner >= 0)
+    held = ground.held & (owner >= 0)
     reserved = np.bincount(owner[held], outlook.arrivals[held], capacities.size)
     most = ground.rules.headroom * float(capacities.max(initial=0.0))
     arrivals = np.where(held, 0.0, np.minimum(outlook.arrivals, most))

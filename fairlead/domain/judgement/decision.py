@@ -25,7 +25,7 @@ from fairlead.domain.judgement.capacities import STEPS, Capacity, Speeds, rememb
 from fairlead.domain.judgement.commits import Commits, read_commits
 from fairlead.domain.judgement.diagnosis import Diagnosis, Findings, diagnose, some
 from fairlead.domain.judgement.forecast import Forecast, Outlook
-from fairlead.domain.judgement.looks import Float64, Int32, Looks
+from fairlead.domain.judgement.looks import Float64, Int32, Looks, Mask
 from fairlead.domain.judgement.peers import Peers
 from fairlead.domain.judgement.racks import DAY_S, GIGABYTE, RackTraffic
 from fairlead.domain.judgement.rates import Rates, arrival_rates
@@ -38,6 +38,8 @@ LEAST_LOOKS: Final = STEPS + 4
 CHANGED: Final = 0.1
 #: A plan that cannot bring a group within its objective must make it better by this share.
 BETTER: Final = 0.1
+#: Who comes or goes with no more than this share of all arrivals, and nothing late, is passed over.
+MINOR: Final = 0.1
 #: While a backlog of hours is read, no plan is made for being through so much of that time earlier.
 CLOSE: Final = 0.1
 
@@ -254,8 +256,14 @@ class State:
         owner = problem.owner[owned]
         arrivals: Float64 = np.bincount(owner, self.rates.per_s[owned], count).astype(np.float64)
         at_rest = np.bincount(owner, self.commits.backlog[owned] > 0, count) == 0
-        return speeds(
+        found = speeds(
             problem.members, self.capacities, arrivals, at_rest, self.recent.now, peers=self.peers
+        )
+        # A silent member is given nothing: nobody knows whether it reads.
+        return Speeds(
+            np.where(self.silent, 0.0, found.per_s),
+            found.measured & ~self.silent,
+            np.where(self.silent, 0.0, found.at_most),
         )
 
     @cached_property
@@ -264,9 +272,21 @@ class State:
         return Peers.of(self.question.problem)
 
     @cached_property
+    def silent(self) -> Mask:
+        """Members that commit nothing, and of which nobody knows what they read, bool (M,)."""
+        return self.commits.silent[: len(self.question.problem.members)]
+
+    @cached_property
+    def held(self) -> Mask:
+        """Partitions that stay where they are, bool of shape (P,)."""
+        owner = self.question.problem.owner  # -1, nobody, is the last
+        held: Mask = self.commits.stuck | np.append(self.silent, False)[owner]
+        return held
+
+    @cached_property
     def outlook(self) -> Outlook:
         """Arrivals, backlog and lateness by partition, capacities by member."""
-        backlog: Float64 = self.commits.backlog
+        backlog: Float64 = np.where(self.held, 0.0, self.commits.backlog)
         return Outlook(
             arrivals=self.rates.per_s,
             deviation=self.rates.deviation,
@@ -347,7 +367,7 @@ class State:
         return Ground(
             question.problem,
             self.outlook,
-            self.commits.stuck,
+            self.held,
             question.rules,
             self.speeds.at_most,
             self.traffic,
@@ -412,16 +432,19 @@ def _settles(state: State) -> str | None:
     """Say that members have come or gone too recently to see what that did; None: they have not.
 
     Who owns something now and did not, or the other way round. Where that was a plan's doing it
-    says nothing of who is there.
+    says nothing of who is there. Nor does it matter who owns little, and nothing that is late: in a
+    large group somebody comes or goes all the time.
     """
     looks, changed_at = state.recent, state.question.changed_at
     members = len(state.question.problem.members)
     for back in range(2, min(STEPS + 1, len(looks)) + 1):
         before = looks.owner[-back]
+        if (before < 0).all():
+            continue  # the coordinator did not say who owned what
         changed = _owners(looks.owner[-1]) ^ _owners(before)
         if changed_at is not None and changed_at >= looks.at[-back]:
             changed = {member for member in changed if member >= members}
-        if changed:
+        if changed and _matters(state, before, sorted(changed)):
             names = [looks.members[member] for member in sorted(changed)]
             ago = length(looks.now - looks.at[-back])
             return (
@@ -429,6 +452,17 @@ def _settles(state: State) -> str | None:
                 "what that did"
             )
     return None
+
+
+def _matters(state: State, before: Int32, changed: Sequence[int]) -> bool:
+    """Whether members that came or went own, or owned, much of what arrives, or what is late."""
+    owner, rules = state.question.problem.owner, state.question.rules
+    touched = np.isin(before, changed) | np.isin(owner, changed)
+    arrivals = state.rates.per_s
+    if arrivals[touched].sum() > MINOR * arrivals.sum() or not arrivals.any():
+        return True
+    late = state.outlook.lateness(owner, rules.horizon_s) > rules.objective_s
+    return bool(late[owner[touched & (owner >= 0)]].any())
 
 
 def _owners(owner: Int32) -> set[int]:

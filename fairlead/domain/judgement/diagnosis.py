@@ -3,7 +3,8 @@
 Belongs here: the definitions and their order; the first that holds is the diagnosis. Does not: the
 figures they rest on (`commits`, `capacities`, `forecast`), nor what is done about it (`decision`).
 
-- unknown: too little was seen, nobody knows who owns what, or a member commits nothing at all.
+- unknown: too little was seen, nobody knows who owns what, or a member commits nothing at all;
+  where that is a few members, and others are late, the diagnosis is about the others.
 - stuck partition: it waits while its owner commits others.
 - hot partition: it fills faster than the fastest known member can drain.
 - overloaded: all that arrives exceeds all that the members that read it can do, with headroom.
@@ -16,7 +17,7 @@ All but the first two name a cause of lateness that is there or forecast beyond 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from heapq import heapify, heapreplace
 from math import ceil
@@ -96,10 +97,17 @@ class Findings:
 def diagnose(found: Findings) -> Diagnosis:
     """Say what is the matter with a group."""
     doubt = _unknown(found)
-    if doubt is not None:
-        return doubt
+    late = found.outlook.sure_lateness(found.owner, found.rules.horizon_s) > found.rules.objective_s
+    if doubt is None:
+        return _matter(found, late)
+    if late.any() and _few_silent(found, doubt):
+        matter = _matter(found, late)
+        return replace(matter, evidence=f"{matter.evidence} {doubt.evidence}")
+    return doubt
+
+
+def _matter(found: Findings, late: Mask) -> Diagnosis:
     rules, outlook, owner = found.rules, found.outlook, found.owner
-    late = outlook.sure_lateness(owner, rules.horizon_s) > rules.objective_s
     if found.commits.stuck.any():
         return _stuck(found)
     if late.any():
@@ -198,6 +206,13 @@ def _uncommitted(found: Findings) -> Diagnosis | None:
     return None
 
 
+def _few_silent(found: Findings, doubt: Diagnosis) -> bool:
+    """Whether the doubt is about some silent members alone, and not about most of the group."""
+    owning = np.unique(found.owner[found.owner >= 0])
+    silent = _names(found.problem.members, found.commits.silent[: len(found.problem.members)])
+    return bool(silent) and doubt.names == silent and 2 * len(silent) < owning.size
+
+
 def _stuck(found: Findings) -> Diagnosis:
     stuck = np.flatnonzero(found.commits.stuck)
     names = tuple(found.partition(index) for index in stuck.tolist())
@@ -241,10 +256,11 @@ def _overloaded(found: Findings, late: Mask) -> Diagnosis | None:
     """Look at members that share topics by themselves: the room of others is of no use to them."""
     problem, speeds = found.problem, found.speeds
     part = found.peers.topics[problem.topic_of]
-    read = part >= 0
     count = len(problem.members)
+    silent = found.commits.silent[:count]
+    read = (part >= 0) & ~np.append(silent, False)[found.owner]  # nobody, -1, is the last
     arrive = np.bincount(part[read], found.outlook.arrivals[read], count)
-    readers = _readers(found)
+    readers = _readers(found) & ~silent
     most = np.bincount(found.peers.linked[readers], speeds.at_most[readers], count)
     has_late = np.bincount(found.peers.linked[late], minlength=count) > 0
     over = np.where(has_late, arrive - found.rules.headroom * most, 0.0)
@@ -360,7 +376,7 @@ def _spread(found: Findings, late: Mask) -> Diagnosis:
     used = found.outlook.utilisation(found.owner)
     lateness = found.outlook.lateness(found.owner, found.rules.horizon_s)
     worst = int(lateness.argmax())
-    readers = found.problem.readers
+    readers = np.flatnonzero(_readers(found) & ~found.commits.silent[: used.size])
     lightest = int(readers[used[readers].argmin()]) if readers.size else worst
     return Diagnosis(
         "badly spread",

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from assignors.problem import Member, Problem
+from assignors.problem import Member, Problem, kafka_order
 from fairlead.domain.groups import CLASSIC
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.judgement.decision import Choose, Question
@@ -142,12 +142,12 @@ def question_about(group: Group, ways: Ways) -> Question:
         for topic, count in zip(newest["topics"], newest["counts"], strict=True)
         if topic in read
     }
-    topics = sorted(counts)
+    topics = sorted(counts, key=kafka_order)
     looks = looks_of(
         group.looks,
         topics,
         [counts[topic] for topic in topics],
-        sorted(members),
+        sorted(members, key=kafka_order),
         latest=ways.latest,
     )
     lags = dict(

@@ -160,3 +160,56 @@ def test_a_group_that_is_full_to_the_brim_is_told_what_is_planned_with() -> None
         "850/s arrive and the 4 members can do 854/s, of which 95% is planned" in answer["evidence"]
     )
     assert "1 more consumer of 249/s would" in answer["evidence"]
+
+
+def test_one_silent_member_keeps_its_partitions_and_holds_nobody_up() -> None:
+    """The last of ten hangs at a record; the first gets 144/s of 100."""
+    owner = np.array([0] * 8 + [member for member in range(1, 9) for _ in range(2)] + [9])
+    rates = np.array([18.0] * 24 + [5.0])
+    speeds = np.array([100.0] * 9 + [0.0])
+    reads = {f"m{number}": ("t",) for number in range(10)}
+    group = Group(steady(rates), steady(speeds), topics={"t": 25}, reads=reads, owner=owner)
+    loop = Loop(group, decide_s=1e9)
+    loop.run(1.0)
+    answer = answer_question(loop.question())
+    assert (answer["outcome"], answer["diagnosis"]) == ("plan", "badly spread")
+    assert "m9 has committed nothing" in answer["evidence"]
+    assert answer["assignment"]["m9"] == {"t": [24]}
+    assert len(answer["assignment"]["m0"]["t"]) <= 5
+
+
+def test_a_group_of_which_somebody_is_always_replaced_is_planned() -> None:
+    """One member in sixty, every other look, gives its partitions to a new one."""
+    members, step_s = 60, 120.0
+    spare = 40
+
+    def present(now: float) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        gone = int(now // step_s) % spare
+        there = np.ones(members + spare, dtype=bool)
+        there[10 : 10 + gone] = False
+        there[members + gone :] = False
+        return there
+
+    rates = np.where(np.arange(2 * members) < 8, 80.0, 20.0)
+    group = Group(
+        steady(rates),
+        steady(np.full(members + spare, 100.0)),
+        topics={"t": 2 * members},
+        reads={f"m{number:03d}": ("t",) for number in range(members + spare)},
+        present=present,
+        owner=np.repeat(np.arange(members), 2),
+    )
+    loop = Loop(group, decide_s=1e9)
+    loop.run(1.0)
+    answer = answer_question(loop.question())
+    assert answer["outcome"] == "plan"
+    assert answer["diagnosis"] == "badly spread"
+
+
+def test_a_look_without_owners_says_nothing_of_who_came_or_went() -> None:
+    """The coordinator did not answer at one look two minutes ago."""
+    line = question(end=skewed, committed=behind)
+    whole = answer_question(line)
+    line["snapshots"][-3]["owners"]["t"] = [None] * 8
+    answer = answer_question(line)
+    assert (answer["outcome"], answer["moved"]) == (whole["outcome"], whole["moved"])
