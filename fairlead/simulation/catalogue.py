@@ -4,6 +4,7 @@ Belongs here: what is simulated. Does not: random ones (`random_scenarios`).
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from fairlead.errors import FairleadError
@@ -12,6 +13,7 @@ from fairlead.simulation.costs import Costs, Dear
 from fairlead.simulation.crawling import Crawl
 from fairlead.simulation.misses import Misses
 from fairlead.simulation.scenario import Commits, Growth, Scenario, Slow, Stuck
+from fairlead.simulation.sharing.clients import CLIENTS
 from fairlead.simulation.traffic import HOUR_S, Surge, Traffic, Wander
 
 #: Half of the machines twice as fast, together as fast as ten of 100.
@@ -203,17 +205,21 @@ SCENARIOS: Mapping[str, Scenario] = MappingProxyType({scenario.name: scenario fo
 
 
 class UnknownScenarioError(FairleadError):
-    """There is no scenario, or controller, of that name; the message says which there are."""
+    """There is no scenario, client or controller of that name; the message says which there are."""
 
 
-def scenario(name: str) -> Scenario:
-    """Return a scenario by its name.
+def scenario(name: str, client: str | None = None) -> Scenario:
+    """Return a scenario by its name, of another kind of consumer where one is named.
 
     Raises
     ------
     UnknownScenarioError
-        There is none.
+        There is none, or no such client.
     """
     if name not in SCENARIOS:
         raise UnknownScenarioError(f"There is no scenario {name}; there are {', '.join(SCENARIOS)}")
-    return SCENARIOS[name]
+    if client is None:
+        return SCENARIOS[name]
+    if client not in CLIENTS:
+        raise UnknownScenarioError(f"There is no client {client}; there are {', '.join(CLIENTS)}")
+    return replace(SCENARIOS[name], client=client)
