@@ -2,7 +2,7 @@
 
 `python -m benchmarks.backtest FOLDER` writes it as a warehouse of snapshots; then
 `FAIRLEAD_WAREHOUSE=FOLDER fairlead backtest orders` replays it.
-Belongs here: the week. Does not: the fluid (`fairlead.simulation`), or the backtest
+Belongs here: the week. Does not: the simulation (`fairlead.simulation`), or the backtest
 (`fairlead.surfaces.backtest`).
 """
 
@@ -15,10 +15,11 @@ import pyarrow as pa
 
 from benchmarks import harness
 from fairlead.domain.snapshot import GROUPS, MEMBERS
+from fairlead.simulation.churn import Change
 from fairlead.simulation.controllers import START, ByAssignor, Moment
-from fairlead.simulation.fluid import Int32
 from fairlead.simulation.loop import Cadence, run
-from fairlead.simulation.scenario import Change, Scenario
+from fairlead.simulation.reading import Int32
+from fairlead.simulation.scenario import Scenario
 from fairlead.simulation.world import World
 from fairlead.spark.lag import LAG
 from fairlead.spark.warehouse import Warehouse

@@ -15,7 +15,7 @@ import numpy as np
 
 from assignors.problem import Problem
 from fairlead.simulation.controllers import ByPlans, Moment
-from fairlead.simulation.fluid import Int32
+from fairlead.simulation.reading import Int32
 from fairlead.simulation.traffic import Float64
 
 Rule = Literal["BFD", "MBF", "MWF", "MBFP", "MWFP"]

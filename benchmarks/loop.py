@@ -1,10 +1,11 @@
-"""The closed loop, side by side: `python -m benchmarks.loop [SCENARIO | landau | diagnosis ...]`.
+"""The closed loop, side by side: `python -m benchmarks.loop [NAME ...]`.
 
 Belongs here: running every scenario with everybody who can decide, and writing loop.json. Does not:
 the goals (`loop_goals`), tables and the plot (`loop_report`), Landau's workload (`loop_landau`),
-diagnoses (`loop_diagnosis`), or the simulation itself (`fairlead.simulation`).
+diagnoses (`loop_diagnosis`, `loop_flips`), or the simulation itself (`fairlead.simulation`).
 
-Without names everything is run, and written down; `--report` draws it again from loop.json.
+Names are those of scenarios, `landau`, `diagnosis` and `flips`; without, everything is run, and
+written down; `--report` draws it again from loop.json.
 """
 
 import json
@@ -15,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from benchmarks import harness, loop_diagnosis, loop_landau, loop_report
+from benchmarks import harness, loop_diagnosis, loop_flips, loop_landau, loop_report
 from benchmarks.landau import STEP_S, TURN_S
 from benchmarks.loop_goals import goals
 from fairlead.simulation.catalogue import SCENARIOS, scenario
@@ -28,7 +29,7 @@ RESULTS: Final = Path(__file__).with_name("loop.json")
 HOURS: Final = 48.0
 SEED: Final = 1
 CADENCE: Final = Cadence()
-_OTHERS: Final = ("landau", "diagnosis")
+_OTHERS: Final = ("landau", "diagnosis", "flips")
 
 
 def main() -> None:
@@ -51,10 +52,12 @@ def main() -> None:
                 loop_report.show_courses(bench, courses[-len(CONTROLLERS) :])
         landau = loop_landau.measure(SEED) if "landau" in names else []
         diagnoses = loop_diagnosis.measure(SEED) if "diagnosis" in names else []
+        flips = loop_flips.measure(SEED) if "flips" in names else []
         reached = [
             *goals(courses),
             *loop_landau.goals(landau),
             *loop_diagnosis.goals(diagnoses),
+            *loop_flips.goals(flips),
         ]
         document = {
             "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -63,6 +66,7 @@ def main() -> None:
             "courses": courses,
             "landau": landau,
             "diagnosis": diagnoses,
+            "flips": flips,
         }
         loop_report.show(bench, document)
         if not chosen:
@@ -103,6 +107,7 @@ def how(seconds: float) -> dict[str, Any]:
             "objective_s": loop_landau.OBJECTIVE_S,
         },
         "diagnosis": {"seed": SEED, "groups": loop_diagnosis.GROUPS},
+        "flips": {"seed": SEED, "groups": loop_flips.GROUPS},
         "seconds": round(seconds, 1),
         "numpy": np.__version__,
     }

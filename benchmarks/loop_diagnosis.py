@@ -4,6 +4,7 @@ Belongs here: how many groups, and the goal. Does not: the groups and their mark
 (`fairlead.simulation`).
 """
 
+from itertools import product
 from typing import Any, Final
 
 from benchmarks.loop_goals import Goal
@@ -15,14 +16,14 @@ _GOAL: Final = 0.95
 
 
 def measure(seed: int) -> list[dict[str, Any]]:
-    """Mark every diagnosis of every group, never planned and planned."""
+    """Mark every diagnosis of every group, plain and real, never planned and planned."""
     rows = []
-    for plans in (False, True):
-        groups = (random_scenario(number) for number in range(GROUPS))
-        marks = [one for group in groups for one in mark(group, plans=plans, seed=seed)]
+    for real, plans in product((False, True), (False, True)):
+        groups = (random_scenario(number, real=real) for number in range(GROUPS))
+        marks = [marked for group in groups for marked in mark(group, plans=plans, seed=seed)]
         rows.append(
             {
-                "runs": "planned" if plans else "never planned",
+                "runs": f"{'real' if real else 'plain'}, {'planned' if plans else 'never planned'}",
                 "groups": GROUPS,
                 "diagnoses": len(marks),
                 "right": share_right(marks),

@@ -41,7 +41,7 @@ def show_courses(bench: Bench, rows: Sequence[Row]) -> None:
 
 
 def show(bench: Bench, document: Mapping[str, Any]) -> None:
-    """Print Landau's workload, the diagnoses, and every goal."""
+    """Print Landau's workload, the diagnoses, what flips, and every goal."""
     if document["landau"]:
         keys = ("delta", "members", "p99_s", "r_score", "plans", "moves")
         bench.show(
@@ -54,6 +54,8 @@ def show(bench: Bench, document: Mapping[str, Any]) -> None:
         )
     for row in document["diagnosis"]:
         bench.console.print(f"{row['runs']}: right in {row['right']}", *row["wrong"], sep="\n  ")
+    for row in document["flips"]:
+        bench.console.print(f"{row['client']}: {row['flip']} of {row['groups']} steady groups flip")
     reached = document["goals"]
     bench.show(
         f"Goals: {sum(goal['met'] for goal in reached)} of {len(reached)} met",
@@ -81,6 +83,7 @@ def rewritten(page: str, document: Mapping[str, Any]) -> str:
         "goals": _goals(document),
         "landau": _landau(document),
         "diagnosis": _diagnosis(document),
+        "flips": _flips(document),
     }
     for name, table in tables.items():
         between = rf"(<!-- {name} -->\n).*?(<!-- end -->)"
@@ -132,16 +135,26 @@ def _landau(document: Mapping[str, Any]) -> str:
 
 
 def _diagnosis(document: Mapping[str, Any]) -> str:
-    causes = [cause for cause in document["diagnosis"][0]["right"] if cause != "all"]
+    right = [row["right"] for row in document["diagnosis"]]
+    causes = sorted({cause for shares in right for cause in shares} - {"all"})
     rows = [
         (
             row["runs"],
             f"{row['diagnoses']:,}",
-            *(f"{row['right'].get(cause, 0):.1%}" for cause in ("all", *causes)),
+            *(_share(row["right"].get(cause)) for cause in ("all", *causes)),
         )
         for row in document["diagnosis"]
     ]
-    return _markdown(("runs", "diagnoses", "right", *causes), rows)
+    return _markdown(("groups", "diagnoses", "right", *causes), rows)
+
+
+def _flips(document: Mapping[str, Any]) -> str:
+    rows = [(row["client"], row["groups"], row["flip"]) for row in document["flips"]]
+    return _markdown(("client", "groups", "of which two things are said in an hour"), rows)
+
+
+def _share(right: float | None) -> str:
+    return "" if right is None else f"{right:.1%}"
 
 
 def draw(document: Mapping[str, Any], path: Path) -> None:

@@ -6,20 +6,29 @@ Belongs here: drawing them so that their cause cannot be disputed. Does not: jud
 Every group begins healthy: under `range` nobody is used above `_CALM`. At a moment something
 happens, or nothing does; it makes some member's utilisation at least `_CLEAR`, where the cause is
 one of too much work, and never leaves anybody between the two.
+
+Plain groups have equal records, read in proportion, and looks that miss nothing. Real ones have 2
+to 300 members of any client, some in two kinds that read different topics, records that cost what
+they like, looks that miss, and members that are replaced where no member is the cause.
 """
 
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
-from fairlead.domain.judgement.diagnosis import Name
+from fairlead.simulation.churn import replacements
+from fairlead.simulation.costs import Costs
+from fairlead.simulation.crawling import Crawl
+from fairlead.simulation.misses import Misses
 from fairlead.simulation.scenario import Commits, Scenario, Slow, Stuck
+from fairlead.simulation.sharing.clients import CLIENTS
 from fairlead.simulation.traffic import HOUR_S, Float64, Surge, Traffic
+from fairlead.simulation.world import World
 
 _CALM: Final = 0.85
 _CLEAR: Final = 1.15
-CAUSES: Final[tuple[Name, ...]] = (
+CAUSES: Final = (
     "healthy",
     "badly spread",
     "slow member",
@@ -28,7 +37,16 @@ CAUSES: Final[tuple[Name, ...]] = (
     "stuck partition",
     "unknown",
 )
+REAL_CAUSES: Final = (*CAUSES, "crawling partition")
 HOURS: Final = 6.0
+#: Partitions of a group at most, so that a group is judged in seconds.
+_PARTITIONS: Final = 1200
+#: Causes of which no member is one.
+_WHOEVER_READS: Final = frozenset(
+    {"healthy", "overloaded", "hot partition", "stuck partition", "crawling partition"}
+)
+#: Members of groups in which some are replaced, at least: the others have room for one's work.
+_MANY: Final = 12
 
 
 @dataclass(frozen=True)
@@ -48,17 +66,18 @@ class Labelled:
     """
 
     scenario: Scenario
-    cause: Name
+    cause: str
     names: frozenset[str]
     since_s: float
 
 
-def random_scenario(number: int) -> Labelled:
+def random_scenario(number: int, *, real: bool = False) -> Labelled:
     """Draw a group; equal numbers give equal groups, and causes take turns."""
-    rng = np.random.default_rng((7, number))
-    cause = CAUSES[number % len(CAUSES)]
+    rng = np.random.default_rng((8 if real else 7, number))
+    causes = REAL_CAUSES if real else CAUSES
+    cause = causes[number % len(causes)]
     while True:
-        found = _Draw(number, cause, rng).labelled()
+        found = _Draw(number, cause, rng, real=real).labelled()
         if found is not None:
             return found
 
@@ -66,14 +85,16 @@ def random_scenario(number: int) -> Labelled:
 class _Draw:
     """One attempt: a calm group under `range`, and something that happens to it."""
 
-    def __init__(self, number: int, cause: Name, rng: np.random.Generator) -> None:
+    def __init__(self, number: int, cause: str, rng: np.random.Generator, *, real: bool) -> None:
         self.rng, self.cause = rng, cause
-        self.members = int(rng.integers(4, 15))
-        self.each = int(rng.integers(3, 11))
+        self.members = int(np.exp(rng.uniform(*np.log([2, 301]))) if real else rng.integers(4, 15))
+        self.each = min(int(rng.integers(3, 11)), _PARTITIONS // self.members)
         self.since_s = float(rng.uniform(1.0, 2.0)) * HOUR_S
         speed = float(rng.choice([50.0, 100.0, 400.0]))
         self.speeds = speed * rng.uniform(0.92, 1.08, self.members)
         commit_s = float(rng.choice([5.0, 5.0, 5.0, 30.0, 120.0]))
+        #: Of each member: 1 reads another topic, of records that take a tenth.
+        self.kind = np.zeros(self.members, np.int64)
         self.scenario = Scenario(
             name=f"random-{number}",
             what=f"a random group: {cause}",
@@ -87,11 +108,58 @@ class _Draw:
             topics=(self.members * self.each,),
             commits=Commits(commit_s, together=bool(rng.integers(5) == 0)),
         )
+        if real:
+            self.scenario = replace(self.scenario, name=f"real-{number}", **self.real())
+
+    def real(self) -> dict[str, Any]:
+        """Draw what plain groups have not."""
+        rng = self.rng
+        unseen = float(rng.choice([0.0, 0.02, 0.1]))
+        costs = Costs(float(rng.choice([0.0, 0.0, 0.3, 0.8])), int(rng.integers(1 << 30)))
+        common = {
+            "client": str(rng.choice(list(CLIENTS))),
+            "record_bytes": float(rng.choice([200.0, 1000.0, 10_000.0])),
+            "misses": Misses(leader=unseen, coordinator=unseen / 2),
+        }
+        feature = int(rng.integers(3))
+        if feature == 1 and self.members >= 4:
+            return {**common, **self.two_kinds(), "costs": costs}
+        if feature == 2 and self.members >= _MANY and self.cause in _WHOEVER_READS:
+            return {**common, **self.churn()}
+        return {**common, "costs": costs}
+
+    def two_kinds(self) -> dict[str, Any]:
+        """Make half of the members ten times as fast; their own topic gets ten times as much."""
+        self.kind[self.members // 2 :] = 1
+        before = self.speeds
+        self.speeds = before * np.where(self.kind == 1, 10, 1)
+        second = tuple(np.flatnonzero(np.repeat(self.kind, self.each)).tolist())
+        return {
+            "traffic": replace(
+                self.scenario.traffic,
+                used=self.scenario.traffic.used * float(before.sum() / self.speeds.sum()),
+                surges=(Surge(second, 10.0, 0.0),),
+            ),
+            "speeds": tuple(self.speeds.tolist()),
+            "topics": tuple((np.bincount(self.kind) * self.each).tolist()),
+            "reads": tuple((kind,) for kind in self.kind.tolist()),
+        }
+
+    def churn(self) -> dict[str, Any]:
+        """Replace a quarter of the members; partitions are equal, for they go to others."""
+        newcomers = self.members // 4
+        every_s = (HOURS - 1) * HOUR_S / newcomers
+        return {
+            "traffic": replace(self.scenario.traffic, zipf=0.0),
+            "speeds": (*self.speeds.tolist(), *self.speeds[:newcomers].tolist()),
+            "absent": tuple(range(self.members, self.members + newcomers)),
+            "changes": replacements(self.members, newcomers, from_s=0.55 * HOUR_S, every_s=every_s),
+        }
 
     def labelled(self) -> Labelled | None:
         """Return the group with its label; None: this draw was not clear."""
-        rates = self.rates(self.scenario)
-        if (self.used(rates) > _CALM).any():
+        work = self.work()
+        if (self.used(work) > _CALM).any():
             return None
         drawn = {
             "healthy": self.nothing,
@@ -100,51 +168,65 @@ class _Draw:
             "overloaded": self.surge_of_all,
             "hot partition": self.hot_partition,
             "stuck partition": self.stuck_partition,
+            "crawling partition": self.crawling_partition,
             "unknown": self.silent_member,
-        }[self.cause](rates)
+        }[self.cause](work)
         if drawn is None:
             return None
         scenario, names = drawn
         return Labelled(scenario, self.cause, frozenset(names), self.since_s)
 
-    def rates(self, scenario: Scenario) -> Float64:
-        """Rates of the partitions at the start, shape (P,)."""
-        exists = np.ones((1, scenario.topics[0]), dtype=bool)
-        rates: Float64 = scenario.traffic.rates(np.zeros(1), exists, sum(scenario.speeds))[0]
-        return rates
+    def work(self) -> Float64:
+        """Return what arrives at the start, in records of the usual kind a second, shape (P,)."""
+        work: Float64 = World.of(self.scenario, hours=10 / HOUR_S).work[0]
+        return work
 
-    def used(self, rates: Float64, speeds: Float64 | None = None) -> Float64:
+    def used(self, work: Float64, speeds: Float64 | None = None) -> Float64:
         """Utilisation of each member under `range`, shape (M,)."""
-        arrivals = rates.reshape(self.members, self.each).sum(axis=1)
+        arrivals = work.reshape(self.members, self.each).sum(axis=1)
         used: Float64 = arrivals / (self.speeds if speeds is None else speeds)
         return used
 
+    def fits(self, work: Float64, speeds: Float64, share: float) -> bool:
+        """Whether no kind of members is used beyond a share, all in all."""
+        used = np.bincount(np.repeat(self.kind, self.each), work) / np.bincount(self.kind, speeds)
+        return bool((used <= share).all())
+
+    def small(self, work: Float64, share: float) -> bool:
+        """Whether no partition takes more than a share of the slowest member that may read it."""
+        slowest = np.array([self.speeds[self.kind == kind].min() for kind in self.kind])
+        return bool((work <= share * np.repeat(slowest, self.each)).all())
+
     def surged(self, surges: tuple[Surge, ...]) -> Scenario:
-        """Return the scenario with surges."""
-        return replace(self.scenario, traffic=replace(self.scenario.traffic, surges=surges))
+        """Return the scenario with more surges."""
+        traffic = self.scenario.traffic
+        surges = (*traffic.surges, *surges)
+        return replace(self.scenario, traffic=replace(traffic, surges=surges))
 
     def name(self, partition: int) -> str:
         """Name a partition."""
-        return f"{self.scenario.topic_names[0]}-{partition}"
+        kind = int(self.kind[partition // self.each])
+        before = sum(self.scenario.topics[:kind])
+        return f"{self.scenario.topic_names[kind]}-{partition - before}"
 
     def nothing(self, _: Float64) -> tuple[Scenario, list[str]] | None:
         """Nothing happens."""
         return self.scenario, []
 
-    def surge_of_members(self, rates: Float64) -> tuple[Scenario, list[str]] | None:
+    def surge_of_members(self, work: Float64) -> tuple[Scenario, list[str]] | None:
         """One or two members' partitions get more, while others have room."""
         chosen = self.rng.choice(self.members, int(self.rng.integers(1, 3)), replace=False)
         wanted = self.rng.uniform(1.2, 1.6, chosen.size)
-        factors = wanted / self.used(rates)[chosen]
+        factors = wanted / self.used(work)[chosen]
         surges = tuple(
             Surge(self.of(int(member)), float(factor), self.since_s)
             for member, factor in zip(chosen, factors, strict=True)
         )
-        after = rates.copy()
+        after = work.copy()
         for surge in surges:
             after[list(surge.partitions)] *= surge.factor
         # Others have room, and every partition is small enough to go there.
-        if after.sum() > 0.8 * self.speeds.sum() or after.max() > 0.5 * self.speeds.min():
+        if not self.fits(after, self.speeds, 0.8) or not self.small(after, 0.5):
             return None
         return self.surged(surges), [self.scenario.members[int(member)] for member in chosen]
 
@@ -152,40 +234,58 @@ class _Draw:
         """Partitions of a member under `range`."""
         return tuple(range(member * self.each, (member + 1) * self.each))
 
-    def slow_member(self, rates: Float64) -> tuple[Scenario, list[str]] | None:
+    def slow_member(self, work: Float64) -> tuple[Scenario, list[str]] | None:
         """One member gets slow."""
         member = int(self.rng.integers(self.members))
         share = float(self.rng.uniform(0.2, 0.55))
         speeds = self.speeds.copy()
         speeds[member] *= share
-        if self.used(rates, speeds)[member] < _CLEAR or rates.sum() > 0.85 * speeds.sum():
+        if self.used(work, speeds)[member] < _CLEAR or not self.fits(work, speeds, 0.85):
             return None
         slow = (Slow(member, share, self.since_s),)
         return replace(self.scenario, slow=slow), [self.scenario.members[member]]
 
-    def surge_of_all(self, rates: Float64) -> tuple[Scenario, list[str]] | None:
+    def surge_of_all(self, work: Float64) -> tuple[Scenario, list[str]] | None:
         """More arrives than all can do, and nobody is left who keeps up with ease."""
-        factor = float(self.rng.uniform(1.2, 1.6)) * self.speeds.sum() / rates.sum()
-        if (rates * factor).max() > 0.8 * self.speeds.min():
+        kinds = np.repeat(self.kind, self.each)
+        wanted = float(self.rng.uniform(1.2, 1.6))
+        factors = wanted * np.bincount(self.kind, self.speeds) / np.bincount(kinds, work)
+        if not self.small(work * factors[kinds], 0.8):
             return None
-        everything = tuple(range(rates.size))
-        return self.surged((Surge(everything, float(factor), self.since_s),)), []
+        surges = tuple(
+            Surge(tuple(np.flatnonzero(kinds == kind).tolist()), float(factor), self.since_s)
+            for kind, factor in enumerate(factors)
+        )
+        return self.surged(surges), []
 
-    def hot_partition(self, rates: Float64) -> tuple[Scenario, list[str]] | None:
+    def hot_partition(self, work: Float64) -> tuple[Scenario, list[str]] | None:
         """One partition gets more than the fastest member can do; the group could."""
-        partition = int(self.rng.integers(rates.size))
-        wanted = float(self.rng.uniform(1.25, 2.0)) * self.speeds.max()
-        if rates.sum() + wanted > 0.85 * self.speeds.sum():
+        partition = int(self.rng.integers(work.size))
+        readers = self.kind == self.kind[partition // self.each]
+        wanted = float(self.rng.uniform(1.25, 2.0)) * self.speeds[readers].max()
+        after = work.copy()
+        after[partition] += wanted
+        if not self.fits(after, self.speeds, 0.85):
             return None
-        factor = float(wanted / rates[partition])
+        factor = float(wanted / work[partition])
         return self.surged((Surge((partition,), factor, self.since_s),)), [self.name(partition)]
 
-    def stuck_partition(self, rates: Float64) -> tuple[Scenario, list[str]] | None:
+    def stuck_partition(self, work: Float64) -> tuple[Scenario, list[str]] | None:
         """One partition is not committed any more, read or not."""
-        partition = int(self.rng.integers(rates.size))
-        consumed = bool(self.rng.integers(2))
-        stuck = (Stuck(partition, consumed=consumed, from_s=self.since_s),)
-        return replace(self.scenario, stuck=stuck), [self.name(partition)]
+        partition = int(self.rng.integers(work.size))
+        if self.rng.integers(2):
+            stuck = (Stuck(partition, from_s=self.since_s),)
+            return replace(self.scenario, stuck=stuck), [self.name(partition)]
+        crawling = (Crawl(partition, from_s=self.since_s),)
+        return replace(self.scenario, crawling=crawling), [self.name(partition)]
+
+    def crawling_partition(self, work: Float64) -> tuple[Scenario, list[str]] | None:
+        """One partition is read at a part of what arrives, whoever owns it."""
+        partition = int(self.rng.integers(work.size))
+        rates = World.of(self.scenario, hours=10 / HOUR_S).rates[0]
+        per_s = float(rates[partition] * self.rng.uniform(0.1, 0.6))
+        crawling = (Crawl(partition, per_s, from_s=self.since_s),)
+        return replace(self.scenario, crawling=crawling), [self.name(partition)]
 
     def silent_member(self, _: Float64) -> tuple[Scenario, list[str]] | None:
         """One member commits nothing any more."""

@@ -15,16 +15,18 @@ from benchmarks.random_scenarios import HOURS, Labelled
 from fairlead.domain.judgement.rules import Rules
 from fairlead.simulation.controllers import START
 from fairlead.simulation.course import LATE_S, time_lags
-from fairlead.simulation.fluid import Int32
 from fairlead.simulation.loop import Cadence, Run, run
 from fairlead.simulation.planner import Planner
+from fairlead.simulation.reading import Int32
 from fairlead.simulation.traffic import HOUR_S
 from fairlead.simulation.world import World
 
 #: Answers: a diagnosis and the names it is about.
 Answer = tuple[str, frozenset[str]]
 #: Causes that no plan removes.
-_LASTING = frozenset({"hot partition", "stuck partition", "overloaded", "unknown"})
+_LASTING = frozenset(
+    {"hot partition", "stuck partition", "crawling partition", "overloaded", "unknown"}
+)
 
 
 @dataclass(frozen=True)
@@ -41,9 +43,10 @@ class Marked:
 def mark(labelled: Labelled, *, plans: bool, seed: int = 0) -> list[Marked]:
     """Let the planner diagnose a group at each decision, and mark what it says.
 
-    Marked is what is said from an hour after the cause on; where it may plan, also the diagnosis
-    that each plan rests on. Without plans the cause is right for ever. With them it is as long as
-    it makes anybody late; then healthy is, and in between also recovering.
+    Marked is what is said from an hour after the cause on, of looks that miss nothing; where it may
+    plan, also the diagnosis that each plan rests on. Without plans the cause is right for ever.
+    With them it is as long as it makes anybody late; then healthy is, and in between also
+    recovering.
     """
     world = World.of(labelled.scenario, seed=seed, hours=HOURS)
     cadence = Cadence()
@@ -54,6 +57,9 @@ def mark(labelled: Labelled, *, plans: bool, seed: int = 0) -> list[Marked]:
     marks = []
     for at, judgement in planner.judgements:
         at_s = at - START.timestamp()
+        step = round(at_s / world.step_s)
+        if world.ownerless[step] or world.unseen[step].any():
+            continue
         if at_s < labelled.since_s + HOUR_S and at_s not in planned_at:
             continue
         said = judgement.diagnosis
@@ -81,8 +87,8 @@ class _Truth:
         step = round(at_s / world.step_s)
         owner = self._owner_before(at_s)
         held = owner >= 0
-        rates = np.bincount(owner[held], world.rates[step, held], world.speeds.shape[1])
-        full = self._named(np.flatnonzero(rates > world.speeds[step]))
+        work = np.bincount(owner[held], world.work[step, held], world.speeds.shape[1])
+        full = self._named(np.flatnonzero(work > world.speeds[step]))
         late = self._named(np.unique(owner[held & (self._behind[step] > LATE_S)]))
         name, names = said
         if not full:

@@ -4,18 +4,16 @@ Belongs here: what is simulated. Does not: random ones (`random_scenarios`).
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from fairlead.errors import FairleadError
-from fairlead.simulation.scenario import (
-    Change,
-    Commits,
-    Growth,
-    Scenario,
-    Slow,
-    Stuck,
-    rolling_restart,
-)
+from fairlead.simulation.churn import Change, replacements, rolling_restart
+from fairlead.simulation.costs import Costs, Dear
+from fairlead.simulation.crawling import Crawl
+from fairlead.simulation.misses import Misses
+from fairlead.simulation.scenario import Commits, Growth, Scenario, Slow, Stuck
+from fairlead.simulation.sharing.clients import CLIENTS
 from fairlead.simulation.traffic import HOUR_S, Surge, Traffic, Wander
 
 #: Half of the machines twice as fast, together as fast as ten of 100.
@@ -25,6 +23,11 @@ _TWO_OVERLOADED = 0
 _ONE_OVERLOADED = 0
 _SKEW = Traffic(used=0.85, zipf=0.6, shuffle=_TWO_OVERLOADED)
 _SKEW_70 = Traffic(used=0.70, zipf=0.6, shuffle=_ONE_OVERLOADED)
+#: Looks that miss a broker, or the owners, one in twenty each.
+_MISSES = Misses(leader=0.05, coordinator=0.05)
+#: A tenth of 100 partitions: by `range`, four of ten members read two or three of them.
+_HEAVY = Costs(dear=(Dear(8.0, (2, 5, 21, 24, 27, 43, 46, 61, 64, 67)),))
+_CHUNKS = "kafka-python"
 
 _ALL = (
     Scenario("even", "even traffic, 60 % used", "healthy", Traffic(used=0.6)),
@@ -71,7 +74,7 @@ _ALL = (
     ),
     Scenario(
         "poison", "Zipf 0.6, 70 % used; one partition is read by nobody", "steady", _SKEW_70,
-        stuck=(Stuck(53, consumed=False, from_s=HOUR_S),),
+        crawling=(Crawl(53, from_s=HOUR_S),),
     ),
     Scenario(
         "restarts", "Zipf 0.6, 85 % used, a rolling restart every 12 hours", "steady", _SKEW,
@@ -109,8 +112,8 @@ _ALL = (
         growth=(Growth(18.12 * HOUR_S, 0, 100),), events=2,
     ),
     Scenario(
-        "joining-leaving", "Zipf 0.6, 70 % used; two members leave, two others join later",
-        "changing", Traffic(used=0.70, zipf=0.6), speeds=(100.0,) * 12, absent=(10, 11),
+        "joining-leaving", "Zipf 0.6, 84 % used; two members leave, two others join later",
+        "changing", Traffic(used=0.84, zipf=0.6), speeds=(100.0,) * 12, absent=(10, 11),
         changes=(
             Change(12.1 * HOUR_S, 2, joins=False),
             Change(14.1 * HOUR_S, 10, joins=True),
@@ -127,23 +130,96 @@ _ALL = (
         "hot-partition", "even, 50 % used; one partition fills faster than anybody drains",
         "hopeless", Traffic(used=0.5, surges=(Surge((42,), 26.0, 8.12 * HOUR_S),)),
     ),
+    Scenario(
+        "even-getmany", "even, 60 % used, aiokafka's getmany", "healthy", Traffic(used=0.6),
+        client="aiokafka getmany",
+    ),
+    Scenario(
+        "even-missed", "even, 60 % used; looks miss a broker or all owners, 1 in 20 each",
+        "healthy", Traffic(used=0.6), misses=_MISSES,
+    ),
+    Scenario(
+        "crawling", "even, 60 % used; one partition is read at half of what arrives", "healthy",
+        Traffic(used=0.6), crawling=(Crawl(42, 3.0, from_s=HOUR_S),),
+    ),
+    Scenario("skew-chunks", "`skew` with kafka-python: chunks", "steady", _SKEW, client=_CHUNKS),
+    Scenario(
+        "skew-large", "`skew` with kafka-python and 10 kB records: turns of 104", "steady", _SKEW,
+        client=_CHUNKS, record_bytes=10_000.0,
+    ),
+    Scenario(
+        "skew-librdkafka", "`skew` with confluent-kafka: arrival order", "steady", _SKEW,
+        client="confluent-kafka",
+    ),
+    Scenario(
+        "skew-getmany", "`skew` with aiokafka's getmany: commits ahead", "steady", _SKEW,
+        client="aiokafka getmany",
+    ),
+    Scenario(
+        "skew-missed", "`skew`; looks miss as in `even-missed`", "steady", _SKEW, misses=_MISSES,
+    ),
+    Scenario(
+        "heavy", "even, 85 % used; a tenth of the partitions eight times as dear", "steady",
+        Traffic(used=0.85), costs=_HEAVY,
+    ),
+    Scenario(
+        "heavy-chunks", "`heavy` with kafka-python", "steady", Traffic(used=0.85), costs=_HEAVY,
+        client=_CHUNKS,
+    ),
+    Scenario(
+        "own-costs", "even, 85 % used; each partition's records of their own kind", "steady",
+        Traffic(used=0.85), costs=Costs(spread=0.8),
+    ),
+    Scenario(
+        "two-kinds",
+        "Zipf 0.6; six members of 100/s read one topic, 85 % used; four of 400/s read another",
+        "steady", Traffic(used=0.386, zipf=0.6), speeds=(100.0,) * 6 + (400.0,) * 4,
+        topics=(60, 40), reads=((0,),) * 6 + ((1,),) * 4,
+    ),
+    Scenario(
+        "pair", "two members, twelve partitions, Zipf 0.6, 85 % used", "steady",
+        Traffic(used=0.85, zipf=0.6), speeds=(100.0,) * 2, topics=(12,),
+    ),
+    Scenario(
+        "hundreds", "300 members, 900 partitions, Zipf 0.2, 80 % used", "steady",
+        Traffic(used=0.8, zipf=0.2), speeds=(100.0,) * 300, topics=(900,),
+    ),
+    Scenario(
+        "deploy", "Zipf 0.6, 44 % used; a deploy makes everything twice as dear for a day",
+        "changing", Traffic(used=0.44, zipf=0.6),
+        costs=Costs(dear=(Dear(2.0, from_s=12.12 * HOUR_S, until_s=36.12 * HOUR_S),)), events=2,
+    ),
+    Scenario(
+        "crawl-heals", "`crawling` until the 24th hour, then it heals", "changing",
+        Traffic(used=0.6), crawling=(Crawl(42, 3.0, HOUR_S, 24.12 * HOUR_S),),
+    ),
+    Scenario(
+        "churn", "40 members, Zipf 0.3, 80 % used; every hour one is replaced by another name",
+        "changing", Traffic(used=0.8, zipf=0.3), speeds=(100.0,) * 87, topics=(200,),
+        absent=tuple(range(40, 87)),
+        changes=replacements(40, 47, from_s=0.55 * HOUR_S, every_s=HOUR_S), events=47,
+    ),
 )  # fmt: skip
 
 SCENARIOS: Mapping[str, Scenario] = MappingProxyType({scenario.name: scenario for scenario in _ALL})
 
 
 class UnknownScenarioError(FairleadError):
-    """There is no scenario, or controller, of that name; the message says which there are."""
+    """There is no scenario, client or controller of that name; the message says which there are."""
 
 
-def scenario(name: str) -> Scenario:
-    """Return a scenario by its name.
+def scenario(name: str, client: str | None = None) -> Scenario:
+    """Return a scenario by its name, of another kind of consumer where one is named.
 
     Raises
     ------
     UnknownScenarioError
-        There is none.
+        There is none, or no such client.
     """
     if name not in SCENARIOS:
         raise UnknownScenarioError(f"There is no scenario {name}; there are {', '.join(SCENARIOS)}")
-    return SCENARIOS[name]
+    if client is None:
+        return SCENARIOS[name]
+    if client not in CLIENTS:
+        raise UnknownScenarioError(f"There is no client {client}; there are {', '.join(CLIENTS)}")
+    return replace(SCENARIOS[name], client=client)

@@ -17,7 +17,7 @@ from assignors.registry import assign
 from fairlead.domain.as_problem import assignment_of
 from fairlead.domain.judgement.decision import Judgement
 from fairlead.domain.judgement.looks import Looks
-from fairlead.simulation.fluid import Int32
+from fairlead.simulation.reading import Int32
 from fairlead.simulation.traffic import Float64
 from fairlead.wire.document import MemberShare, PlanDocument
 from fairlead.wire.fit import fit
@@ -33,13 +33,14 @@ class Truth:
     Parameters
     ----------
     rates
-        True arrival rates, records a second, shape (P,): those of one look before.
+        True arrival rates, shape (P,): those of one look before. As all here, in records of the
+        usual kind, a second; of a partition that crawls, what can be read.
     peak_rates
         Those of the moment within a day from now at which most arrives, shape (P,).
     waiting
-        Records that wait, shape (P,).
+        What waits, shape (P,); nothing where a partition crawls.
     speeds
-        Records a second, shape (M,).
+        Shape (M,).
     """
 
     rates: Float64

@@ -24,7 +24,7 @@ class Course:
     Parameters
     ----------
     late
-        Partition-minutes more than the objective behind; partitions that nobody can read apart.
+        Partition-minutes more than the objective behind; partitions that crawl apart.
     stuck
         The same, of those partitions.
     p99_s, max_s
@@ -54,7 +54,7 @@ class Course:
         first = min(round(warm_up_s / world.step_s), world.steps)
         behind = time_lags(run)[first + 1 :]
         minutes = world.step_s / 60
-        ill, counts = world.poisoned[first:], world.exists[first:]
+        ill, counts = np.isfinite(world.limits[first:]), world.exists[first:]
         late = (behind > late_s) & counts
         healthy = behind[counts & ~ill]
         plans = [handover for handover in run.handovers if handover.planned]

@@ -9,8 +9,8 @@ import numpy as np
 
 from fairlead.simulation.commits import Commits
 from fairlead.simulation.controllers import START, Controller, Moment, Truth
-from fairlead.simulation.fluid import Fluid, Int32
 from fairlead.simulation.membership import Membership
+from fairlead.simulation.reading import Int32, Reading
 from fairlead.simulation.seen import Seen
 from fairlead.simulation.traffic import DAY_S, Float64
 from fairlead.simulation.world import World
@@ -86,8 +86,8 @@ class _Loop:
     def __init__(self, world: World, controller: Controller, cadence: Cadence) -> None:
         self._world, self._controller, self._cadence = world, controller, cadence
         self._began = START.timestamp()
-        self._fluid = Fluid(world)
-        self._commits = Commits(self._fluid)
+        self._reading = Reading(world)
+        self._commits = Commits(self._reading)
         self._seen = Seen(world, self._began)
         self._group = Membership.at(world, 0)
         self._handovers: list[Handover] = []
@@ -107,12 +107,12 @@ class _Loop:
             if step in changed:
                 self._rebalance(step)
             if step in looks:
-                self._seen.look(step, self._commits.at(step), self._fluid.owner)
+                self._seen.look(step, self._commits.at(step), self._reading.owner)
             if step in decisions:
                 self._decide(step)
-            self._fluid.run(step, following)
+            self._reading.run(step, following)
         handovers, owners = tuple(self._handovers), tuple(self._owners)
-        return Run(world, cadence, self._fluid.waiting, handovers, owners)
+        return Run(world, cadence, self._reading.waiting, handovers, owners)
 
     def _rebalance(self, step: int) -> None:
         self._group = Membership.at(self._world, step)
@@ -127,7 +127,7 @@ class _Loop:
     def _moment(self, step: int) -> Moment:
         committed = self._commits.at(step)
         lag = np.maximum(self._world.ends[step] - committed, 0)
-        problem = self._group.problem(self._fluid.owner, lag)
+        problem = self._group.problem(self._reading.owner, lag)
         return Moment(
             at=self._began + step * self._world.step_s,
             problem=problem,
@@ -138,27 +138,28 @@ class _Loop:
     def _truth(self, step: int) -> Truth:
         world, group = self._world, self._group
         before = max(step - round(self._cadence.look_s / world.step_s), 0)
-        day = world.rates[step : step + round(DAY_S / world.step_s)]
+        day = world.work[step : step + round(DAY_S / world.step_s)]
         peak = step + int(day.sum(axis=1).argmax())
+        waiting = np.where(np.isinf(world.limits[step]), self._reading.waiting[step], 0.0)
         return Truth(
-            rates=world.rates[before, group.partitions],
-            peak_rates=world.rates[peak, group.partitions],
-            waiting=self._fluid.waiting[step, group.partitions],
+            rates=world.work[before, group.partitions],
+            peak_rates=world.work[peak, group.partitions],
+            waiting=(waiting * world.costs[step])[group.partitions],
             speeds=world.speeds[step, group.members],
         )
 
     def _hand_over(self, step: int, owner: Int32, *, planned: bool) -> None:
-        world, fluid, group = self._world, self._fluid, self._group
-        before = fluid.owner
+        world, reading, group = self._world, self._reading, self._group
+        before = reading.owner
         went = owner != before
         taken = went & (before >= 0)
         committed = self._commits.hand_over(step, went)
         if taken.any():
-            fluid.rewind(taken, step, committed)
+            reading.take_over(taken, step, committed)
         # Nothing is read yet when a group starts: it has nothing to stand still for.
         pauses = taken if not world.roster.eager or step == 0 else world.exists[step]
-        fluid.stand_still(pauses, step, self._cadence.pause_s)
-        fluid.owner = owner
+        reading.stand_still(pauses, step, self._cadence.pause_s)
+        reading.owner = owner
         self._owners.append((step * world.step_s, owner))
         there = np.isin(before, group.members)
         moved = went & there

@@ -20,7 +20,7 @@ from assignors.problem import Problem
 from assignors.registry import assign
 from assignors.relief import relieve
 from fairlead.simulation.controllers import ByPlans, Moment
-from fairlead.simulation.fluid import Int32
+from fairlead.simulation.reading import Int32
 from fairlead.simulation.traffic import Float64
 
 #: How full the minimal oracle may leave a member.

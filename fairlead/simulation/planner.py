@@ -10,7 +10,7 @@ from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.judgement.decision import Question, judge
 from fairlead.domain.judgement.rules import Rules
 from fairlead.simulation.controllers import ByPlans, Moment
-from fairlead.simulation.fluid import Int32
+from fairlead.simulation.reading import Int32
 
 
 class Planner(ByPlans):

@@ -1,16 +1,20 @@
-"""What happens to a group: machines, members that come and go, topics, commits, ill partitions.
+"""What happens to a group: machines, clients, topics, commits, and what goes wrong.
 
-Belongs here: a scenario as a frozen value. Does not: traffic (`traffic`), which scenarios there are
-(`catalogue`), or drawing one (`world`).
+Belongs here: a scenario as a frozen value. Does not: what has a module of its own (`traffic`,
+`costs`, `crawling`, `churn`, `misses`), which scenarios there are (`catalogue`), or drawing one
+(`world`).
 """
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
 from typing import Literal
 
 import numpy as np
 
+from fairlead.simulation.churn import Change
+from fairlead.simulation.costs import Costs
+from fairlead.simulation.crawling import Crawl
+from fairlead.simulation.misses import Misses
 from fairlead.simulation.traffic import Traffic
 
 Kind = Literal["healthy", "steady", "changing", "hopeless"]
@@ -29,15 +33,6 @@ class Slow:
 
 
 @dataclass(frozen=True)
-class Change:
-    """A member that joins or leaves, seconds from the start."""
-
-    at_s: float
-    member: int
-    joins: bool
-
-
-@dataclass(frozen=True)
 class Growth:
     """A topic that gets more partitions: so many from then on."""
 
@@ -48,20 +43,9 @@ class Growth:
 
 @dataclass(frozen=True)
 class Stuck:
-    """A partition that is ill.
-
-    Parameters
-    ----------
-    partition
-        Its index.
-    consumed
-        True: it is read, but nobody commits it. False: nobody reads it (a poison pill).
-    from_s, until_s
-        Seconds from the start.
-    """
+    """A partition that is read, but that nobody commits for a while; seconds from the start."""
 
     partition: int
-    consumed: bool = True
     from_s: float = 0.0
     until_s: float = np.inf
 
@@ -92,8 +76,18 @@ class Scenario:
         Members that are not there at the start.
     topics
         Partitions of each topic at the start.
-    slow, changes, growth, stuck, commits
+    reads
+        Numbers of the topics that each member reads; none: everybody reads everything.
+    client
+        The kind of consumer, by its name in `sharing.clients`: how members share their time.
+    record_bytes
+        Of a record in a log: how many a chunk of 1 MiB holds.
+    costs
+        What a record takes.
+    slow, changes, growth, stuck, crawling, commits
         What happens.
+    misses
+        What looks miss.
     markers
         Whether a transaction's marker stands at the end of each log: lag 1 at rest.
     eager
@@ -109,11 +103,17 @@ class Scenario:
     speeds: tuple[float, ...] = (100.0,) * 10
     absent: tuple[int, ...] = ()
     topics: tuple[int, ...] = (100,)
+    reads: tuple[tuple[int, ...], ...] = ()
+    client: str = "proportional"
+    record_bytes: float = 1000.0
+    costs: Costs = field(default_factory=Costs)
     slow: tuple[Slow, ...] = ()
     changes: tuple[Change, ...] = ()
     growth: tuple[Growth, ...] = ()
     stuck: tuple[Stuck, ...] = ()
+    crawling: tuple[Crawl, ...] = ()
     commits: Commits = field(default_factory=Commits)
+    misses: Misses = field(default_factory=Misses)
     markers: bool = False
     eager: bool = False
     events: int = 1
@@ -129,23 +129,10 @@ class Scenario:
     @property
     def members(self) -> tuple[str, ...]:
         """Names, in order."""
-        return tuple(f"member-{number:02}" for number in range(len(self.speeds)))
+        width = max(len(str(len(self.speeds) - 1)), 2)  # so that Kafka's order is that of numbers
+        return tuple(f"member-{number:0{width}}" for number in range(len(self.speeds)))
 
     @property
     def topic_names(self) -> tuple[str, ...]:
         """Names, in order."""
         return tuple(f"topic-{number:02}" for number in range(len(self.topics)))
-
-
-def rolling_restart(
-    members: int, from_s: float, *, every_s: float = 120.0, away_s: float = 60.0
-) -> tuple[Change, ...]:
-    """Let every member in turn be away for a while, and come back by the same name."""
-    starts = [from_s + number * every_s for number in range(members)]
-    if any(after - before < away_s for before, after in pairwise(starts)):
-        raise ValueError("a rolling restart takes one member away at a time")
-    return tuple(
-        Change(at, member, joins)
-        for member, start in enumerate(starts)
-        for at, joins in ((start, False), (start + away_s, True))
-    )

@@ -1,14 +1,14 @@
 """Looks as a planner keeps them: all of the last hour, one in a quarter of an hour before that.
 
-Belongs here: taking looks, and which are kept. Does not: judging by them
-(`fairlead.domain.judgement`).
+Belongs here: taking looks, and which are kept. Does not: what they miss (`misses`), judging by
+them (`fairlead.domain.judgement`).
 """
 
 import numpy as np
 
 from fairlead.domain.judgement.looks import NONE, Looks
-from fairlead.simulation.fluid import Int32, Int64
 from fairlead.simulation.membership import Membership
+from fairlead.simulation.reading import Int32, Int64
 from fairlead.simulation.world import World
 
 #: Looks younger than this are all kept; of older ones, one in a quarter of an hour.
@@ -36,12 +36,15 @@ class Seen:
     def look(self, step: int, committed: Int64, owner: Int32) -> None:
         """Take a look at the start of a step; arrays of shape (P,)."""
         world = self._world
-        exists = world.exists[min(step, world.steps - 1)]
+        last = min(step, world.steps - 1)
+        exists = world.exists[last]
         end = world.ends[step]
         if world.roster.markers:
             end = end + (end > 0)
         at = step * world.step_s
-        row = (at, np.where(exists, end, NONE), np.where(exists, committed, NONE), owner.copy())
+        end = np.where(exists & ~world.unseen[last], end, NONE)
+        known = np.where(world.ownerless[last], NONE, owner).astype(np.int32)
+        row = (at, end, np.where(exists, committed, NONE), known)
         self._rows = [row_ for row_ in self._rows if self._keeps(row_[0], at)]
         self._rows.append(row)
 

@@ -1,7 +1,7 @@
 """What happens to a group, whoever reads: what arrives, how fast members are, who is there.
 
 Belongs here: everything that does not depend on who reads what, and drawing it from a scenario by a
-seed. Does not: what does depend (`fluid`, `loop`), or taking it from a recording
+seed. Does not: what does depend (`reading`, `loop`), or taking it from a recording
 (`fairlead.surfaces.backtest`).
 """
 
@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from fairlead.simulation.crawling import limits
 from fairlead.simulation.scenario import Scenario
 from fairlead.simulation.traffic import Float64
 
@@ -32,6 +33,8 @@ class Roster:
         Who reads what, bool of shape (M, T).
     commit_s
         Seconds between a member's commits.
+    client, record_bytes
+        The kind of consumer by its name, and how large a record is.
     markers
         Whether a transaction's marker stands at the end of each log: lag 1 at rest.
     eager
@@ -43,19 +46,27 @@ class Roster:
     counts: tuple[int, ...]
     subscribed: Mask
     commit_s: float = 5.0
+    client: str = "proportional"
+    record_bytes: float = 1000.0
     markers: bool = False
     eager: bool = False
 
     @classmethod
     def of(cls, scenario: Scenario) -> "Roster":
-        """Return a scenario's: everybody reads everything."""
-        shape = len(scenario.members), len(scenario.topics)
+        """Return a scenario's."""
+        subscribed = np.zeros((len(scenario.members), len(scenario.topics)), dtype=bool)
+        for member in range(len(subscribed)):
+            subscribed[member, list(scenario.reads[member]) if scenario.reads else slice(None)] = (
+                True
+            )
         return cls(
             members=scenario.members,
             topics=scenario.topic_names,
             counts=scenario.final_counts,
-            subscribed=np.ones(shape, dtype=bool),
+            subscribed=subscribed,
             commit_s=scenario.commits.every_s,
+            client=scenario.client,
+            record_bytes=scenario.record_bytes,
             markers=scenario.markers,
             eager=scenario.eager,
         )
@@ -75,16 +86,24 @@ class World:
         True arrival rates, records a second, float64 of shape (N, P).
     arrivals
         Records that arrive in each step, int64 of shape (N, P).
+    costs
+        What a record takes, in records of the usual kind, float64 of shape (N, P).
+    limits
+        Records a second that can be read at most, whoever reads; inf: as many as there are. (N, P).
     speeds
-        Records a second of each member, float64 of shape (N, M).
+        Records of the usual kind a second of each member, float64 of shape (N, M).
     exists
         Which partitions exist, bool of shape (N, P).
     present
         Which members are there, bool of shape (N, M).
-    poisoned, uncommitted
-        Which partitions nobody reads, or nobody commits, bool of shape (N, P).
+    uncommitted
+        Which partitions nobody commits, bool of shape (N, P).
+    unseen, ownerless
+        What looks miss: the ends of partitions, bool of shape (N, P), and all owners, (N,).
     phases
         When each member commits: seconds past each multiple of the interval, shape (M,).
+    turns
+        The order in which partitions are fetched at first, a permutation, int64 of shape (P,).
     first
         Log end offsets at the start, int64 of shape (P,).
     waiting
@@ -95,12 +114,16 @@ class World:
     step_s: float
     rates: Float64
     arrivals: Int64
+    costs: Float64
+    limits: Float64
     speeds: Float64
     exists: Mask
     present: Mask
-    poisoned: Mask
     uncommitted: Mask
+    unseen: Mask
+    ownerless: Mask
     phases: Float64
+    turns: Int64
     first: Int64
     waiting: Float64
 
@@ -108,25 +131,38 @@ class World:
     def of(
         cls, scenario: Scenario, *, seed: int = 0, hours: float = 48.0, step_s: float = 10.0
     ) -> "World":
-        """Draw a scenario: arrivals are Poisson's. Equal seeds give equal worlds."""
+        """Draw a scenario: arrivals are Poisson's. Equal seeds give equal worlds.
+
+        How much arrives is a share of what the members of the start can do, by what records take
+        then.
+        """
         steps = round(hours * 3600 / step_s)
         at = np.arange(steps, dtype=np.float64) * step_s
         rng = np.random.default_rng(seed)
         exists = _exists(scenario, at)
-        rates = scenario.traffic.rates(at, exists, sum(scenario.speeds))
-        phases = rng.uniform(0, scenario.commits.every_s, len(scenario.speeds))
         partitions = exists.shape[1]
+        start = np.delete(np.array(scenario.speeds), list(scenario.absent))
+        rates = scenario.traffic.rates(at, exists, float(start.sum()))
+        costs = scenario.costs.over(at, partitions)
+        rates *= rates[0].sum() / (rates[0] * costs[0]).sum()
+        phases = rng.uniform(0, scenario.commits.every_s, len(scenario.speeds))
+        arrivals = rng.poisson(rates * step_s)
+        unseen, ownerless = scenario.misses.of(rng, steps, partitions)
         return cls(
             roster=Roster.of(scenario),
             step_s=step_s,
             rates=rates,
-            arrivals=rng.poisson(rates * step_s),
+            arrivals=arrivals,
+            costs=costs,
+            limits=limits(scenario.crawling, at, partitions),
             speeds=_speeds(scenario, at),
             exists=exists,
             present=_present(scenario, at),
-            poisoned=_ill(scenario, at, consumed=False),
-            uncommitted=_ill(scenario, at, consumed=True),
+            uncommitted=_uncommitted(scenario, at),
+            unseen=unseen,
+            ownerless=ownerless,
             phases=np.full_like(phases, phases[0]) if scenario.commits.together else phases,
+            turns=rng.permutation(partitions),
             first=np.zeros(partitions, np.int64),
             waiting=np.zeros(partitions),
         )
@@ -147,6 +183,11 @@ class World:
         ends = np.zeros((self.steps + 1, self.partitions), np.int64)
         np.cumsum(self.arrivals, axis=0, out=ends[1:])
         return ends + self.first
+
+    @cached_property
+    def work(self) -> Float64:
+        """What arrives and can be read, in records of the usual kind a second, shape (N, P)."""
+        return np.minimum(self.rates, self.limits) * self.costs
 
     @cached_property
     def topic_of(self) -> Int64:
@@ -188,9 +229,8 @@ def _present(scenario: Scenario, at: Float64) -> Mask:
     return present
 
 
-def _ill(scenario: Scenario, at: Float64, *, consumed: bool) -> Mask:
-    ill = np.zeros((at.size, sum(scenario.final_counts)), dtype=bool)
+def _uncommitted(scenario: Scenario, at: Float64) -> Mask:
+    uncommitted = np.zeros((at.size, sum(scenario.final_counts)), dtype=bool)
     for stuck in scenario.stuck:
-        if stuck.consumed is consumed:
-            ill[(at >= stuck.from_s) & (at < stuck.until_s), stuck.partition] = True
-    return ill
+        uncommitted[(at >= stuck.from_s) & (at < stuck.until_s), stuck.partition] = True
+    return uncommitted

@@ -17,8 +17,8 @@ from benchmarks.landau import (
     record_delays,
 )
 from fairlead.simulation.controllers import ByAssignor
-from fairlead.simulation.fluid import Int32
 from fairlead.simulation.loop import run
+from fairlead.simulation.reading import Int32
 from fairlead.simulation.traffic import Float64, Traffic
 from fairlead.simulation.world import World
 

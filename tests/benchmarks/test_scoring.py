@@ -1,39 +1,72 @@
 """Random groups of which the truth is known, and marking what is said of them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from benchmarks.random_scenarios import CAUSES, HOURS, random_scenario
+from benchmarks.random_scenarios import CAUSES, REAL_CAUSES, Labelled, random_scenario
 from benchmarks.scoring import mark, share_right
+from fairlead.simulation.misses import Misses
+from fairlead.simulation.sharing.clients import CLIENTS
 from fairlead.simulation.world import World
 
 
 @pytest.mark.parametrize("number", range(len(CAUSES) * 2))
-def test_groups_are_calm_until_something_happens(number: int) -> None:
+def test_plain_groups_are_calm_until_something_happens(number: int) -> None:
     """Under range nobody is nearly full before the cause; afterwards, whoever is named is too full.
 
     Stuck partitions and silent members change nothing in what arrives.
     """
-    labelled = random_scenario(number)
-    world = World.of(labelled.scenario, hours=HOURS)
-    members = len(labelled.scenario.members)
-    used = world.rates.reshape(world.steps, members, -1).sum(axis=2) / world.speeds
+    is_calm_until_something_happens(random_scenario(number))
+
+
+@pytest.mark.parametrize("number", range(len(REAL_CAUSES) * 4))
+def test_real_groups_are_calm_until_something_happens(number: int) -> None:
+    """The same in work: whatever records cost, whichever topics are read, whoever is replaced."""
+    is_calm_until_something_happens(random_scenario(number, real=True))
+
+
+def is_calm_until_something_happens(labelled: Labelled) -> None:
+    world = World.of(labelled.scenario, hours=3)
+    members = int(world.present[0].sum())
+    work = world.rates * world.costs
+    used = work.reshape(world.steps, members, -1).sum(axis=2) / world.speeds[:, :members]
     since = int(np.ceil(labelled.since_s / world.step_s))
     assert used[:since].max() <= 0.85
     full = {labelled.scenario.members[m] for m in np.flatnonzero(used[since] > 1)}
     if labelled.cause in {"badly spread", "slow member"}:
         assert full == labelled.names
-        assert world.rates[since].sum() < 0.86 * world.speeds[since].sum()
-    if labelled.cause in {"healthy", "stuck partition", "unknown"}:
+        assert work[since].sum() < 0.86 * world.speeds[since].sum()
+    if labelled.cause in {"healthy", "stuck partition", "crawling partition", "unknown"}:
         assert not full
+    if labelled.cause == "crawling partition":
+        crawls = np.isfinite(world.limits[since])
+        assert crawls.sum() == 1
+        assert world.limits[since, crawls] < 0.7 * world.rates[since, crawls]
     if labelled.cause == "overloaded":
-        assert world.rates[since].sum() > 1.15 * world.speeds[since].sum()
+        assert work[since].sum() > 1.15 * world.speeds[since, :members].sum()
+
+
+def test_real_groups_have_what_is_real() -> None:
+    """Any client, 2 to 300 members, two kinds of them, dear records, missing looks, churn."""
+    groups = [random_scenario(number, real=True).scenario for number in range(120)]
+    assert {group.client for group in groups} == set(CLIENTS)
+    sizes = [len(group.speeds) - len(group.absent) for group in groups]
+    assert min(sizes) <= 3
+    assert max(sizes) >= 250
+    assert {len(group.topics) for group in groups} == {1, 2}
+    for real in ("changes", "reads", "crawling"):
+        assert 5 < sum(bool(getattr(group, real)) for group in groups) < 60
+    assert 20 < sum(group.costs.spread > 0 for group in groups) < 80
+    assert 40 < sum(group.misses.leader > 0 for group in groups) < 110
 
 
 def test_equal_numbers_give_equal_groups() -> None:
     """A group can be drawn again."""
     assert random_scenario(3) == random_scenario(3)
     assert random_scenario(3) != random_scenario(10)
+    assert random_scenario(3, real=True) == random_scenario(3, real=True)
 
 
 @pytest.mark.parametrize("plans", [False, True])
@@ -51,3 +84,11 @@ def test_a_wrong_answer_is_marked_wrong() -> None:
     said = mark(hot, plans=False)
     assert {one.said for one in said} == {f"hot partition {next(iter(hot.names))}"}
     assert share_right(said) == {"all": 1.0, "hot partition": 1.0}
+
+
+def test_looks_that_miss_something_are_not_marked() -> None:
+    """Nobody can be right about what was not seen."""
+    whole = random_scenario(0)
+    missed = replace(whole.scenario, misses=Misses(leader=0.5, coordinator=0.5))
+    counts = [len(mark(replace(whole, scenario=s), plans=False)) for s in (whole.scenario, missed)]
+    assert 0 < counts[1] < 0.6 * counts[0]

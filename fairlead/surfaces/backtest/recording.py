@@ -18,7 +18,7 @@ from assignors.problem import kafka_order
 from fairlead.domain.judgement.commits import read_commits
 from fairlead.domain.judgement.decision import HISTORY_S, LEAST_LOOKS
 from fairlead.domain.judgement.looks import NONE, Looks
-from fairlead.simulation.fluid import Int64
+from fairlead.simulation.reading import Int64
 from fairlead.simulation.traffic import Float64
 from fairlead.simulation.world import Mask, Roster, World
 from fairlead.surfaces.backtest.speeds import RecordedSpeeds, grown_ends
@@ -164,14 +164,18 @@ class Recording:
             step_s=self.step_s,
             rates=spread[np.minimum(newest, len(spread) - 1)],
             arrivals=arrivals,
+            costs=np.ones(nothing.shape),
+            limits=np.full(nothing.shape, np.inf),
             speeds=self.speeds.per_s[
                 self.speeds.hour_of(np.arange(steps, dtype=np.float64) * self.step_s)
             ],
             exists=exists,
             present=self.present[newest],
-            poisoned=nothing,
             uncommitted=nothing,
+            unseen=nothing,
+            ownerless=nothing[:, 0],
             phases=phases,
+            turns=np.arange(self.looks.partitions),
             first=ends[0],
             waiting=waits.astype(np.float64),
         )

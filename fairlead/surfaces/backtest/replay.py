@@ -1,8 +1,8 @@
 """One assignor in charge of a recorded group: what would have happened, and what it would cost.
 
 Belongs here: who can be in charge, and the figures of a replay at each snapshot. Does not: the
-recording (`recording`), the fluid (`fairlead.simulation`), the rules of assignment (`assignors`)
-and of policies, nor condensing the result (`report`). Pure.
+recording (`recording`), the simulation (`fairlead.simulation`), the rules of assignment
+(`assignors`) and of policies, nor condensing the result (`report`). Pure.
 """
 
 from collections.abc import Iterator
@@ -20,8 +20,8 @@ from fairlead.domain.judgement.decision import Judgement, Question, judge
 from fairlead.domain.policy import Policy
 from fairlead.simulation.controllers import START, ByPlans, Controller, Moment
 from fairlead.simulation.course import time_lags
-from fairlead.simulation.fluid import Int32
 from fairlead.simulation.loop import Cadence, Run, run
+from fairlead.simulation.reading import Int32
 from fairlead.surfaces.backtest.recording import Recording
 
 RECORDED: Final = "recorded"

@@ -25,7 +25,7 @@ from fairlead.domain.choice import OBSERVED
 from fairlead.domain.judgement.looks import NONE
 from fairlead.domain.policy import Policy
 from fairlead.errors import ConfigurationError, GroupError
-from fairlead.simulation.fluid import Int64
+from fairlead.simulation.reading import Int64
 from fairlead.spark.warehouse import Warehouse
 from fairlead.surfaces.backtest.recording import Recording, Snapshot
 from fairlead.surfaces.backtest.replay import RECORDED, replay

@@ -34,6 +34,9 @@ def simulate(
         list[str] | None,
         typer.Option(help="Who decides; can be repeated. Default: each in turn."),
     ] = None,
+    client: Annotated[
+        str | None, typer.Option(help="Kind of consumer. Default: the scenario's.")
+    ] = None,
     hours: Annotated[float, typer.Option(help="How long, in hours.", min=0.1, max=1000)] = 48.0,
     seed: Annotated[int, typer.Option(help="Equal seeds give equal arrivals.", min=0)] = 0,
     look: Annotated[float, typer.Option(help="Seconds between looks.", min=10)] = 60.0,
@@ -64,7 +67,7 @@ def simulate(
         return
     cadence = Cadence(look_s=look, decision_s=decide, pause_s=pause)
     names = controller or list(registry.CONTROLLERS)
-    chosen = [catalogue.scenario(name) for name in scenario]
+    chosen = [catalogue.scenario(name, client) for name in scenario]
     for name in names:  # a misspelt name is said before anything runs
         registry.controller(name, chosen[0], cadence)
     rows: list[dict[str, Any]] = []

@@ -5,7 +5,7 @@ import pytest
 
 from fairlead.domain.judgement.looks import Looks
 from fairlead.simulation.controllers import Moment
-from fairlead.simulation.fluid import Int32
+from fairlead.simulation.reading import Int32
 
 
 class Scripted:

@@ -6,10 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fairlead.simulation.churn import Change
 from fairlead.simulation.controllers import ByAssignor
+from fairlead.simulation.costs import Costs, Dear
 from fairlead.simulation.course import Course, time_lags
+from fairlead.simulation.crawling import Crawl
 from fairlead.simulation.loop import Cadence, run
-from fairlead.simulation.scenario import Change, Commits, Growth, Scenario, Slow, Stuck
+from fairlead.simulation.scenario import Commits, Growth, Scenario, Slow, Stuck
 from fairlead.simulation.traffic import Traffic
 from fairlead.simulation.world import World
 
@@ -95,6 +98,46 @@ def test_commits_are_as_old_as_their_interval(scripted: Any) -> None:
     assert not ran.waiting.any()
 
 
+def test_commits_in_poll_wait_for_the_poll(scripted: Any) -> None:
+    """At 100 records a second and 500 a poll of records five times as dear: every 25 s."""
+    seen = {}
+    for client in ("java", "aiokafka"):
+        script = scripted()
+        costs = Costs(dear=(Dear(5.0),))
+        overload = Traffic(used=1.5)
+        run(world(traffic=overload, costs=costs, client=client), script, Cadence(10, 900, 10))
+        looks = script.looks[-1]
+        mine = looks.committed[-300:, looks.owner[-1] == 0].sum(axis=1)
+        seen[client] = (np.diff(mine) > 0).mean()
+    assert seen["aiokafka"] == 1
+    assert seen["java"] == pytest.approx(10 / 25, abs=0.05)
+
+
+def test_members_read_their_own_topics(scripted: Any) -> None:
+    """Who reads what is in the problem, and a look's partitions are those of both topics."""
+    script = scripted()
+    run(world(topics=(2, 2), reads=((0,), (1,))), script)
+    problem = script.moments[0].problem
+    assert problem.subscription_topics.tolist() == [0, 1]
+    assert problem.subscription_offsets.tolist() == [0, 1, 2]
+
+
+def test_truth_is_in_work() -> None:
+    """Who knows the truth knows what arrivals cost, and that no reader helps what crawls."""
+    truths: list[Any] = []
+
+    class Knowing(ByAssignor):
+        def decide(self, moment: Any) -> None:
+            truths.append(moment.truth())
+
+    costs, crawling = Costs(dear=(Dear(3.0, (1,)),)), (Crawl(0, per_s=1.0),)
+    run(world(traffic=Traffic(used=1.2), costs=costs, crawling=crawling), Knowing("range"))
+    rates = 1.2 * 200 / (4 + 2)
+    assert truths[-1].rates.tolist() == pytest.approx([1, 3 * rates, rates, rates])
+    assert truths[-1].waiting[0] == 0
+    assert truths[-1].waiting.sum() > 1000
+
+
 def test_what_nobody_commits_is_read_again_by_the_next(scripted: Any) -> None:
     """Lag grows while the partition is read; whoever takes it over starts at the commit."""
     stuck = (Stuck(0, from_s=600.0),)
@@ -107,8 +150,8 @@ def test_what_nobody_commits_is_read_again_by_the_next(scripted: Any) -> None:
 
 def test_a_poisoned_partition_is_read_by_nobody(scripted: Any) -> None:
     """It waits whoever owns it, and is late in a figure of its own."""
-    stuck = (Stuck(0, consumed=False, from_s=600.0),)
-    ran = run(world(traffic=Traffic(used=0.3), stuck=stuck), scripted({3: [1, 1, 0, 1]}))
+    crawling = (Crawl(0, from_s=600.0),)
+    ran = run(world(traffic=Traffic(used=0.3), crawling=crawling), scripted({3: [1, 1, 0, 1]}))
     course = Course.of(ran, warm_up_s=0)
     assert ran.waiting[-1, 0] == pytest.approx(15 * 6600, rel=0.05)
     assert course.late == 0

@@ -31,9 +31,23 @@ def test_figures_stand_side_by_side() -> None:
     assert rows["even", "planner"]["plans"] == 0
 
 
+def test_a_scenario_is_tried_with_another_client() -> None:
+    """Consumers that read in chunks are late elsewhere than those that read in proportion."""
+    arguments = ["simulate", "skew", "--hours", "7", "--controller", "never planned", "--json"]
+    usual, chunks = (
+        json.loads(CliRunner().invoke(app, [*arguments, *client]).stdout)[0]["late"]
+        for client in ([], ["--client", "kafka-python"])
+    )
+    assert 0 < chunks < usual
+
+
 def test_unknown_names_are_said_before_anything_runs() -> None:
     """The message says which there are."""
-    for arguments in (["nonsense"], ["skew", "--controller", "nonsense"]):
+    for arguments in (
+        ["nonsense"],
+        ["skew", "--controller", "nonsense"],
+        ["skew", "--client", "nonsense"],
+    ):
         error = CliRunner().invoke(app, ["simulate", *arguments]).exception
         assert isinstance(error, UnknownScenarioError)
         assert "there are" in str(error)

@@ -1,0 +1,61 @@
+"""How often the diagnosis of a group changes although nothing changes.
+
+Belongs here: which groups, and counting. Does not: groups (`random_scenarios`), whether a diagnosis
+is right (`loop_diagnosis`).
+"""
+
+from dataclasses import replace
+from typing import Any, Final
+
+from benchmarks.loop_goals import Goal
+from benchmarks.random_scenarios import CAUSES, random_scenario
+from fairlead.domain.judgement.rules import Rules
+from fairlead.simulation.controllers import START
+from fairlead.simulation.loop import Cadence, run
+from fairlead.simulation.planner import Planner
+from fairlead.simulation.traffic import HOUR_S
+from fairlead.simulation.world import World
+
+#: Of each way of sharing; every other one is late.
+GROUPS: Final = 25
+CLIENTS: Final = ("proportional", "kafka-python", "confluent-kafka", "aiokafka getmany")
+#: What happens, happens within two hours; counted is the hour behind the next.
+_HOURS: Final = 4.0
+_CADENCE: Final = Cadence(look_s=60.0, decision_s=60.0)
+_SHARE: Final = 0.1
+
+
+def measure(seed: int) -> list[dict[str, Any]]:
+    """Diagnose steady groups every minute, and count those of which two things are said."""
+    return [
+        {
+            "client": client,
+            "groups": GROUPS,
+            "flip": sum(_flips(n, client, seed) for n in _numbers()),
+        }
+        for client in CLIENTS
+    ]
+
+
+def _numbers() -> list[int]:
+    """Return numbers of groups in which nothing happens, and of groups with members too full."""
+    turns = range((GROUPS + 1) // 2)
+    kinds = (CAUSES.index("healthy"), CAUSES.index("badly spread"))
+    return [turn * len(CAUSES) + kind for turn in turns for kind in kinds][:GROUPS]
+
+
+def _flips(number: int, client: str, seed: int) -> bool:
+    scenario = replace(random_scenario(number).scenario, client=client)
+    planner = Planner(Rules(), plans=False)
+    run(World.of(scenario, seed=seed, hours=_HOURS), planner, _CADENCE)
+    since = START.timestamp() + (_HOURS - 1) * HOUR_S
+    said = {judgement.diagnosis.name for at, judgement in planner.judgements if at >= since}
+    return len(said) > 1
+
+
+def goals(rows: list[dict[str, Any]]) -> list[Goal]:
+    """At most a tenth of the groups."""
+    return [
+        Goal(f"steady, {row['client']}", "groups that flip", row["flip"], _SHARE * row["groups"])
+        for row in rows
+    ]

@@ -1,0 +1,54 @@
+"""Members that come and go.
+
+Belongs here: changes of a group, and usual series of them. Does not: who reads what afterwards
+(`controllers`).
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+
+@dataclass(frozen=True)
+class Change:
+    """A member that joins or leaves, seconds from the start."""
+
+    at_s: float
+    member: int
+    joins: bool
+
+
+def rolling_restart(
+    members: int, from_s: float, *, every_s: float = 120.0, away_s: float = 60.0
+) -> tuple[Change, ...]:
+    """Let every member in turn be away for a while, and come back by the same name."""
+    starts = [from_s + number * every_s for number in range(members)]
+    if any(after - before < away_s for before, after in pairwise(starts)):
+        raise ValueError("a rolling restart takes one member away at a time")
+    return tuple(
+        Change(at, member, joins)
+        for member, start in enumerate(starts)
+        for at, joins in ((start, False), (start + away_s, True))
+    )
+
+
+def replacements(
+    members: int, newcomers: int, *, from_s: float, every_s: float, away_s: float = 30.0
+) -> tuple[Change, ...]:
+    """Let the oldest member leave, time and again, and a newcomer of another name join instead.
+
+    Parameters
+    ----------
+    members
+        How many there are at the start: numbers 0 to `members` - 1.
+    newcomers
+        How many join: the numbers after those.
+    """
+    return tuple(
+        change
+        for number in range(newcomers)
+        for at_s in (from_s + number * every_s,)
+        for change in (
+            Change(at_s, number, joins=False),
+            Change(at_s + away_s, members + number, joins=True),
+        )
+    )
