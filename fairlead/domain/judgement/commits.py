@@ -26,8 +26,9 @@ MOST_AT_REST: Final = 10
 #: Steps, and seconds, that a partition must wait before it can be called stuck.
 STUCK_STEPS: Final = 5
 STUCK_S: Final = 120.0
-#: And so many of its owner's usual commit intervals.
+#: And so many of its owner's usual commit intervals, and turns at its other partitions.
 STUCK_INTERVALS: Final = 3.0
+STUCK_TURNS: Final = 3
 #: What Kafka's clients commit by themselves is so old at most, and some time for a poll.
 _AUTO_COMMIT_S: Final = 5.5
 #: A member's own least age, and some noise, is what its commits explain.
@@ -36,6 +37,8 @@ _OWN: Final = 1.25
 _PEERS: Final = 3.0
 #: Records a step, below which an age is chance.
 _FEW: Final = 10
+#: So many seconds lie at most between the ends and the commits that a look reads.
+LOOK_S: Final = 15.0
 #: Late commits whoever misses more than this share of the steps that should end in a commit, and
 #: not once only, as in a pause.
 LATE: Final = 0.1
@@ -55,7 +58,8 @@ class Commits:
     marked
         Whether a member committed anything new in a step, bool of shape (S, M).
     busy
-        Whether what was left at the look behind such a step is a backlog, bool of shape (S, M).
+        Whether what was left at the look behind such a step is a backlog, and nothing was lost in
+        it, so that all that was consumed counts; bool of shape (S, M).
     steady
         Whether a member owned the same partitions, some, at both ends, and the logs of all of them
         were seen; bool of shape (S, M).
@@ -66,7 +70,10 @@ class Commits:
         Members that commit less often than looks are taken, bool of shape (M,).
     silent
         Members with something to commit that have not committed anything for far longer than they
-        use to, bool of shape (M,).
+        use to, or whose commits are foreign, bool of shape (M,).
+    foreign
+        Partitions that are committed beyond the end of their log, as where commits were copied from
+        another cluster: where the owner stands nobody knows; bool of shape (P,).
     stuck
         Partitions that wait while their owner commits others, bool of shape (P,).
     backlog
@@ -85,6 +92,7 @@ class Commits:
     interval_s: Float64
     late: Mask
     silent: Mask
+    foreign: Mask
     stuck: Mask
     backlog: Float64
     waiting_s: Float64
@@ -115,18 +123,24 @@ def read_commits(looks: Looks) -> Commits:
     per_member = _PerMember(looks)
     held = (looks.owner[1:] == looks.owner[:-1]) & (looks.owner[1:] >= 0) & looks.in_one_log[:-1]
     advance = _advance(looks)
-    moved = held & (advance > 0)
+    overtaken = held & (looks.begin[1:] > looks.position[:-1])
+    # What retention took away was not read: but whoever commits beyond it goes on reading.
+    moved = held & ((advance > 0) | (overtaken & (np.diff(looks.committed, axis=0) > 0)))
     rest = at_rest(looks)
-    uncommitted = looks.lag > rest
+    uncommitted = (looks.lag > rest) | _never_committed(looks)
     waiting_s = _waiting(looks, moved, uncommitted)
     marked = per_member.any(moved)
     due = held & (uncommitted[:-1] | moved)
     steady = per_member.steady()
     interval_s, late = _intervals(looks, marked, per_member.any(due))
-    own_s, rarely = _intervals(looks, moved, due)
+    _, rarely = _intervals(looks, moved, due)
     unpunctual = late | _any_owned(looks, rarely)
-    silent = _silent(looks, per_member, waiting_s, interval_s)
-    stuck = _stuck(looks, marked, waiting_s, interval_s, own_s) & (looks.lag[-1] > rest)
+    foreign = _foreign(looks)
+    silent = _silent(looks, per_member, waiting_s, interval_s) | _any_owned(looks, foreign)
+    stuck = _stuck(looks, moved, marked, waiting_s, _patience(looks, interval_s))
+    stuck &= (waiting_s >= STUCK_INTERVALS * _own_interval(looks, moved, due, waiting_s)) & (
+        looks.lag[-1] > rest
+    )
     free = moved & ~stuck
     explained_s = _ages(looks, per_member, free, unpunctual)
     proven = np.maximum(looks.end[:-1] - looks.position[1:] - rest, 0)
@@ -136,11 +150,12 @@ def read_commits(looks: Looks) -> Commits:
     return Commits(
         consumed=per_member.sum(np.where(free, advance, 0)),
         marked=per_member.any(free),
-        busy=busy,
+        busy=busy & ~per_member.any(overtaken),
         steady=steady,
         interval_s=interval_s,
         late=late,
         silent=silent,
+        foreign=foreign,
         stuck=stuck,
         backlog=np.where(stuck, 0.0, backlog),
         waiting_s=waiting_s,
@@ -263,24 +278,85 @@ def _last_mark(looks: Looks, per_member: _PerMember) -> Float64:
 
 
 def _stuck(
-    looks: Looks, marked: Mask, waiting_s: Float64, interval_s: Float64, own_s: Float64
+    looks: Looks, moved: Mask, marked: Mask, waiting_s: Float64, patience_s: Float64
 ) -> Mask:
-    """Return the partitions that wait while their owner commits others."""
+    """Return the partitions that wait while their owner commits others, turn after turn."""
+    stuck = np.zeros(looks.partitions, dtype=bool)
     if len(looks) <= STUCK_STEPS:
-        return np.zeros(looks.partitions, dtype=bool)
+        return stuck
     owner = looks.owner[-1]
-    bound = _patience(looks, interval_s)
-    since = np.searchsorted(looks.at, looks.now - waiting_s - 1e-6)
+    place = np.maximum(owner, 0)
+    since = np.minimum(np.searchsorted(looks.at, looks.now - waiting_s - 1e-6), len(looks) - 1)
     # Commits of each member up to each look: those since the partition began to wait.
     commits = np.concatenate((np.zeros((1, marked.shape[1])), marked.cumsum(axis=0)))
-    place = np.maximum(owner, 0)
-    others = commits[-1, place] - commits[np.minimum(since, len(looks) - 1), place]
+    others = commits[-1, place] - commits[since, place]
     few = 2
-    # One that is committed after so many records may use to wait for longer than the others do.
-    own = np.where(np.isfinite(own_s), STUCK_INTERVALS * own_s, 0.0)
-    patience = np.maximum(bound[place], own)
-    stuck: Mask = (owner >= 0) & (waiting_s >= patience) & (others > few)
+    waits = (owner >= 0) & (waiting_s >= patience_s[place]) & (others > few)
+    if not waits.any():
+        return stuck
+    turns = np.concatenate((np.zeros((1, looks.partitions)), _turns(looks, moved).cumsum(axis=0)))
+    for partition in np.flatnonzero(waits).tolist():
+        mine = owner == owner[partition]
+        taken = turns[-1, mine] - turns[since[partition], mine]
+        stuck[partition] = taken.max() >= STUCK_TURNS
     return stuck
+
+
+def _own_interval(looks: Looks, moved: Mask, due: Mask, waiting_s: Float64) -> Float64:
+    """Return the usual time between commits of each partition before it began to wait; 0: none.
+
+    A partition that is committed after so many records may use to wait for longer than others do.
+    """
+    marks = moved.sum(axis=0)
+    seconds = (due * looks.seconds[:, None]).sum(axis=0) - waiting_s if len(looks) > 1 else 0.0
+    return np.where(marks > 0, np.maximum(seconds, 0.0) / np.maximum(marks, 1), 0.0)
+
+
+def _turns(looks: Looks, moved: Mask) -> Mask:
+    """Return the steps in which a partition had its turn anew, bool of shape (S, P).
+
+    Kafka's clients work off one fetched chunk after the other, for minutes each: the partitions
+    that wait meanwhile have their turn later. So a turn begins where the owner has committed
+    another partition since this one was last committed, or has read it to its end.
+    """
+    steps = np.arange(moved.shape[0])[:, None]
+    last = np.maximum.accumulate(np.where(moved, steps, -1), axis=0)
+    before = np.concatenate((np.full((1, moved.shape[1]), -1), last[:-1]))
+    owner = looks.owner[-1]
+    others = np.zeros(moved.shape, dtype=np.int64)
+    for member in np.unique(owner[owner >= 0]).tolist():
+        mine = owner == member
+        others[:, mine] = moved[:, mine].sum(axis=1, keepdims=True) - moved[:, mine]
+    between = (others > 0).cumsum(axis=0)
+    columns = np.arange(moved.shape[1])
+    since = np.where(before >= 0, between[np.maximum(before, 0), columns], 0)
+    done = looks.position[1:] >= looks.end[:-1]
+    return moved & (done | (between > since) | (before < 0))
+
+
+def _never_committed(looks: Looks) -> Mask:
+    """Return where something came that was not committed, and no commit says where to begin.
+
+    Consumers begin at the end then, and there is no lag: but what came since is something to
+    commit. Bool of shape (L, P).
+    """
+    if not looks.latest:
+        return np.zeros(looks.end.shape, dtype=bool)
+    grown = looks.in_one_log & (np.concatenate((looks.arrived[:1] * 0, looks.arrived)) > 0)
+    return (looks.committed < 0) & np.logical_or.accumulate(grown, axis=0)
+
+
+def _foreign(looks: Looks) -> Mask:
+    """Return the partitions that are committed beyond the end of their log, bool of shape (P,).
+
+    At every newest look, and further than what arrives while a look reads first ends, then commits.
+    """
+    if len(looks) <= STUCK_STEPS:
+        return np.zeros(looks.partitions, dtype=bool)
+    beyond = np.where(looks.end >= 0, looks.committed - looks.end, 0)[-STUCK_STEPS:]
+    meanwhile = LOOK_S * (looks.arrived / looks.seconds[:, None]).max(axis=0)
+    foreign: Mask = (beyond > meanwhile).all(axis=0)
+    return foreign
 
 
 def _ages(looks: Looks, per_member: _PerMember, free: Mask, late: Mask) -> Float64:

@@ -215,7 +215,7 @@ class State:
 
     def __init__(self, question: Question) -> None:
         self.question = question
-        self.looks = question.looks.bridged()
+        self.looks = question.looks.bridged().spaced()
         self.recent = self.looks.last(HISTORY_S, LEAST_LOOKS)
 
     @cached_property

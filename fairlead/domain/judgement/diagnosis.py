@@ -181,6 +181,16 @@ def _unlike(found: Findings, needed: int) -> Diagnosis | None:
 def _uncommitted(found: Findings) -> Diagnosis | None:
     problem, commits = found.problem, found.commits
     silent = _names(problem.members, commits.silent[: len(problem.members)])
+    foreign = np.flatnonzero(commits.foreign)
+    if silent and foreign.size:
+        first = int(foreign[0])
+        return Diagnosis(
+            "unknown",
+            silent,
+            f"{found.partition(first)} is committed at {int(found.looks.committed[-1, first]):,} "
+            f"and ends at {int(found.looks.end[-1, first]):,}: these commits are of another log, "
+            f"and where {some(silent)} {_verb(silent, 'stands', 'stand')} nobody can tell.",
+        )
     if silent:
         longest = float(commits.waiting_s.max(initial=0.0))
         return Diagnosis(

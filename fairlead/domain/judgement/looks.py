@@ -19,6 +19,8 @@ Mask = npt.NDArray[np.bool_]
 NONE = -1
 #: No log ends beyond it.
 _FURTHEST = 2.0**62
+#: A step is short that lasts less than this share of the shorter of its neighbours.
+_SHORT = 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,15 +90,7 @@ class Looks:
         """
         first = int(np.searchsorted(self.at, self.now - seconds - 1e-6))
         first = max(0, min(first, len(self) - least))
-        return Looks(
-            self.at[first:],
-            self.begin[first:],
-            self.end[first:],
-            self.committed[first:],
-            self.members,
-            self.owner[first:],
-            self.latest,
-        )
+        return self._at(slice(first, None))
 
     def bridged(self) -> "Looks":
         """Return these looks with what a single look did not see filled in from its neighbours.
@@ -137,6 +131,34 @@ class Looks:
         committed[look, partition] = np.where(known >= 0, known, between(self.committed))
         end[look, partition] = np.maximum(between(self.end), known)
         return replace(self, begin=begin, end=end, committed=committed)
+
+    def spaced(self) -> "Looks":
+        """Return these looks without those that another one follows much sooner than is usual.
+
+        A planning run may look two seconds after the look of the minute: steps that short say how
+        the clients' commits fall, and not how fast anybody reads.
+
+        Examples
+        --------
+        >>> at, one = np.array([0.0, 60, 62, 120, 122, 180]), np.zeros((6, 1), np.int64)
+        >>> Looks(at, one, one, one, (), one.astype(np.int32)).spaced().at.tolist()
+        [0.0, 62.0, 122.0, 180.0]
+        """
+        follows = np.concatenate((self.seconds, [np.inf]))
+        before = np.concatenate(([np.inf], self.seconds))
+        usual = np.minimum(before, np.concatenate((follows, [np.inf]))[1:])
+        kept = (follows >= _SHORT * usual) | np.isinf(usual)
+        return self if kept.all() else self._at(kept)
+
+    def _at(self, chosen: slice | Mask) -> "Looks":
+        return replace(
+            self,
+            at=self.at[chosen],
+            begin=self.begin[chosen],
+            end=self.end[chosen],
+            committed=self.committed[chosen],
+            owner=self.owner[chosen],
+        )
 
     @cached_property
     def in_one_log(self) -> Mask:

@@ -12,7 +12,16 @@ import pytest
 
 from fairlead.domain.judgement.lines import answer_question
 from tests.fairlead.domain.judgement.outside import Group, Loop, steady, written
-from tests.fairlead.domain.judgement.questions import behind, halves, question, skewed
+from tests.fairlead.domain.judgement.questions import (
+    FRESH,
+    PER_STEP,
+    arriving,
+    behind,
+    halves,
+    prompt,
+    question,
+    skewed,
+)
 
 
 def names(count: int) -> Mapping[str, tuple[str, ...]]:
@@ -213,3 +222,119 @@ def test_a_look_without_owners_says_nothing_of_who_came_or_went() -> None:
     line["snapshots"][-3]["owners"]["t"] = [None] * 8
     answer = answer_question(line)
     assert (answer["outcome"], answer["moved"]) == (whole["outcome"], whole["moved"])
+
+
+def of_both(_: int, look: int) -> int:
+    """Say where the log ends: at two records a second."""
+    return 100_000 + 2 * PER_STEP * look
+
+
+def test_who_reads_what_retention_takes_away_is_not_silent() -> None:
+    """Retention is a minute ahead of each commit of a's; a commits at every look."""
+    line = question(61, end=of_both, committed=lambda p, look: of_both(p, look) - 600 * (p < 4))
+    for look, snapshot in enumerate(line["snapshots"]):
+        snapshot["begin"]["t"] = [of_both(p, look) - 500 for p in range(8)]
+    answer = answer_question(line)
+    assert answer["diagnosis"] != "unknown", answer["evidence"]
+
+
+def test_what_retention_took_away_is_no_measurement() -> None:
+    """What a read of 2/s was 1/s; its position moves by 2/s all the same: nobody knows how."""
+
+    def left(partition: int, look: int) -> int:
+        return of_both(partition, look) - (900 if partition < 4 else FRESH)
+
+    line = question(61, end=of_both, committed=left)
+    for look, snapshot in enumerate(line["snapshots"]):
+        begin = [left(p, look) - PER_STEP // 2 if p < 4 else 0 for p in range(8)]
+        snapshot["begin"]["t"] = begin
+    answer = answer_question(line)
+    assert not answer["capacities"]["a"]["measured"]
+    assert answer["capacities"]["a"]["records_per_s"] <= 4.0
+
+
+@pytest.mark.parametrize("beyond", [300, 1_000_000])
+def test_commits_of_another_log_say_nothing(beyond: int) -> None:
+    """A mirror copied the commits of a's partitions; further than a look takes to read them."""
+
+    def copied(partition: int, look: int) -> int:
+        return arriving(partition, 20) + beyond if partition < 4 else prompt(partition, look)
+
+    answer = answer_question(question(committed=copied))
+    assert (answer["diagnosis"], answer["names"]) == ("unknown", ["a"])
+    assert "of another log" in answer["evidence"]
+
+
+def test_commits_that_are_read_behind_the_ends_are_their_logs_own() -> None:
+    """Some seconds lie between the two, in which records come and are committed."""
+    answer = answer_question(question(committed=lambda p, look: arriving(p, look) + 10))
+    assert answer["diagnosis"] == "healthy"
+
+
+def test_who_begins_at_the_end_and_commits_nowhere_is_unknown() -> None:
+    """Its offsets are kept elsewhere: there is no lag to see, and none is there for certain."""
+    line = question(20, committed=lambda _, __: None, policy={"auto_offset_reset": "latest"})
+    answer = answer_question(line)
+    assert (answer["diagnosis"], answer["names"]) == ("unknown", ["a", "b"])
+    quiet = question(20, end=lambda p, _: p, committed=lambda _, __: None, policy=line["policy"])
+    assert answer_question(quiet)["diagnosis"] == "healthy"
+
+
+@pytest.mark.parametrize("late", [1, 2, 5])
+def test_steps_of_seconds_weigh_as_seconds(late: int) -> None:
+    """A planning run looks some seconds behind each look; clients commit every 5 s."""
+    group = Group(
+        steady(np.full(6, 10.0)), steady(np.full(2, 100.0)), topics={"t": 6}, reads=names(2)
+    )
+    every = [60.0 * look + after for look in range(61) for after in (0.0, late)]
+
+    def read(now: float, partition: int) -> int:
+        """Say what had been committed at its last commit, 5 s apart."""
+        return int(10 * 5 * ((now + partition) // 5))
+
+    line = Loop(group, decide_s=1e9)
+    line.run(0.1)
+    asked = line.question()
+    owners = {"t": [f"m{partition % 2}" for partition in range(6)]}
+    asked["snapshots"] = [
+        {
+            "at": written(now),
+            "begin": {"t": [0] * 6},
+            "end": {"t": [int(10 * now) + 100] * 6},
+            "committed": {"t": [read(now, partition) for partition in range(6)]},
+            "owners": owners,
+        }
+        for now in every
+    ]
+    answer = answer_question(asked)
+    for name in ("m0", "m1"):
+        assert answer["capacities"][name]["records_per_s"] == pytest.approx(30.0, rel=0.05)
+        assert not answer["capacities"][name]["measured"]
+
+
+@pytest.mark.parametrize("minutes", range(57, 64))
+def test_a_stuck_partition_stays_stuck_as_the_hour_passes(minutes: int) -> None:
+    """It was committed until so many minutes ago; its owner goes on with its others."""
+    looks = 90
+
+    def still(partition: int, look: int) -> int:
+        return prompt(partition, min(look, looks - 1 - minutes) if partition == 1 else look)
+
+    answer = answer_question(question(looks, committed=still))
+    assert (answer["diagnosis"], answer["names"]) == ("stuck partition", ["t-1"])
+
+
+def test_a_partition_that_waits_for_its_turn_is_not_stuck() -> None:
+    """After an outage members work off one fetched chunk after the other, six minutes each."""
+    minutes, backlog = 6, 50_000
+
+    def filling(partition: int, look: int) -> int:
+        return backlog + arriving(partition, look)
+
+    def in_turn(partition: int, look: int) -> int:
+        done = np.clip(look - partition % 4 * minutes, 0, minutes) / minutes
+        return int(filling(partition, 0) - backlog * (1 - done))
+
+    for looks in range(4, 4 * minutes + 1):
+        answer = answer_question(question(looks, end=filling, committed=in_turn))
+        assert answer["diagnosis"] != "stuck partition", (looks, answer["evidence"])
