@@ -296,9 +296,10 @@ def _stuck(
         return stuck
     turns = np.concatenate((np.zeros((1, looks.partitions)), _turns(looks, moved).cumsum(axis=0)))
     for partition in np.flatnonzero(waits).tolist():
-        mine = owner == owner[partition]
-        taken = turns[-1, mine] - turns[since[partition], mine]
-        stuck[partition] = taken.max() >= STUCK_TURNS
+        mine = (owner == owner[partition]) & (waiting_s < waiting_s[partition])
+        taken = (turns[-1] - turns[since[partition]])[mine]
+        usual = np.median(taken[taken > 0]) if taken.any() else 0.0
+        stuck[partition] = usual >= STUCK_TURNS
     return stuck
 
 
