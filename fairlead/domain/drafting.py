@@ -31,8 +31,8 @@ _DESCRIBED: Final = ["group", "error", "protocol", "group_type", "topic_ids"]
 #: Of the table of candidates: what is said of each, without the arrays of its assignment.
 _SUMMARY: Final = [
     *("assignor", "error", "outcome", *METRICS, *FORECAST, *RACKS, "frontier"),
-    *("decision", "decision_reason", "chosen", "diagnosis", "names", "evidence", "capacities"),
-    "statuses",
+    *("decision", "decision_reason", "chosen", "diagnosis", "names", "evidence", "loss_s"),
+    *("capacities", "statuses"),
 ]
 
 
@@ -169,6 +169,7 @@ def _findings(judged: Mapping[str, Any], described: Mapping[str, Any]) -> Findin
         evidence=with_advice(judged["evidence"], described),
         late_s=judged["late_s"],
         utilisation=judged["utilisation"],
+        loss_s=judged["loss_s"],
         capacities={
             one["member"]: Capacity(one["records_per_s"], one["measured"], one["at"])
             for one in judged["capacities"]

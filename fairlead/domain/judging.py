@@ -112,6 +112,7 @@ def _judged(judgement: Judgement, problem: Problem) -> Row:
     return {
         "late_s": judgement.kept.late_s,
         "utilisation": judgement.kept.utilisation,
+        "loss_s": judgement.kept.loss_s,
         "diagnosis": diagnosis.name,
         "names": list(diagnosis.names),
         "evidence": diagnosis.evidence,

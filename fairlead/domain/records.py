@@ -29,8 +29,8 @@ class Findings:
     ----------
     diagnosis, names, evidence
         As in `fairlead.domain.judgement.diagnosis.Diagnosis`.
-    late_s, utilisation
-        The forecast of what is.
+    late_s, utilisation, loss_s
+        The forecast of what is; `loss_s` None where retention takes nothing.
     capacities
         Member to what is known of its speed now; replaces what was known before.
     """
@@ -41,6 +41,7 @@ class Findings:
     late_s: float
     utilisation: float
     capacities: Mapping[str, Capacity]
+    loss_s: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

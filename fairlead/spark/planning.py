@@ -67,6 +67,7 @@ _JUDGED: Final = {
     "diagnosis": pa.string(),
     "names": pa.list_(pa.string()),
     "evidence": pa.string(),
+    "loss_s": pa.float64(),
     "decision": pa.string(),
     "decision_reason": pa.string(),
     "chosen": pa.string(),
@@ -88,11 +89,12 @@ known or do not count. The row `observed` lays the group out: `topics` and their
 `weights`, the lag of each partition in records. `owner` has one index into `members` a partition,
 -1 for nobody. `reasons` are the assignor's own, by the partition's place in the arrays.
 
-What was judged stands in the row `observed` as well: the diagnosis with its names and evidence; the
-decision (`plan` or `no change`) with its reason and the assignor `chosen`; `capacities`, what is
-known of members now; `arrival_rates`, records a second of each partition, and `capacity_used`,
-records a second that each of `members` counts with; `statuses`, those that its partitions have,
-where a plan is decided on. All are null where there is nothing to assign.
+What was judged stands in the row `observed` as well: the diagnosis with its names and evidence;
+`loss_s`, seconds until retention overtakes the group, null where it does not; the decision (`plan`
+or `no change`) with its reason and the assignor `chosen`; `capacities`, what is known of members
+now; `arrival_rates`, records a second of each partition, and `capacity_used`, records a second that
+each of `members` counts with; `statuses`, those that its partitions have, where a plan is decided
+on. All are null where there is nothing to assign.
 """
 QUESTIONS: Final = pa.schema(
     {

@@ -116,6 +116,7 @@ def _diagnosis(group: str, at: datetime, findings: Findings) -> dict[str, Any]:
         "evidence": findings.evidence,
         "late_s": findings.late_s,
         "utilisation": findings.utilisation,
+        "loss_s": findings.loss_s,
     }
 
 

@@ -35,7 +35,7 @@ SELECT known.group_id AS "group", published.version AS published, published.adhe
        achieved.lag_max AS lag_max_achieved, achieved.imbalance AS imbalance_achieved,
        achieved.measured_at AS achieved_at,
        found.diagnosis, found.names, found.evidence, found.since, found.last_seen, found.late_s,
-       found.utilisation
+       found.utilisation, found.loss_s
 FROM fairlead_raw.consumer_group known
 LEFT JOIN fairlead.diagnosis found ON found.group_id = known.group_id
 LEFT JOIN LATERAL (

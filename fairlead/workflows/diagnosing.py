@@ -273,6 +273,7 @@ def _findings(group: Group, judgement: Judgement) -> Findings:
         evidence=with_advice(judgement.diagnosis.evidence, group.described),
         late_s=judgement.kept.late_s,
         utilisation=judgement.kept.utilisation,
+        loss_s=judgement.kept.loss_s,
         capacities=judgement.capacities,
     )
 

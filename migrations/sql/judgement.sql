@@ -44,20 +44,20 @@ BEGIN
                 'called_by', kept.called_by) END)
         FROM jsonb_to_recordset(seen) AS given
             (group_id text, at timestamptz, diagnosis text, names text[], evidence text,
-             late_s double precision, utilisation double precision, looked boolean,
-             called_for text, call_reason text, called_by text)
+             late_s double precision, utilisation double precision, loss_s double precision,
+             looked boolean, called_for text, call_reason text, called_by text)
         LEFT JOIN fairlead_raw.group_diagnosis kept
             ON kept.group_id = given.group_id AND kept.until IS NULL
     );
     WITH found AS (
         SELECT * FROM jsonb_to_recordset(seen) AS found
             (group_id text, at timestamptz, diagnosis text, names text[], evidence text,
-             late_s double precision, utilisation double precision, called_for text,
-             call_reason text, called_since timestamptz, called_at timestamptz, called_by text)
+             late_s double precision, utilisation double precision, loss_s double precision,
+             called_for text, call_reason text, called_since timestamptz, called_at timestamptz, called_by text)
     ), same AS (
         UPDATE fairlead_raw.group_diagnosis kept
         SET last_seen = found.at, evidence = found.evidence, late_s = found.late_s,
-            utilisation = found.utilisation, called_for = found.called_for,
+            utilisation = found.utilisation, loss_s = found.loss_s, called_for = found.called_for,
             call_reason = found.call_reason, called_since = found.called_since,
             called_at = found.called_at, called_by = found.called_by
         FROM found
@@ -69,14 +69,14 @@ BEGIN
     WHERE kept.group_id = found.group_id AND kept.until IS NULL AND kept.last_seen < found.at
         AND (kept.diagnosis <> found.diagnosis OR kept.names <> found.names);
     INSERT INTO fairlead_raw.group_diagnosis
-        (group_id, since, last_seen, diagnosis, names, evidence, late_s, utilisation,
+        (group_id, since, last_seen, diagnosis, names, evidence, late_s, utilisation, loss_s,
          called_for, call_reason, called_since, called_at, called_by)
-    SELECT group_id, at, at, diagnosis, names, evidence, late_s, utilisation,
+    SELECT group_id, at, at, diagnosis, names, evidence, late_s, utilisation, loss_s,
         called_for, call_reason, called_since, called_at, called_by
     FROM jsonb_to_recordset(seen) AS found
         (group_id text, at timestamptz, diagnosis text, names text[], evidence text,
-         late_s double precision, utilisation double precision, called_for text,
-         call_reason text, called_since timestamptz, called_at timestamptz, called_by text)
+         late_s double precision, utilisation double precision, loss_s double precision,
+         called_for text, call_reason text, called_since timestamptz, called_at timestamptz, called_by text)
     WHERE NOT EXISTS (
         SELECT FROM fairlead_raw.group_diagnosis kept
         WHERE kept.group_id = found.group_id AND (kept.until IS NULL OR kept.until > found.at)

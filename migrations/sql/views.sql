@@ -203,14 +203,14 @@ COMMENT ON COLUMN fairlead.last_decision.group_id IS 'The consumer group.';
 
 
 CREATE VIEW fairlead.diagnosis AS
-SELECT group_id, diagnosis, names, evidence, late_s, utilisation, since, last_seen
+SELECT group_id, diagnosis, names, evidence, late_s, utilisation, loss_s, since, last_seen
 FROM fairlead_raw.group_diagnosis WHERE until IS NULL;
 
 COMMENT ON VIEW fairlead.diagnosis IS 'What is the matter with each group, as last seen.';
 
 
 CREATE VIEW fairlead.diagnosis_history AS
-SELECT group_id, since, until, last_seen, diagnosis, names, evidence, late_s, utilisation
+SELECT group_id, since, until, last_seen, diagnosis, names, evidence, late_s, utilisation, loss_s
 FROM fairlead_raw.group_diagnosis ORDER BY group_id, since;
 
 COMMENT ON VIEW fairlead.diagnosis_history IS

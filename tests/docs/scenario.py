@@ -80,6 +80,8 @@ FOUND: Final = {
         *(840.0, 1.4),
     ),
 }
+#: In how many seconds retention takes what was not read.
+LOSSES_S: Final = {("billing", at(3, 9)): 20_000.0}
 #: Records a second that members were seen to do at least, or at their limit.
 SPEEDS: Final = {
     "orders": {"orders-1": (95.0, True), "orders-2": (90.0, True), "orders-3": (60.0, False)},
@@ -96,6 +98,7 @@ def findings(group: str, moment: datetime) -> Findings:
         evidence=evidence,
         late_s=late_s,
         utilisation=utilisation,
+        loss_s=LOSSES_S.get((group, moment)),
         capacities={
             member: Capacity(per_s, measured, moment.timestamp())
             for member, (per_s, measured) in SPEEDS[group].items()

@@ -29,6 +29,7 @@ from fairlead.domain.judgement.looks import Float64, Int32, Looks, Mask
 from fairlead.domain.judgement.peers import Peers
 from fairlead.domain.judgement.racks import DAY_S, GIGABYTE, RackTraffic
 from fairlead.domain.judgement.rates import Rates, arrival_rates
+from fairlead.domain.judgement.retention import retention_of
 from fairlead.domain.judgement.rules import Rules
 
 #: How far back rates and commits are looked at, and how many looks at least.
@@ -293,6 +294,8 @@ class State:
             backlog=backlog,
             late_s=self.looks.time_lag(backlog, self.rates.per_s),
             capacities=self.speeds.per_s,
+            unread=self.held if self.held.any() else None,
+            retention=retention_of(self.looks, self.rates.per_s),
         )
 
     @cached_property

@@ -53,6 +53,8 @@ EVENLY: Final = 1.35
 TRIES: Final = 32
 #: A member may be so much fuller than full, records a second: what is left of rounding.
 SLACK: Final = 1e-6
+#: What is lost within so many seconds is told.
+SOON_S: Final = 86_400.0
 #: At most so many names stand in a sentence.
 some = partial(listed, at_most=3)
 
@@ -96,6 +98,25 @@ class Findings:
 
 def diagnose(found: Findings) -> Diagnosis:
     """Say what is the matter with a group."""
+    diagnosis = _diagnose(found)
+    losses_s = found.outlook.losses_s(found.owner)
+    if not (losses_s < SOON_S).any():
+        return diagnosis
+    first, said = int(losses_s.argmin()), _loss(found, losses_s)
+    told = f"{diagnosis.evidence} {found.partition(first)}{said}"
+    return replace(diagnosis, evidence=told)
+
+
+def _loss(found: Findings, losses_s: Float64) -> str:
+    """Say when records are lost, of how many partitions."""
+    seconds, many = float(losses_s.min()), int((losses_s < SOON_S).sum())
+    others = f" (and {many - 1:,} more partitions)" if many > 1 else ""
+    if seconds < max(found.looks.step, 1.0):
+        return f" loses records now{others}: retention takes them before they are read."
+    return f" loses records in {length(seconds)}{others}: retention overtakes the group."
+
+
+def _diagnose(found: Findings) -> Diagnosis:
     doubt = _unknown(found)
     late = found.outlook.sure_lateness(found.owner, found.rules.horizon_s) > found.rules.objective_s
     if doubt is None:

@@ -13,7 +13,8 @@ from typing import Final
 
 import numpy as np
 
-from fairlead.domain.judgement.looks import Float64, Int32
+from fairlead.domain.judgement.looks import Float64, Int32, Mask
+from fairlead.domain.judgement.retention import Retention
 
 #: Arrivals may be this many standard deviations fewer than they are estimated.
 CHANCE: Final = 2.0
@@ -31,10 +32,13 @@ class Forecast:
         The worst partition's time lag at the horizon, seconds.
     utilisation
         The fullest member's arrivals over its capacity: above 1 it falls behind.
+    loss_s
+        Seconds until retention overtakes the first partition; None: it does not.
     """
 
     late_s: float
     utilisation: float
+    loss_s: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +57,11 @@ class Outlook:
         Time lag now, seconds, float64 of shape (P,).
     capacities
         Records a second, float64 of shape (M,).
+    unread
+        Partitions of which nobody knows whether they are read, bool of shape (P,): to be safe, they
+        are lost as if they were not. None: there are none.
+    retention
+        How far retention is from the group; None: it takes nothing.
     """
 
     arrivals: Float64
@@ -60,6 +69,8 @@ class Outlook:
     backlog: Float64
     late_s: Float64
     capacities: Float64
+    unread: Mask | None = None
+    retention: Retention | None = None
 
     def by_member(self, values: Float64, owner: Int32) -> Float64:
         """Sum values of shape (P,) over each member's partitions, float64 of shape (M,)."""
@@ -109,14 +120,45 @@ class Outlook:
         >>> none, speeds = np.zeros(2), np.array([100.0, 100.0])
         >>> outlook = Outlook(np.array([60.0, 50.0]), none, none, none, speeds)
         >>> outlook.forecast(np.array([0, 0], np.int32), 1800.0)
-        Forecast(late_s=163.63636363636363, utilisation=1.1)
+        Forecast(late_s=163.63636363636363, utilisation=1.1, loss_s=None)
         >>> outlook.forecast(np.array([0, 1], np.int32), 1800.0)
-        Forecast(late_s=0.0, utilisation=0.6)
+        Forecast(late_s=0.0, utilisation=0.6, loss_s=None)
         """
         return Forecast(
             late_s=float(self.lateness(owner, horizon_s).max(initial=0.0)),
             utilisation=float(self.utilisation(owner).max(initial=0.0)),
+            loss_s=self.loss_s(owner),
         )
+
+    def loss_s(self, owner: Int32) -> float | None:
+        """Return in how many seconds the first records are lost that were not read; None: never."""
+        if self.retention is None:
+            return None
+        soonest = float(self.losses_s(owner).min(initial=np.inf))
+        return soonest if np.isfinite(soonest) else None
+
+    def losses_s(self, owner: Int32) -> Float64:
+        """Return in how many seconds records of each partition are lost, float64 of shape (P,).
+
+        Infinite: never. A member that catches up is through with all of its partitions at once; one
+        that falls behind reads the same share of what arrives at each.
+        """
+        if self.retention is None:
+            return np.full(owner.size, np.inf)
+        arrivals = self.by_member(self.arrivals, owner)
+        waiting, spare = self.by_member(self.backlog, owner), self.capacities - arrivals
+        through = np.where(spare > 0, waiting / np.where(spare > 0, spare, 1.0), np.inf)
+        share = np.minimum(_over(self.capacities, arrivals), 1.0)
+        mine = np.append(np.where(np.isfinite(through), through, 0.0), 0.0)[owner]  # nobody is last
+        catches_up = np.append(np.isfinite(through), False)[owner]
+        more = np.where(mine > 0, self.backlog / np.where(mine > 0, mine, 1.0), 0.0)
+        read = self.arrivals * np.append(share, 0.0)[owner] + more
+        until = np.where(catches_up, mine, np.inf)
+        waits = (self.backlog > 0) | (owner < 0)
+        if self.unread is not None:
+            read, until = np.where(self.unread, 0.0, read), np.where(self.unread, np.inf, until)
+            waits |= self.unread
+        return self.retention.seconds(waits, read, until)
 
     def lateness_in_all(self, owner: Int32, horizon_s: float) -> float:
         """Return the lateness at a horizon, summed over partitions; seconds."""

@@ -6,6 +6,7 @@ that a decision knows is in the line, and `capacities` of an answer go into the 
 """
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -281,5 +282,5 @@ def _answer(judgement: Judgement, question: Question) -> dict[str, Any]:
     return answer
 
 
-def _forecast(forecast: Forecast) -> dict[str, float]:
-    return {"late_s": forecast.late_s, "utilisation": forecast.utilisation}
+def _forecast(forecast: Forecast) -> dict[str, float | None]:
+    return asdict(forecast)

@@ -85,6 +85,9 @@ class GroupDiagnosis(Base):
     utilisation: Mapped[float | None] = mapped_column(
         comment="Share of what it can do that the fullest member gets: above 1 it falls behind."
     )
+    loss_s: Mapped[float | None] = mapped_column(
+        comment="Seconds until retention takes records that were not read; null: it does not."
+    )
     called_for: Mapped[str | None] = mapped_column(
         comment="What a look calls for a plan by: the diagnosis with its names; null: for none."
     )

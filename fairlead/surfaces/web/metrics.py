@@ -71,6 +71,12 @@ GAUGES: Final = (
         *("diagnoses", "utilisation"),
     ),
     Gauge(
+        "fairlead_group_loss_seconds",
+        "seconds",
+        "In how long retention takes records that the group has not read; absent: it does not.",
+        *("diagnoses", "loss_s"),
+    ),
+    Gauge(
         "fairlead_group_diagnosis",
         "",
         "What is the matter with the group, as last seen: 1 for the diagnosis that holds.",

@@ -27,6 +27,7 @@ SICK = Findings(
     evidence="orders-2 can do 40/s where its peers do 100/s.",
     late_s=321.5,
     utilisation=1.25,
+    loss_s=2400.0,
     capacities={
         "orders-1": Capacity(100.0, measured=False, at=SNAPSHOT_AT.timestamp() - 60),
         "orders-2": Capacity(40.0, measured=True, at=SNAPSHOT_AT.timestamp()),
@@ -96,6 +97,7 @@ def test_changes_of_the_diagnosis_are_rows(
         ("healthy", after[4], None, after[4]),
     ]
     assert (history[1]["evidence"], history[1]["late_s"]) == ("Slower still.", 400.0)
+    assert [row["loss_s"] for row in history[:2]] == [2400.0, 2400.0]
     assert history[1]["names"] == ["orders-2"]
     (now,) = rows("SELECT * FROM fairlead.diagnosis")
     assert (now["diagnosis"], now["since"], now["utilisation"]) == ("healthy", after[4], 1.25)
