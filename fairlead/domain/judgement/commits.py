@@ -122,7 +122,7 @@ def read_commits(looks: Looks) -> Commits:
         looks = replace(looks, members=("",))
     per_member = _PerMember(looks)
     held = (looks.owner[1:] == looks.owner[:-1]) & (looks.owner[1:] >= 0) & looks.in_one_log[:-1]
-    advance = _advance(looks)
+    advance = looks.advanced
     overtaken = held & (looks.begin[1:] > looks.position[:-1])
     # What retention took away was not read: but whoever commits beyond it goes on reading.
     moved = held & ((advance > 0) | (overtaken & (np.diff(looks.committed, axis=0) > 0)))
@@ -173,17 +173,19 @@ class _PerMember:
         # Nobody's partitions are summed into a column behind the last, which is dropped.
         owner = np.where(looks.owner[1:] >= 0, looks.owner[1:], self.members)
         self._cell = (rows + owner).ravel()
+        self._size = self.steps * (self.members + 1)
 
     def sum(self, values: Int64 | Float64 | Mask) -> Float64:
         """Sum values of shape (S, P) to float64 of shape (S, M)."""
-        size = self.steps * (self.members + 1)
-        total = np.bincount(self._cell, weights=values.ravel(), minlength=size)
+        total = np.bincount(self._cell, weights=values.ravel(), minlength=self._size)
         table: Float64 = total.reshape(self.steps, self.members + 1).astype(np.float64)
         return table[:, : self.members]
 
     def any(self, values: Mask) -> Mask:
         """Whether some value of shape (S, P) holds, bool of shape (S, M)."""
-        return self.sum(values) > 0
+        count = np.bincount(self._cell[values.ravel()], minlength=self._size)
+        table: Mask = count.reshape(self.steps, self.members + 1) > 0
+        return table[:, : self.members]
 
     def steady(self) -> Mask:
         """Whether a member owned the same partitions at both ends of a step, in logs that go on."""
@@ -194,26 +196,13 @@ class _PerMember:
         step, partition = np.nonzero(changed)
         before = owner[step, partition]
         lost[step[before >= 0], before[before >= 0]] = True
-        owns = self.sum(np.ones_like(changed)) > 0
+        owns = self.any(np.ones_like(changed))
         return owns & ~gained & ~lost
-
-
-def _advance(looks: Looks) -> Int64:
-    """Return what was committed anew in each step, int64 of shape (S, P).
-
-    Not what is read once more after the commit went back, and not what the log lost before it was
-    read: neither is work that says how fast somebody is.
-    """
-    known = looks.in_one_log & (looks.committed >= 0)
-    furthest = np.maximum.accumulate(np.where(known, looks.position, 0), axis=0)
-    begin = np.maximum(looks.begin[1:], 0)
-    advance = looks.position[1:] - np.maximum(furthest[:-1], begin)
-    return np.where(known[1:] & known[:-1], np.maximum(advance, 0), 0).astype(np.int64)
 
 
 def at_rest(looks: Looks) -> Int64:
     """Return the largest lag that each partition showed while nothing happened, int64 (P,)."""
-    quiet = (looks.arrived == 0) & (_advance(looks) == 0) & looks.in_one_log[:-1]
+    quiet = (looks.arrived == 0) & (looks.advanced == 0) & looks.in_one_log[:-1]
     small = np.where(quiet & (looks.lag[1:] <= MOST_AT_REST), looks.lag[1:], 0)
     # Where there is no quiet step, a record behind at every look is a transaction's marker.
     marker = np.minimum(looks.lag.min(axis=0), 1) if len(looks) > STUCK_STEPS else 0
@@ -271,7 +260,7 @@ def _patience(looks: Looks, interval_s: Float64) -> Float64:
 
 def _last_mark(looks: Looks, per_member: _PerMember) -> Float64:
     """Return when each member last committed something new; long ago for one that never did."""
-    moved = (_advance(looks) > 0) & (looks.owner[1:] == looks.owner[:-1])
+    moved = (looks.advanced > 0) & (looks.owner[1:] == looks.owner[:-1])
     marked = per_member.any(moved)
     last = marked.shape[0] - np.argmax(marked[::-1], axis=0)
     return np.where(marked.any(axis=0), looks.at[np.minimum(last, len(looks) - 1)], -np.inf)

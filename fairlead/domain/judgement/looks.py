@@ -196,6 +196,19 @@ class Looks:
         lag: Int64 = np.maximum(self.end - self.position, 0).astype(np.int64)
         return lag
 
+    @cached_property
+    def advanced(self) -> Int64:
+        """What was committed anew in each step, int64 of shape (L - 1, P).
+
+        Not what is read once more after the commit went back, and not what the log lost before it
+        was read: neither is work that says how fast somebody is.
+        """
+        known = self.in_one_log & (self.committed >= 0)
+        furthest = np.maximum.accumulate(np.where(known, self.position, 0), axis=0)
+        begin = np.maximum(self.begin[1:], 0)
+        advance = self.position[1:] - np.maximum(furthest[:-1], begin)
+        return np.where(known[1:] & known[:-1], np.maximum(advance, 0), 0).astype(np.int64)
+
     def time_lag(self, behind: Float64, rates: Float64) -> Float64:
         """How long ago the log ended where somebody so many records behind now stands.
 
