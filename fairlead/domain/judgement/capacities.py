@@ -94,7 +94,8 @@ class Speeds:
 def shown(looks: Looks, commits: Commits) -> dict[str, Capacity]:
     """Return what members showed in these looks: member name to capacity or lower bound.
 
-    Members that consumed nothing, or have not been seen for long enough, are missing.
+    Members that consumed nothing, or have not been seen for long enough, are missing. What they
+    replayed counts for nothing.
 
     Notes
     -----
@@ -102,6 +103,10 @@ def shown(looks: Looks, commits: Commits) -> dict[str, Capacity]:
     moment, an operator who sets an offset makes it jump.
     """
     found: dict[str, Capacity] = {}
+    if commits.replayed.any():
+        counted = ~commits.replayed
+        consumed = np.where(counted, commits.consumed, 0.0)
+        commits = replace(commits, consumed=consumed, busy=commits.busy & counted)
     prompt = ~commits.late
     whole = prompt & commits.steady.all(axis=0)
     found |= _by_steps(looks, commits, np.flatnonzero(whole), np.arange(len(looks) - 1))

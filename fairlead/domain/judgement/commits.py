@@ -39,6 +39,8 @@ _PEERS: Final = 3.0
 _FEW: Final = 10
 #: So many seconds lie at most between the ends and the commits that a look reads.
 LOOK_S: Final = 15.0
+#: A log that was compacted may be replayed so many times faster than it fills, and then some.
+REPLAY: Final = 3.0
 #: Late commits whoever misses more than this share of the steps that should end in a commit, and
 #: not once only, as in a pause.
 LATE: Final = 0.1
@@ -63,6 +65,10 @@ class Commits:
     steady
         Whether a member owned the same partitions, some, at both ends, and the logs of all of them
         were seen; bool of shape (S, M).
+    replayed
+        Whether most of what a member consumed in a step was there before the oldest look, and it
+        was `REPLAY` times as much as came: where a log was compacted, offsets say nothing of
+        records, and nothing of how fast somebody reads; bool of shape (S, M).
     interval_s
         A member's usual time between commits, float64 of shape (M,): a step at least; infinite
         for one that had something to commit and never did.
@@ -89,6 +95,7 @@ class Commits:
     marked: Mask
     busy: Mask
     steady: Mask
+    replayed: Mask
     interval_s: Float64
     late: Mask
     silent: Mask
@@ -105,13 +112,16 @@ class Commits:
         return float(finite.max(initial=0.0))
 
 
-def read_commits(looks: Looks) -> Commits:
+def read_commits(looks: Looks, before: Int64 | None = None) -> Commits:
     """Read from looks what their commits say.
 
     Parameters
     ----------
     looks
         Of the last hour, or so; two at least for anything to be said.
+    before
+        Where the logs ended at the oldest look of all, int64 of shape (P,); None: at these looks'
+        first.
 
     Notes
     -----
@@ -142,16 +152,22 @@ def read_commits(looks: Looks) -> Commits:
         looks.lag[-1] > rest
     )
     free = moved & ~stuck
+    consumed = per_member.sum(np.where(free, advance, 0))
+    old = looks.position[1:] <= (looks.end[0] if before is None else before)
+    replays = consumed > REPLAY * per_member.sum(np.where(free, looks.arrived, 0))
+    if replays.any():
+        replays &= 2.0 * per_member.sum(np.where(free & old, advance, 0)) > consumed
     explained_s = _ages(looks, per_member, free, unpunctual)
     proven = np.maximum(looks.end[:-1] - looks.position[1:] - rest, 0)
     known = {"proven": proven, "rest": rest, "explained_s": explained_s}
     busy = _busy(looks, per_member, free, unpunctual, **known)
     backlog = _backlog(looks, free, unpunctual, **known)
     return Commits(
-        consumed=per_member.sum(np.where(free, advance, 0)),
+        consumed=consumed,
         marked=per_member.any(free),
         busy=busy & ~per_member.any(overtaken),
         steady=steady,
+        replayed=replays,
         interval_s=interval_s,
         late=late,
         silent=silent,

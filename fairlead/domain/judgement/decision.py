@@ -237,7 +237,7 @@ class State:
     @cached_property
     def commits(self) -> Commits:
         """What commits say."""
-        return read_commits(self.recent)
+        return read_commits(self.recent, self.looks.end[0])
 
     @cached_property
     def capacities(self) -> dict[str, Capacity]:
@@ -257,8 +257,9 @@ class State:
         owner = problem.owner[owned]
         arrivals: Float64 = np.bincount(owner, self.rates.per_s[owned], count).astype(np.float64)
         at_rest = np.bincount(owner, self.commits.backlog[owned] > 0, count) == 0
+        known = {**self.capacities, **self._replaying()}
         found = speeds(
-            problem.members, self.capacities, arrivals, at_rest, self.recent.now, peers=self.peers
+            problem.members, known, arrivals, at_rest, self.recent.now, peers=self.peers
         )
         # A silent member is given nothing: nobody knows whether it reads.
         return Speeds(
@@ -266,6 +267,19 @@ class State:
             found.measured & ~self.silent,
             np.where(self.silent, 0.0, found.at_most),
         )
+
+    def _replaying(self) -> dict[str, Capacity]:
+        """Return how fast members are for now that replay old records, and until they are through.
+
+        What they do with these is not remembered.
+        """
+        now = np.flatnonzero(self.commits.replayed[-1:].any(axis=0))
+        if not now.size:
+            return {}
+        as_seen = replace(self.commits, replayed=np.zeros_like(self.commits.replayed))
+        found = shown(self.recent, as_seen)
+        names = [self.looks.members[member] for member in now.tolist()]
+        return {name: found[name] for name in names if name in found}
 
     @cached_property
     def peers(self) -> Peers:

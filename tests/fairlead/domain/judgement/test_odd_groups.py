@@ -338,3 +338,31 @@ def test_a_partition_that_waits_for_its_turn_is_not_stuck() -> None:
     for looks in range(4, 4 * minutes + 1):
         answer = answer_question(question(looks, end=filling, committed=in_turn))
         assert answer["diagnosis"] != "stuck partition", (looks, answer["evidence"])
+
+
+def replaying(share: float) -> dict[str, Any]:
+    """Return a line about members that read old records so many times faster than new ones come."""
+    looks, old = 30, 10_000_000
+
+    def filling(partition: int, look: int) -> int:
+        return old + arriving(partition, look)
+
+    def replayed(partition: int, look: int) -> int:
+        return int(filling(partition, 0) - (looks + 30 - look) * share * PER_STEP)
+
+    return question(looks, end=filling, committed=replayed)
+
+
+def test_a_replay_of_a_compacted_log_is_not_remembered() -> None:
+    """Of a hundred offsets one is a record; until they are through, members are as fast as that."""
+    answer = answer_question(replaying(100.0))
+    assert answer["diagnosis"] == "recovering"
+    assert answer["forecast"]["kept"]["late_s"] == 0.0
+    assert answer["capacities"] == {}
+
+
+def test_a_backlog_that_is_older_than_all_looks_measures_members_all_the_same() -> None:
+    """They read it as fast as members do that catch up."""
+    capacities = answer_question(replaying(2.0))["capacities"]
+    assert [one["measured"] for one in capacities.values()] == [True, True]
+    assert capacities["a"]["records_per_s"] == pytest.approx(8.0, rel=0.05)
