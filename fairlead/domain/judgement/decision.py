@@ -258,9 +258,7 @@ class State:
         arrivals: Float64 = np.bincount(owner, self.rates.per_s[owned], count).astype(np.float64)
         at_rest = np.bincount(owner, self.commits.backlog[owned] > 0, count) == 0
         known = {**self.capacities, **self._replaying()}
-        found = speeds(
-            problem.members, known, arrivals, at_rest, self.recent.now, peers=self.peers
-        )
+        found = speeds(problem.members, known, arrivals, at_rest, self.recent.now, peers=self.peers)
         # A silent member is given nothing: nobody knows whether it reads.
         return Speeds(
             np.where(self.silent, 0.0, found.per_s),

@@ -348,7 +348,7 @@ def replaying(share: float) -> dict[str, Any]:
         return old + arriving(partition, look)
 
     def replayed(partition: int, look: int) -> int:
-        return int(filling(partition, 0) - (looks + 30 - look) * share * PER_STEP)
+        return int(filling(partition, 0) - (looks + 20 - look) * share * PER_STEP)
 
     return question(looks, end=filling, committed=replayed)
 
