@@ -37,6 +37,11 @@ _OWN: Final = 1.25
 _PEERS: Final = 3.0
 #: Records a step, below which an age is chance.
 _FEW: Final = 10
+#: A partition crawls while two others of its owner are at rest, to which so many times more comes
+#: than is read of it, at nearly every look.
+FASTER_THAN_CRAWLING: Final = 1.5
+AT_REST: Final = 0.9
+_OTHERS: Final = 2
 #: So many seconds lie at most between the ends and the commits that a look reads.
 LOOK_S: Final = 15.0
 #: A log that was compacted may be replayed so many times faster than it fills, and then some.
@@ -82,9 +87,15 @@ class Commits:
         another cluster: where the owner stands nobody knows; bool of shape (P,).
     stuck
         Partitions that wait while their owner commits others, bool of shape (P,).
+    crawling
+        Partitions that stay behind while their owner reads others as soon as they come, to which
+        more comes: no way in which clients share their time does that, so that it is the partition,
+        whoever reads it; bool of shape (P,).
+    read
+        Records a second that were read of each of these lately, float64 of shape (P,).
     backlog
-        Records that certainly or probably wait to be read, float64 of shape (P,); 0 for a stuck
-        partition, of which nobody knows.
+        Records that certainly or probably wait to be read, float64 of shape (P,); 0 for a stuck or
+        crawling partition, whose owner does not hold it up.
     waiting_s
         For how long a partition has had something to commit and no commit, float64 of shape (P,).
     explained_s
@@ -101,6 +112,8 @@ class Commits:
     silent: Mask
     foreign: Mask
     stuck: Mask
+    crawling: Mask
+    read: Float64
     backlog: Float64
     waiting_s: Float64
     explained_s: Float64
@@ -151,7 +164,9 @@ def read_commits(looks: Looks, before: Int64 | None = None) -> Commits:
     stuck &= (waiting_s >= STUCK_INTERVALS * _own_interval(looks, moved, due, waiting_s)) & (
         looks.lag[-1] > rest
     )
-    free = moved & ~stuck
+    crawling, read = _crawling(looks, held)
+    crawling &= ~stuck & ~_any_owned(looks, stuck)[np.maximum(looks.owner[-1], 0)]
+    free = moved & ~stuck & ~crawling
     consumed = per_member.sum(np.where(free, advance, 0))
     old = looks.position[1:] <= (looks.end[0] if before is None else before)
     replays = consumed > REPLAY * per_member.sum(np.where(free, looks.arrived, 0))
@@ -173,7 +188,9 @@ def read_commits(looks: Looks, before: Int64 | None = None) -> Commits:
         silent=silent,
         foreign=foreign,
         stuck=stuck,
-        backlog=np.where(stuck, 0.0, backlog),
+        crawling=crawling,
+        read=read,
+        backlog=np.where(stuck | crawling, 0.0, backlog),
         waiting_s=waiting_s,
         explained_s=explained_s,
     )
@@ -306,6 +323,29 @@ def _stuck(
         usual = np.median(taken[taken > 0]) if taken.any() else 0.0
         stuck[partition] = usual >= STUCK_TURNS
     return stuck
+
+
+def _crawling(looks: Looks, held: Mask) -> tuple[Mask, Float64]:
+    """Return the partitions that crawl, and how fast they are read, records a second."""
+    first = int(np.searchsorted(looks.at, looks.now - STUCK_S + 1e-6))
+    first = max(0, min(first, len(looks) - 1 - STUCK_STEPS))
+    nothing = np.zeros(looks.partitions)
+    if len(looks) <= STUCK_STEPS:
+        return nothing > 0, nothing
+    span = looks.now - looks.at[first]
+    owner, steps = looks.owner[-1], slice(first, None)
+    whole = held[steps].all(axis=0)
+    behind = looks.position[1:][steps] < looks.end[:-1][steps]
+    read, come = looks.advanced[steps].sum(axis=0) / span, looks.arrived[steps].sum(axis=0) / span
+    crawling = whole & behind.all(axis=0) & (read > 0) & (read < come)
+    if not crawling.any():
+        return crawling, read
+    rests = whole & ((~behind).mean(axis=0) >= AT_REST)
+    for partition in np.flatnonzero(crawling).tolist():
+        faster = come >= FASTER_THAN_CRAWLING * read[partition]
+        others = rests & faster & (owner == owner[partition])
+        crawling[partition] = others.sum() >= _OTHERS
+    return crawling, read
 
 
 def _own_interval(looks: Looks, moved: Mask, due: Mask, waiting_s: Float64) -> Float64:

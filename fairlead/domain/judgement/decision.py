@@ -293,15 +293,17 @@ class State:
     def held(self) -> Mask:
         """Partitions that stay where they are, bool of shape (P,)."""
         owner = self.question.problem.owner  # -1, nobody, is the last
-        held: Mask = self.commits.stuck | np.append(self.silent, False)[owner]
+        held: Mask = self.commits.stuck | self.commits.crawling | np.append(self.silent, False)[owner]
         return held
 
     @cached_property
     def outlook(self) -> Outlook:
         """Arrivals, backlog and lateness by partition, capacities by member."""
         backlog: Float64 = np.where(self.held, 0.0, self.commits.backlog)
+        # A crawling partition takes of its owner what is read of it, and no more.
+        crawling, read = self.commits.crawling, self.commits.read
         return Outlook(
-            arrivals=self.rates.per_s,
+            arrivals=np.where(crawling, read, self.rates.per_s),
             deviation=self.rates.deviation,
             backlog=backlog,
             late_s=self.looks.time_lag(backlog, self.rates.per_s),
@@ -347,6 +349,7 @@ class State:
                 question.problem.owner,
                 question.rules,
                 self.peers,
+                self.rates.per_s,
             )
         )
 

@@ -6,6 +6,7 @@ figures they rest on (`commits`, `capacities`, `forecast`), nor what is done abo
 - unknown: too little was seen, nobody knows who owns what, or a member commits nothing at all;
   where that is a few members, and others are late, the diagnosis is about the others.
 - stuck partition: it waits while its owner commits others.
+- crawling partition: it falls behind while its owner reads others as soon as they come.
 - hot partition: it fills faster than the fastest known member can drain.
 - overloaded: all that arrives exceeds all that the members that read it can do, with headroom.
 - slow member: measured below `SLOW` of what is typical of its peers.
@@ -42,6 +43,7 @@ Name = Literal[
     "overloaded",
     "hot partition",
     "stuck partition",
+    "crawling partition",
     "unknown",
 ]
 
@@ -66,7 +68,7 @@ class Diagnosis:
     Parameters
     ----------
     name
-        One of the eight.
+        One of the nine.
     names
         The members, or "topic-partition", that it is about.
     evidence
@@ -80,7 +82,11 @@ class Diagnosis:
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """All that a diagnosis rests on; `owner` is who owns what now, int32 of shape (P,)."""
+    """All that a diagnosis rests on.
+
+    `owner` is who owns what now, int32 of shape (P,), and `arrivals` what comes to each partition,
+    records a second.
+    """
 
     problem: Problem
     looks: Looks
@@ -90,6 +96,7 @@ class Findings:
     owner: Int32
     rules: Rules
     peers: Peers
+    arrivals: Float64
 
     def partition(self, index: int) -> str:
         """Name a partition as people do."""
@@ -131,6 +138,9 @@ def _matter(found: Findings, late: Mask) -> Diagnosis:
     rules, outlook, owner = found.rules, found.outlook, found.owner
     if found.commits.stuck.any():
         return _stuck(found)
+    crawling = _crawling(found)
+    if crawling is not None:
+        return crawling
     if late.any():
         return (
             _hot(found, late)
@@ -255,6 +265,30 @@ def _stuck(found: Findings) -> Diagnosis:
         f"{found.partition(first)} has not been committed for "
         f"{length(found.commits.waiting_s[first])} while its owner {owner} commits others; "
         f"{int(found.looks.lag[-1, first]):,} records wait"
+        + (f" (and {len(names) - 1} more partitions)." if len(names) > 1 else "."),
+    )
+
+
+def _crawling(found: Findings) -> Diagnosis | None:
+    """Name partitions that crawl, and are late or soon will be."""
+    looks, rules, commits = found.looks, found.rules, found.commits
+    if not commits.crawling.any():
+        return None
+    lag, come = looks.lag[-1].astype(np.float64), found.arrivals
+    late_s = looks.time_lag(lag, come)
+    grows = 1.0 - commits.read / np.maximum(come, 1e-9)
+    late = commits.crawling & (late_s + grows * rules.horizon_s > rules.objective_s)
+    if not late.any():
+        return None
+    names = tuple(found.partition(index) for index in np.flatnonzero(late).tolist())
+    worst = int(np.where(late, late_s, -1.0).argmax())
+    owner = looks.members[looks.owner[-1, worst]]
+    return Diagnosis(
+        "crawling partition",
+        names,
+        f"{found.partition(worst)} is {length(late_s[worst])} behind: {rate(commits.read[worst])} "
+        f"of its {rate(come[worst])} are read, while its owner {owner} reads others as soon as "
+        "they come. It would be read no faster elsewhere: look at what its records wait for"
         + (f" (and {len(names) - 1} more partitions)." if len(names) > 1 else "."),
     )
 

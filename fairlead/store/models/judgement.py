@@ -21,6 +21,7 @@ DIAGNOSES: Final = (
     "overloaded",
     "hot partition",
     "stuck partition",
+    "crawling partition",
     "unknown",
 )
 

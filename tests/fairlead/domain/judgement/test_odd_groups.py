@@ -366,3 +366,46 @@ def test_a_backlog_that_is_older_than_all_looks_measures_members_all_the_same() 
     capacities = answer_question(replaying(2.0))["capacities"]
     assert [one["measured"] for one in capacities.values()] == [True, True]
     assert capacities["a"]["records_per_s"] == pytest.approx(8.0, rel=0.05)
+
+
+def slowly(share: float, others: int = 3) -> dict[str, Any]:
+    """Return a line about a partition that is read at a share of what comes; a's others rest."""
+    looks = 30
+
+    def crawling(partition: int, look: int) -> int:
+        if partition == 0:
+            return arriving(0, 0) + int(share * PER_STEP * look)
+        return prompt(partition, look) - (5 * PER_STEP if others < partition < 4 else 0)
+
+    return question(looks, committed=crawling)
+
+
+def test_a_partition_that_crawls_blames_nobody_and_gets_no_plan() -> None:
+    """Half of what comes is read, while its owner reads as much of three others at once."""
+    answer = answer_question(slowly(0.5))
+    assert (answer["outcome"], answer["diagnosis"]) == ("no change", "crawling partition")
+    assert answer["names"] == ["t-0"]
+    assert "500/ks" in answer["evidence"] or "0.5/s of its 1/s" in answer["evidence"]
+    assert answer["forecast"]["kept"]["late_s"] < 60.0
+    assert answer["capacities"]["a"]["records_per_s"] < 4.0
+    assert not answer["capacities"]["a"]["measured"]
+
+
+@pytest.mark.parametrize(("share", "others"), [(0.5, 1), (0.9, 3)])
+def test_a_partition_does_not_crawl_for_certain(share: float, others: int) -> None:
+    """One other at rest is too few; and others to which hardly more comes may be easier to read."""
+    assert answer_question(slowly(share, others))["diagnosis"] != "crawling partition"
+
+
+def test_what_else_its_owner_does_not_do_is_planned() -> None:
+    """A partition of b's crawls; a gets too much and is relieved."""
+
+    def both(partition: int, look: int) -> int:
+        if partition == 7:
+            return 1000 + PER_STEP * look // 3
+        return behind(partition, look)
+
+    answer = answer_question(question(30, end=skewed, committed=both))
+    assert (answer["outcome"], answer["diagnosis"]) == ("plan", "crawling partition")
+    assert 7 in answer["assignment"]["b"]["t"]
+    assert answer["moved"] > 0
