@@ -293,7 +293,9 @@ class State:
     def held(self) -> Mask:
         """Partitions that stay where they are, bool of shape (P,)."""
         owner = self.question.problem.owner  # -1, nobody, is the last
-        held: Mask = self.commits.stuck | self.commits.crawling | np.append(self.silent, False)[owner]
+        held: Mask = (
+            self.commits.stuck | self.commits.crawling | np.append(self.silent, False)[owner]
+        )
         return held
 
     @cached_property
