@@ -15,6 +15,8 @@ from confluent_kafka import Consumer, TopicPartition
 from fairlead.settings import KafkaSettings
 
 DEADLINE_S = 120.0
+#: On a busy machine librdkafka's consumers of KIP-848 may close for ever: their session ends then.
+CLOSES_S = 30.0
 Owned = dict[str, dict[str, list[int]]]
 
 
@@ -87,7 +89,9 @@ class BrokerAssigned:
     def leave(self, name: str) -> None:
         """Have a consumer leave its group."""
         with self._turn:
-            self._consumers.pop(name).close()
+            closing = threading.Thread(target=self._consumers.pop(name).close, daemon=True)
+            closing.start()
+            closing.join(CLOSES_S)
 
     def owned(self) -> Owned:
         """Return what each consumer owns."""
