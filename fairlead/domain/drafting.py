@@ -171,7 +171,7 @@ def _findings(judged: Mapping[str, Any], described: Mapping[str, Any]) -> Findin
         utilisation=judged["utilisation"],
         loss_s=judged["loss_s"],
         capacities={
-            one["member"]: Capacity(one["records_per_s"], one["measured"], one["at"])
+            one["member"]: Capacity(one["records_per_s"], one["measured"], one["at"], one["note"])
             for one in judged["capacities"]
         },
     )

@@ -60,6 +60,7 @@ _CAPACITIES: Final = pa.list_(
             "records_per_s": pa.float64(),
             "measured": pa.bool_(),
             "at": pa.float64(),
+            "note": pa.string(),
         }
     )
 )

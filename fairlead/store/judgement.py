@@ -24,7 +24,7 @@ _EVIDENCE: Final = {
 }
 
 _CAPACITIES: Final = text("""
-    SELECT group_id, member, records_per_s, measured, measured_at
+    SELECT group_id, member, records_per_s, measured, measured_at, note
     FROM fairlead_raw.member_capacity WHERE group_id = ANY(:groups)
 """)
 _CALLS: Final = text("""
@@ -53,7 +53,8 @@ def known_capacities(
     """Return what is known of the members of groups, by group and member."""
     found: dict[str, dict[str, Capacity]] = {}
     for row in connection.execute(_CAPACITIES, {"groups": list(groups)}):
-        known = Capacity(row.records_per_s, row.measured, row.measured_at.timestamp())
+        at = row.measured_at.timestamp()
+        known = Capacity(row.records_per_s, row.measured, at, row.note)
         found.setdefault(row.group_id, {})[row.member] = known
     return found
 
@@ -132,6 +133,7 @@ def _capacity(one: Capacity) -> dict[str, Any]:
         "measured": one.measured,
         "measured_at": datetime.fromtimestamp(one.at, UTC).isoformat(),
         "evidence": _EVIDENCE[one.measured],
+        "note": one.note,
     }
 
 

@@ -15,7 +15,7 @@ assumed of members that were never seen at their limit. Does not: what is a back
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -23,6 +23,7 @@ import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
 from fairlead.domain.judgement.commits import Commits
+from fairlead.domain.judgement.costs import Mix
 from fairlead.domain.judgement.looks import Float64, Looks, Mask
 from fairlead.domain.judgement.peers import Peers
 
@@ -64,11 +65,17 @@ class Capacity:
         Whether it was at its limit.
     at
         When that was seen, seconds since the epoch.
+    note
+        What is remembered of what it read at its limit, as `notes` writes it.
+    mix
+        What it read when it was measured, within a judgement; None: not known.
     """
 
     records_per_s: float
     measured: bool
     at: float
+    note: str = field(default="", compare=False, repr=False)
+    mix: Mix | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,9 +146,11 @@ def _by_steps(
         run = _newest_run(limited[:, column])
         if run is not None:
             first, last = run
-            speed = _measured(per_s[first:last, column])
+            speed, steps = _measured(per_s[first:last, column])
             at = float(looks.at[places[last - 1] + 1])
-            found[looks.members[members[column]]] = Capacity(speed, measured=True, at=at)
+            mix = _mix(looks, commits, places[last - steps : last], int(members[column]))
+            name = looks.members[members[column]]
+            found[name] = Capacity(speed, measured=True, at=at, mix=mix)
     return found
 
 
@@ -160,14 +169,24 @@ def _newest_run(busy: Mask) -> tuple[int, int] | None:
     return None
 
 
-def _measured(stretch: Float64) -> float:
-    """Return the speed in a stretch of steps at the limit; the newest steps where it changed."""
+def _mix(looks: Looks, commits: Commits, steps: Places, member: int) -> Mix:
+    """Return what a member read in some steps: partitions, and records of each."""
+    mine = np.where(looks.owner[steps + 1] == member, commits.taken[steps], 0).sum(axis=0)
+    partitions = np.flatnonzero(mine)
+    return partitions, mine[partitions].astype(np.float64)
+
+
+def _measured(stretch: Float64) -> tuple[float, int]:
+    """Return the speed in a stretch of steps at the limit, and of how many of the newest it is.
+
+    Of few where it changed.
+    """
     stretch = stretch[-LONGEST:]
     newest = stretch[-STEPS:]
     usual = _trimmed(stretch)
     if abs(_trimmed(newest) - usual) > _CHANGED * usual:
         stretch = newest
-    return max(_trimmed(stretch), float(_without_fastest(stretch)))
+    return max(_trimmed(stretch), float(_without_fastest(stretch))), stretch.size
 
 
 def _trimmed(values: Float64) -> float:
@@ -200,7 +219,9 @@ def _by_intervals(looks: Looks, commits: Commits, member: int) -> dict[str, Capa
     measured = bool(behind.any())
     place = int(np.flatnonzero(behind)[-1]) if measured else int(rate.argmax())
     at = float(looks.at[ends[place + count]])
-    return {looks.members[member]: Capacity(float(rate[place]), measured, at)}
+    steps = np.arange(ends[place], ends[place + count])
+    mix = _mix(looks, commits, steps, member) if measured else None
+    return {looks.members[member]: Capacity(float(rate[place]), measured, at, mix=mix)}
 
 
 def remembered(

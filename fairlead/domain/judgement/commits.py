@@ -58,6 +58,8 @@ class Commits:
 
     Parameters
     ----------
+    taken
+        Records of each partition that count as consumed in each step, int64 of shape (S, P).
     consumed
         Records a member consumed in each step by its commits, float64 of shape (S, M). What it
         committed of partitions that changed hands in the step, of stuck ones, and what it read
@@ -102,6 +104,7 @@ class Commits:
         How old a lag each member's commits explain, in seconds, float64 of shape (M,).
     """
 
+    taken: Int64
     consumed: Float64
     marked: Mask
     busy: Mask
@@ -117,6 +120,10 @@ class Commits:
     backlog: Float64
     waiting_s: Float64
     explained_s: Float64
+
+    def in_work(self, looks: Looks, costs: Float64) -> "Commits":
+        """Return the same with records counted as what they take, float64 of shape (P,)."""
+        return replace(self, consumed=_PerMember(looks).sum(self.taken * costs))
 
     @property
     def usual_interval_s(self) -> float:
@@ -167,7 +174,8 @@ def read_commits(looks: Looks, before: Int64 | None = None) -> Commits:
     crawling, read = _crawling(looks, held)
     crawling &= ~stuck & ~_any_owned(looks, stuck)[np.maximum(looks.owner[-1], 0)]
     free = moved & ~stuck & ~crawling
-    consumed = per_member.sum(np.where(free, advance, 0))
+    taken = np.where(free, advance, 0)
+    consumed = per_member.sum(taken)
     old = looks.position[1:] <= (looks.end[0] if before is None else before)
     replays = consumed > REPLAY * per_member.sum(np.where(free, looks.arrived, 0))
     if replays.any():
@@ -178,6 +186,7 @@ def read_commits(looks: Looks, before: Int64 | None = None) -> Commits:
     busy = _busy(looks, per_member, free, unpunctual, **known)
     backlog = _backlog(looks, free, unpunctual, **known)
     return Commits(
+        taken=taken,
         consumed=consumed,
         marked=per_member.any(free),
         busy=busy & ~per_member.any(overtaken),

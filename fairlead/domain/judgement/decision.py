@@ -23,9 +23,19 @@ from fairlead.domain.judgement.candidates import (
 )
 from fairlead.domain.judgement.capacities import STEPS, Capacity, Speeds, remembered, shown, speeds
 from fairlead.domain.judgement.commits import Commits, read_commits
+from fairlead.domain.judgement.costs import (
+    Costs,
+    Equation,
+    Mix,
+    equations_of,
+    fewest,
+    lasting,
+    solve,
+)
 from fairlead.domain.judgement.diagnosis import Diagnosis, Findings, diagnose, some
 from fairlead.domain.judgement.forecast import Forecast, Outlook
 from fairlead.domain.judgement.looks import Float64, Int32, Looks, Mask
+from fairlead.domain.judgement.notes import InvalidNoteError, note, read_note
 from fairlead.domain.judgement.peers import Peers
 from fairlead.domain.judgement.racks import DAY_S, GIGABYTE, RackTraffic
 from fairlead.domain.judgement.rates import Rates, arrival_rates
@@ -64,6 +74,8 @@ class Question:
         Of the policy.
     capacities
         Known from before: what the last answer about the group said.
+    forgotten
+        Whether there was a memory that made no sense: the evidence says so.
     changed_at
         When a plan last took effect, seconds since the epoch; None: never.
     eager
@@ -76,6 +88,7 @@ class Question:
     looks: Looks
     rules: Rules = field(default_factory=Rules)
     capacities: Mapping[str, Capacity] = field(default_factory=dict)
+    forgotten: bool = False
     changed_at: float | None = None
     eager: bool = False
     record_bytes: Float64 | None = None
@@ -99,6 +112,8 @@ class Judgement:
         The candidate that is the plan; None without a plan.
     capacities
         What is known now, for the next question.
+    costs
+        What records take.
     outlook
         The figures of each partition and member that everything rests on.
     traffic
@@ -112,6 +127,7 @@ class Judgement:
     candidates: tuple[Candidate, ...]
     chosen: Candidate | None
     capacities: Mapping[str, Capacity]
+    costs: Costs
     outlook: Outlook
     traffic: RackTraffic | None = None
 
@@ -205,7 +221,8 @@ def _judgement(
         kept=state.kept,
         candidates=offered,
         chosen=chosen,
-        capacities=state.capacities,
+        capacities=state.known,
+        costs=state.costs,
         outlook=state.outlook,
         traffic=state.traffic,
     )
@@ -236,18 +253,86 @@ class State:
 
     @cached_property
     def commits(self) -> Commits:
-        """What commits say."""
+        """What commits say, with what was consumed in records of the usual kind."""
+        found = self._records
+        return found if self.costs.equal else found.in_work(self.recent, self.costs.value)
+
+    @cached_property
+    def _records(self) -> Commits:
         return read_commits(self.recent, self.looks.end[0])
 
     @cached_property
+    def _notes(self) -> tuple[dict[str, Mix], list[Equation], bool]:
+        """Remembered mixes and equations, and whether some note made no sense."""
+        mixes, equations, wrong = {}, list[Equation](), self.question.forgotten
+        for name, one in self.question.capacities.items():
+            try:
+                mix, found = read_note(one.note, name, self.question.problem, self.recent.now)
+            except InvalidNoteError:
+                wrong = True
+                continue
+            equations += found
+            if mix is not None:
+                mixes[name] = mix
+        return mixes, equations, wrong
+
+    @cached_property
+    def equations(self) -> list[Equation]:
+        """What members read while they were at their limit, in the last day."""
+        found = equations_of(self.recent, self._records)
+        return lasting(self._notes[1], found, float(self.recent.at[0]))
+
+    @cached_property
+    def costs(self) -> Costs:
+        """What a record of each partition takes."""
+        topic_of, rates = self.question.problem.topic_of, self.rates.per_s
+        return solve(self.equations, topic_of, rates, self.recent.now)
+
+    @cached_property
     def capacities(self) -> dict[str, Capacity]:
-        """What is known of members' speeds, this look included."""
-        looks = self.looks
+        """What is known of members' speeds, this look included; in records of the usual kind."""
+        looks, mixes = self.looks, self._notes[0]
         found = shown(self.recent, self.commits)
-        if len(looks) > len(self.recent) and not self.question.capacities:
+        before = {
+            name: replace(one, mix=mixes.get(name))
+            for name, one in self.question.capacities.items()
+        }
+        if len(looks) > len(self.recent) and not before:
             # Nothing is remembered: what was seen before the last hour is all there is.
-            found = remembered(shown(looks, read_commits(looks)), found, looks.now)
-        return remembered(self.question.capacities, found, looks.now)
+            commits = read_commits(looks).in_work(looks, self.costs.value)
+            found = remembered(shown(looks, commits), found, looks.now)
+        return remembered(self._at_cost(before, divide=False), found, looks.now)
+
+    @cached_property
+    def known(self) -> dict[str, Capacity]:
+        """What is known of members' speeds, in records of the kind that each read, with notes."""
+        found = self._at_cost(self.capacities, divide=True)
+        if not any(one.limited for one in self.equations):
+            return found
+        kept: dict[str, list[Equation]] = {}
+        for one in fewest(self.equations, self.looks.partitions):
+            kept.setdefault(one.member, []).append(one)
+        problem = self.question.problem
+        return {
+            name: replace(one, note=note(one.mix, kept.get(name, []), problem))
+            for name, one in found.items()
+        }
+
+    def _at_cost(self, capacities: Mapping[str, Capacity], *, divide: bool) -> dict[str, Capacity]:
+        """Count speeds in work, or in records again, by what each member read."""
+        if self.costs.equal:
+            return dict(capacities)
+        problem, found = self.question.problem, {}
+        place = {name: index for index, name in enumerate(problem.members)}
+        for name, capacity in capacities.items():
+            mix = capacity.mix
+            if mix is None:  # what it reads now
+                mine = np.flatnonzero(problem.owner == place.get(name, problem.owner.size))
+                mix = mine, self.rates.per_s[mine]
+            cost = self.costs.of(*mix)
+            per_s = capacity.records_per_s / cost if divide else capacity.records_per_s * cost
+            found[name] = replace(capacity, records_per_s=per_s)
+        return found
 
     @cached_property
     def speeds(self) -> Speeds:
@@ -255,7 +340,8 @@ class State:
         problem, count = self.question.problem, len(self.question.problem.members)
         owned = problem.owner >= 0
         owner = problem.owner[owned]
-        arrivals: Float64 = np.bincount(owner, self.rates.per_s[owned], count).astype(np.float64)
+        work = self.rates.per_s * self.costs.value
+        arrivals: Float64 = np.bincount(owner, work[owned], count).astype(np.float64)
         at_rest = np.bincount(owner, self.commits.backlog[owned] > 0, count) == 0
         known = {**self.capacities, **self._replaying()}
         found = speeds(problem.members, known, arrivals, at_rest, self.recent.now, peers=self.peers)
@@ -304,11 +390,13 @@ class State:
         backlog: Float64 = np.where(self.held, 0.0, self.commits.backlog)
         # A crawling partition takes of its owner what is read of it, and no more.
         crawling, read = self.commits.crawling, self.commits.read
+        costs = self.costs.value
         return Outlook(
-            arrivals=np.where(crawling, read, self.rates.per_s),
-            deviation=self.rates.deviation,
-            backlog=backlog,
+            arrivals=np.where(crawling, read, self.rates.per_s) * costs,
+            deviation=self.rates.deviation * costs,
+            backlog=backlog * costs,
             late_s=self.looks.time_lag(backlog, self.rates.per_s),
+            costs=None if self.costs.equal else costs,
             capacities=self.speeds.per_s,
             unread=self.held if self.held.any() else None,
             retention=retention_of(self.looks, self.rates.per_s),
@@ -341,7 +429,7 @@ class State:
     def diagnosis(self) -> Diagnosis:
         """What is the matter."""
         question = self.question
-        return diagnose(
+        found = diagnose(
             Findings(
                 question.problem,
                 self.recent,
@@ -354,6 +442,12 @@ class State:
                 self.rates.per_s,
             )
         )
+        said = [found.evidence]
+        if found.name != "healthy" and not self.costs.equal:
+            said.append(self.costs.said(question.problem))
+        if self._notes[2]:
+            said.append("what was remembered makes no sense and is ignored")
+        return replace(found, evidence="; ".join(said))
 
     @cached_property
     def orphans(self) -> int:

@@ -57,6 +57,9 @@ class Outlook:
         Time lag now, seconds, float64 of shape (P,).
     capacities
         Records a second, float64 of shape (M,).
+    costs
+        What a record of each partition takes, in those in which all else is counted, float64 of
+        shape (P,). None: all take the same.
     unread
         Partitions of which nobody knows whether they are read, bool of shape (P,): to be safe, they
         are lost as if they were not. None: there are none.
@@ -69,6 +72,7 @@ class Outlook:
     backlog: Float64
     late_s: Float64
     capacities: Float64
+    costs: Float64 | None = None
     unread: Mask | None = None
     retention: Retention | None = None
 
@@ -158,7 +162,8 @@ class Outlook:
         if self.unread is not None:
             read, until = np.where(self.unread, 0.0, read), np.where(self.unread, np.inf, until)
             waits |= self.unread
-        return self.retention.seconds(waits, read, until)
+        records = read if self.costs is None else read / self.costs
+        return self.retention.seconds(waits, records, until)
 
     def lateness_in_all(self, owner: Int32, horizon_s: float) -> float:
         """Return the lateness at a horizon, summed over partitions; seconds."""

@@ -2,11 +2,11 @@
 
 Belongs here: checking what a line says, and laying it out as arrays. Does not: the judgement
 (`decision`), nor lines and their errors (`fairlead.common.json_lines`). The format is fixed: all
-that a decision knows is in the line, and `capacities` of an answer go into the next question.
+that a decision knows is in the line, and the `memory` of an answer goes into the next question.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -17,15 +17,20 @@ from assignors.problem import InvalidProblemError, Member, Problem
 from fairlead.common.json_lines import an_object, check_keys, shown
 from fairlead.common.nearest import known_keys, no_such
 from fairlead.domain.judgement.capacities import LARGEST_RATE, Capacity
+from fairlead.domain.judgement.costs import Costs
 from fairlead.domain.judgement.decision import Judgement, Question, judge
 from fairlead.domain.judgement.forecast import Forecast
 from fairlead.domain.judgement.looks import NONE, Int32, Int64, Looks
 from fairlead.domain.policy import Policy
 
-_KEYS: Final = frozenset({"policy", "topics", "members", "snapshots", "capacities", "changed_at"})
+_KEYS: Final = frozenset(
+    {"policy", "topics", "members", "snapshots", "capacities", "memory", "changed_at"}
+)
 _MEMBER_KEYS: Final = frozenset({"topics", "instance_id", "rack"})
 _SNAPSHOT_KEYS: Final = frozenset({"at", "begin", "end", "committed", "owners"})
 _CAPACITY_KEYS: Final = frozenset({"records_per_s", "measured", "at"})
+#: Of the memory.
+_FORMAT: Final = 1
 _LARGEST_OFFSET: Final = 2**63 - 1
 
 
@@ -94,11 +99,13 @@ def _question(line: Mapping[str, Any], policy: Policy) -> Question:
         },
     )
     changed_at = line.get("changed_at")
+    capacities, forgotten = _remembered(line, looks)
     return Question(
         problem=problem,
         looks=looks,
         rules=policy.rules(),
-        capacities=_capacities(line.get("capacities"), looks),
+        capacities=capacities,
+        forgotten=forgotten,
         changed_at=None
         if changed_at is None
         else min(_moment(changed_at, "changed_at"), looks.now),
@@ -235,6 +242,31 @@ def _owned(looks: Looks, layout: Problem) -> dict[str, dict[str, list[int]]]:
     return owned
 
 
+def _remembered(line: Mapping[str, Any], looks: Looks) -> tuple[dict[str, Capacity], bool]:
+    """Read what is known from before: the memory, or the capacities where it makes no sense.
+
+    Also returned is whether there was a memory that made none.
+    """
+    capacities = _capacities(line.get("capacities"), looks)
+    memory = line.get("memory")
+    if memory is None:
+        return capacities, False
+    try:
+        return _of_memory(memory, looks), False
+    except (InvalidProblemError, LookupError, TypeError, AttributeError):
+        return capacities, True
+
+
+def _of_memory(memory: Any, looks: Looks) -> dict[str, Capacity]:
+    if memory["format"] != _FORMAT:
+        raise InvalidProblemError("memory.format: another one")
+    rows = {name: dict(row) for name, row in memory["members"].items()}
+    notes = {name: row.pop("note") for name, row in rows.items()}
+    if not all(isinstance(one, str) for one in notes.values()):
+        raise InvalidProblemError("memory.members: no notes")
+    return {name: replace(one, note=notes[name]) for name, one in _capacities(rows, looks).items()}
+
+
 def _capacities(given: Any, looks: Looks) -> dict[str, Capacity]:
     """Read what is known from before; what a fast clock dated later is older than the looks."""
     known = {}
@@ -256,6 +288,14 @@ def _capacities(given: Any, looks: Looks) -> dict[str, Capacity]:
 
 def _answer(judgement: Judgement, question: Question) -> dict[str, Any]:
     chosen = judgement.chosen
+    capacities = {
+        name: {
+            "records_per_s": one.records_per_s,
+            "measured": one.measured,
+            "at": datetime.fromtimestamp(one.at, UTC).isoformat(),
+        }
+        for name, one in judgement.capacities.items()
+    }
     answer: dict[str, Any] = {
         "outcome": judgement.outcome,
         "reason": judgement.reason,
@@ -266,20 +306,30 @@ def _answer(judgement: Judgement, question: Question) -> dict[str, Any]:
             "horizon_s": question.rules.horizon_s,
             "kept": _forecast(judgement.kept),
         },
-        "capacities": {
-            name: {
-                "records_per_s": one.records_per_s,
-                "measured": one.measured,
-                "at": datetime.fromtimestamp(one.at, UTC).isoformat(),
-            }
-            for name, one in judgement.capacities.items()
+        "capacities": capacities,
+        "memory": {
+            "format": _FORMAT,
+            "members": {
+                name: {**capacities[name], "note": one.note}
+                for name, one in judgement.capacities.items()
+            },
         },
+        "costs": _costs(judgement.costs, question.problem),
         "moved": 0 if chosen is None else chosen.moved,
     }
     if chosen is not None and chosen.assignment is not None and chosen.forecast is not None:
         answer["assignment"] = chosen.assignment.by_member()
         answer["forecast"]["planned"] = _forecast(chosen.forecast)
     return answer
+
+
+def _costs(costs: Costs, problem: Problem) -> dict[str, list[list[float] | None]]:
+    """Return for each partition what a record takes: low, value and high; None: as is usual."""
+    rows = [None if np.isnan(row[0]) else row.tolist() for row in costs.known().round(4)]
+    return {
+        topic: rows[problem.topic_offsets[number] : problem.topic_offsets[number + 1]]
+        for number, topic in enumerate(problem.topics)
+    }
 
 
 def _forecast(forecast: Forecast) -> dict[str, float | None]:

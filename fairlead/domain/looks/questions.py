@@ -82,7 +82,7 @@ class Group:
     looks
         Its looks, the snapshot among them; of the schema `fairlead.domain.looks.look.LOOKS`.
     capacities
-        Remembered of its members: rows of member, records_per_s, measured, at.
+        Remembered of its members: rows of member, records_per_s, measured, at, note.
     changed_at
         When a plan last took effect, seconds since the epoch; None: never.
     """
@@ -114,7 +114,16 @@ class Group:
 
 def capacity_rows(capacities: Mapping[str, Capacity]) -> list[dict[str, Any]]:
     """Return what is known of members' speeds as rows, a member each, as a `Group` has them."""
-    return [{"member": name, **vars(one)} for name, one in capacities.items()]
+    return [
+        {
+            "member": name,
+            "records_per_s": one.records_per_s,
+            "measured": one.measured,
+            "at": one.at,
+            "note": one.note,
+        }
+        for name, one in capacities.items()
+    ]
 
 
 def question_about(group: Group, ways: Ways) -> Question:
@@ -166,7 +175,7 @@ def question_about(group: Group, ways: Ways) -> Question:
         rules=ways.rules,
         capacities={  # a clock that was ahead must not keep newer measurements out
             row["member"]: Capacity(
-                row["records_per_s"], row["measured"], min(row["at"], looks.now)
+                row["records_per_s"], row["measured"], min(row["at"], looks.now), row["note"]
             )
             for row in group.capacities
         },

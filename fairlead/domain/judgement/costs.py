@@ -1,0 +1,318 @@
+"""What a record of each partition takes, in records of the usual kind.
+
+Belongs here: costs, from what members read while they were at their limit. Does not: who is at a
+limit (`commits`), nor how fast members are (`capacities`).
+
+A member at its limit spends all of a stretch on what it reads: with c what a record of a partition
+takes, and s how much a member does a second, sum over p of c_p n_p = s dt. Kafka's clients read one
+fetched chunk after the other, and plans move partitions: stretches hold partitions in ever other
+shares, and each is an equation of its own. A member that was not at its limit is a bound: the sum
+is at most s dt. Where equations leave something open, all is taken to be usual: records take
+equally long, members are equally fast; few deviate, but those much (Student t priors, maximum a
+posteriori by Gauss and Newton in logarithms).
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from assignors.problem import Problem
+from fairlead.common.words import plural
+from fairlead.domain.judgement.commits import Commits
+from fairlead.domain.judgement.looks import Float64, Looks
+
+Places = npt.NDArray[np.intp]
+Mix = tuple[Places, Float64]
+"""What was read: partitions, intp of shape (N,), and records of each, float64 of shape (N,)."""
+
+#: A stretch is so long, in seconds, and so many commit intervals.
+STRETCH_S: Final = 120.0
+INTERVALS: Final = 2
+#: So many equations of a member are remembered, for so long.
+REMEMBERED: Final = 6
+LASTS_S: Final = 86_400.0
+#: A cost counts that deviates from the usual by such a factor, and is known so well.
+DEVIATES: Final = 1.5
+SURE: Final = 2.0
+#: A cost is known whose interval of nine in ten lies within a quarter of it.
+NINE_IN_TEN: Final = 1.645
+KNOWN: Final = 0.135
+#: The priors: usual deviations of costs and speeds, in logarithms, and degrees of freedom.
+_COST: Final = 0.25
+_SPEED: Final = 0.12
+_TOPIC: Final = 0.5
+_FREEDOM: Final = 1.5
+#: How well a cost is known is told without believing that members are equally fast.
+_ANY_SPEED: Final = 0.5
+#: What commits tell of a stretch may be so wrong, and comes so many seconds late.
+_NOISE: Final = 0.03
+_LATE_S: Final = 5.0
+#: An equation that contradicts the others counts less; and less as it grows old.
+_OUTLIER: Final = 4.0
+_HALF_S: Final = 6 * 3600.0
+_ROUNDS: Final = 30
+_NEAR: Final = 0.003
+_LARGEST_STEP: Final = 0.5
+#: No more equations than these at once; the newest count.
+_MOST: Final = 600
+#: So many partitions are named.
+_NAMED: Final = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Equation:
+    """What a member read in a stretch.
+
+    Parameters
+    ----------
+    member
+        Its name.
+    at
+        When the stretch ended, seconds since the epoch.
+    seconds
+        Its length.
+    limited
+        Whether the member was at its limit; else this is a bound.
+    partitions
+        intp of shape (N,).
+    records
+        What was read of each, float64 of shape (N,); positive.
+    """
+
+    member: str
+    at: float
+    seconds: float
+    limited: bool
+    partitions: Places
+    records: Float64
+
+
+@dataclass(frozen=True, eq=False)
+class Costs:
+    """What records take.
+
+    Parameters
+    ----------
+    value
+        What decisions count with, in records of the usual kind, float64 of shape (P,): 1 where a
+        cost does not deviate for certain.
+    estimate
+        The same without that, float64 of shape (P,).
+    deviation
+        Standard deviation of its logarithm, float64 of shape (P,); infinite where the cost is an
+        assumption.
+    """
+
+    value: Float64
+    estimate: Float64
+    deviation: Float64
+
+    def known(self) -> Float64:
+        """Return the costs that are known: low, estimate and high, float64 of shape (P, 3).
+
+        The truth lies between nine times in ten; NaN where a cost is not known so well.
+        """
+        width = np.exp(NINE_IN_TEN * self.deviation)
+        rows = np.stack((self.estimate / width, self.estimate, self.estimate * width), axis=1)
+        rows[self.deviation > KNOWN] = np.nan
+        return rows
+
+    @property
+    def equal(self) -> bool:
+        """Whether all count as usual."""
+        return bool((self.value == 1.0).all())
+
+    def said(self, problem: Problem) -> str:
+        """Return what is dear and what is cheap in words, the furthest from the usual first."""
+        apart = np.flatnonzero(self.value != 1.0)
+        furthest = apart[np.argsort(-np.abs(np.log(self.value[apart])), kind="stable")]
+        names = [
+            "{}-{} ({:.2g} times)".format(*problem.partition_name(place), self.value[place])
+            for place in furthest[:_NAMED].tolist()
+        ]
+        others = f" and {plural(apart.size - _NAMED, 'other')}" if apart.size > _NAMED else ""
+        return (
+            f"counted in records of the usual kind, for those of {', '.join(names)}{others} "
+            "take another time"
+        )
+
+    def of(self, partitions: Places, records: Float64) -> float:
+        """Return what a record takes on average of so many of some partitions, shapes (N,)."""
+        total = float(records.sum())
+        return float((self.value[partitions] * records).sum()) / total if total > 0 else 1.0
+
+
+def equations_of(looks: Looks, commits: Commits) -> list[Equation]:
+    """Return the equations that looks hold, each member's in order of time.
+
+    Parameters
+    ----------
+    looks
+        Of the last hour, or so.
+    commits
+        What these say.
+    """
+    counted = commits.marked & commits.steady & ~commits.replayed
+    if not (counted & commits.busy).any():
+        return []  # nobody was at a limit
+    found: list[Equation] = []
+    for member in np.flatnonzero(counted.any(axis=0)).tolist():
+        found += _of_member(looks, commits, member)
+    return found
+
+
+def _of_member(looks: Looks, commits: Commits, member: int) -> Iterable[Equation]:
+    """Yield a member's equations, and its bound: the newest stretch in which it was at rest."""
+    marks = np.flatnonzero(commits.marked[:, member])
+    first, last = marks[:-1], marks[1:]
+    usable = commits.steady[:, member] & ~commits.replayed[:, member]
+    broken = np.concatenate(([0], (~usable).cumsum()))
+    whole = broken[last + 1] == broken[first + 1]
+    busy = commits.busy[:, member]
+    limited = whole & busy[first] & busy[last]
+    at_rest = whole & ~busy[first] & ~busy[last]
+    total = np.concatenate((np.zeros((1, looks.partitions)), commits.taken.cumsum(axis=0)))
+    for chosen, is_limited in ((limited, True), (at_rest, False)):
+        begin = -1
+        stretches = []
+        for interval in np.flatnonzero(chosen).tolist():
+            if begin < 0 or not chosen[interval - 1]:
+                begin = interval
+            start, end = int(first[begin]) + 1, int(last[interval]) + 1
+            span = float(looks.at[end] - looks.at[start])
+            if span >= STRETCH_S - 1.0 and interval - begin + 1 >= INTERVALS:
+                stretches.append((start, end, span))
+                begin = interval + 1 if interval + 1 < chosen.size and chosen[interval + 1] else -1
+        for start, end, span in stretches if is_limited else stretches[-1:]:
+            mine = (looks.owner[end] == member) & (total[end] > total[start])
+            partitions = np.flatnonzero(mine)
+            records = (total[end] - total[start])[partitions]
+            if partitions.size:
+                at, name = float(looks.at[end]), looks.members[member]
+                yield Equation(name, at, span, is_limited, partitions, records)
+
+
+def lasting(old: Sequence[Equation], new: Sequence[Equation], since: float) -> list[Equation]:
+    """Return the equations to go on with: what is remembered from before some looks, and theirs.
+
+    Parameters
+    ----------
+    since
+        When the oldest of the looks was taken, from which `new` are; seconds since the epoch.
+    """
+    return [one for one in old if since - LASTS_S <= one.at <= since] + list(new)
+
+
+def fewest(equations: Sequence[Equation], partitions: int) -> list[Equation]:
+    """Return the few of each member that say most: of two much alike the older one goes."""
+    members: dict[str, list[Equation]] = {}
+    for one in equations:
+        members.setdefault(one.member, []).append(one)
+    remembered: list[Equation] = []
+    for mine in members.values():
+        mine.sort(key=lambda one: one.at)
+        mixes = np.zeros((len(mine), partitions))
+        for row, one in enumerate(mine):
+            mixes[row, one.partitions] = one.records / np.linalg.norm(one.records)
+        alike = mixes @ mixes.T
+        alike[np.tril_indices(len(mine))] = -1.0
+        for row, one in enumerate(mine):
+            for other in range(row + 1, len(mine)):
+                if one.limited != mine[other].limited:
+                    alike[row, other] = -0.5 if one.limited else 2.0
+        left = np.ones(len(mine), dtype=bool)
+        while left.sum() > REMEMBERED:
+            older = int(np.unravel_index(alike.argmax(), alike.shape)[0])
+            left[older] = False
+            alike[older] = alike[:, older] = -1.0
+        remembered += [one for one, stays in zip(mine, left.tolist(), strict=True) if stays]
+    return remembered
+
+
+def solve(
+    equations: Sequence[Equation], topic_of: npt.NDArray[np.integer], rates: Float64, now: float
+) -> Costs:
+    """Estimate what records take.
+
+    Parameters
+    ----------
+    equations
+        Of P partitions.
+    topic_of
+        Each partition's topic, an integer of shape (P,).
+    rates
+        Arrivals, records a second, float64 of shape (P,): what is usual is what most records take.
+    now
+        Seconds since the epoch.
+
+    Notes
+    -----
+    O(E U² + U³) a round for E equations of U partitions and members.
+    """
+    count = topic_of.size
+    usual = Costs(np.ones(count), np.ones(count), np.full(count, np.inf))
+    equations = sorted(equations, key=lambda one: one.at)[-_MOST:]
+    if not any(one.limited for one in equations):
+        return usual
+    read = np.unique(np.concatenate([one.partitions for one in equations]))
+    names = sorted({one.member for one in equations})
+    place = {name: index for index, name in enumerate(names)}
+    rows = np.zeros((len(equations), read.size))
+    for row, one in enumerate(equations):
+        rows[row, np.searchsorted(read, one.partitions)] = one.records / one.seconds
+    member = np.array([place[one.member] for one in equations])
+    limited = np.array([one.limited for one in equations])
+    seconds = np.array([one.seconds for one in equations])
+    age = np.maximum(now - np.array([one.at for one in equations]), 0.0)
+    precision = 0.5 ** (age / _HALF_S) / (_NOISE**2 + (_LATE_S / seconds) ** 2)
+    topics, topic = np.unique(topic_of[read], return_inverse=True)
+    total = rows.sum(axis=1)
+    cost, speed = np.zeros(read.size), np.zeros(len(names))
+    scale = float(np.median(np.log(total[limited])))
+    mean = np.zeros(topics.size)
+    size = read.size
+    diagonal = np.arange(size + speed.size)
+    for _ in range(_ROUNDS):
+        work = rows * np.exp(cost)
+        load = work.sum(axis=1)
+        off = np.log(load) - speed[member] - scale
+        weight = precision / (1.0 + off**2 * precision / _OUTLIER)
+        weight = np.where(limited | (off > 0), weight, 0.0)
+        slope = np.zeros((len(equations), size + speed.size))
+        slope[:, :size] = work / load[:, None]
+        slope[np.arange(len(equations)), size + member] = -1.0
+        dear = cost - mean[topic]
+        prior = np.concatenate(
+            (1.0 / (_COST**2 + dear**2 / _FREEDOM), 1.0 / (_SPEED**2 + speed**2 / _FREEDOM))
+        )
+        square = (slope.T * weight) @ slope
+        square[diagonal, diagonal] += prior
+        side = -(slope.T * weight) @ off - prior * np.concatenate((dear, speed))
+        step = np.clip(np.linalg.solve(square, side), -_LARGEST_STEP, _LARGEST_STEP)
+        cost, speed = cost + step[:size], speed + step[size:]
+        held = np.bincount(topic, prior[:size], topics.size) + 1.0 / _TOPIC**2
+        mean = np.bincount(topic, prior[:size] * cost, topics.size) / held
+        middle = float(np.average(speed, weights=prior[size:]))
+        scale, speed = scale + middle, speed - middle
+        if np.abs(step).max() < _NEAR:
+            break
+    loose = 1.0 / (_ANY_SPEED**2 + speed**2 / _FREEDOM)
+    square[diagonal[size:], diagonal[size:]] += loose - prior[size:]
+    deviation = np.sqrt(np.diag(np.linalg.inv(square))[:size])
+    # Where equations contradict each other more than commits explain, all of it is known less.
+    contradiction = float((precision * off**2)[limited].mean())
+    deviation *= max(1.0, np.sqrt(contradiction))
+    cost = cost - _weighted_median(cost, np.maximum(rates[read], 1e-9))
+    told = (np.abs(cost) > np.log(DEVIATES)) & (np.abs(cost) > SURE * deviation)
+    usual.value[read] = np.where(told, np.exp(cost), 1.0)
+    usual.estimate[read], usual.deviation[read] = np.exp(cost), deviation
+    return usual
+
+
+def _weighted_median(values: Float64, weights: Float64) -> float:
+    order = np.argsort(values)
+    place = np.searchsorted(weights[order].cumsum(), weights.sum() / 2.0)
+    return float(values[order][min(int(place), values.size - 1)])

@@ -1,0 +1,147 @@
+"""What a judgement wants remembered of what members read, as text beside their speeds.
+
+Belongs here: writing equations and mixes down, and reading them again when topics have grown, gone
+or come. Does not: what they say (`costs`, `capacities`).
+
+A note is JSON: `{"mix": READ, "equations": [[at, seconds, limited, records_per_s, READ], ...]}`,
+where READ is `{topic: [[partition, ...], [share, ...]]}`: shares of `WHOLE`, and topics by
+their CRC-32, in hexadecimal digits, for names may be long. What a share of less than one would be
+is left out.
+"""
+
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from assignors.problem import Problem
+from fairlead.domain.judgement.costs import Equation, Mix
+from fairlead.domain.judgement.looks import Float64
+
+#: What shares are of.
+WHOLE: Final = 10_000
+#: A note has at most so many characters, and so many more for each partition: the oldest
+#: equations that go beyond are left out.
+LENGTH: Final = 350
+LENGTH_BY_PARTITION: Final = 80
+#: Nobody reads more records in a stretch.
+LARGEST: Final = 1e18
+
+
+class InvalidNoteError(ValueError):
+    """A note that says nothing, or nonsense."""
+
+
+def note(mix: Mix | None, equations: Sequence[Equation], problem: Problem) -> str:
+    """Write down what a member read; the empty text where there is nothing to say.
+
+    Parameters
+    ----------
+    mix
+        What it read while its speed was measured.
+    equations
+        Its own, in order of time.
+    problem
+        Says which topics partitions are of.
+    """
+    if mix is None and not any(one.limited for one in equations):
+        return ""
+    written = [
+        [
+            round(one.at, 1),
+            round(one.seconds, 1),
+            one.limited,
+            float(f"{one.records.sum() / one.seconds:.6g}"),
+            _read(one.partitions, one.records, problem),
+        ]
+        for one in equations
+    ]
+    document: dict[str, Any] = {} if mix is None else {"mix": _read(*mix, problem)}
+    partitions = {place for one in equations for place in one.partitions.tolist()}
+    partitions |= set() if mix is None else set(mix[0].tolist())
+    most = LENGTH + LENGTH_BY_PARTITION * len(partitions)
+    while len(text := _json(document | {"equations": written})) > most and written:
+        del written[0]
+    return text if len(text) <= most else ""
+
+
+def read_note(
+    text: str, member: str, problem: Problem, now: float
+) -> tuple[Mix | None, list[Equation]]:
+    """Read what was written down of a member.
+
+    What was read of topics and partitions that are gone is left out; dates ahead of now are now.
+
+    Raises
+    ------
+    InvalidNoteError
+        It is not such a note.
+    """
+    if not text:
+        return None, []
+    try:
+        document = json.loads(text)
+        first = dict(zip(map(_digits, problem.topics), _places(problem), strict=True))
+        mix = _mix(document["mix"], first) if "mix" in document else None
+        equations = [_equation(member, row, first, now) for row in document["equations"]]
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise InvalidNoteError(f"what is remembered of {member} makes no sense") from error
+    return (
+        mix if mix is not None and mix[0].size else None,
+        [one for one in equations if one.partitions.size],
+    )
+
+
+def _equation(
+    member: str, row: Sequence[Any], first: Mapping[str, tuple[int, int]], now: float
+) -> Equation:
+    at, seconds, limited, per_s, read = row
+    if not 0 < float(seconds) * float(per_s) < LARGEST or not np.isfinite(float(at)):
+        raise ValueError("no stretch of time")
+    partitions, shares = _mix(read, first)
+    records = shares / WHOLE * per_s * seconds
+    return Equation(
+        member, min(float(at), now), float(seconds), limited is True, partitions, records
+    )
+
+
+def _read(partitions: Any, records: Float64, problem: Problem) -> dict[str, list[list[int]]]:
+    shares = np.rint(records / records.sum() * WHOLE).astype(np.int64)
+    read: dict[str, list[list[int]]] = {}
+    for place, share in zip(partitions.tolist(), shares.tolist(), strict=True):
+        if share:
+            topic, partition = problem.partition_name(place)
+            numbers, parts = read.setdefault(_digits(topic), [[], []])
+            numbers.append(partition)
+            parts.append(share)
+    return read
+
+
+def _mix(read: Any, first: Mapping[str, tuple[int, int]]) -> Mix:
+    places: dict[int, float] = {}
+    for topic, (numbers, shares) in read.items():
+        begin, count = first.get(topic, (0, 0))
+        for number, share in zip(numbers, shares, strict=True):
+            if not (isinstance(number, int) and 0 < share <= WHOLE):
+                raise ValueError("no share of a partition")
+            if 0 <= number < count:
+                places[begin + number] = float(share)
+    partitions = np.array(sorted(places), np.intp)
+    return partitions, np.array([places[place] for place in partitions.tolist()], np.float64)
+
+
+def _places(problem: Problem) -> list[tuple[int, int]]:
+    """Return the place of each topic's first partition, and how many there are."""
+    counts = problem.partition_counts.tolist()
+    firsts = np.concatenate(([0], np.cumsum(counts)))[:-1].tolist()
+    return list(zip(firsts, counts, strict=True))
+
+
+def _digits(topic: str) -> str:
+    return f"{zlib.crc32(topic.encode()):x}"
+
+
+def _json(document: Mapping[str, Any]) -> str:
+    return json.dumps(document, separators=(",", ":"))
