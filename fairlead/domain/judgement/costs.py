@@ -22,7 +22,8 @@ import numpy.typing as npt
 from assignors.problem import Problem
 from fairlead.common.words import plural
 from fairlead.domain.judgement.commits import Commits
-from fairlead.domain.judgement.looks import Float64, Looks
+from fairlead.domain.judgement.looks import Float64, Looks, Mask
+from fairlead.domain.judgement.peers import linked
 
 Places = npt.NDArray[np.intp]
 Mix = tuple[Places, Float64]
@@ -31,6 +32,12 @@ Mix = tuple[Places, Float64]
 #: A stretch is so long, in seconds, and so many commit intervals.
 STRETCH_S: Final = 120.0
 INTERVALS: Final = 2
+#: Whoever commits more rarely than looks are taken, by such a factor, is looked at for so many
+#: times its longest pause: when in a step a commit came nobody knows.
+LATE: Final = 1.5
+GAPS: Final = 4.0
+#: But no longer, in seconds.
+LONGEST_S: Final = 480.0
 #: So many equations of a member are remembered, for so long.
 REMEMBERED: Final = 6
 LASTS_S: Final = 86_400.0
@@ -158,14 +165,18 @@ def equations_of(looks: Looks, commits: Commits) -> list[Equation]:
     counted = commits.marked & commits.steady & ~commits.replayed
     if not (counted & commits.busy).any():
         return []  # nobody was at a limit
+    total = np.concatenate((np.zeros((1, looks.partitions)), commits.taken.cumsum(axis=0)))
     found: list[Equation] = []
     for member in np.flatnonzero(counted.any(axis=0)).tolist():
-        found += _of_member(looks, commits, member)
+        found += _of_member(looks, commits, total, member)
     return found
 
 
-def _of_member(looks: Looks, commits: Commits, member: int) -> Iterable[Equation]:
-    """Yield a member's equations, and its bound: the newest stretch in which it was at rest."""
+def _of_member(looks: Looks, commits: Commits, total: Float64, member: int) -> Iterable[Equation]:
+    """Yield a member's equations, and its bound: the newest stretch in which it was at rest.
+
+    `total` is what was read of each partition up to each look.
+    """
     marks = np.flatnonzero(commits.marked[:, member])
     first, last = marks[:-1], marks[1:]
     usable = commits.steady[:, member] & ~commits.replayed[:, member]
@@ -174,7 +185,7 @@ def _of_member(looks: Looks, commits: Commits, member: int) -> Iterable[Equation
     busy = commits.busy[:, member]
     limited = whole & busy[first] & busy[last]
     at_rest = whole & ~busy[first] & ~busy[last]
-    total = np.concatenate((np.zeros((1, looks.partitions)), commits.taken.cumsum(axis=0)))
+    gaps = looks.at[last + 1] - looks.at[first + 1]
     for chosen, is_limited in ((limited, True), (at_rest, False)):
         begin = -1
         stretches = []
@@ -183,7 +194,10 @@ def _of_member(looks: Looks, commits: Commits, member: int) -> Iterable[Equation
                 begin = interval
             start, end = int(first[begin]) + 1, int(last[interval]) + 1
             span = float(looks.at[end] - looks.at[start])
-            if span >= STRETCH_S - 1.0 and interval - begin + 1 >= INTERVALS:
+            gap = float(gaps[begin : interval + 1].max())
+            late = gap if gap > LATE * looks.step else 0.0
+            least = max(STRETCH_S - 1.0, min(GAPS * late, LONGEST_S))
+            if span >= least and interval - begin + 1 >= INTERVALS:
                 stretches.append((start, end, span))
                 begin = interval + 1 if interval + 1 < chosen.size and chosen[interval + 1] else -1
         for start, end, span in stretches if is_limited else stretches[-1:]:
@@ -250,66 +264,89 @@ def solve(
 
     Notes
     -----
-    O(E U² + U³) a round for E equations of U partitions and members.
+    O(E U² + U³) a round for E equations of U partitions, topics and members.
     """
     count = topic_of.size
-    usual = Costs(np.ones(count), np.ones(count), np.full(count, np.inf))
+    costs = Costs(np.ones(count), np.ones(count), np.full(count, np.inf))
     equations = sorted(equations, key=lambda one: one.at)[-_MOST:]
     if not any(one.limited for one in equations):
-        return usual
+        return costs
     read = np.unique(np.concatenate([one.partitions for one in equations]))
     names = sorted({one.member for one in equations})
     place = {name: index for index, name in enumerate(names)}
-    rows = np.zeros((len(equations), read.size))
-    for row, one in enumerate(equations):
-        rows[row, np.searchsorted(read, one.partitions)] = one.records / one.seconds
     member = np.array([place[one.member] for one in equations])
-    limited = np.array([one.limited for one in equations])
+    rows = np.zeros((len(equations), read.size))
+    for row, one in zip(rows, equations, strict=True):
+        row[np.searchsorted(read, one.partitions)] = one.records / one.seconds
     seconds = np.array([one.seconds for one in equations])
     age = np.maximum(now - np.array([one.at for one in equations]), 0.0)
-    precision = 0.5 ** (age / _HALF_S) / (_NOISE**2 + (_LATE_S / seconds) ** 2)
-    topics, topic = np.unique(topic_of[read], return_inverse=True)
-    total = rows.sum(axis=1)
-    cost, speed = np.zeros(read.size), np.zeros(len(names))
-    scale = float(np.median(np.log(total[limited])))
-    mean = np.zeros(topics.size)
-    size = read.size
-    diagonal = np.arange(size + speed.size)
+    found, deviation = _most_likely(
+        rows,
+        member,
+        np.unique(topic_of[read], return_inverse=True)[1],
+        np.array([one.limited for one in equations]),
+        0.5 ** (age / _HALF_S) / (_NOISE**2 + (_LATE_S / seconds) ** 2),
+    )
+    # What connects nobody has read is not compared: each set has a usual kind of its own.
+    equation, partition = np.nonzero(rows)
+    _, related = linked(len(names), member[equation], partition, read.size)
+    for part in np.unique(related).tolist():
+        mine = related == part
+        found[mine] -= _weighted_median(found[mine], np.maximum(rates[read][mine], 1e-9))
+    told = (np.abs(found) > np.log(DEVIATES)) & (np.abs(found) > SURE * deviation)
+    costs.value[read] = np.where(told, np.exp(found), 1.0)
+    costs.estimate[read], costs.deviation[read] = np.exp(found), deviation
+    return costs
+
+
+def _most_likely(
+    rows: Float64, member: Places, topic: Places, limited: Mask, precision: Float64
+) -> tuple[Float64, Float64]:
+    """Return the most likely logarithms of costs, and their standard deviations, shapes (U,).
+
+    Parameters
+    ----------
+    rows
+        Records a second of each partition in each equation, float64 of shape (E, U).
+    member, limited, precision
+        Of each equation, shapes (E,).
+    topic
+        Of each partition, shape (U,).
+    """
+    size, kinds, members = rows.shape[1], int(topic.max()) + 1, int(member.max()) + 1
+    # Unknown are by how much each partition deviates from its topic, topics, and members' speeds.
+    unknown = np.zeros(size + kinds + members)
+    own, of_topic, speed = np.split(unknown, [size, size + kinds])  # views
+    scale = float(np.median(np.log(rows[limited].sum(axis=1))))
+    spread = np.repeat((_COST, _TOPIC, _SPEED), (size, kinds, members)) ** 2
+    slope = np.zeros((len(rows), unknown.size))
+    slope[np.arange(len(rows)), size + kinds + member] = -1.0
+    belongs = (topic[:, None] == np.arange(kinds)).astype(np.float64)
     for _ in range(_ROUNDS):
-        work = rows * np.exp(cost)
+        work = rows * np.exp(own + of_topic[topic])
         load = work.sum(axis=1)
         off = np.log(load) - speed[member] - scale
         weight = precision / (1.0 + off**2 * precision / _OUTLIER)
         weight = np.where(limited | (off > 0), weight, 0.0)
-        slope = np.zeros((len(equations), size + speed.size))
         slope[:, :size] = work / load[:, None]
-        slope[np.arange(len(equations)), size + member] = -1.0
-        dear = cost - mean[topic]
-        prior = np.concatenate(
-            (1.0 / (_COST**2 + dear**2 / _FREEDOM), 1.0 / (_SPEED**2 + speed**2 / _FREEDOM))
-        )
-        square = (slope.T * weight) @ slope
-        square[diagonal, diagonal] += prior
-        side = -(slope.T * weight) @ off - prior * np.concatenate((dear, speed))
+        slope[:, size : size + kinds] = slope[:, :size] @ belongs
+        prior = 1.0 / (spread + unknown**2 / _FREEDOM)
+        square = (slope.T * weight) @ slope + np.diag(prior)
+        side = -(slope.T * weight) @ off - prior * unknown
         step = np.clip(np.linalg.solve(square, side), -_LARGEST_STEP, _LARGEST_STEP)
-        cost, speed = cost + step[:size], speed + step[size:]
-        held = np.bincount(topic, prior[:size], topics.size) + 1.0 / _TOPIC**2
-        mean = np.bincount(topic, prior[:size] * cost, topics.size) / held
-        middle = float(np.average(speed, weights=prior[size:]))
-        scale, speed = scale + middle, speed - middle
+        unknown += step
+        middle = float(np.average(speed, weights=prior[size + kinds :]))
+        scale += middle
+        speed -= middle
         if np.abs(step).max() < _NEAR:
             break
-    loose = 1.0 / (_ANY_SPEED**2 + speed**2 / _FREEDOM)
-    square[diagonal[size:], diagonal[size:]] += loose - prior[size:]
-    deviation = np.sqrt(np.diag(np.linalg.inv(square))[:size])
+    loose = 1.0 / (_ANY_SPEED**2 + speed**2 / _FREEDOM) - prior[size + kinds :]
+    variance = np.linalg.inv(square + np.diag(np.pad(loose, (size + kinds, 0))))
+    each, both = np.diag(variance), variance[np.arange(size), size + topic]
+    deviation = np.sqrt(np.maximum(each[:size] + each[size + topic] + 2.0 * both, 0.0))
     # Where equations contradict each other more than commits explain, all of it is known less.
-    contradiction = float((precision * off**2)[limited].mean())
-    deviation *= max(1.0, np.sqrt(contradiction))
-    cost = cost - _weighted_median(cost, np.maximum(rates[read], 1e-9))
-    told = (np.abs(cost) > np.log(DEVIATES)) & (np.abs(cost) > SURE * deviation)
-    usual.value[read] = np.where(told, np.exp(cost), 1.0)
-    usual.estimate[read], usual.deviation[read] = np.exp(cost), deviation
-    return usual
+    deviation *= max(1.0, float(np.sqrt((precision * off**2)[limited].mean())))
+    return own + of_topic[topic], deviation
 
 
 def _weighted_median(values: Float64, weights: Float64) -> float:

@@ -53,7 +53,7 @@ class Peers:
         used = (problem.partition_counts > 0)[topic]
         return cls(
             _alike(count, member[used], topic[used]),
-            *_linked(count, member[used], topic[used], len(problem.topics)),
+            *linked(count, member[used], topic[used], len(problem.topics)),
         )
 
     def of_member(self, member: int, among: Mask) -> Places:
@@ -80,7 +80,9 @@ def _alike(count: int, member: Places, topic: Int32) -> Int32:
     return np.array([first.setdefault(row.tobytes(), at) for at, row in enumerate(rows)], np.int32)
 
 
-def _linked(count: int, member: Places, topic: Int32, topics: int) -> tuple[Int32, Int32]:
+def linked(
+    count: int, member: Places, topic: npt.NDArray[np.integer], topics: int
+) -> tuple[Int32, Int32]:
     """Give members that share topics one number, and topics that of their readers, -1: nobody."""
     of_member = np.arange(count, dtype=np.int32)
     while True:

@@ -149,7 +149,13 @@ def test_what_was_known_before_is_remembered() -> None:
     """Of members that are there, and of names that may come back; not of member ids."""
     gone = "client-2f1b7a3c-1111-2222-3333-0123456789ab"
     known = [
-        {"member": name, "records_per_s": 7.5, "measured": True, "at": NOON.timestamp() - 60}
+        {
+            "member": name,
+            "records_per_s": 7.5,
+            "measured": True,
+            "at": NOON.timestamp() - 60,
+            "note": "",
+        }
         for name in ("b", "left", gone)
     ]
     observed = judged(fallen_behind(capacities=known))[OBSERVED]

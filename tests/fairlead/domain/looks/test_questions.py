@@ -38,6 +38,7 @@ def test_speed_dated_ahead_does_not_win_over_a_newer_measurement() -> None:
     ahead = {
         "member": "a",
         "records_per_s": 20.0,
+        "note": "",
         "measured": True,
         "at": (NOON + timedelta(days=1)).timestamp(),
     }

@@ -1,0 +1,238 @@
+"""What records take: found from what members read at their limit, remembered, and decided by."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from assignors.problem import Problem
+from fairlead.domain.judgement.costs import Costs, Equation, fewest, solve
+from fairlead.domain.judgement.lines import answer_question
+from fairlead.domain.judgement.notes import (
+    LENGTH,
+    LENGTH_BY_PARTITION,
+    InvalidNoteError,
+    note,
+    read_note,
+)
+from fairlead.domain.judgement.rules import Rules
+from fairlead.simulation.catalogue import scenario
+from fairlead.simulation.controllers import Moment
+from fairlead.simulation.course import Course
+from fairlead.simulation.loop import run
+from fairlead.simulation.planner import Planner
+from fairlead.simulation.reading import Int32
+from fairlead.simulation.registry import NEVER_PLANNED, simulate
+from fairlead.simulation.world import World
+from tests.fairlead.domain.judgement.questions import behind, line_of, question, skewed
+
+NOW = 1e9
+PROBLEM = Problem.of({"t": 6, "u": 4}, {"a": ["t", "u"], "b": ["t", "u"]})
+TEN = np.arange(10)
+
+
+def equations(costs: np.ndarray, speeds: dict[str, float], seed: int = 0) -> list[Equation]:
+    """Return what members at their limit read of five partitions each, in ever other shares."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for number, (name, speed) in enumerate(speeds.items()):
+        mine = TEN[5 * number : 5 * number + 5]
+        for stretch in range(20):
+            shares = rng.dirichlet(np.full(5, 0.5)) + 0.001
+            records = shares * 120.0 * speed / (shares * costs[mine]).sum()
+            at = NOW - 3600.0 + 120.0 * stretch
+            found.append(Equation(name, at, 120.0, limited=True, partitions=mine, records=records))
+    return found
+
+
+def costs_of(found: list[Equation]) -> Costs:
+    """Estimate what records of ten partitions take that get the same."""
+    return solve(found, np.zeros(10, np.int32), np.ones(10), NOW)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("dear", [3.0, 8.0, 30.0])
+def test_a_dear_partition_is_found_where_shares_differ(dear: float, seed: int) -> None:
+    """Its cost to a tenth; and the others are usual, whatever members can do."""
+    truth = np.ones(10)
+    truth[3] = dear
+    costs = costs_of(equations(truth, {"a": 100.0, "b": 60.0}, seed))
+    assert costs.value[3] == pytest.approx(dear, rel=0.1)
+    assert (np.delete(costs.value, 3) == 1.0).all()
+    assert not costs.equal
+
+
+@pytest.mark.parametrize("speeds", [{"a": 100.0, "b": 100.0}, {"a": 100.0, "b": 25.0}])
+def test_equal_records_are_not_called_dear(speeds: dict[str, float]) -> None:
+    """A slow member is no reason to believe that its records take longer."""
+    assert costs_of(equations(np.ones(10), speeds)).equal
+
+
+def test_what_equations_leave_open_is_usual() -> None:
+    """In ever the same shares nothing tells the partitions of a slow member apart."""
+    same = [replace(one, records=np.full(5, 600.0)) for one in equations(np.ones(10), {"a": 1.0})]
+    fast = [
+        replace(one, records=np.full(5, 2400.0), member="b", partitions=TEN[5:]) for one in same
+    ]
+    costs = costs_of(same + fast)
+    assert costs.equal
+    assert np.isnan(costs.known()).all()
+
+
+def test_without_a_limit_there_is_nothing_to_find() -> None:
+    """Bounds alone say nothing."""
+    idle = [replace(one, limited=False) for one in equations(np.ones(10), {"a": 1.0})]
+    assert costs_of(idle).equal
+    assert costs_of([]).equal
+
+
+def test_what_was_read_longest_ago_and_is_alike_is_forgotten_first() -> None:
+    """A few equations of a member stay, in order, and the newest one is among them."""
+    mine = equations(np.ones(10), {"a": 100.0})
+    alike = [replace(one, at=one.at - 7200.0, records=np.ones(5)) for one in mine]
+    left = fewest(alike + mine, 10)
+    assert len(left) == 6
+    assert left == sorted(left, key=lambda one: one.at)
+    assert left[-1] is mine[-1]
+    assert sum(one in alike for one in left) <= 1
+
+
+def test_a_note_says_again_what_was_read() -> None:
+    """To a thousandth; also once topics have grown, gone and come."""
+    mine = equations(np.ones(10), {"a": 100.0})[:6]
+    text = note((TEN[:5], np.arange(1.0, 6.0)), mine, PROBLEM)
+    assert len(text) <= LENGTH + LENGTH_BY_PARTITION * 5
+    mix, again = read_note(text, "a", PROBLEM, NOW)
+    assert mix is not None
+    assert mix[0].tolist() == [0, 1, 2, 3, 4]
+    assert len(again) >= 4
+    for one, other in zip(again, mine[-len(again) :], strict=True):
+        dense = np.zeros(10)
+        dense[one.partitions] = one.records
+        assert dense[:5] == pytest.approx(other.records, abs=2e-4 * other.records.sum())
+    grown = Problem.of({"s": 3, "t": 9}, {"a": ["s", "t"]})
+    _, moved = read_note(text, "a", grown, NOW)
+    assert moved[0].partitions.tolist() == [place + 3 for place in again[0].partitions.tolist()]
+    gone = Problem.of({"s": 3}, {"a": ["s"]})
+    assert read_note(text, "a", gone, NOW) == (None, [])
+
+
+def test_a_note_stays_short() -> None:
+    """Whatever was read: what is oldest is left out."""
+    topics = {f"{'long' * 50}{n}": 1 for n in range(40)}
+    wide = Problem.of(topics, {"a": list(topics)})
+    places, records = np.arange(40), np.full(40, 1e12)
+    mine = [Equation("a", NOW + n, 120.0, bool(n), places, records) for n in range(6)]
+    text = note((places, records), mine, wide)
+    assert 0 < len(text) <= LENGTH + LENGTH_BY_PARTITION * 40
+    assert read_note(text, "a", wide, NOW)[0] is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "?",
+        "[]",
+        "{}",
+        "[" * 100_000,
+        '{"equations": 7}',
+        '{"equations": [[1, 2, true]]}',
+        '{"equations": [[1, 0, true, 5, {}]]}',
+        '{"equations": [[1e999, 60, true, 5, {}]]}',
+        '{"equations": [[1, 60, true, NaN, {}]]}',
+        '{"equations": [[1, 60, true, 5, {"%s": [[0], [-4]]}]]}',
+        '{"equations": [[1, 60, true, 5, {"%s": [[0, 1], [1]]}]]}',
+        '{"equations": [[1, 60, true, 5, {"%s": [["0"], [1]]}]]}',
+        '{"equations": [], "mix": {"%s": {"0": 1}}}',
+    ],
+)
+def test_a_note_that_makes_no_sense_is_refused(text: str) -> None:
+    """Whoever wrote it."""
+    known = json.loads(note((TEN[:1], np.ones(1)), [], PROBLEM))["mix"]
+    with pytest.raises(InvalidNoteError, match="remembered of a"):
+        read_note(text.replace("%s", next(iter(known))), "a", PROBLEM, NOW)
+
+
+LATE = question(end=skewed, committed=behind)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda _: "?",
+        lambda _: 7,
+        lambda _: [],
+        lambda _: {"format": 2, "members": {}},
+        lambda _: {"format": 1},
+        lambda _: {"format": 1, "members": {"a": {}}},
+        lambda memory: {**memory, "members": {"a": {**memory["members"]["a"], "note": "{"}}},
+        lambda memory: {**memory, "members": {"a": {**memory["members"]["a"], "note": 1}}},
+    ],
+)
+def test_a_foreign_memory_changes_nothing_but_a_sentence(spoil: Callable[[Any], Any]) -> None:
+    """The answer is the same as without."""
+    without = answer_question(LATE)
+    answer = answer_question(LATE | {"memory": spoil(without["memory"])})
+    assert answer["evidence"] == (
+        without["evidence"] + "; what was remembered makes no sense and is ignored"
+    )
+    for key in ("outcome", "diagnosis", "names", "forecast", "costs", "capacities"):
+        assert answer[key] == without[key]
+
+
+def test_memory_wins_over_capacities() -> None:
+    """They stay for people, and for first questions."""
+    first = answer_question(LATE)
+    wrong = {"a": {"records_per_s": 1e9, "measured": True, "at": "2100-01-01T00:00:00+00:00"}}
+    again = answer_question(LATE | {"memory": first["memory"], "capacities": wrong})
+    assert again == answer_question(LATE | {"memory": first["memory"]})
+
+
+class Judged(Planner):
+    """Plans by lines alone, and says how large memories became, as a share of what they may be."""
+
+    def __init__(self) -> None:
+        super().__init__(Rules(pause_s=10.0))
+        self.memory: Any = None
+        self.largest = 0.0
+
+    def plan(self, moment: Moment) -> Int32 | None:
+        """Ask as `fairlead decide` is asked."""
+        problem = moment.problem
+        answer = answer_question(line_of(problem, moment.looks(), self.memory, self.changed_at))
+        self.memory = json.loads(json.dumps(answer["memory"]))
+        most = 4096 + 100 * problem.partition_total + 500 * len(problem.members)
+        self.largest = max(self.largest, len(json.dumps(self.memory)) / most)
+        if answer["outcome"] != "plan":
+            return None
+        owner = np.full(problem.partition_total, -1, np.int32)
+        for name, topics in answer["assignment"].items():
+            for topic, partitions in topics.items():
+                first = int(problem.topic_offsets[problem.topics.index(topic)])
+                owner[[first + one for one in partitions]] = problem.members.index(name)
+        return owner
+
+
+@pytest.mark.parametrize(
+    ("name", "client", "hours"),
+    [
+        ("heavy", "proportional", 12.0),
+        ("heavy", "kafka-python", 12.0),
+        ("two-kinds", "proportional", 12.0),
+        ("own-costs", "java", 12.0),
+    ],
+)
+def test_a_group_with_dear_records_is_cured(name: str, client: str, hours: float) -> None:
+    """By lines of `fairlead decide`: hardly anything late, ten plans at most, a small memory."""
+    what = scenario(name, client)
+    world = World.of(what, seed=1, hours=hours)
+    never = Course.of(simulate(world, what, NEVER_PLANNED))
+    planner = Judged()
+    course = Course.of(run(world, planner))
+    assert never.late > 5_000
+    assert course.late <= 0.03 * never.late
+    assert 1 <= course.plans <= 10
+    assert planner.largest < 1.0
