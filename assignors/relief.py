@@ -185,6 +185,8 @@ class _Pair:
     def readable(self, partitions: Int64, *, by: int) -> tuple[Int64, Int32]:
         """Return those of the partitions that a member may read, and their topics."""
         topics = self.ledger.problem.topic_of[partitions]
+        if self.ledger.problem.equal_subscriptions:
+            return partitions, topics
         readable = self.ledger.reads(by, topics)
         return partitions[readable], topics[readable]
 
@@ -195,7 +197,7 @@ class _Pair:
         after_giver = self.high - work / ledger.capacity(self.giver)
         after_taker = self.low + work / ledger.capacity(self.taker)
         peak = np.maximum(after_giver, after_taker)
-        before = self._excess(np.array([self.high, self.low])).sum()
+        before = max(self.high - self.target, 0.0) + max(self.low - self.target, 0.0)
         gain = before - self._excess(after_giver) - self._excess(after_taker)
         # Gains that differ by rounding alone are the same gain.
         gain = np.round(gain / self.target, 12) / (1 if theirs is None else 2)

@@ -127,7 +127,7 @@ def _candidate(ground: Ground, name: str, options: Mapping[str, Any]) -> Candida
     return Candidate(
         assignor=name,
         assignment=assignment,
-        forecast=ground.outlook.forecast(after, ground.rules.horizon_s),
+        forecast=ground.outlook.told(after, ground.rules.horizon_s),
         moved=int(((before >= 0) & (after >= 0) & (before != after)).sum()),
         frontier=_frontier(ground, assignment) if assignment.frontier else (),
         rack_gb_per_day=None if ground.traffic is None else ground.traffic.gb_per_day(after),

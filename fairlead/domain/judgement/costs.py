@@ -12,8 +12,9 @@ equally long, members are equally fast; few deviate, but those much (Student t p
 posteriori by Gauss and Newton in logarithms).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -64,7 +65,9 @@ _ROUNDS: Final = 30
 _NEAR: Final = 0.003
 _LARGEST_STEP: Final = 0.5
 #: No more equations than these at once; the newest count.
-_MOST: Final = 600
+_MOST: Final = 300
+#: Nor with more coefficients in all.
+_CELLS: Final = 4_000_000
 #: So many partitions are named.
 _NAMED: Final = 3
 
@@ -166,16 +169,45 @@ def equations_of(looks: Looks, commits: Commits) -> list[Equation]:
     if not (counted & commits.busy).any():
         return []  # nobody was at a limit
     total = np.concatenate((np.zeros((1, looks.partitions)), commits.taken.cumsum(axis=0)))
+    most = _at_most(looks.partitions)
     found: list[Equation] = []
     for member in np.flatnonzero(counted.any(axis=0)).tolist():
-        found += _of_member(looks, commits, total, member)
+        limited, at_rest = _stretches(looks, commits, member)
+        chosen = [*limited[-most:], *at_rest]
+        if not chosen:
+            continue
+        start, end = np.array(chosen).T
+        read = np.where(looks.owner[end] == member, total[end] - total[start], 0.0)
+        row, place = np.nonzero(read > 0)
+        records = read[row, place]
+        begin = np.searchsorted(row, np.arange(len(chosen) + 1)).tolist()
+        seconds, at = (looks.at[end] - looks.at[start]).tolist(), looks.at[end].tolist()
+        found += [
+            Equation(
+                looks.members[member],
+                at[number],
+                seconds[number],
+                number < len(limited[-most:]),
+                place[begin[number] : begin[number + 1]],
+                records[begin[number] : begin[number + 1]],
+            )
+            for number in range(len(chosen))
+            if begin[number] < begin[number + 1]
+        ]
     return found
 
 
-def _of_member(looks: Looks, commits: Commits, total: Float64, member: int) -> Iterable[Equation]:
-    """Yield a member's equations, and its bound: the newest stretch in which it was at rest.
+def _at_most(partitions: int) -> int:
+    """Return how many equations are solved at once."""
+    return max(1, min(_MOST, _CELLS // max(partitions, 1)))
 
-    `total` is what was read of each partition up to each look.
+
+def _stretches(
+    looks: Looks, commits: Commits, member: int
+) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """Return when a member was at its limit, and the newest time when it was at rest, if any.
+
+    As the first and the last look of each stretch, in order of time.
     """
     marks = np.flatnonzero(commits.marked[:, member])
     first, last = marks[:-1], marks[1:]
@@ -183,30 +215,27 @@ def _of_member(looks: Looks, commits: Commits, total: Float64, member: int) -> I
     broken = np.concatenate(([0], (~usable).cumsum()))
     whole = broken[last + 1] == broken[first + 1]
     busy = commits.busy[:, member]
-    limited = whole & busy[first] & busy[last]
-    at_rest = whole & ~busy[first] & ~busy[last]
-    gaps = looks.at[last + 1] - looks.at[first + 1]
-    for chosen, is_limited in ((limited, True), (at_rest, False)):
-        begin = -1
-        stretches = []
-        for interval in np.flatnonzero(chosen).tolist():
-            if begin < 0 or not chosen[interval - 1]:
-                begin = interval
-            start, end = int(first[begin]) + 1, int(last[interval]) + 1
-            span = float(looks.at[end] - looks.at[start])
-            gap = float(gaps[begin : interval + 1].max())
-            late = gap if gap > LATE * looks.step else 0.0
+    limited, at_rest = whole & busy[first] & busy[last], whole & ~busy[first] & ~busy[last]
+    gaps = (looks.at[last + 1] - looks.at[first + 1]).tolist()
+    ends = (marks + 1).tolist()
+
+    def of(intervals: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """Yield stretches of enough of these intervals, one after the other."""
+        count, span, longest, before = 0, 0.0, 0.0, -2
+        for interval in intervals:
+            if abs(interval - before) != 1:
+                count, span, longest = 0, 0.0, 0.0
+            before, gap = interval, gaps[interval]
+            count, span, longest = count + 1, span + gap, max(longest, gap)
+            late = longest if longest > LATE * looks.step else 0.0
             least = max(STRETCH_S - 1.0, min(GAPS * late, LONGEST_S))
-            if span >= least and interval - begin + 1 >= INTERVALS:
-                stretches.append((start, end, span))
-                begin = interval + 1 if interval + 1 < chosen.size and chosen[interval + 1] else -1
-        for start, end, span in stretches if is_limited else stretches[-1:]:
-            mine = (looks.owner[end] == member) & (total[end] > total[start])
-            partitions = np.flatnonzero(mine)
-            records = (total[end] - total[start])[partitions]
-            if partitions.size:
-                at, name = float(looks.at[end]), looks.members[member]
-                yield Equation(name, at, span, is_limited, partitions, records)
+            if span >= least and count >= INTERVALS:
+                begin, end = sorted((interval, interval - count + 1))
+                yield ends[begin], ends[end + 1]
+                count, span, longest = 0, 0.0, 0.0
+
+    backwards = np.flatnonzero(at_rest)[::-1].tolist()
+    return list(of(np.flatnonzero(limited).tolist())), list(islice(of(backwards), 1))
 
 
 def lasting(old: Sequence[Equation], new: Sequence[Equation], since: float) -> list[Equation]:
@@ -221,28 +250,27 @@ def lasting(old: Sequence[Equation], new: Sequence[Equation], since: float) -> l
 
 
 def fewest(equations: Sequence[Equation], partitions: int) -> list[Equation]:
-    """Return the few of each member that say most: of two much alike the older one goes."""
+    """Return the few of each member that say most: its newest, and those most unlike each other."""
     members: dict[str, list[Equation]] = {}
-    for one in equations:
+    for one in sorted(equations, key=lambda one: one.at):
         members.setdefault(one.member, []).append(one)
     remembered: list[Equation] = []
-    for mine in members.values():
-        mine.sort(key=lambda one: one.at)
+    for every in members.values():
+        # A bound says nothing any more once the member was at its limit.
+        mine = [one for one in every[:-1] if one.limited] + every[-1:]
+        if len(mine) <= REMEMBERED:
+            remembered += mine
+            continue
         mixes = np.zeros((len(mine), partitions))
-        for row, one in enumerate(mine):
-            mixes[row, one.partitions] = one.records / np.linalg.norm(one.records)
-        alike = mixes @ mixes.T
-        alike[np.tril_indices(len(mine))] = -1.0
-        for row, one in enumerate(mine):
-            for other in range(row + 1, len(mine)):
-                if one.limited != mine[other].limited:
-                    alike[row, other] = -0.5 if one.limited else 2.0
-        left = np.ones(len(mine), dtype=bool)
-        while left.sum() > REMEMBERED:
-            older = int(np.unravel_index(alike.argmax(), alike.shape)[0])
-            left[older] = False
-            alike[older] = alike[:, older] = -1.0
-        remembered += [one for one, stays in zip(mine, left.tolist(), strict=True) if stays]
+        for row, one in zip(mixes, mine, strict=True):
+            row[one.partitions] = one.records
+        mixes /= np.sqrt(np.square(mixes).sum(axis=1))[:, None]
+        chosen, alike = [len(mine) - 1], mixes @ mixes[-1]
+        while len(chosen) < REMEMBERED:
+            alike[chosen[-1]] = np.inf
+            chosen.append(int(alike.argmin()))
+            alike = np.maximum(alike, mixes @ mixes[chosen[-1]])
+        remembered += [mine[row] for row in sorted(chosen)]
     return remembered
 
 
@@ -268,17 +296,18 @@ def solve(
     """
     count = topic_of.size
     costs = Costs(np.ones(count), np.ones(count), np.full(count, np.inf))
-    equations = sorted(equations, key=lambda one: one.at)[-_MOST:]
+    equations = sorted(equations, key=lambda one: one.at)[-_at_most(count) :]
     if not any(one.limited for one in equations):
         return costs
-    read = np.unique(np.concatenate([one.partitions for one in equations]))
+    partitions = np.concatenate([one.partitions for one in equations])
+    read, column = np.unique(partitions, return_inverse=True)
     names = sorted({one.member for one in equations})
     place = {name: index for index, name in enumerate(names)}
     member = np.array([place[one.member] for one in equations])
-    rows = np.zeros((len(equations), read.size))
-    for row, one in zip(rows, equations, strict=True):
-        row[np.searchsorted(read, one.partitions)] = one.records / one.seconds
     seconds = np.array([one.seconds for one in equations])
+    rows = np.zeros((len(equations), read.size))
+    row = np.repeat(np.arange(len(equations)), [one.partitions.size for one in equations])
+    rows[row, column] = np.concatenate([one.records for one in equations]) / seconds[row]
     age = np.maximum(now - np.array([one.at for one in equations]), 0.0)
     found, deviation = _most_likely(
         rows,
@@ -321,29 +350,36 @@ def _most_likely(
     spread = np.repeat((_COST, _TOPIC, _SPEED), (size, kinds, members)) ** 2
     slope = np.zeros((len(rows), unknown.size))
     slope[np.arange(len(rows)), size + kinds + member] = -1.0
-    belongs = (topic[:, None] == np.arange(kinds)).astype(np.float64)
+    firsts = np.flatnonzero(np.diff(topic, prepend=-1))  # partitions are in order of topics
     for _ in range(_ROUNDS):
         work = rows * np.exp(own + of_topic[topic])
         load = work.sum(axis=1)
         off = np.log(load) - speed[member] - scale
         weight = precision / (1.0 + off**2 * precision / _OUTLIER)
-        weight = np.where(limited | (off > 0), weight, 0.0)
+        counts = limited | (off > 0)
         slope[:, :size] = work / load[:, None]
-        slope[:, size : size + kinds] = slope[:, :size] @ belongs
-        prior = 1.0 / (spread + unknown**2 / _FREEDOM)
-        square = (slope.T * weight) @ slope + np.diag(prior)
-        side = -(slope.T * weight) @ off - prior * unknown
-        step = np.clip(np.linalg.solve(square, side), -_LARGEST_STEP, _LARGEST_STEP)
+        slope[:, size : size + kinds] = np.add.reduceat(slope[:, :size], firsts, axis=1)
+        free = spread + unknown**2 / _FREEDOM
+        told, noise = slope[counts], 1.0 / weight[counts]
+        # As many unknowns as there are partitions, and few equations: solved in these.
+        square = (told * free) @ told.T + np.diag(noise)
+        side = told @ unknown - off[counts]
+        step = free * (told.T @ np.linalg.solve(square, side)) - unknown
+        step = np.clip(step, -_LARGEST_STEP, _LARGEST_STEP)
         unknown += step
-        middle = float(np.average(speed, weights=prior[size + kinds :]))
+        middle = float(np.average(speed, weights=1.0 / free[size + kinds :]))
         scale += middle
         speed -= middle
         if np.abs(step).max() < _NEAR:
             break
-    loose = 1.0 / (_ANY_SPEED**2 + speed**2 / _FREEDOM) - prior[size + kinds :]
-    variance = np.linalg.inv(square + np.diag(np.pad(loose, (size + kinds, 0))))
-    each, both = np.diag(variance), variance[np.arange(size), size + topic]
-    deviation = np.sqrt(np.maximum(each[:size] + each[size + topic] + 2.0 * both, 0.0))
+    free[size + kinds :] = _ANY_SPEED**2 + speed**2 / _FREEDOM
+    scaled = told * free
+    square = scaled @ told.T + np.diag(noise)
+    # Of the sum of a partition's and its topic's logarithms.
+    both = scaled[:, :size] + scaled[:, size + topic]
+    variance = free[:size] + free[size + topic]
+    variance -= (both * np.linalg.solve(square, both)).sum(axis=0)
+    deviation = np.sqrt(np.maximum(variance, 0.0))
     # Where equations contradict each other more than commits explain, all of it is known less.
     deviation *= max(1.0, float(np.sqrt((precision * off**2)[limited].mean())))
     return own + of_topic[topic], deviation

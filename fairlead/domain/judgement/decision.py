@@ -297,7 +297,7 @@ class State:
             name: replace(one, mix=mixes.get(name))
             for name, one in self.question.capacities.items()
         }
-        if len(looks) > len(self.recent) and not before:
+        if len(looks) > len(self.recent) + STEPS and not before:
             # Nothing is remembered: what was seen before the last hour is all there is.
             commits = read_commits(looks).in_work(looks, self.costs.value)
             found = remembered(shown(looks, commits), found, looks.now)
@@ -400,13 +400,14 @@ class State:
             capacities=self.speeds.per_s,
             unread=self.held if self.held.any() else None,
             retention=retention_of(self.looks, self.rates.per_s),
+            objective_s=self.question.rules.objective_s,
         )
 
     @cached_property
     def kept(self) -> Forecast:
         """What becomes of the group as it is."""
         rules = self.question.rules
-        return self.outlook.forecast(self.question.problem.owner, rules.horizon_s)
+        return self.outlook.told(self.question.problem.owner, rules.horizon_s)
 
     @cached_property
     def traffic(self) -> RackTraffic | None:

@@ -8,7 +8,7 @@ has one of max(0, B + (a - c) H) at the horizon H, which is as many seconds late
 arrive.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -20,6 +20,10 @@ from fairlead.domain.judgement.retention import Retention
 CHANCE: Final = 2.0
 #: But arrivals that are known as well as this, as a share of them, are taken as they are.
 CERTAIN: Final = 0.03
+#: Who is within the objective for so long has caught up, seconds.
+STAYS_S: Final = 600.0
+#: Speeds are known as well as this, as a share of them.
+DOUBT: Final = 0.13
 
 
 @dataclass(frozen=True)
@@ -34,11 +38,18 @@ class Forecast:
         The fullest member's arrivals over its capacity: above 1 it falls behind.
     loss_s
         Seconds until retention overtakes the first partition; None: it does not.
+    caught_up_s
+        Seconds until every partition is within the objective, and stays so for ten minutes; 0: it
+        is; None: it never will be. Partitions that crawl or are stuck are left out.
+    caught_up_between_s
+        Holds `caught_up_s` nine times in ten; None as its end: perhaps never.
     """
 
     late_s: float
     utilisation: float
     loss_s: float | None = None
+    caught_up_s: float | None = 0.0
+    caught_up_between_s: tuple[float | None, float | None] = (0.0, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +76,8 @@ class Outlook:
         are lost as if they were not. None: there are none.
     retention
         How far retention is from the group; None: it takes nothing.
+    objective_s
+        Later than this is late.
     """
 
     arrivals: Float64
@@ -75,6 +88,7 @@ class Outlook:
     costs: Float64 | None = None
     unread: Mask | None = None
     retention: Retention | None = None
+    objective_s: float = 60.0
 
     def by_member(self, values: Float64, owner: Int32) -> Float64:
         """Sum values of shape (P,) over each member's partitions, float64 of shape (M,)."""
@@ -110,29 +124,68 @@ class Outlook:
     def _lateness(self, arrivals: Float64, owner: Int32, horizon_s: float) -> Float64:
         waiting = self.by_member(self.backlog, owner)
         left = np.maximum(waiting + (arrivals - self.capacities) * horizon_s, 0.0)
-        oldest = np.zeros(self.capacities.size)
-        owned = owner >= 0
-        np.maximum.at(oldest, owner[owned], self.late_s[owned])
+        oldest = self._oldest(owner)
         grown = np.minimum(_over(left, arrivals), oldest + horizon_s)
         return np.where(self.capacities > 0, grown, oldest)
 
     def forecast(self, owner: Int32, horizon_s: float) -> Forecast:
-        """Return the two figures that decide.
+        """Return the figures that decide.
 
         Examples
         --------
         >>> none, speeds = np.zeros(2), np.array([100.0, 100.0])
         >>> outlook = Outlook(np.array([60.0, 50.0]), none, none, none, speeds)
-        >>> outlook.forecast(np.array([0, 0], np.int32), 1800.0)
-        Forecast(late_s=163.63636363636363, utilisation=1.1, loss_s=None)
-        >>> outlook.forecast(np.array([0, 1], np.int32), 1800.0)
-        Forecast(late_s=0.0, utilisation=0.6, loss_s=None)
+        >>> both, one_each = np.array([0, 0], np.int32), np.array([0, 1], np.int32)
+        >>> outlook.forecast(both, 1800.0).late_s, outlook.forecast(both, 1800.0).utilisation
+        (163.63636363636363, 1.1)
+        >>> outlook.forecast(one_each, 1800.0).late_s
+        0.0
         """
         return Forecast(
             late_s=float(self.lateness(owner, horizon_s).max(initial=0.0)),
             utilisation=float(self.utilisation(owner).max(initial=0.0)),
             loss_s=self.loss_s(owner),
         )
+
+    def told(self, owner: Int32, horizon_s: float) -> Forecast:
+        """Return the forecast, and when all that is late has been read.
+
+        Examples
+        --------
+        >>> none, hour = np.zeros(1), np.array([3600.0])
+        >>> outlook = Outlook(np.array([60.0]), none, 60 * hour, hour, np.array([100.0]))
+        >>> outlook.told(np.array([0], np.int32), 1800.0).caught_up_s
+        5310.0
+        """
+        likely, soonest, latest = self._caught_up_s(owner)
+        return replace(
+            self.forecast(owner, horizon_s),
+            caught_up_s=likely,
+            caught_up_between_s=(soonest, latest),
+        )
+
+    def _caught_up_s(self, owner: Int32) -> list[float | None]:
+        """Return in how many seconds all are within the objective: likely, soonest, latest."""
+        arrivals = self.by_member(self.arrivals, owner)
+        waiting, oldest = self.by_member(self.backlog, owner), self._oldest(owner)
+        faster = np.array([1.0, 1.0 + DOUBT, 1.0 - DOUBT])[:, None]
+        spare = faster * self.capacities - arrivals
+        stays = waiting - spare * STAYS_S <= self.objective_s * arrivals
+        late = (oldest > self.objective_s) | ~stays
+        # Who reads in the order of arrival is within the objective before all is read; who reads
+        # one partition after the other, so that some are further behind than others, is not.
+        alike = np.minimum(_over(waiting, arrivals) / np.maximum(oldest, 1e-9), 1.0)
+        left = np.maximum(waiting - alike**4 * arrivals * self.objective_s, 0.0)
+        through = np.where(spare > 0, left / np.where(spare > 0, spare, 1.0), np.inf)
+        longest = np.where(late, through, 0.0).max(axis=1, initial=0.0)
+        return [seconds if np.isfinite(seconds) else None for seconds in longest.tolist()]
+
+    def _oldest(self, owner: Int32) -> Float64:
+        """Return how late each member's latest partition is now, float64 of shape (M,)."""
+        oldest = np.zeros(self.capacities.size)
+        owned = owner >= 0
+        np.maximum.at(oldest, owner[owned], self.late_s[owned])
+        return oldest
 
     def loss_s(self, owner: Int32) -> float | None:
         """Return in how many seconds the first records are lost that were not read; None: never."""

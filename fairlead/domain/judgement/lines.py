@@ -207,10 +207,14 @@ def _by_topic(
 def _offsets(given: Any, layout: Problem, where: str, *, exact: bool) -> Int64:
     offsets = np.full(layout.partition_total, NONE, dtype=np.int64)
     for place, row, topic in _by_topic(given, layout, where, exact=exact):
-        for partition, value in enumerate(row):
-            if value is not None and (type(value) is not int or not 0 <= value <= _LARGEST_OFFSET):
-                raise InvalidProblemError(f"{topic}[{partition}]: {shown(value)} is no offset")
-        offsets[place] = [NONE if value is None else value for value in row]
+        if set(map(type, row)) != {int} or min(row) < 0 or max(row) > _LARGEST_OFFSET:
+            for partition, value in enumerate(row):
+                wrong = type(value) is not int or not 0 <= value <= _LARGEST_OFFSET
+                if value is not None and wrong:
+                    raise InvalidProblemError(f"{topic}[{partition}]: {shown(value)} is no offset")
+            offsets[place] = [NONE if value is None else value for value in row]
+        else:
+            offsets[place] = row
     return offsets
 
 
@@ -223,12 +227,14 @@ def _owners(
 ) -> Int32:
     owners = np.full(layout.partition_total, NONE, dtype=np.int32)
     for place, row, topic in _by_topic(given, layout, where, exact=exact):
-        for partition, name in enumerate(row):
-            if name is not None and not isinstance(name, str):
-                raise InvalidProblemError(f"{topic}[{partition}]: {shown(name)} is no member")
-        owners[place] = [
-            NONE if name is None else numbers.setdefault(name, len(numbers)) for name in row
-        ]
+        if set(map(type, row)) != {str}:
+            for partition, name in enumerate(row):
+                if name is not None and not isinstance(name, str):
+                    raise InvalidProblemError(f"{topic}[{partition}]: {shown(name)} is no member")
+        for name in dict.fromkeys(row):
+            if name is not None:
+                numbers.setdefault(name, len(numbers))
+        owners[place] = [numbers.get(name, NONE) for name in row]
     return owners
 
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from assignors.problem import Problem
-from fairlead.domain.judgement.costs import Equation, Mix
+from fairlead.domain.judgement.costs import Equation, Mix, Places
 from fairlead.domain.judgement.looks import Float64
 
 #: What shares are of.
@@ -107,15 +107,15 @@ def _equation(
     )
 
 
-def _read(partitions: Any, records: Float64, problem: Problem) -> dict[str, list[list[int]]]:
+def _read(partitions: Places, records: Float64, problem: Problem) -> dict[str, list[list[int]]]:
     shares = np.rint(records / records.sum() * WHOLE).astype(np.int64)
+    topics = problem.topic_of[partitions]
+    numbers = partitions - problem.topic_offsets[topics]
     read: dict[str, list[list[int]]] = {}
-    for place, share in zip(partitions.tolist(), shares.tolist(), strict=True):
-        if share:
-            topic, partition = problem.partition_name(place)
-            numbers, parts = read.setdefault(_digits(topic), [[], []])
-            numbers.append(partition)
-            parts.append(share)
+    for topic in np.unique(topics).tolist():
+        mine = (topics == topic) & (shares > 0)
+        if mine.any():
+            read[_digits(problem.topics[topic])] = [numbers[mine].tolist(), shares[mine].tolist()]
     return read
 
 
