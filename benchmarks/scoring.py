@@ -6,7 +6,7 @@ Belongs here: what would have been right at each look, and counting. Does not: d
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,10 @@ _LASTING = frozenset(
     {"hot partition", "stuck partition", "crawling partition", "overloaded", "unknown"}
 )
 
+#: A cause is to be named within so long, and two explanations are allowed for so long, seconds.
+_SEEN_S: Final = HOUR_S / 2
+_OPEN_S: Final = 2 * HOUR_S
+
 
 @dataclass(frozen=True)
 class Marked:
@@ -43,9 +47,9 @@ class Marked:
 def mark(labelled: Labelled, *, plans: bool, seed: int = 0) -> list[Marked]:
     """Let the planner diagnose a group at each decision, and mark what it says.
 
-    Marked is what is said from an hour after the cause on, of looks that miss nothing; where it may
-    plan, also the diagnosis that each plan rests on. Without plans the cause is right for ever.
-    With them it is as long as it makes anybody late; then healthy is, and in between also
+    Marked is what is said from half an hour after the cause on, of looks that miss nothing; where
+    it may plan, also the diagnosis that each plan rests on. Without plans the cause is right for
+    ever. With them it is as long as it makes anybody late; then healthy is, and in between also
     recovering.
     """
     world = World.of(labelled.scenario, seed=seed, hours=HOURS)
@@ -60,7 +64,7 @@ def mark(labelled: Labelled, *, plans: bool, seed: int = 0) -> list[Marked]:
         step = round(at_s / world.step_s)
         if world.ownerless[step] or world.unseen[step].any():
             continue
-        if at_s < labelled.since_s + HOUR_S and at_s not in planned_at:
+        if at_s < labelled.since_s + _SEEN_S and at_s not in planned_at:
             continue
         said = judgement.diagnosis
         right = truth.allows(at_s, (said.name, frozenset(said.names)))
@@ -93,8 +97,12 @@ class _Truth:
         name, names = said
         if not full:
             return name in ({"recovering", labelled.cause} if late else {"healthy"})
-        # A plan may have relieved some of those that are badly spread.
-        named = names == labelled.names if name == "slow member" else full <= names <= full | late
+        if name == "slow member":
+            # It, or one of what it reads: until something can have told the two apart.
+            open_ = at_s <= labelled.since_s + _OPEN_S and len(names - labelled.names) == 1
+            named = names == labelled.names or (open_ and labelled.names < names)
+        else:  # a plan may have relieved some of those that are badly spread
+            named = full <= names <= full | late
         return name == labelled.cause and named
 
     def _named(self, members: npt.NDArray[np.integer[Any]]) -> frozenset[str]:

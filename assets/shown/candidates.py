@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from assets.presentation import DECIMALS, columns_for, others, picture, table
 from assets.shown.words import share, span
-from fairlead.common.words import gigabytes, listed
+from fairlead.common.words import caught_up, gigabytes, listed
 from fairlead.domain.choice import OBSERVED, candidate_of
 from fairlead.spark.planning import SUMMARY
 from fairlead.surfaces.plots import frontier, staircase
@@ -136,6 +136,8 @@ def _found(row: Row) -> dict[str, Any]:
         "evidence": row["evidence"],
         "decision": f"{row['decision']}: {row['decision_reason']}",
         "late as it is (s)": round(row["late_s"], 1),
+        "caught up in": caught_up(row["caught_up_s"]),
+        "consumers": row["consumers_why"],
         "fullest member as it is": share(row["utilisation"]),
     }
 

@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 
 from assets.presentation import DECIMALS, launchpad, others, picture, table
 from assets.shown.words import span
-from fairlead.common.words import percent
+from fairlead.common.words import caught_up, percent
 from fairlead.domain.as_problem import Ownership, planned
 from fairlead.domain.choice import lightening
 from fairlead.domain.consumers import changes
@@ -174,11 +174,14 @@ def _found(outcome: Outcome) -> dict[str, Any]:
         "evidence": found.evidence,
         "late as it is (s)": round(found.late_s, 1),
         "fullest member as it is": round(found.utilisation, DECIMALS),
+        "caught up as it is": caught_up(found.caught_up_s),
+        "consumers": found.consumers_why,
     }
     if isinstance(outcome.decision, PlanDraft) and "late_s" in outcome.decision.predicted:
         predicted = outcome.decision.predicted
         shown["late as planned (s)"] = round(predicted["late_s"], 1)
         shown["fullest member as planned"] = round(predicted["utilisation"], DECIMALS)
+        shown["caught up as planned"] = caught_up(predicted["caught_up_s"])
     return shown | _between_racks(outcome)
 
 

@@ -57,6 +57,19 @@ def moment(at: datetime | None) -> str:
     return "never" if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
+def caught_up(seconds: float | None) -> str:
+    """Write in how long something is read up to date.
+
+    Examples
+    --------
+    >>> caught_up(0.0), caught_up(1800.0), caught_up(None)
+    ('now', 'in 30 min', 'never')
+    """
+    if seconds is None:
+        return "never"
+    return f"in {length(seconds)}" if seconds > 0 else "now"
+
+
 def length(seconds: float | None) -> str:
     """Write a length of time.
 

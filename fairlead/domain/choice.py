@@ -26,7 +26,7 @@ METRICS: Final = (
     "topic_spread",
 )
 """What is kept of an assignment's metrics."""
-FORECAST: Final = ("late_s", "utilisation")
+FORECAST: Final = ("late_s", "utilisation", "caught_up_s")
 """And of its forecast, which not every assignment has."""
 RACKS: Final = ("rack_gb_per_day", "rack_cost_per_day")
 """And of its traffic between racks, which few groups have."""

@@ -4,6 +4,7 @@ Belongs here: gathering one group's rows of the snapshot's tables into a `PlanDr
 Does not: judging groups (`fairlead.spark.candidates`), storing the decision (`fairlead.store`).
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -32,7 +33,7 @@ _DESCRIBED: Final = ["group", "error", "protocol", "group_type", "topic_ids"]
 _SUMMARY: Final = [
     *("assignor", "error", "outcome", *METRICS, *FORECAST, *RACKS, "frontier"),
     *("decision", "decision_reason", "chosen", "diagnosis", "names", "evidence", "loss_s"),
-    *("capacities", "statuses"),
+    *("consumers_wanted", "consumers_why", "costs", "capacities", "statuses"),
 ]
 
 
@@ -170,6 +171,10 @@ def _findings(judged: Mapping[str, Any], described: Mapping[str, Any]) -> Findin
         late_s=judged["late_s"],
         utilisation=judged["utilisation"],
         loss_s=judged["loss_s"],
+        caught_up_s=judged["caught_up_s"],
+        consumers_wanted=judged["consumers_wanted"],
+        consumers_why=judged["consumers_why"],
+        costs=json.loads(judged["costs"]),
         capacities={
             one["member"]: Capacity(one["records_per_s"], one["measured"], one["at"], one["note"])
             for one in judged["capacities"]

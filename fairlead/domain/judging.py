@@ -4,6 +4,7 @@ Belongs here: asking the question about a group, and laying the answer out. Does
 (`fairlead.domain.looks.questions`), where the tables come from (`fairlead.spark`).
 """
 
+import json
 from typing import Any
 
 import numpy as np
@@ -99,6 +100,7 @@ def _candidate(candidate: Candidate) -> Row:
         **_figures(assignment),
         "late_s": forecast.late_s,
         "utilisation": forecast.utilisation,
+        "caught_up_s": forecast.caught_up_s,
         "outcome": assignment.outcome,
         "owner": assignment.owner,
         "reasons": reasons,
@@ -113,6 +115,10 @@ def _judged(judgement: Judgement, problem: Problem) -> Row:
         "late_s": judgement.kept.late_s,
         "utilisation": judgement.kept.utilisation,
         "loss_s": judgement.kept.loss_s,
+        "caught_up_s": judgement.kept.caught_up_s,
+        "consumers_wanted": judgement.size.wanted,
+        "consumers_why": judgement.size.why,
+        "costs": json.dumps(judgement.costs.told(problem)),
         "diagnosis": diagnosis.name,
         "names": list(diagnosis.names),
         "evidence": diagnosis.evidence,

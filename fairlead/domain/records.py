@@ -29,8 +29,14 @@ class Findings:
     ----------
     diagnosis, names, evidence
         As in `fairlead.domain.judgement.diagnosis.Diagnosis`.
-    late_s, utilisation, loss_s
-        The forecast of what is; `loss_s` None where retention takes nothing.
+    late_s, utilisation, loss_s, caught_up_s
+        The forecast of what is; `loss_s` None where retention takes nothing, `caught_up_s` where
+        the group will never be within its objective.
+    consumers_wanted, consumers_why
+        How many consumers would do, None where that is not known or more do not help, and why.
+    costs
+        What a record of a partition takes, where that is known: topic to partition to low, value
+        and high.
     capacities
         Member to what is known of its speed now; replaces what was known before.
     """
@@ -42,6 +48,10 @@ class Findings:
     utilisation: float
     capacities: Mapping[str, Capacity]
     loss_s: float | None = None
+    caught_up_s: float | None = None
+    consumers_wanted: int | None = None
+    consumers_why: str = ""
+    costs: Mapping[str, Mapping[str, list[float]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

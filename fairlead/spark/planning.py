@@ -36,6 +36,7 @@ _SUMMARY: Final = {
     },
     "late_s": pa.float64(),
     "utilisation": pa.float64(),
+    "caught_up_s": pa.float64(),
     "rack_gb_per_day": pa.float64(),
     "rack_cost_per_day": pa.float64(),
     "outcome": pa.string(),
@@ -69,6 +70,9 @@ _JUDGED: Final = {
     "names": pa.list_(pa.string()),
     "evidence": pa.string(),
     "loss_s": pa.float64(),
+    "consumers_wanted": pa.int64(),
+    "consumers_why": pa.string(),
+    "costs": pa.string(),
     "decision": pa.string(),
     "decision_reason": pa.string(),
     "chosen": pa.string(),
@@ -91,11 +95,13 @@ known or do not count. The row `observed` lays the group out: `topics` and their
 -1 for nobody. `reasons` are the assignor's own, by the partition's place in the arrays.
 
 What was judged stands in the row `observed` as well: the diagnosis with its names and evidence;
-`loss_s`, seconds until retention overtakes the group, null where it does not; the decision (`plan`
-or `no change`) with its reason and the assignor `chosen`; `capacities`, what is known of members
-now; `arrival_rates`, records a second of each partition, and `capacity_used`, records a second that
-each of `members` counts with; `statuses`, those that its partitions have, where a plan is decided
-on. All are null where there is nothing to assign.
+`loss_s`, seconds until retention overtakes the group, null where it does not; `caught_up_s`,
+seconds until it is within its objective, null where it never is; how many consumers are wanted,
+and why; what records cost, as JSON; the decision (`plan` or `no change`) with its reason and the
+assignor `chosen`; `capacities`, what is known of members now; `arrival_rates`, records a second of
+each partition, and `capacity_used`, records a second that each of `members` counts with;
+`statuses`, those that its partitions have, where a plan is decided on. All are null where there is
+nothing to assign.
 """
 QUESTIONS: Final = pa.schema(
     {

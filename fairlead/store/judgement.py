@@ -118,6 +118,10 @@ def _diagnosis(group: str, at: datetime, findings: Findings) -> dict[str, Any]:
         "late_s": findings.late_s,
         "utilisation": findings.utilisation,
         "loss_s": findings.loss_s,
+        "caught_up_s": findings.caught_up_s,
+        "consumers_wanted": findings.consumers_wanted,
+        "consumers_why": findings.consumers_why,
+        "costs": findings.costs,
     }
 
 

@@ -69,7 +69,8 @@ LEFT JOIN LATERAL (
 ) far ON true
 """
 _DIAGNOSES: Final = """
-SELECT group_id, diagnosis, since, late_s, utilisation, loss_s, last_seen, 1 AS holds
+SELECT group_id, diagnosis, since, late_s, utilisation, loss_s, caught_up_s,
+       consumers_wanted, last_seen, 1 AS holds
 FROM fairlead.diagnosis
 """
 _PLANS: Final = """
@@ -152,7 +153,8 @@ class Readings:
         `group_id`, `lag_max` in records, `imbalance`, `topic_spread`, and `rack_bytes_per_day`
         from other racks: as last measured.
     diagnoses
-        `group_id`, `diagnosis`, `since`, `late_s`, `utilisation`, `loss_s`, `last_seen`, of groups
+        `group_id`, `diagnosis`, `since`, `late_s`, `utilisation`, `loss_s`,
+        `caught_up_s`, `consumers_wanted`, `last_seen`, of groups
         that were looked at lately; `holds` is 1.
     looks
         `group_id`, and when it was `last_seen` by a look.

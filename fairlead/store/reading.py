@@ -35,7 +35,8 @@ SELECT known.group_id AS "group", published.version AS published, published.adhe
        achieved.lag_max AS lag_max_achieved, achieved.imbalance AS imbalance_achieved,
        achieved.measured_at AS achieved_at,
        found.diagnosis, found.names, found.evidence, found.since, found.last_seen, found.late_s,
-       found.utilisation, found.loss_s
+       found.utilisation, found.loss_s, found.caught_up_s, found.consumers_wanted,
+       found.consumers_why
 FROM fairlead_raw.consumer_group known
 LEFT JOIN fairlead.diagnosis found ON found.group_id = known.group_id
 LEFT JOIN LATERAL (
@@ -85,6 +86,7 @@ SELECT group_id AS "group", version, state, assignor, rolled_back_from, proposed
        lag_max_predicted, lag_max_achieved, imbalance_before, imbalance_predicted,
        imbalance_achieved, adherence, reason, snapshot_id, sha256, expires_at,
        late_before, late_predicted, utilisation_before, utilisation_predicted,
+       caught_up_before, caught_up_predicted,
        topic_spread_before, topic_spread_predicted, topic_spread_achieved,
        rack_gb_per_day_before, rack_gb_per_day_predicted,
        rack_cost_per_day_before, rack_cost_per_day_predicted,
@@ -118,8 +120,9 @@ WHERE group_id = :group AND snapshot_at <= coalesce(CAST(:at AS timestamptz), 'i
 # Of a moment that is known, it is looked for in its day alone.
 _LAG: Final = """
 SELECT snapshot_at, topic, partition, member, begin_offset, end_offset, committed_offset, lag,
-       arrival_rate, consumption_rate, time_lag_s, status
-FROM fairlead_raw.partition_lag WHERE group_id = :group AND snapshot_at = :at
+       arrival_rate, consumption_rate, time_lag_s, status, cost
+FROM fairlead_raw.partition_lag LEFT JOIN fairlead.partition_cost USING (group_id, topic, partition)
+WHERE group_id = :group AND snapshot_at = :at
 """
 _LAG_ORDER: Final = " ORDER BY lag DESC NULLS LAST, topic, partition LIMIT :limit"
 _LAG_BY_MEMBER: Final = f"""

@@ -17,6 +17,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from assignors.problem import Problem
 from fairlead.archive import LookArchive
 from fairlead.common.tables import slices
 from fairlead.domain.basis import differences
@@ -217,7 +218,7 @@ def _judge(group: Group, ways: Ways, at: datetime, diagnosed: Diagnosed) -> None
         return
     judgement = ask(question, ways)
     name, look_id = group.described["group"], group.described["snapshot_id"]
-    findings = _findings(group, judgement)
+    findings = _findings(group, question.problem, judgement)
     if judgement.outcome == "plan":
         rows = rows_of(question, judgement, ways)
         diagnosed.judged.extend(row | {"snapshot_id": look_id, "group": name} for row in rows)
@@ -266,7 +267,7 @@ def _changes(plan: StoredPlan, members: pa.Table, look: pa.Table) -> list[str]:
     return differences(document, read, dict(zip(row["topics"], row["counts"], strict=True)))
 
 
-def _findings(group: Group, judgement: Judgement) -> Findings:
+def _findings(group: Group, problem: Problem, judgement: Judgement) -> Findings:
     return Findings(
         diagnosis=judgement.diagnosis.name,
         names=judgement.diagnosis.names,
@@ -274,6 +275,10 @@ def _findings(group: Group, judgement: Judgement) -> Findings:
         late_s=judgement.kept.late_s,
         utilisation=judgement.kept.utilisation,
         loss_s=judgement.kept.loss_s,
+        caught_up_s=judgement.kept.caught_up_s,
+        consumers_wanted=judgement.size.wanted,
+        consumers_why=judgement.size.why,
+        costs=judgement.costs.told(problem),
         capacities=judgement.capacities,
     )
 

@@ -100,22 +100,22 @@ BEGIN
     -- What was observed in the snapshot that a plan was made from belongs to the plan, too.
     INSERT INTO fairlead_raw.plan_balance
         (group_id, version, kind, measured_at, snapshot_id, count_min, count_max, balance_score,
-         lag_max, lag_mean, lag_lower_bound, gap, kept, moved, placed, late_s, utilisation,
+         lag_max, lag_mean, lag_lower_bound, gap, kept, moved, placed, late_s, utilisation, caught_up_s,
          topic_spread, rack_gb_per_day, rack_cost_per_day)
     SELECT one.group_id, of_plan.version, one.kind, one.measured_at, one.snapshot_id, one.count_min,
            one.count_max, one.balance_score, one.lag_max, one.lag_mean, one.lag_lower_bound, one.gap,
-           one.kept, one.moved, one.placed, one.late_s, one.utilisation, one.topic_spread,
+           one.kept, one.moved, one.placed, one.late_s, one.utilisation, one.caught_up_s, one.topic_spread,
            one.rack_gb_per_day, one.rack_cost_per_day
     FROM stored of_plan JOIN stored one USING (group_id, snapshot_id)
     WHERE of_plan.kind = 'predicted' AND one.kind IN ('observed', 'predicted')
     ON CONFLICT (group_id, version, kind) DO NOTHING;
     INSERT INTO fairlead_raw.plan_balance AS known
         (group_id, version, kind, measured_at, snapshot_id, count_min, count_max, balance_score,
-         lag_max, lag_mean, lag_lower_bound, gap, kept, moved, placed, late_s, utilisation,
+         lag_max, lag_mean, lag_lower_bound, gap, kept, moved, placed, late_s, utilisation, caught_up_s,
          topic_spread, rack_gb_per_day, rack_cost_per_day)
     SELECT DISTINCT ON (group_id, version)
            group_id, version, kind, measured_at, snapshot_id, count_min, count_max, balance_score,
-           lag_max, lag_mean, lag_lower_bound, gap, kept, moved, placed, late_s, utilisation,
+           lag_max, lag_mean, lag_lower_bound, gap, kept, moved, placed, late_s, utilisation, caught_up_s,
            topic_spread, rack_gb_per_day, rack_cost_per_day
     FROM stored WHERE kind = 'achieved' ORDER BY group_id, version, measured_at DESC
     ON CONFLICT (group_id, version, kind) DO UPDATE SET
@@ -125,6 +125,7 @@ BEGIN
         lag_mean = excluded.lag_mean, lag_lower_bound = excluded.lag_lower_bound,
         gap = excluded.gap, kept = excluded.kept, moved = excluded.moved, placed = excluded.placed,
         late_s = excluded.late_s, utilisation = excluded.utilisation,
+        caught_up_s = excluded.caught_up_s,
         topic_spread = excluded.topic_spread, rack_gb_per_day = excluded.rack_gb_per_day,
         rack_cost_per_day = excluded.rack_cost_per_day
     WHERE known.measured_at < excluded.measured_at;

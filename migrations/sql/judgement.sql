@@ -48,6 +48,7 @@ BEGIN
         FROM jsonb_to_recordset(seen) AS given
             (group_id text, at timestamptz, diagnosis text, names text[], evidence text,
              late_s double precision, utilisation double precision, loss_s double precision,
+             caught_up_s double precision, consumers_wanted integer, consumers_why text, costs jsonb,
              looked boolean, called_for text, call_reason text, called_by text)
         LEFT JOIN fairlead_raw.group_diagnosis kept
             ON kept.group_id = given.group_id AND kept.until IS NULL
@@ -56,11 +57,14 @@ BEGIN
         SELECT * FROM jsonb_to_recordset(seen) AS found
             (group_id text, at timestamptz, diagnosis text, names text[], evidence text,
              late_s double precision, utilisation double precision, loss_s double precision,
+             caught_up_s double precision, consumers_wanted integer, consumers_why text, costs jsonb,
              called_for text, call_reason text, called_since timestamptz, called_at timestamptz, called_by text)
     ), same AS (
         UPDATE fairlead_raw.group_diagnosis kept
         SET last_seen = found.at, evidence = found.evidence, late_s = found.late_s,
-            utilisation = found.utilisation, loss_s = found.loss_s, called_for = found.called_for,
+            utilisation = found.utilisation, loss_s = found.loss_s,
+            caught_up_s = found.caught_up_s, consumers_wanted = found.consumers_wanted,
+            consumers_why = found.consumers_why, costs = found.costs, called_for = found.called_for,
             call_reason = found.call_reason, called_since = found.called_since,
             called_at = found.called_at, called_by = found.called_by
         FROM found
@@ -73,12 +77,13 @@ BEGIN
         AND (kept.diagnosis <> found.diagnosis OR kept.names <> found.names);
     INSERT INTO fairlead_raw.group_diagnosis
         (group_id, since, last_seen, diagnosis, names, evidence, late_s, utilisation, loss_s,
-         called_for, call_reason, called_since, called_at, called_by)
+         caught_up_s, consumers_wanted, consumers_why, costs, called_for, call_reason, called_since, called_at, called_by)
     SELECT group_id, at, at, diagnosis, names, evidence, late_s, utilisation, loss_s,
-        called_for, call_reason, called_since, called_at, called_by
+        caught_up_s, consumers_wanted, consumers_why, costs, called_for, call_reason, called_since, called_at, called_by
     FROM jsonb_to_recordset(seen) AS found
         (group_id text, at timestamptz, diagnosis text, names text[], evidence text,
          late_s double precision, utilisation double precision, loss_s double precision,
+             caught_up_s double precision, consumers_wanted integer, consumers_why text, costs jsonb,
          called_for text, call_reason text, called_since timestamptz, called_at timestamptz, called_by text)
     WHERE NOT EXISTS (
         SELECT FROM fairlead_raw.group_diagnosis kept

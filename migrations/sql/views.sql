@@ -49,6 +49,8 @@ SELECT plan.group_id,
        predicted.late_s AS late_predicted,
        observed.utilisation AS utilisation_before,
        predicted.utilisation AS utilisation_predicted,
+       observed.caught_up_s AS caught_up_before,
+       predicted.caught_up_s AS caught_up_predicted,
        adoption.observed_at AS adherence_at,
        observed.topic_spread AS topic_spread_before,
        predicted.topic_spread AS topic_spread_predicted,
@@ -112,6 +114,9 @@ COMMENT ON COLUMN fairlead.plan_history.late_predicted IS 'The same, under the p
 COMMENT ON COLUMN fairlead.plan_history.utilisation_before IS
     'Share of what it can do that the fullest member got before the plan.';
 COMMENT ON COLUMN fairlead.plan_history.utilisation_predicted IS 'The same, under the plan.';
+COMMENT ON COLUMN fairlead.plan_history.caught_up_before IS
+    'Seconds until the group would be within its objective without the plan; null: never.';
+COMMENT ON COLUMN fairlead.plan_history.caught_up_predicted IS 'The same, under the plan.';
 COMMENT ON COLUMN fairlead.plan_history.topic_spread_before IS
     'The worst topic''s largest share on one member over its even share; 1 is even.';
 COMMENT ON COLUMN fairlead.plan_history.topic_spread_predicted IS 'The same, under the plan.';
@@ -167,7 +172,8 @@ SELECT balance.group_id, balance.measured_at, balance.kind, balance.version, pla
        balance.lag_max, balance.lag_mean,
        round((balance.lag_max / nullif(balance.lag_mean, 0))::numeric, 3) AS imbalance,
        balance.lag_lower_bound, balance.gap, balance.kept, balance.moved, balance.placed,
-       balance.snapshot_id, balance.late_s, balance.utilisation, balance.topic_spread,
+       balance.snapshot_id, balance.late_s, balance.utilisation, balance.caught_up_s,
+       balance.topic_spread,
        balance.rack_gb_per_day, balance.rack_cost_per_day
 FROM fairlead_raw.balance
 LEFT JOIN fairlead_raw.plan USING (group_id, version);
@@ -203,10 +209,29 @@ COMMENT ON COLUMN fairlead.last_decision.group_id IS 'The consumer group.';
 
 
 CREATE VIEW fairlead.diagnosis AS
-SELECT group_id, diagnosis, names, evidence, late_s, utilisation, loss_s, since, last_seen
+SELECT group_id, diagnosis, names, evidence, late_s, utilisation, loss_s, caught_up_s,
+       consumers_wanted, consumers_why, since, last_seen
 FROM fairlead_raw.group_diagnosis WHERE until IS NULL;
 
 COMMENT ON VIEW fairlead.diagnosis IS 'What is the matter with each group, as last seen.';
+
+
+CREATE VIEW fairlead.partition_cost AS
+SELECT group_id, topic.key AS topic, partition.key::integer AS partition,
+       (partition.value ->> 1)::double precision AS cost,
+       (partition.value ->> 0)::double precision AS low,
+       (partition.value ->> 2)::double precision AS high,
+       last_seen
+FROM fairlead_raw.group_diagnosis, jsonb_each(costs) topic, jsonb_each(topic.value) partition
+WHERE until IS NULL;
+
+COMMENT ON VIEW fairlead.partition_cost IS
+    'What a record of a partition takes, in records of its group''s usual kind, where that is known.';
+COMMENT ON COLUMN fairlead.partition_cost.topic IS 'The topic.';
+COMMENT ON COLUMN fairlead.partition_cost.partition IS 'The partition.';
+COMMENT ON COLUMN fairlead.partition_cost.cost IS 'How many records of the usual kind.';
+COMMENT ON COLUMN fairlead.partition_cost.low IS 'At least so many, nine times in ten.';
+COMMENT ON COLUMN fairlead.partition_cost.high IS 'At most so many, nine times in ten.';
 
 
 CREATE VIEW fairlead.diagnosis_history AS

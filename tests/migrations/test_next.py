@@ -85,8 +85,10 @@ FROM lag_snapshot, generate_series(0, 2) p;
 INSERT INTO member_capacity (group_id, member, records_per_s, measured, measured_at, evidence, note)
 VALUES ('g', 'c0', 12.5, true, '2026-01-31+00', 'at its limit', '');
 
-INSERT INTO group_diagnosis (group_id, since, last_seen, diagnosis, names, evidence)
-VALUES ('g', '2026-01-31+00', '2026-02-01+00', 'slow member', '{c0}', 'c0 is slow');
+INSERT INTO group_diagnosis (group_id, since, last_seen, diagnosis, names, evidence, consumers_why,
+    costs)
+VALUES ('g', '2026-01-31+00', '2026-02-01+00', 'slow member', '{c0}', 'c0 is slow', 'it is enough',
+    '{"t": {"0": [6.1, 7.6, 9.4]}}');
 """
 COLUMNS = """
     SELECT relname AS table, string_agg(quote_ident(attname), ', ' ORDER BY attnum) AS names

@@ -68,6 +68,10 @@ _LARGEST_STEP: Final = 0.5
 _MOST: Final = 300
 #: Nor with more coefficients in all.
 _CELLS: Final = 4_000_000
+#: An explanation is told that leaves equations so much less wrong: three standard deviations.
+_TELLS: Final = 9.0
+#: Two explanations are told for so long.
+_OPEN_S: Final = 7200.0
 #: So many partitions are named.
 _NAMED: Final = 3
 
@@ -129,6 +133,15 @@ class Costs:
         rows = np.stack((self.estimate / width, self.estimate, self.estimate * width), axis=1)
         rows[self.deviation > KNOWN] = np.nan
         return rows
+
+    def told(self, problem: Problem) -> dict[str, dict[str, list[float]]]:
+        """Return the costs that are known, by topic and partition: low, estimate and high."""
+        told: dict[str, dict[str, list[float]]] = {}
+        rows = self.known().round(4)
+        for place in np.flatnonzero(~np.isnan(rows[:, 0])).tolist():
+            topic, partition = problem.partition_name(place)
+            told.setdefault(topic, {})[str(partition)] = rows[place].tolist()
+        return told
 
     @property
     def equal(self) -> bool:
@@ -250,27 +263,28 @@ def lasting(old: Sequence[Equation], new: Sequence[Equation], since: float) -> l
 
 
 def fewest(equations: Sequence[Equation], partitions: int) -> list[Equation]:
-    """Return the few of each member that say most: its newest, and those most unlike each other."""
+    """Return the few of each member that say most: of two much alike the older one goes."""
     members: dict[str, list[Equation]] = {}
-    for one in sorted(equations, key=lambda one: one.at):
+    for one in equations:
         members.setdefault(one.member, []).append(one)
     remembered: list[Equation] = []
-    for every in members.values():
-        # A bound says nothing any more once the member was at its limit.
-        mine = [one for one in every[:-1] if one.limited] + every[-1:]
-        if len(mine) <= REMEMBERED:
-            remembered += mine
-            continue
+    for mine in members.values():
+        mine.sort(key=lambda one: one.at)
         mixes = np.zeros((len(mine), partitions))
-        for row, one in zip(mixes, mine, strict=True):
-            row[one.partitions] = one.records
-        mixes /= np.sqrt(np.square(mixes).sum(axis=1))[:, None]
-        chosen, alike = [len(mine) - 1], mixes @ mixes[-1]
-        while len(chosen) < REMEMBERED:
-            alike[chosen[-1]] = np.inf
-            chosen.append(int(alike.argmin()))
-            alike = np.maximum(alike, mixes @ mixes[chosen[-1]])
-        remembered += [mine[row] for row in sorted(chosen)]
+        for row, one in enumerate(mine):
+            mixes[row, one.partitions] = one.records / np.linalg.norm(one.records)
+        alike = mixes @ mixes.T
+        alike[np.tril_indices(len(mine))] = -1.0
+        for row, one in enumerate(mine):
+            for other in range(row + 1, len(mine)):
+                if one.limited != mine[other].limited:
+                    alike[row, other] = -0.5 if one.limited else 2.0
+        left = np.ones(len(mine), dtype=bool)
+        while left.sum() > REMEMBERED:
+            older = int(np.unravel_index(alike.argmax(), alike.shape)[0])
+            left[older] = False
+            alike[older] = alike[:, older] = -1.0
+        remembered += [one for one, stays in zip(mine, left.tolist(), strict=True) if stays]
     return remembered
 
 
@@ -326,6 +340,50 @@ def solve(
     costs.value[read] = np.where(told, np.exp(found), 1.0)
     costs.estimate[read], costs.deviation[read] = np.exp(found), deviation
     return costs
+
+
+def suspect(equations: Sequence[Equation], costs: Costs, usual: float, now: float) -> int | None:
+    """Return the partition that may be dear where a member seems slow; None: it is the member.
+
+    Parameters
+    ----------
+    equations
+        The member's.
+    costs
+        Of all partitions.
+    usual
+        What a member does a second, in records of the usual kind, if it is not slow.
+    now
+        Seconds since the epoch.
+
+    Notes
+    -----
+    Either all that the member reads takes it equally long, or one partition takes all that its
+    slowness takes: whichever leaves its equations less wrong, by `_TELLS`. Where neither does, a
+    plan would tell; after `_OPEN_S` nobody has made one, and the simpler explanation is told.
+    """
+    mine = [one for one in equations if one.limited]
+    if not mine or now - mine[0].at > _OPEN_S:
+        return None
+    read = np.unique(np.concatenate([one.partitions for one in mine]))
+    rows = np.zeros((len(mine), read.size))
+    for row, one in zip(rows, mine, strict=True):
+        row[np.searchsorted(read, one.partitions)] = one.records / one.seconds
+    rows *= costs.value[read]
+    work = rows.sum(axis=1)
+    seconds = np.array([one.seconds for one in mine])
+    precision = 1.0 / (_NOISE**2 + (_LATE_S / seconds) ** 2)
+    of_member = float((precision * (work / np.average(work, weights=precision) - 1.0) ** 2).sum())
+    # One partition's records would take so many times as long, for the others to be as usual.
+    rest = work[:, None] - rows
+    weighed = rows * precision[:, None]
+    times = (weighed * (usual - rest)).sum(axis=0) / np.maximum((weighed * rows).sum(axis=0), 1e-9)
+    off = (rest + np.maximum(times, 1.0) * rows) / usual - 1.0
+    of_each = (precision[:, None] * off**2).sum(axis=0)
+    if of_member + _TELLS < of_each.min():
+        return None
+    likely = of_each < of_each.min() + 1.0
+    return int(read[np.where(likely, costs.estimate[read], 0.0).argmax()])
 
 
 def _most_likely(

@@ -41,6 +41,7 @@ from fairlead.domain.judgement.racks import DAY_S, GIGABYTE, RackTraffic
 from fairlead.domain.judgement.rates import Rates, arrival_rates
 from fairlead.domain.judgement.retention import retention_of
 from fairlead.domain.judgement.rules import Rules
+from fairlead.domain.judgement.sizing import Size, size
 
 #: How far back rates and commits are looked at, and how many looks at least.
 HISTORY_S: Final = 3600.0
@@ -116,6 +117,8 @@ class Judgement:
         What records take.
     outlook
         The figures of each partition and member that everything rests on.
+    size
+        How many consumers there are, and how many would do.
     traffic
         Between racks; None: there can be none, or it does not count.
     """
@@ -129,6 +132,7 @@ class Judgement:
     capacities: Mapping[str, Capacity]
     costs: Costs
     outlook: Outlook
+    size: Size
     traffic: RackTraffic | None = None
 
     @property
@@ -224,6 +228,7 @@ def _judgement(
         capacities=state.known,
         costs=state.costs,
         outlook=state.outlook,
+        size=state.size,
         traffic=state.traffic,
     )
 
@@ -441,6 +446,8 @@ class State:
                 question.rules,
                 self.peers,
                 self.rates.per_s,
+                self.equations,
+                self.costs,
             )
         )
         said = [found.evidence]
@@ -449,6 +456,19 @@ class State:
         if self._notes[2]:
             said.append("what was remembered makes no sense and is ignored")
         return replace(found, evidence="; ".join(said))
+
+    @cached_property
+    def size(self) -> Size:
+        """How many consumers there are, and how many would do."""
+        question = self.question
+        return size(
+            question.problem,
+            self.outlook,
+            self.peers,
+            question.rules.headroom,
+            late=self.kept.late_s > question.rules.objective_s,
+            known=self.diagnosis.name != "unknown",
+        )
 
     @cached_property
     def orphans(self) -> int:

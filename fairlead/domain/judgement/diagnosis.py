@@ -20,20 +20,21 @@ All but the first two name a cause of lateness that is there or forecast beyond 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from heapq import heapify, heapreplace
 from math import ceil
 from typing import Final, Literal
 
 import numpy as np
 
 from assignors.problem import Problem
-from fairlead.common.words import length, listed, rate
+from fairlead.common.words import length, listed, plural, rate
 from fairlead.domain.judgement.capacities import INTERVALS, STEPS, Speeds
 from fairlead.domain.judgement.commits import Commits
+from fairlead.domain.judgement.costs import Costs, Equation, suspect
 from fairlead.domain.judgement.forecast import Outlook
 from fairlead.domain.judgement.looks import Float64, Int32, Looks, Mask
 from fairlead.domain.judgement.peers import Peers
 from fairlead.domain.judgement.rules import Rules
+from fairlead.domain.judgement.sizing import missing_members, surely_too_much
 
 Name = Literal[
     "healthy",
@@ -51,10 +52,6 @@ Name = Literal[
 SLOW: Final = 0.7
 #: A backlog is spread well where it is read within so many times the least time that it takes.
 EVENLY: Final = 1.35
-#: Members are added one by one up to so many, then by this share of them.
-TRIES: Final = 32
-#: A member may be so much fuller than full, records a second: what is left of rounding.
-SLACK: Final = 1e-6
 #: What is lost within so many seconds is told.
 SOON_S: Final = 86_400.0
 #: At most so many names stand in a sentence.
@@ -84,8 +81,8 @@ class Diagnosis:
 class Findings:
     """All that a diagnosis rests on.
 
-    `owner` is who owns what now, int32 of shape (P,), and `arrivals` what comes to each partition,
-    records a second.
+    `owner` is who owns what now, int32 of shape (P,), `arrivals` what comes to each partition,
+    records a second, and `equations` what members read at their limit.
     """
 
     problem: Problem
@@ -97,6 +94,14 @@ class Findings:
     rules: Rules
     peers: Peers
     arrivals: Float64
+    equations: Sequence[Equation]
+    costs: Costs
+
+    def suspect(self, member: int, usual: float) -> int | None:
+        """Return the partition that may make a member seem slow; None: it is the member."""
+        name = self.problem.members[member]
+        mine = sorted((one for one in self.equations if one.member == name), key=lambda one: one.at)
+        return suspect(mine, self.costs, usual, self.looks.now)
 
     def partition(self, index: int) -> str:
         """Name a partition as people do."""
@@ -308,12 +313,20 @@ def _hot(found: Findings, late: Mask) -> Diagnosis | None:
     topic, _ = problem.partition_name(hottest)
     count, speed = (int(problem.partition_counts[problem.topic_of[hottest]]), fastest[hottest])
     times = ceil(float(arrivals[hottest]) / max(speed * found.rules.headroom, 1e-9))
+    cost = float(found.costs.value[hottest])
+    fills, remedy = f"fills with {rate(arrivals[hottest])}", "spread its keys"
+    if cost > 1.0:
+        fills = (
+            f"fills with {rate(found.arrivals[hottest])}, whose records take {cost:.2g} times as "
+            f"long as usual: work for {rate(arrivals[hottest])}"
+        )
+        remedy = "make its records cheaper"
     return Diagnosis(
         "hot partition",
         tuple(found.partition(index) for index in hot.tolist()),
-        f"{found.partition(hottest)} fills with {rate(arrivals[hottest])}; the fastest member can "
-        f"drain {rate(speed)}: no assignment helps it. Repartition {topic} from {count:,} into "
-        f"{count * times:,}, or spread its keys.",
+        f"{found.partition(hottest)} {fills}; the fastest member can drain {rate(speed)}: no "
+        f"assignment helps it. Repartition {topic} from {count:,} into {count * times:,}, or "
+        f"{remedy}.",
     )
 
 
@@ -324,67 +337,28 @@ def _overloaded(found: Findings, late: Mask) -> Diagnosis | None:
     count = len(problem.members)
     silent = found.commits.silent[:count]
     read = (part >= 0) & ~np.append(silent, False)[found.owner]  # nobody, -1, is the last
-    arrive = np.bincount(part[read], found.outlook.arrivals[read], count)
-    readers = _readers(found) & ~silent
-    most = np.bincount(found.peers.linked[readers], speeds.at_most[readers], count)
-    has_late = np.bincount(found.peers.linked[late], minlength=count) > 0
-    over = np.where(has_late, arrive - found.rules.headroom * most, 0.0)
-    worst = int(over.argmax())
-    if over[worst] <= 0:
-        return None
-    of_it = readers & (found.peers.linked == worst)
-    typical = float(np.median(speeds.per_s[of_it]))
-    more = missing_members(
-        found.outlook.arrivals[read & (part == worst)],
-        found.rules.headroom * speeds.at_most[of_it],
-        found.rules.headroom * typical,
-    )
-    told = "members" if of_it.sum() == readers.sum() else "members that read them"
-    full = (
-        "" if arrive[worst] > most[worst] else f", of which {found.rules.headroom:.0%} is planned"
-    )
-    return Diagnosis(
-        "overloaded",
-        (),
-        f"{rate(arrive[worst])} arrive and the {int(of_it.sum()):,} {told} can do "
-        f"{rate(most[worst])}{full}: no assignment helps. {more:,} more consumer"
-        f"{'' if more == 1 else 's'} of {rate(typical)} would.",
-    )
-
-
-def missing_members(arrivals: Float64, rooms: Float64, room: float) -> int:
-    """Return how many members are missing, so that each partition finds room in one.
-
-    Parameters
-    ----------
-    arrivals
-        Of the partitions, records a second.
-    rooms, room
-        What members have room for that are there, and what each further member has.
-
-    Notes
-    -----
-    Each partition, the largest first, goes where most room is left. Where that does not do, members
-    are added one by one, up to one a partition.
-
-    Examples
-    --------
-    >>> missing_members(np.full(9, 40.0), np.full(3, 94.0), 94.0)
-    2
-    """
-    short = float(arrivals.sum() - rooms.sum())
-    more = max(1, ceil(short / max(room, 1e-9)))
-    ordered = np.sort(np.minimum(arrivals, max(room, float(rooms.max(initial=0.0)))))[::-1].tolist()
-    while more < len(ordered) and not _fits(ordered, [*rooms.tolist(), *[room] * more]):
-        more += max(1, more // TRIES)
-    return more
-
-
-def _fits(ordered: Sequence[float], rooms: Sequence[float]) -> bool:
-    """Whether partitions, the largest first, fit where most room is left."""
-    left = [-room for room in rooms]
-    heapify(left)
-    return all(heapreplace(left, left[0] + load) + load <= SLACK for load in ordered)
+    everybody = _readers(found) & ~silent
+    headroom = found.rules.headroom
+    for number in np.unique(found.peers.linked[late]).tolist():
+        of_it = everybody & (found.peers.linked == number)
+        loads = found.outlook.arrivals[read & (part == number)]
+        rooms = headroom * speeds.at_most[of_it]
+        if not surely_too_much(loads, rooms):
+            continue
+        arrive, most = float(loads.sum()), float(speeds.at_most[of_it].sum())
+        typical = float(np.median(speeds.per_s[of_it]))
+        more = max(missing_members(loads, rooms, headroom * typical), 1)
+        told = "members" if of_it.sum() == everybody.sum() else "members that read them"
+        whole = f" in partitions of up to {rate(loads.max())}" if arrive < headroom * most else ""
+        full = f", of which {headroom:.0%} is planned" if arrive <= most else ""
+        return Diagnosis(
+            "overloaded",
+            (),
+            f"{rate(arrive)} arrive{whole} and the {int(of_it.sum()):,} {told} can do "
+            f"{rate(most)}{full}: no assignment helps. {plural(more, 'more consumer')} of "
+            f"{rate(typical)} would.",
+        )
+    return None
 
 
 def _readers(found: Findings) -> Mask:
@@ -410,11 +384,20 @@ def _slow(found: Findings, late: Mask) -> Diagnosis | None:
         return None
     slowest = min(usual, key=lambda member: float(speeds.per_s[member]))
     arrivals = found.outlook.by_member(found.outlook.arrivals, found.owner)
+    members = tuple(found.problem.members[member] for member in usual)
+    suspects = [found.suspect(member, usual[member]) for member in usual]
+    partitions = tuple(found.partition(place) for place in suspects if place is not None)
+    doubt = ""
+    if partitions:
+        doubt = (
+            f" It is the member, or what it reads, such as {some(partitions)}: a plan that takes "
+            "something off it would tell."
+        )
     return Diagnosis(
         "slow member",
-        tuple(found.problem.members[member] for member in usual),
+        members + partitions,
         f"{found.problem.members[slowest]} can do {rate(speeds.per_s[slowest])} where its peers do "
-        f"{rate(usual[slowest])}; {rate(arrivals[slowest])} arrive at its partitions.",
+        f"{rate(usual[slowest])}; {rate(arrivals[slowest])} arrive at its partitions.{doubt}",
     )
 
 

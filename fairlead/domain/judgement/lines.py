@@ -321,6 +321,7 @@ def _answer(judgement: Judgement, question: Question) -> dict[str, Any]:
             },
         },
         "costs": _costs(judgement.costs, question.problem),
+        "consumers": asdict(judgement.size),
         "moved": 0 if chosen is None else chosen.moved,
     }
     if chosen is not None and chosen.assignment is not None and chosen.forecast is not None:

@@ -79,6 +79,10 @@ class MeasuredBalance:
         sort_order=2,
         comment="Share of what it can do that the fullest member gets: above 1 it falls behind.",
     )
+    caught_up_s: Mapped[float | None] = mapped_column(
+        sort_order=2,
+        comment="Seconds until the group is within its objective: 0 where it is; null: never.",
+    )
     topic_spread: Mapped[float | None] = mapped_column(
         sort_order=4,
         comment="The worst topic's largest share on one member over its even share; 1 is even.",

@@ -5,9 +5,10 @@ look came to (`plan.Decision`). Planners write both by functions (`migrations/sq
 """
 
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import ARRAY, CheckConstraint, ForeignKey, Index, Text, text
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from fairlead.store.models.base import Base, one_of
@@ -91,6 +92,18 @@ class GroupDiagnosis(Base):
     )
     loss_s: Mapped[float | None] = mapped_column(
         comment="Seconds until retention takes records that were not read; null: it does not."
+    )
+    caught_up_s: Mapped[float | None] = mapped_column(
+        comment="Seconds until it is within its objective again: 0 where it is; null: never."
+    )
+    consumers_wanted: Mapped[int | None] = mapped_column(
+        comment="The fewest consumers that would do; null: not known, or more do not help."
+    )
+    consumers_why: Mapped[str] = mapped_column(comment="Why so many, in a sentence.")
+    costs: Mapped[Any] = mapped_column(
+        JSONB,
+        comment="What a record of a partition takes, in records of the usual kind, where that is "
+        "known: topic to partition to low, value and high.",
     )
     called_for: Mapped[str | None] = mapped_column(
         comment="What a look calls for a plan by: the diagnosis with its names; null: for none."

@@ -28,7 +28,7 @@ _GROUPS = {
 }
 #: A figure that is older is named as old: looks are taken every minute by default.
 _OLD = timedelta(minutes=5)
-_LAG = ("topic", "partition", "member", "lag", "time_lag_s", "arrival_rate", "status")
+_LAG = ("topic", "partition", "member", "lag", "time_lag_s", "arrival_rate", "cost", "status")
 _LAG_BY_MEMBER = ("member", "partitions", "lag")
 _HISTORY = {
     "at": "at (UTC)",
@@ -50,6 +50,7 @@ def groups(*, as_json: Json = False) -> None:
         print_json(rows)
     elif rows:
         print_table([row | _forecast(row) | _waits(row) for row in rows], _GROUPS)
+        say(*_late(rows))
         say(*_advice(rows), *not_sent(rows), *_not_looked_at(rows, now))
         say(*_not_planned(undecided(rows, now)))
     else:
@@ -83,6 +84,18 @@ def _forecast(row: dict[str, Any]) -> dict[str, str | None]:
     if row["diagnosis"] in {None, "unknown"}:
         return {"late": None, "fullest": None}
     return {"late": length(row["late_s"]), "fullest": f"{row['utilisation']:.0%}"}
+
+
+def _late(rows: list[dict[str, Any]]) -> list[str]:
+    """Return when late groups have caught up, and how many consumers would do, a line for each."""
+    from fairlead.common.words import caught_up
+
+    return [
+        f"{row['group']}: caught up as it is: {caught_up(row['caught_up_s'])}. "
+        f"{row['consumers_why']}"
+        for row in rows
+        if row["diagnosis"] not in {None, "unknown"} and row["caught_up_s"] != 0
+    ]
 
 
 def _waits(row: dict[str, Any]) -> dict[str, str | None]:

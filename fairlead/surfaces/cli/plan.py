@@ -175,7 +175,9 @@ def _document(planned: "Planned", outcome: "Outcome | None") -> dict[str, Any]:
 
 def _findings(findings: "Findings | None") -> dict[str, Any]:
     """Return what was diagnosed."""
-    names = ("diagnosis", "evidence", "late_s", "utilisation")
+    from fairlead.domain.choice import FORECAST
+
+    names = ("diagnosis", "evidence", *FORECAST, "consumers_wanted", "consumers_why")
     said = {name: getattr(findings, name, None) for name in names}
     return said | {"names": list(findings.names) if findings else []}
 

@@ -13,6 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from sqlalchemy import Engine
 
 from fairlead.common.words import (
+    caught_up,
     gigabytes,
     length,
     moment,
@@ -44,6 +45,7 @@ _TEMPLATES: Final = Environment(
     lstrip_blocks=True,
 )
 _TEMPLATES.filters |= {
+    "caught_up": caught_up,
     "gigabytes": gigabytes,
     "moment": moment,
     "number": number,

@@ -77,6 +77,19 @@ GAUGES: Final = (
         *("diagnoses", "loss_s"),
     ),
     Gauge(
+        "fairlead_group_caught_up_seconds",
+        "seconds",
+        "In how long the group is within its objective; 0 where it is, absent: never.",
+        *("diagnoses", "caught_up_s"),
+    ),
+    Gauge(
+        "fairlead_group_consumers_wanted",
+        "",
+        "The fewest consumers that would do at the present load; absent: not known, or more of "
+        "them do not help.",
+        *("diagnoses", "consumers_wanted"),
+    ),
+    Gauge(
         "fairlead_group_diagnosis",
         "",
         "What is the matter with the group, as last seen: 1 for the diagnosis that holds.",

@@ -12,7 +12,7 @@ from urllib.parse import quote, urlencode
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from sqlalchemy import Engine
 
-from fairlead.common.words import length, listed, moment, number, percent, plural, span
+from fairlead.common.words import caught_up, length, listed, moment, number, percent, plural, span
 from fairlead.domain.cohorts import cohort_of
 from fairlead.domain.judgement.diagnosis import some
 from fairlead.domain.policy import Policy
@@ -33,6 +33,7 @@ _TEMPLATES: Final = Environment(
     lstrip_blocks=True,
 )
 _TEMPLATES.filters |= {
+    "caught_up": caught_up,
     "listed": listed,
     "moment": moment,
     "named": some,

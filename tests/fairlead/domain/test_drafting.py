@@ -153,6 +153,10 @@ def test_shares_of_several_topics_are_cut_where_topics_end() -> None:
         "evidence": "all is well",
         "late_s": 0.0,
         "utilisation": 0.5,
+        "caught_up_s": 0.0,
+        "consumers_wanted": 2,
+        "consumers_why": "2 would do",
+        "costs": "{}",
         "capacities": [],
     }
     chosen = {"assignor": "range", "owner": [1, 0, 1, 0], "reasons": [], "lag_max": 6} | {

@@ -97,6 +97,7 @@ def make_metrics(**given: Any) -> dict[str, Any]:
         "topic_spread": 1.5,
         "late_s": 300.0,
         "utilisation": 1.25,
+        "caught_up_s": 900.0,
         "rack_gb_per_day": None,
         "rack_cost_per_day": None,
     } | given

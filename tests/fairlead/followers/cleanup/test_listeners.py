@@ -63,6 +63,7 @@ def test_only_partitions_truly_lost_are_cleaned_up(fleet: Fleet) -> None:
     eventually(lambda: journals["a"].changes() == [("new", [0, 1, 2, 3])], "a has all")
     join(fleet, "b", journals["b"])
     eventually(lambda: journals["b"].changes() == [("new", [1, 2, 3])], "b has its share")
+    eventually(lambda: journals["a"].changes()[1:] == [("lost", [1, 2, 3])], "a has given them up")
     publish(fleet, 2, a=[0, 1], b=[2, 3])
     eventually(lambda: journals["b"].changes()[1:] == [("lost", [1])], "b has given up one")
     eventually(lambda: len(journals["a"].changes()) == 3, "a has got it")
@@ -79,6 +80,7 @@ def test_cooperative_changes_add_up(fleet: Fleet) -> None:
     eventually(lambda: journals["a"].changes() == [("new", [0, 1, 2, 3])], "a has all")
     join(fleet, "b", journals["b"], cooperative=True)
     eventually(lambda: journals["b"].changes() == [("new", [1, 2, 3])], "b has its share")
+    eventually(lambda: journals["a"].changes()[1:] == [("lost", [1, 2, 3])], "a has given them up")
     publish(fleet, 2, a=[0, 1], b=[2, 3])
     eventually(lambda: len(journals["a"].changes()) == 3, "a has got one back")
     assert journals["a"].changes() == [("new", [0, 1, 2, 3]), ("lost", [1, 2, 3]), ("new", [1])]

@@ -1,0 +1,160 @@
+"""How many consumers a group needs, partitions being whole.
+
+Belongs here: the fewest that would be in time, and what else would help where more of them would
+not. Does not: how fast members are (`capacities`), nor adding or removing any.
+"""
+
+from bisect import bisect_left, insort
+from dataclasses import dataclass
+from math import ceil
+from typing import Final
+
+import numpy as np
+
+from assignors.problem import Problem
+from fairlead.common.words import plural, rate
+from fairlead.domain.judgement.forecast import Outlook
+from fairlead.domain.judgement.looks import Float64
+from fairlead.domain.judgement.peers import Peers
+
+#: A member may be so much fuller than full, records a second: what is left of rounding.
+SLACK: Final = 1e-6
+#: At so many sizes of partitions is looked whether too many are so large.
+_SIZES: Final = 64
+
+
+@dataclass(frozen=True)
+class Size:
+    """How many consumers there are, and how many would do.
+
+    Parameters
+    ----------
+    now
+        Members that read a topic with partitions.
+    wanted
+        The fewest that would be in time at the present load; None where that is not known, or more
+        consumers do not help.
+    why
+        One sentence.
+    """
+
+    now: int
+    wanted: int | None
+    why: str
+
+
+def size(
+    problem: Problem, outlook: Outlook, peers: Peers, headroom: float, *, late: bool, known: bool
+) -> Size:
+    """Say how many consumers a group needs.
+
+    Parameters
+    ----------
+    problem, outlook, peers
+        The group, what is expected of it, and who reads the same topics.
+    headroom
+        The share of a member's speed that is planned with.
+    late
+        Whether the group is late, or will be: it never needs fewer than there are.
+    known
+        Whether enough was seen.
+    """
+    now = int(problem.readers.size)
+    if not known or not now or not (outlook.capacities > 0).any():
+        return Size(now, None, "What members can do is not known yet.")
+    part = peers.topics[problem.topic_of]
+    wanted = 0
+    for number in np.unique(part[part >= 0]).tolist():
+        theirs = problem.readers[peers.linked[problem.readers] == number]
+        speeds = outlook.capacities[theirs]
+        usual = float(np.median(speeds[speeds > 0])) if (speeds > 0).any() else 0.0
+        loads = outlook.arrivals[part == number]
+        largest = int(np.where(part == number, outlook.arrivals, -1.0).argmax())
+        if outlook.arrivals[largest] > max(usual, speeds.max()):
+            return Size(now, None, _too_large(problem, outlook, largest, usual * headroom))
+        there = headroom * speeds if late else np.zeros(0)
+        wanted += max(there.size + missing_members(loads, there, headroom * usual), 1)
+    total, typical = float(outlook.arrivals.sum()), float(np.median(outlook.capacities))
+    return Size(
+        now,
+        wanted,
+        f"{rate(total)} arrive in {plural(problem.partition_total, 'partition')}, and a consumer "
+        f"does {rate(typical)}, of which {headroom:.0%} is planned: {plural(wanted, 'consumer')} "
+        f"would do, and there {'is' if now == 1 else 'are'} {now:,}.",
+    )
+
+
+def _too_large(problem: Problem, outlook: Outlook, place: int, room: float) -> str:
+    """Say what would help a partition that no consumer can read in time."""
+    topic, partition = problem.partition_name(place)
+    count = int(problem.partition_counts[problem.topic_of[place]])
+    times = ceil(float(outlook.arrivals[place]) / max(room, SLACK))
+    return (
+        f"{topic}-{partition} alone takes {outlook.arrivals[place] / max(room, SLACK):.1f} "
+        f"consumers: more of them do not help it. {count * times:,} partitions of {topic} instead "
+        f"of {count:,} would, or cheaper records."
+    )
+
+
+def surely_too_much(loads: Float64, rooms: Float64) -> bool:
+    """Whether no assignment of whole partitions leaves each member enough room.
+
+    Parameters
+    ----------
+    loads, rooms
+        Of partitions and members, records a second. A load that no member has room for is cut.
+
+    Notes
+    -----
+    Of partitions of x or more, a member with room for r takes at most r / x. O(`_SIZES` M).
+
+    Examples
+    --------
+    >>> surely_too_much(np.full(9, 40.0), np.full(4, 99.0))
+    True
+    >>> surely_too_much(np.full(8, 40.0), np.full(4, 99.0))
+    False
+    """
+    if loads.sum() > rooms.sum():
+        return True
+    largest = np.sort(np.minimum(loads, rooms.max(initial=0.0)))[::-1]
+    largest = largest[largest > SLACK]
+    if not largest.size:
+        return False
+    last = np.unique(np.linspace(0, largest.size - 1, _SIZES).astype(np.int64))
+    fit = np.floor((rooms[:, None] + SLACK) / largest[last]).sum(axis=0)
+    return bool((last + 1 > fit).any())
+
+
+def missing_members(loads: Float64, rooms: Float64, room: float) -> int:
+    """Return how many members are missing, so that each partition finds room in one.
+
+    Parameters
+    ----------
+    loads
+        Of the partitions, records a second; none is counted as more than any member has room for.
+    rooms, room
+        What members have room for that are there, and what each further member has.
+
+    Notes
+    -----
+    Each partition, the largest first, goes where it leaves the least room; where it fits nowhere,
+    to a further member (best fit, decreasing: at most 11/9 of the fewest). O(P log P + P M).
+
+    Examples
+    --------
+    >>> missing_members(np.full(9, 40.0), np.full(3, 94.0), 94.0)
+    2
+    """
+    most = max(room, float(rooms.max(initial=0.0)))
+    left, more = sorted(rooms.tolist()), 0
+    for load in np.sort(np.minimum(loads, most))[::-1].tolist():
+        if load <= 0:
+            break
+        place = bisect_left(left, load - SLACK)
+        if place == len(left):
+            more += 1
+            insort(left, max(room, load) - load)
+        else:
+            insort(left, left.pop(place) - load)
+    return more
