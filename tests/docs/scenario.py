@@ -89,9 +89,14 @@ SPEEDS: Final = {
 }
 
 
+#: Later than this is late, seconds.
+OBJECTIVE_S: Final = 60.0
+
+
 def findings(group: str, moment: datetime) -> Findings:
     """Return what was found of a group at a moment."""
     diagnosis, names, evidence, late_s, utilisation = FOUND[group, moment]
+    late = late_s > OBJECTIVE_S
     return Findings(
         diagnosis=diagnosis,
         names=names,
@@ -99,6 +104,12 @@ def findings(group: str, moment: datetime) -> Findings:
         late_s=late_s,
         utilisation=utilisation,
         loss_s=LOSSES_S.get((group, moment)),
+        caught_up_s=None if late else 0.0,
+        consumers_wanted=None if diagnosis == "unknown" else len(SPEEDS[group]),
+        consumers_why="What members can do is not known yet."
+        if diagnosis == "unknown"
+        else f"It takes {len(SPEEDS[group])}, and so many are there.",
+        costs={"orders": {"0": [3.1, 3.8, 4.6]}} if late and group == "orders" else {},
         capacities={
             member: Capacity(per_s, measured, moment.timestamp())
             for member, (per_s, measured) in SPEEDS[group].items()
@@ -106,10 +117,11 @@ def findings(group: str, moment: datetime) -> Findings:
     )
 
 
-def forecast(group: str, moment: datetime) -> dict[str, float]:
+def forecast(group: str, moment: datetime) -> dict[str, float | None]:
     """Return how late the group was forecast to be as it was."""
     *_, late_s, utilisation = FOUND[group, moment]
-    return {"late_s": late_s, "utilisation": utilisation}
+    caught_up_s = None if late_s > OBJECTIVE_S else 0.0
+    return {"late_s": late_s, "utilisation": utilisation, "caught_up_s": caught_up_s}
 
 
 #: group, when, who owns what, records behind by partition.
@@ -204,7 +216,7 @@ def _draft(
     moved = sum(previous is not None for _, previous, _ in moves)
     observed |= forecast(group, moment)
     predicted |= {"moved": moved, "placed": len(moves) - moved, "kept": len(lags) - len(moves)}
-    predicted |= {"late_s": 15.0, "utilisation": 0.86}
+    predicted |= {"late_s": 15.0, "utilisation": 0.86, "caught_up_s": 1500.0}
     return PlanDraft(
         group=group,
         snapshot_id=f"{moment:%Y%m%dT%H%M}",

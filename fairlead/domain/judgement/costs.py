@@ -70,8 +70,8 @@ _MOST: Final = 300
 _CELLS: Final = 4_000_000
 #: An explanation is told that leaves equations so much less wrong: three standard deviations.
 _TELLS: Final = 9.0
-#: Two explanations are told for so long.
-_OPEN_S: Final = 7200.0
+#: Two explanations are told for so long at most.
+_OPEN_S: Final = 2700.0
 #: So many partitions are named.
 _NAMED: Final = 3
 
@@ -342,7 +342,7 @@ def solve(
     return costs
 
 
-def suspect(equations: Sequence[Equation], costs: Costs, usual: float, now: float) -> int | None:
+def suspect(equations: Sequence[Equation], costs: Costs, usual: float, since: float) -> int | None:
     """Return the partition that may be dear where a member seems slow; None: it is the member.
 
     Parameters
@@ -353,17 +353,18 @@ def suspect(equations: Sequence[Equation], costs: Costs, usual: float, now: floa
         Of all partitions.
     usual
         What a member does a second, in records of the usual kind, if it is not slow.
-    now
-        Seconds since the epoch.
+    since
+        The first look, seconds since the epoch.
 
     Notes
     -----
     Either all that the member reads takes it equally long, or one partition takes all that its
     slowness takes: whichever leaves its equations less wrong, by `_TELLS`. Where neither does, a
-    plan would tell; after `_OPEN_S` nobody has made one, and the simpler explanation is told.
+    plan would tell; once the member was at its limit for an hour nobody has made one, and the
+    simpler explanation is told.
     """
-    mine = [one for one in equations if one.limited]
-    if not mine or now - mine[0].at > _OPEN_S:
+    mine = [one for one in equations if one.limited and one.at > since]
+    if not mine or mine[-1].at - mine[0].at + mine[0].seconds > _OPEN_S:
         return None
     read = np.unique(np.concatenate([one.partitions for one in mine]))
     rows = np.zeros((len(mine), read.size))
@@ -383,7 +384,7 @@ def suspect(equations: Sequence[Equation], costs: Costs, usual: float, now: floa
     if of_member + _TELLS < of_each.min():
         return None
     likely = of_each < of_each.min() + 1.0
-    return int(read[np.where(likely, costs.estimate[read], 0.0).argmax()])
+    return int(read[np.where(likely, rows.mean(axis=0), 0.0).argmax()])
 
 
 def _most_likely(

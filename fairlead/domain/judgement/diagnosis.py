@@ -101,7 +101,7 @@ class Findings:
         """Return the partition that may make a member seem slow; None: it is the member."""
         name = self.problem.members[member]
         mine = sorted((one for one in self.equations if one.member == name), key=lambda one: one.at)
-        return suspect(mine, self.costs, usual, self.looks.now)
+        return suspect(mine, self.costs, usual, float(self.looks.at[0]))
 
     def partition(self, index: int) -> str:
         """Name a partition as people do."""
