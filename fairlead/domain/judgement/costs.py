@@ -30,7 +30,7 @@ Places = npt.NDArray[np.intp]
 Mix = tuple[Places, Float64]
 """What was read: partitions, intp of shape (N,), and records of each, float64 of shape (N,)."""
 
-#: A stretch is so long, in seconds, and so many commit intervals.
+#: A stretch is so long at most, in seconds, and so many commit intervals at least.
 STRETCH_S: Final = 120.0
 INTERVALS: Final = 2
 #: Whoever commits more rarely than looks are taken, by such a factor, is looked at for so many
@@ -168,7 +168,7 @@ class Costs:
         return float((self.value[partitions] * records).sum()) / total if total > 0 else 1.0
 
 
-def equations_of(looks: Looks, commits: Commits) -> list[Equation]:
+def equations_of(looks: Looks, commits: Commits, objective_s: float = 60.0) -> list[Equation]:
     """Return the equations that looks hold, each member's in order of time.
 
     Parameters
@@ -177,7 +177,10 @@ def equations_of(looks: Looks, commits: Commits) -> list[Equation]:
         Of the last hour, or so.
     commits
         What these say.
+    objective_s
+        Whoever wants to be in time by a few seconds cannot wait for stretches of minutes.
     """
+    least_s = min(STRETCH_S, 2.0 * objective_s)
     counted = commits.marked & commits.steady & ~commits.replayed
     if not (counted & commits.busy).any():
         return []  # nobody was at a limit
@@ -185,7 +188,7 @@ def equations_of(looks: Looks, commits: Commits) -> list[Equation]:
     most = _at_most(looks.partitions)
     found: list[Equation] = []
     for member in np.flatnonzero(counted.any(axis=0)).tolist():
-        limited, at_rest = _stretches(looks, commits, member)
+        limited, at_rest = _stretches(looks, commits, member, least_s)
         chosen = [*limited[-most:], *at_rest]
         if not chosen:
             continue
@@ -216,7 +219,7 @@ def _at_most(partitions: int) -> int:
 
 
 def _stretches(
-    looks: Looks, commits: Commits, member: int
+    looks: Looks, commits: Commits, member: int, least_s: float
 ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
     """Return when a member was at its limit, and the newest time when it was at rest, if any.
 
@@ -241,7 +244,7 @@ def _stretches(
             before, gap = interval, gaps[interval]
             count, span, longest = count + 1, span + gap, max(longest, gap)
             late = longest if longest > LATE * looks.step else 0.0
-            least = max(STRETCH_S - 1.0, min(GAPS * late, LONGEST_S))
+            least = max(least_s - 1.0, min(GAPS * late, LONGEST_S))
             if span >= least and count >= INTERVALS:
                 begin, end = sorted((interval, interval - count + 1))
                 yield ends[begin], ends[end + 1]

@@ -284,7 +284,7 @@ class State:
     @cached_property
     def equations(self) -> list[Equation]:
         """What members read while they were at their limit, in the last day."""
-        found = equations_of(self.recent, self._records)
+        found = equations_of(self.recent, self._records, self.question.rules.objective_s)
         return lasting(self._notes[1], found, float(self.recent.at[0]))
 
     @cached_property

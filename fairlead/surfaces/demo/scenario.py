@@ -27,6 +27,8 @@ class DemoGroup:
         Index of a consumer to the share of the rate that it can do.
     load
         How much of what all consumers together can process arrives, spread as the backlog is.
+    dear
+        Partition, as "topic-number", to how many times as long each of its records takes.
     protocol
         `classic`, with kafka-python; or `consumer`, with confluent-kafka, where the broker assigns.
     """
@@ -37,6 +39,7 @@ class DemoGroup:
     rate: int
     slow: Mapping[int, float] = field(default_factory=dict)
     load: float = 0.85
+    dear: Mapping[str, float] = field(default_factory=dict)
     protocol: str = "classic"
 
     @property

@@ -17,8 +17,9 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from kafka import KafkaConsumer, TopicPartition
 from kafka.consumer.subscription_state import ConsumerRebalanceListener
@@ -64,6 +65,7 @@ class Orders:
     """What the parent process asks for: when to work, how fast, when to end."""
 
     rate: int
+    dear: Mapping[str, float] = field(default_factory=dict)
     started: threading.Event = field(default_factory=threading.Event)
     stopped: threading.Event = field(default_factory=threading.Event)
 
@@ -84,13 +86,17 @@ def work(consumer: KafkaConsumer | PlainConsumer, orders: Orders) -> None:
     while not orders.stopped.is_set():
         if orders.started.is_set() and consumer.paused():
             consumer.resume(*consumer.paused())
-        batches = consumer.poll(
+        batches: dict[Any, list[Any]] = consumer.poll(
             timeout_ms=int(STEP_S * 1000), max_records=max(1, int(orders.rate * STEP_S))
         )
         records = sum(map(len, batches.values()))
         if not records:
             continue
-        free_at = max(free_at, time.monotonic() - CAUGHT_UP_S) + records / orders.rate
+        taken = sum(
+            len(batch) * orders.dear.get(f"{at.topic}-{at.partition}", 1.0)
+            for at, batch in batches.items()
+        )
+        free_at = max(free_at, time.monotonic() - CAUGHT_UP_S) + taken / orders.rate
         orders.stopped.wait(free_at - time.monotonic())
         report("processed", records=records)
 
@@ -142,12 +148,15 @@ def main() -> None:
     parser.add_argument("--name", required=True, help="client.id")
     parser.add_argument("--topics", required=True, help="comma-separated")
     parser.add_argument("--rate", required=True, type=int, help="records a second")
+    parser.add_argument(
+        "--dear", default={}, type=json.loads, help="partitions to how much longer a record takes"
+    )
     parser.add_argument("--plan-topic", help="follow plans; without it: Kafka's default assignor")
     parser.add_argument("--protocol", default="classic", choices=("classic", "consumer"))
     arguments = parser.parse_args()
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers in order
-    orders = Orders(arguments.rate)
+    orders = Orders(arguments.rate, arguments.dear)
     threading.Thread(target=orders.listen, daemon=True).start()
     consumer = (plain if arguments.protocol == "consumer" else classic)(arguments, orders)
     try:
