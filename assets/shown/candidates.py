@@ -17,7 +17,16 @@ from fairlead.surfaces.plots import frontier, staircase
 #: What is read of the candidates: assignments stay in the warehouse.
 COLUMNS: Final = [
     *SUMMARY.names,
-    *("diagnosis", "names", "evidence", "decision", "decision_reason", "chosen", "frontier"),
+    *(
+        "diagnosis",
+        "names",
+        "evidence",
+        "consumers_why",
+        "decision",
+        "decision_reason",
+        "chosen",
+        "frontier",
+    ),
 ]
 #: The columns of traffic between racks, where any is known.
 _FAR_IF_KNOWN: Final[Mapping[bool, Mapping[str, str]]] = {

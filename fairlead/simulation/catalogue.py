@@ -171,6 +171,26 @@ _ALL = (
         Traffic(used=0.85), costs=Costs(spread=0.8),
     ),
     Scenario(
+        "dear-topic-night",
+        "two topics, half of one six times as dear; 27 % used at night, 82 % at noon", "changing",
+        Traffic(used=0.27, peak=0.82, zipf=0.3), topics=(60, 40),
+        costs=Costs(dear=(Dear(6.0, tuple(range(30))),)), events=2,
+    ),
+    Scenario(
+        "slow-and-dear", "even, 70 % used; a member at half speed reads a partition six times as "
+        "dear", "steady", Traffic(used=0.7), slow=(Slow(2, 0.5),),
+        costs=Costs(dear=(Dear(6.0, (25,)),)),
+    ),
+    Scenario(
+        "disjoint-dear", "two halves read different topics, 75 % used; five partitions of one are "
+        "three times as dear", "steady", Traffic(used=0.75), topics=(50, 50),
+        reads=((0,),) * 5 + ((1,),) * 5, costs=Costs(dear=(Dear(3.0, tuple(range(5))),)),
+    ),
+    Scenario(
+        "too-dear", "even, 60 % used; one partition takes one and a half members", "hopeless",
+        Traffic(used=0.6), costs=Costs(dear=(Dear(33.0, (42,)),)),
+    ),
+    Scenario(
         "two-kinds",
         "Zipf 0.6; six members of 100/s read one topic, 85 % used; four of 400/s read another",
         "steady", Traffic(used=0.386, zipf=0.6), speeds=(100.0,) * 6 + (400.0,) * 4,

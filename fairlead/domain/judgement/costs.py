@@ -41,7 +41,7 @@ GAPS: Final = 4.0
 LONGEST_S: Final = 480.0
 #: So many equations of a member are remembered, for so long.
 REMEMBERED: Final = 6
-LASTS_S: Final = 86_400.0
+LASTS_S: Final = 7 * 86_400.0
 #: A cost counts that deviates from the usual by such a factor, and is known so well.
 DEVIATES: Final = 1.5
 SURE: Final = 2.0
@@ -273,15 +273,19 @@ def fewest(equations: Sequence[Equation], partitions: int) -> list[Equation]:
     remembered: list[Equation] = []
     for mine in members.values():
         mine.sort(key=lambda one: one.at)
+        if len(mine) <= REMEMBERED:
+            remembered += mine
+            continue
         mixes = np.zeros((len(mine), partitions))
-        for row, one in enumerate(mine):
-            mixes[row, one.partitions] = one.records / np.linalg.norm(one.records)
+        for row, one in zip(mixes, mine, strict=True):
+            row[one.partitions] = one.records
+        mixes /= np.sqrt(np.square(mixes).sum(axis=1))[:, None]
         alike = mixes @ mixes.T
+        # A bound says nothing any more once the member was at its limit.
+        limited = np.array([one.limited for one in mine])
+        alike[limited[:, None] & ~limited] = -0.5
+        alike[~limited[:, None] & limited] = 2.0
         alike[np.tril_indices(len(mine))] = -1.0
-        for row, one in enumerate(mine):
-            for other in range(row + 1, len(mine)):
-                if one.limited != mine[other].limited:
-                    alike[row, other] = -0.5 if one.limited else 2.0
         left = np.ones(len(mine), dtype=bool)
         while left.sum() > REMEMBERED:
             older = int(np.unravel_index(alike.argmax(), alike.shape)[0])
