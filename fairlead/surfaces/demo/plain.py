@@ -51,15 +51,18 @@ class PlainConsumer:
         self._consumer.resume(list(partitions))
         self._paused.clear()
 
-    def poll(self, *, timeout_ms: int, max_records: int) -> dict[str, list[bytes | None]]:
-        """Return records: under one key, since nobody asks where they come from."""
-        values = []
+    def poll(
+        self, *, timeout_ms: int, max_records: int
+    ) -> dict[TopicPartition, list[bytes | None]]:
+        """Return records by partition, as kafka-python does."""
+        values: dict[TopicPartition, list[bytes | None]] = {}
         for message in self._consumer.consume(max_records, timeout_ms / 1000):
             if (error := message.error()) is None:
-                values.append(message.value())
+                at = TopicPartition(message.topic() or "", message.partition() or 0)
+                values.setdefault(at, []).append(message.value())
             elif error.fatal():
                 raise KafkaException(error)
-        return {"": values}
+        return values
 
     def close(self) -> None:
         """Commit and leave the group."""

@@ -100,6 +100,11 @@ ONE_IS_SLOW = DemoGroup(
     "one-is-slow", {"invoices": [60] * 12}, consumers=3, rate=160, slow={1: 0.4}, load=0.7
 )
 
+#: Even partitions and machines; a record of one partition takes six times as long.
+ONE_IS_DEAR = DemoGroup(
+    "one-is-dear", {"images": [60] * 12}, consumers=3, rate=160, load=0.5, dear={"images-6": 6.0}
+)
+
 #: Plain consumers of the consumer protocol (KIP-848): their broker follows the plan. However that
 #: spreads nine partitions by itself, three to each, who has the heavy one gets too much.
 BY_BROKER = DemoGroup(
@@ -123,7 +128,7 @@ ASKS_FIRST = DemoGroup(
 )
 
 #: Each twice in `make demo`: with a plan and without.
-CURED = (ORDERS, ONE_IS_SLOW)
+CURED = (ORDERS, ONE_IS_SLOW, ONE_IS_DEAR)
 DEMO_GROUPS = (*CURED, KEEPS_UP)
 #: The same, where the broker has the assignor that follows plans.
 CURED_BY_BROKER = (BY_BROKER,)

@@ -17,6 +17,7 @@ from fairlead.surfaces.demo.scenario import (
     CURED,
     CURED_BY_BROKER,
     KEEPS_UP,
+    ONE_IS_DEAR,
     ONE_IS_SLOW,
     DemoGroup,
 )
@@ -129,14 +130,16 @@ def test_drain_is_faster_with_the_plan(report: dict[str, Any]) -> None:
 def test_diagnosis_names_what_is_the_matter(report: dict[str, Any]) -> None:
     """One group is badly spread, of another one machine is slow and named, one is left alone.
 
-    So is one that a broker assigns badly spread; nothing is to be done about that broker.
+    So is one that a broker assigns badly spread; nothing is to be done about that broker. Where
+    one partition's records take long, its owner is named, and perhaps what it reads.
     """
-    spread, (slow, assigned, healthy) = report, report["other_groups"]
+    spread, (slow, dear, assigned, healthy) = report, report["other_groups"]
+    assert (dear["diagnosis"], dear["names"][0]) == ("slow member", ONE_IS_DEAR.members[1])
     assert assigned["diagnosis"] == "badly spread"
     assert "follows no plans" not in assigned["evidence"]
     assert spread["diagnosis"] == "badly spread"
     assert set(spread["names"]) <= set(spread["consumers"])
-    assert (slow["diagnosis"], slow["names"]) == ("slow member", [ONE_IS_SLOW.members[1]])
+    assert (slow["diagnosis"], slow["names"][0]) == ("slow member", ONE_IS_SLOW.members[1])
     assert (healthy["group"], healthy["diagnosis"]) == (KEEPS_UP.name, "healthy")
     assert healthy["plan_version"] is None
 
