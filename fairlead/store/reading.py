@@ -124,6 +124,10 @@ SELECT snapshot_at, topic, partition, member, begin_offset, end_offset, committe
 FROM fairlead_raw.partition_lag LEFT JOIN fairlead.partition_cost USING (group_id, topic, partition)
 WHERE group_id = :group AND snapshot_at = :at
 """
+_COSTS: Final = """
+SELECT topic, partition, low, cost, high, last_seen FROM fairlead.partition_cost
+WHERE group_id = :group ORDER BY cost DESC, topic, partition
+"""
 _LAG_ORDER: Final = " ORDER BY lag DESC NULLS LAST, topic, partition LIMIT :limit"
 _LAG_BY_MEMBER: Final = f"""
 SELECT snapshot_at, member, count(*) AS partitions, sum(lag) AS lag
@@ -303,6 +307,15 @@ def read_lag_by_member(
     _require_group(engine, group)
     at = _newest(engine, group, at)
     return _rows(engine, _LAG_BY_MEMBER, group=group, at=at, limit=limit)
+
+
+def read_costs(engine: Engine, group: str) -> list[Row]:
+    """Return what records of partitions take, where that is known, the dearest first.
+
+    Each row has `topic`, `partition`, `low`, `cost`, `high`, in records of the group's usual kind,
+    and when that was `last_seen`.
+    """
+    return _rows(engine, _COSTS, group=group)
 
 
 def read_statuses(engine: Engine, group: str, *, at: datetime) -> list[Row]:

@@ -17,7 +17,14 @@ from fairlead.domain.consumers import ConsumerChange, changes
 from fairlead.domain.records import StoredPlan
 from fairlead.errors import InvalidPlanError, TamperedPlanError
 from fairlead.store import PlanStore
-from fairlead.store.reading import Row, read_arrivals, read_candidates, read_plan, read_statuses
+from fairlead.store.reading import (
+    Row,
+    read_arrivals,
+    read_candidates,
+    read_costs,
+    read_plan,
+    read_statuses,
+)
 from fairlead.surfaces.review.traffic import Traffic, traffic
 from fairlead.wire.document import PlanDocument
 
@@ -47,6 +54,8 @@ class Facts:
         Records a second: the most that any member of the group was seen to consume; None: unknown.
     candidates
         What every assignor would have done, the lightest first; none for a rollback or a renewal.
+    costs
+        What records of partitions take, where that is known, the dearest first.
     statuses
         Partitions by status when the lag was measured; none where that is not stored any more.
     now
@@ -62,6 +71,7 @@ class Facts:
     traffic: Sequence[Traffic]
     most_consumed: float | None
     candidates: Sequence[Candidate]
+    costs: Sequence[Row]
     statuses: Sequence[Row]
     now: datetime
 
@@ -125,6 +135,7 @@ def gather(engine: Engine, group: str, version: int | None, now: datetime) -> Fa
         ),
         most_consumed=max((one.records_per_s for one in known.values()), default=None),
         candidates=read_candidates(engine, group, stored.snapshot_id),
+        costs=read_costs(engine, group),
         statuses=read_statuses(engine, group, at=stored.snapshot_at),
         now=now,
     )

@@ -286,6 +286,14 @@ def test_traffic_of_each_consumer_is_shown(engine: Engine) -> None:
     assert ["orders-3", "80/s", "80/s", expected, "84.2 %", "84.2 %"] in page.rows
 
 
+def test_what_records_cost_and_when_all_is_read_is_shown(engine: Engine) -> None:
+    """A plan counts with that."""
+    page = review_page(engine, "orders")
+    assert "<bdi>orders-0</bdi>" in page
+    assert "3.80" in page or "3.8" in page
+    assert re.search(r"<dt>Caught up</dt><dd>in 90 min → in 25 min", page)
+
+
 def test_forecast_comes_before_lag(engine: Engine) -> None:
     """How late the group gets without the plan and with it, in the sentence and at a glance."""
     page = Page(review_page(engine, "orders", 3, now=NOON))
