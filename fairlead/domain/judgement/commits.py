@@ -42,6 +42,10 @@ _FEW: Final = 10
 FASTER_THAN_CRAWLING: Final = 1.5
 AT_REST: Final = 0.9
 _OTHERS: Final = 2
+#: Who has owned a partition for no more steps than these is judged with the owner before it.
+_CHANGES: Final = STUCK_STEPS + 2
+#: The steps in which a partition did not change hands are sought in so many times as many.
+_TENURES: Final = 3
 #: So many seconds lie at most between the ends and the commits that a look reads.
 LOOK_S: Final = 15.0
 #: A log that was compacted may be replayed so many times faster than it fills, and then some.
@@ -132,7 +136,7 @@ class Commits:
         return float(finite.max(initial=0.0))
 
 
-def read_commits(looks: Looks, before: Int64 | None = None) -> Commits:
+def read_commits(looks: Looks, before: Int64 | None = None, *, handed_over: bool = True) -> Commits:
     """Read from looks what their commits say.
 
     Parameters
@@ -142,6 +146,8 @@ def read_commits(looks: Looks, before: Int64 | None = None) -> Commits:
     before
         Where the logs ended at the oldest look of all, int64 of shape (P,); None: at these looks'
         first.
+    handed_over
+        Whether partitions that have just changed hands are stuck if they were before.
 
     Notes
     -----
@@ -172,6 +178,8 @@ def read_commits(looks: Looks, before: Int64 | None = None) -> Commits:
         looks.lag[-1] > rest
     )
     crawling, read = _crawling(looks, held)
+    if handed_over:
+        stuck |= _stuck_before(looks, before, moved) & (looks.lag[-1] > rest)
     crawling &= ~stuck & ~_any_owned(looks, stuck)[np.maximum(looks.owner[-1], 0)]
     free = moved & ~stuck & ~crawling
     taken = np.where(free, advance, 0)
@@ -335,26 +343,52 @@ def _stuck(
 
 
 def _crawling(looks: Looks, held: Mask) -> tuple[Mask, Float64]:
-    """Return the partitions that crawl, and how fast they are read, records a second."""
-    first = int(np.searchsorted(looks.at, looks.now - STUCK_S + 1e-6))
-    first = max(0, min(first, len(looks) - 1 - STUCK_STEPS))
+    """Return the partitions that crawl, and how fast they are read, records a second.
+
+    Whoever owned them: the newest steps count in which they did not change hands.
+    """
     nothing = np.zeros(looks.partitions)
-    if len(looks) <= STUCK_STEPS:
+    first = int(np.searchsorted(looks.at, looks.now - STUCK_S + 1e-6))
+    count = max(len(looks) - 1 - first, STUCK_STEPS)
+    if len(looks) <= count:
         return nothing > 0, nothing
-    span = looks.now - looks.at[first]
-    owner, steps = looks.owner[-1], slice(first, None)
-    whole = held[steps].all(axis=0)
-    behind = looks.position[1:][steps] < looks.end[:-1][steps]
-    read, come = looks.advanced[steps].sum(axis=0) / span, looks.arrived[steps].sum(axis=0) / span
-    crawling = whole & behind.all(axis=0) & (read > 0) & (read < come)
-    if not crawling.any():
-        return crawling, read
-    rests = whole & ((~behind).mean(axis=0) >= AT_REST)
+    steps = slice(-min(_TENURES * count, len(looks) - 1), None)
+    held, owner = held[steps], looks.owner[1:][steps]
+    counts = held & (held[::-1].cumsum(axis=0)[::-1] <= count)
+    behind = (looks.position[1:] < looks.end[:-1])[steps]
+    seconds = looks.seconds[steps]
+    span = np.maximum(seconds @ counts, 1e-9)
+    read = np.where(counts, looks.advanced[steps], 0).sum(axis=0) / span
+    come = np.where(counts, looks.arrived[steps], 0).sum(axis=0) / span
+    enough = (counts.sum(axis=0) == count) & (looks.owner[-1] >= 0)
+    crawling = enough & (behind | ~counts).all(axis=0) & (read > 0) & (read < come)
     for partition in np.flatnonzero(crawling).tolist():
+        mine = counts[:, partition]
+        beside = held[mine] & (owner[mine] == owner[mine, partition, None])
+        rests = (beside & ~behind[mine]).sum(axis=0) >= AT_REST * beside.sum(axis=0)
         faster = come >= FASTER_THAN_CRAWLING * read[partition]
-        others = rests & faster & (owner == owner[partition])
-        crawling[partition] = others.sum() >= _OTHERS
+        others = (beside & rests & faster).sum(axis=1) >= _OTHERS
+        crawling[partition] = others.mean() >= AT_REST
     return crawling, read
+
+
+def _stuck_before(looks: Looks, before: Int64 | None, moved: Mask) -> Mask:
+    """Return the partitions that were stuck at their last owner, and still wait.
+
+    Where somebody comes or goes every few minutes, no owner has a partition for long enough.
+    """
+    nothing = np.zeros(looks.partitions, dtype=bool)
+    first = len(looks) - 1 - _CHANGES
+    if first <= STUCK_STEPS:
+        return nothing
+    changed = (looks.owner[1:] != looks.owner[:-1])[first:].any(axis=0)
+    behind = (looks.position[1:] < looks.end[:-1])[first:].all(axis=0)
+    waits = changed & behind & (looks.owner[-1] >= 0)
+    if not waits.any():
+        return nothing
+    was = read_commits(looks.until(first), before, handed_over=False)
+    stays: Mask = was.stuck & waits & ~moved[first:].any(axis=0)
+    return stays
 
 
 def _own_interval(looks: Looks, moved: Mask, due: Mask, waiting_s: Float64) -> Float64:

@@ -92,6 +92,10 @@ class Looks:
         first = max(0, min(first, len(self) - least))
         return self._at(slice(first, None))
 
+    def until(self, look: int) -> "Looks":
+        """Return the looks up to one, which is among them."""
+        return self._at(slice(None, look + 1))
+
     def bridged(self) -> "Looks":
         """Return these looks with what a single look did not see filled in from its neighbours.
 
