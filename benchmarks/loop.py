@@ -10,6 +10,7 @@ written down; `--report` draws it again from loop.json.
 
 import json
 import time
+from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -46,18 +47,19 @@ def main() -> None:
         chosen = bench.options.names
         began, names = time.perf_counter(), chosen or (*SCENARIOS, *_OTHERS)
         courses: list[dict[str, Any]] = []
-        for name in names:
-            if name not in _OTHERS:
-                courses += measure(name)
-                loop_report.show_courses(bench, courses[-len(CONTROLLERS) :])
-        landau = loop_landau.measure(SEED) if "landau" in names else []
-        diagnoses = loop_diagnosis.measure(SEED) if "diagnosis" in names else []
-        flips = loop_flips.measure(SEED) if "flips" in names else []
+        with ProcessPoolExecutor() as pool:
+            for rows in pool.map(measure, [name for name in names if name not in _OTHERS]):
+                courses += rows
+                loop_report.show_courses(bench, rows)
+            flips = pool.submit(loop_flips.measure, SEED) if "flips" in names else None
+            landau = loop_landau.measure(SEED) if "landau" in names else []
+            diagnoses = loop_diagnosis.measure(SEED, pool.map) if "diagnosis" in names else []
+            flip = [] if flips is None else flips.result()
         reached = [
             *goals(courses),
             *loop_landau.goals(landau),
             *loop_diagnosis.goals(diagnoses),
-            *loop_flips.goals(flips),
+            *loop_flips.goals(flip),
         ]
         document = {
             "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -66,7 +68,7 @@ def main() -> None:
             "courses": courses,
             "landau": landau,
             "diagnosis": diagnoses,
-            "flips": flips,
+            "flips": flip,
         }
         loop_report.show(bench, document)
         if not chosen:

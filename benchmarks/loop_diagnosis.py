@@ -4,23 +4,33 @@ Belongs here: how many groups, and the goal. Does not: the groups and their mark
 (`fairlead.simulation`).
 """
 
+from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import product
 from typing import Any, Final
 
 from benchmarks.loop_goals import Goal
 from benchmarks.random_scenarios import random_scenario
-from benchmarks.scoring import mark, share_right
+from benchmarks.scoring import Marked, mark, share_right
 
 GROUPS: Final = 200
 _GOAL: Final = 0.95
 
 
-def measure(seed: int) -> list[dict[str, Any]]:
-    """Mark every diagnosis of every group, plain and real, never planned and planned."""
+def measure(seed: int, each: Callable[..., Iterable[list[Marked]]] = map) -> list[dict[str, Any]]:
+    """Mark every diagnosis of every group, plain and real, never planned and planned.
+
+    Parameters
+    ----------
+    seed
+        Of the arrivals.
+    each
+        `map`, or that of a pool of processes.
+    """
     rows = []
     for real, plans in product((False, True), (False, True)):
-        groups = (random_scenario(number, real=real) for number in range(GROUPS))
-        marks = [marked for group in groups for marked in mark(group, plans=plans, seed=seed)]
+        marked = partial(_marked, real=real, plans=plans, seed=seed)
+        marks = [one for group in each(marked, range(GROUPS)) for one in group]
         rows.append(
             {
                 "runs": f"{'real' if real else 'plain'}, {'planned' if plans else 'never planned'}",
@@ -33,6 +43,10 @@ def measure(seed: int) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def _marked(number: int, *, real: bool, plans: bool, seed: int) -> list[Marked]:
+    return mark(random_scenario(number, real=real), plans=plans, seed=seed)
 
 
 def goals(rows: list[dict[str, Any]]) -> list[Goal]:
