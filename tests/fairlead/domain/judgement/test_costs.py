@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from assignors.problem import Problem
-from fairlead.domain.judgement.costs import Costs, Equation, fewest, solve
+from fairlead.domain.judgement.costs import Costs, Equation, fewest, solve, suspect
 from fairlead.domain.judgement.lines import answer_question
 from fairlead.domain.judgement.notes import (
     LENGTH,
@@ -236,3 +236,34 @@ def test_a_group_with_dear_records_is_cured(name: str, client: str, hours: float
     assert course.late <= 0.03 * never.late
     assert 1 <= course.plans <= 10
     assert planner.largest < 1.0
+
+
+def suspected(costs: np.ndarray, speed: float, *, mixes: bool, hours: float = 0.5) -> int | None:
+    """Return what is suspected of a member that read five partitions; usual are 100/s."""
+    rng = np.random.default_rng(3)
+    found = []
+    for stretch in range(15):
+        shares = rng.dirichlet(np.full(5, 1.0)) + 0.01 if mixes else np.full(5, 0.2)
+        records = shares * 120.0 * speed / (shares * costs).sum()
+        at = NOW - 3600.0 * hours + 120.0 * hours * 2 * stretch
+        found.append(Equation("a", at, 120.0, limited=True, partitions=TEN[:5], records=records))
+    usual = Costs(np.ones(10), np.ones(10), np.full(10, np.inf))
+    return suspect(found, usual, 100.0, NOW - 3600.0 * hours - 1.0)
+
+
+def test_a_dear_partition_is_suspected_where_mixes_tell() -> None:
+    """The member does 100/s of the usual, and one partition's records take eight times as long."""
+    costs = np.ones(5)
+    costs[3] = 8.0
+    assert suspected(costs, 100.0, mixes=True) == 3
+
+
+def test_a_slow_member_is_not_excused_where_mixes_tell() -> None:
+    """Whatever it reads, it does 40/s."""
+    assert suspected(np.ones(5), 40.0, mixes=True) is None
+
+
+def test_what_nothing_tells_apart_is_left_open_for_an_hour() -> None:
+    """Equal shares in all stretches."""
+    assert suspected(np.ones(5), 40.0, mixes=False) is not None
+    assert suspected(np.ones(5), 40.0, mixes=False, hours=1.0) is None

@@ -15,6 +15,7 @@ from tests.fairlead.domain.judgement.outside import Group, Loop, steady, written
 from tests.fairlead.domain.judgement.questions import (
     FRESH,
     PER_STEP,
+    Owner,
     arriving,
     behind,
     halves,
@@ -322,6 +323,32 @@ def test_a_stuck_partition_stays_stuck_as_the_hour_passes(minutes: int) -> None:
 
     answer = answer_question(question(looks, committed=still))
     assert (answer["diagnosis"], answer["names"]) == ("stuck partition", ["t-1"])
+
+
+@pytest.mark.parametrize(
+    ("read", "diagnosis"), [(0.0, "stuck partition"), (0.5, "crawling partition")]
+)
+def test_what_is_the_matter_with_a_partition_goes_with_it(read: float, diagnosis: str) -> None:
+    """Its owner changes every four looks, too soon to tell by one alone; or it has changed once."""
+
+    def crawling(partition: int, look: int) -> int:
+        if partition == 0:
+            return arriving(0, 0) + int(read * PER_STEP * look)
+        return prompt(partition, look)
+
+    def in_turns(since: int) -> Owner:
+        def owner(partition: int, look: int) -> str:
+            if partition == 0 and look >= since:
+                return "ab"[look // 4 % 2]
+            return halves(partition, look)
+
+        return owner
+
+    for looks in (30, 31, 32, 33):
+        for since in (28,) if diagnosis == "stuck partition" else (0, 28):
+            line = question(looks, committed=crawling, owner=in_turns(since))
+            answer = answer_question(line)
+            assert (answer["diagnosis"], answer["names"]) == (diagnosis, ["t-0"])
 
 
 def test_a_partition_that_waits_for_its_turn_is_not_stuck() -> None:

@@ -1,0 +1,75 @@
+"""How many consumers a group needs."""
+
+import numpy as np
+import pytest
+
+from assignors.problem import Problem
+from fairlead.domain.judgement.forecast import Outlook
+from fairlead.domain.judgement.lines import answer_question
+from fairlead.domain.judgement.peers import Peers
+from fairlead.domain.judgement.sizing import Size, missing_members, size, surely_too_much
+from tests.fairlead.domain.judgement.questions import behind, question, skewed
+
+
+def sized(
+    arrivals: list[float], speeds: list[float], *, late: bool = False, known: bool = True
+) -> Size:
+    """Size a group of one topic."""
+    members = {f"m{number}": ["t"] for number in range(len(speeds))}
+    problem, loads = Problem.of({"t": len(arrivals)}, members), np.array(arrivals)
+    none = np.zeros(loads.size)
+    outlook = Outlook(loads, none, none, none, np.array(speeds))
+    return size(problem, outlook, Peers.of(problem), 0.95, late=late, known=known)
+
+
+def test_the_fewest_are_told_partitions_being_whole() -> None:
+    """9 partitions of 40/s: two to a consumer of 100/s, so that it takes five."""
+    assert sized([40.0] * 9, [100.0] * 7).wanted == 5
+    assert sized([40.0] * 9, [100.0] * 4, late=True).wanted == 5
+    assert sized([10.0] * 36, [100.0] * 7).wanted == 4
+
+
+def test_a_late_group_needs_no_fewer_than_there_are() -> None:
+    """Whatever would do if it were not late."""
+    assert sized([10.0] * 9, [100.0] * 4).wanted == 1
+    assert sized([10.0] * 9, [100.0] * 4, late=True).wanted == 4
+
+
+def test_more_consumers_do_not_help_a_partition_that_is_too_large() -> None:
+    """More partitions would, and how many is said."""
+    found = sized([150.0, 10.0, 10.0], [100.0] * 3, late=True)
+    assert found.wanted is None
+    assert "t-0" in found.why
+    assert "6 partitions of t instead of 3" in found.why
+
+
+def test_nothing_is_said_where_nothing_is_known() -> None:
+    """Of nobody's speed, or of too few looks."""
+    assert sized([10.0] * 3, [0.0] * 3).wanted is None
+    assert sized([10.0] * 3, [100.0] * 3, known=False).wanted is None
+
+
+def test_nobody_with_work_needs_nobody() -> None:
+    """One at least."""
+    assert sized([0.001] * 3, [100.0] * 3).wanted == 1
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_packing_is_never_below_the_bound_and_seldom_far_above(seed: int) -> None:
+    """Best fit, decreasing, takes at most 11/9 of the fewest, and one."""
+    rng = np.random.default_rng(seed)
+    loads = rng.uniform(0.1, 60.0, int(rng.integers(1, 200)))
+    least = int(np.ceil(loads.sum() / 95.0))
+    found = missing_members(loads, np.zeros(0), 95.0)
+    assert least <= found <= 11 / 9 * max(least, int((loads > 47.5).sum())) + 1
+    assert not surely_too_much(loads, np.full(found, 95.0))
+
+
+def test_an_answer_says_how_many() -> None:
+    """And never fewer than there are for a group that is late."""
+    answer = answer_question(question(end=skewed, committed=behind))
+    assert answer["consumers"]["now"] == 2
+    assert answer["consumers"]["wanted"] >= 2
+    assert "partitions" in answer["consumers"]["why"]
+    unknown = answer_question(question(2))["consumers"]
+    assert (unknown["now"], unknown["wanted"]) == (2, None)
