@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from fairlead.domain.judgement.looks import Float64, Int64, Looks, Mask
 
@@ -370,6 +371,30 @@ def _crawling(looks: Looks, held: Mask) -> tuple[Mask, Float64]:
         others = (beside & rests & faster).sum(axis=1) >= _OTHERS
         crawling[partition] = others.mean() >= AT_REST
     return crawling, read
+
+
+def held_up(looks: Looks) -> Mask:
+    """Return the steps in which a member was not at its limit, whatever waited, bool (S, M).
+
+    For `STUCK_STEPS` steps a partition of its was left behind while two others were at rest: what
+    crawls now, and what has crawled and does not any more.
+    """
+    held = (looks.owner[1:] == looks.owner[:-1]) & (looks.owner[1:] >= 0) & looks.in_one_log[:-1]
+    behind = looks.position[1:] < looks.end[:-1]
+    per_member = _PerMember(looks)
+    found = np.zeros((per_member.steps, per_member.members), dtype=bool)
+    count = STUCK_STEPS
+    if per_member.steps < count:
+        return found
+    both = (per_member.sum(held & ~behind) >= _OTHERS) & per_member.any(held & behind)
+    windows = np.argwhere(sliding_window_view(both, count, axis=0).all(axis=2))
+    for window, member in windows.tolist():
+        steps = slice(window, window + count)
+        mine = held[steps].all(axis=0) & (looks.owner[window + count] == member)
+        late, rests = behind[steps].all(axis=0), ~behind[steps].any(axis=0)
+        if (mine & late).any() and (mine & rests).sum() >= _OTHERS:
+            found[steps, member] = True
+    return found
 
 
 def _stuck_before(looks: Looks, before: Int64 | None, moved: Mask) -> Mask:

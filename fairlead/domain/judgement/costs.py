@@ -13,7 +13,7 @@ posteriori by Gauss and Newton in logarithms).
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
 
@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from assignors.problem import Problem
 from fairlead.common.words import plural
-from fairlead.domain.judgement.commits import Commits
+from fairlead.domain.judgement.commits import Commits, held_up
 from fairlead.domain.judgement.looks import Float64, Looks, Mask
 from fairlead.domain.judgement.peers import linked
 
@@ -186,6 +186,7 @@ def equations_of(looks: Looks, commits: Commits, objective_s: float = 60.0) -> l
         return []  # nobody was at a limit
     total = np.concatenate((np.zeros((1, looks.partitions)), commits.taken.cumsum(axis=0)))
     most = _at_most(looks.partitions)
+    commits = replace(commits, busy=commits.busy & ~held_up(looks))
     found: list[Equation] = []
     for member in np.flatnonzero(counted.any(axis=0)).tolist():
         limited, at_rest = _stretches(looks, commits, member, least_s)

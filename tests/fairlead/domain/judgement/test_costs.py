@@ -238,6 +238,18 @@ def test_a_group_with_dear_records_is_cured(name: str, client: str, hours: float
     assert planner.largest < 1.0
 
 
+def test_a_partition_that_crawled_says_nothing_of_costs_once_it_is_healed() -> None:
+    """Its owner had time to spare, whatever waited: that partition is not cheap."""
+    what = scenario("crawl-heals")
+    world = World.of(what, seed=1, hours=25.0)
+    planner = Planner(Rules())
+    run(world, planner)
+    healed = [judgement for at, judgement in planner.judgements if at > planner.judgements[96][0]]
+    assert healed
+    assert all(one.costs.equal for one in healed)
+    assert "overloaded" not in {one.diagnosis.name for one in healed}
+
+
 def suspected(costs: np.ndarray, speed: float, *, mixes: bool, hours: float = 0.5) -> int | None:
     """Return what is suspected of a member that read five partitions; usual are 100/s."""
     rng = np.random.default_rng(3)
