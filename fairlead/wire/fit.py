@@ -190,7 +190,9 @@ def _take_over(planned: _Planned, group: _Group, owner: npt.NDArray[np.int32]) -
     needed = np.zeros((len(gone), len(group.topics)), dtype=np.float32)
     needed[rows[rows >= 0], planned.topic[rows >= 0]] = 1
     narrowest_first = newcomers[np.argsort(group.subscribed[newcomers].sum(axis=1), kind="stable")]
-    covers = needed @ ~group.subscribed[narrowest_first].T == 0
+    # Zeros and ones: what a BLAS says of invalid values is of padding that it has read beside them.
+    with np.errstate(invalid="ignore"):
+        covers = needed @ ~group.subscribed[narrowest_first].T == 0
     takers = np.full(len(gone), -1)
     for row in range(len(gone)):
         if covers[row].any():

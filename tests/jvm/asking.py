@@ -19,18 +19,20 @@ class Checks:
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._process = process
 
-    def lines(self, questions: Iterable[dict[str, Any]]) -> Iterator[str]:
-        """Yield the answer to each question, as it stands."""
+    def lines(self, questions: Iterable[dict[str, Any]]) -> list[str]:
+        """Return the answer to each question, as it stands.
+
+        All of them are read: an answer that is left would be taken for that to the next question.
+        """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         asked = [json.dumps(question) + "\n" for question in questions]
         asking = threading.Thread(target=self._ask, args=(asked,))
         asking.start()
-        for _ in asked:
-            answer = self._process.stdout.readline()
-            assert answer, "Checks.java ended: its standard error says why"
-            yield answer[:-1]
+        answers = [self._process.stdout.readline() for _ in asked]
+        assert all(answers), "Checks.java ended: its standard error says why"
         asking.join()
+        return [answer[:-1] for answer in answers]
 
     def ask(self, what: str, **question: Any) -> Any:
         """Return the answer to one question."""
