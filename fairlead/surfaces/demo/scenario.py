@@ -100,9 +100,9 @@ ONE_IS_SLOW = DemoGroup(
     "one-is-slow", {"invoices": [60] * 12}, consumers=3, rate=160, slow={1: 0.4}, load=0.7
 )
 
-#: Even partitions and machines; a record of one partition takes six times as long.
+#: Even partitions and machines; a record of one partition takes seven times as long.
 ONE_IS_DEAR = DemoGroup(
-    "one-is-dear", {"images": [60] * 12}, consumers=3, rate=160, load=0.5, dear={"images-6": 6.0}
+    "one-is-dear", {"images": [60] * 12}, consumers=3, rate=160, load=0.5, dear={"images-6": 7.0}
 )
 
 #: Plain consumers of the consumer protocol (KIP-848): their broker follows the plan. However that
