@@ -350,19 +350,17 @@ def solve(
     return costs
 
 
-def suspect(equations: Sequence[Equation], costs: Costs, usual: float, since: float) -> int | None:
+def suspect(mine: Sequence[Equation], costs: Costs, usual: float) -> int | None:
     """Return the partition that may be dear where a member seems slow; None: it is the member.
 
     Parameters
     ----------
-    equations
-        The member's.
+    mine
+        The stretches in which the member was at its limit, by time.
     costs
         Of all partitions.
     usual
         What a member does a second, in records of the usual kind, if it is not slow.
-    since
-        The first look, seconds since the epoch.
 
     Notes
     -----
@@ -371,7 +369,6 @@ def suspect(equations: Sequence[Equation], costs: Costs, usual: float, since: fl
     plan would tell; once the member was at its limit for an hour nobody has made one, and the
     simpler explanation is told.
     """
-    mine = [one for one in equations if one.limited and one.at > since]
     if not mine or mine[-1].at - mine[0].at + mine[0].seconds > _OPEN_S:
         return None
     read = np.unique(np.concatenate([one.partitions for one in mine]))

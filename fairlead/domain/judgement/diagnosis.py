@@ -97,11 +97,11 @@ class Findings:
     equations: Sequence[Equation]
     costs: Costs
 
-    def suspect(self, member: int, usual: float) -> int | None:
-        """Return the partition that may make a member seem slow; None: it is the member."""
-        name = self.problem.members[member]
-        mine = sorted((one for one in self.equations if one.member == name), key=lambda one: one.at)
-        return suspect(mine, self.costs, usual, float(self.looks.at[0]))
+    def limited(self, member: int) -> list[Equation]:
+        """Return the stretches of these looks in which a member was at its limit, by time."""
+        name, since = self.problem.members[member], float(self.looks.at[0])
+        mine = (one for one in self.equations if one.member == name)
+        return sorted((one for one in mine if one.limited and one.at > since), key=lambda o: o.at)
 
     def partition(self, index: int) -> str:
         """Name a partition as people do."""
@@ -385,13 +385,15 @@ def _slow(found: Findings, late: Mask) -> Diagnosis | None:
     slowest = min(usual, key=lambda member: float(speeds.per_s[member]))
     arrivals = found.outlook.by_member(found.outlook.arrivals, found.owner)
     members = tuple(found.problem.members[member] for member in usual)
-    suspects = [found.suspect(member, usual[member]) for member in usual]
+    stretches = {member: found.limited(member) for member in usual}
+    suspects = [suspect(mine, found.costs, usual[member]) for member, mine in stretches.items()]
     partitions = tuple(found.partition(place) for place in suspects if place is not None)
     doubt = ""
-    if partitions:
+    if partitions or not all(stretches.values()):
+        such = f", such as {some(partitions)}" if partitions else ""
         doubt = (
-            f" It is the member, or what it reads, such as {some(partitions)}: a plan that takes "
-            "something off it would tell."
+            f" It is the member, or what it reads{such}: a plan that takes something off it would "
+            "tell."
         )
     return Diagnosis(
         "slow member",

@@ -260,7 +260,7 @@ def suspected(costs: np.ndarray, speed: float, *, mixes: bool, hours: float = 0.
         at = NOW - 3600.0 * hours + 120.0 * hours * 2 * stretch
         found.append(Equation("a", at, 120.0, limited=True, partitions=TEN[:5], records=records))
     usual = Costs(np.ones(10), np.ones(10), np.full(10, np.inf))
-    return suspect(found, usual, 100.0, NOW - 3600.0 * hours - 1.0)
+    return suspect(found, usual, 100.0)
 
 
 def test_a_dear_partition_is_suspected_where_mixes_tell() -> None:
