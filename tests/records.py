@@ -3,6 +3,7 @@
 Belongs here: making records. Does not: any expectation.
 """
 
+import re
 from datetime import UTC, datetime, timedelta
 
 from fairlead.kafka.plan_topic import PlanTopic
@@ -45,7 +46,11 @@ def signed(
 
 def unsigned(value: bytes) -> Headers:
     """Return the headers of an unsigned plan: of no cluster or log, and without a lease."""
-    return plan_headers(value, group="", version=0, origin=Origin(""), epoch=1, lease_until=None)
+    said = re.search(rb'"version": ?(\d{1,9})\b', value)
+    version = int(said[1]) if said else 1
+    return plan_headers(
+        value, group="", version=version, origin=Origin(""), epoch=1, lease_until=None
+    )
 
 
 def signed_plan(plan: PlanDocument, origin: Origin = ORIGIN) -> tuple[bytes, Headers]:

@@ -17,12 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlead.errors import InvalidPlanError
-from fairlead.wire.partition_sets import format_partitions, parse_partitions
+from fairlead.wire.partition_sets import HeldAsRanges, Ranges, format_partitions, parse_ranges
 from fairlead.wire.times import read_time
 
 #: Of documents, and of the records that they stand in.
 FORMAT: Final = 2
-#: Partitions a document may count in all topics together: what a reader's memory is bounded by.
+#: Partitions a document may count in all topics together.
 MAX_PARTITIONS: Final = 10_000_000
 
 
@@ -35,11 +35,19 @@ class MemberShare:
     topics
         The member's subscription when the plan was made, ascending.
     partitions
-        Topic to partition numbers, int32 of shape (K,), ascending.
+        Topic to partition numbers, int32 of shape (K,), ascending. Of a document that was read they
+        are made whenever they are asked for.
     """
 
     topics: tuple[str, ...]
     partitions: Mapping[str, npt.NDArray[np.int32]]
+
+    def existing(self, topic: str, count: int) -> npt.NDArray[np.int32]:
+        """Return the partitions of a topic that exist, where it has so many."""
+        if isinstance(self.partitions, HeldAsRanges):
+            return self.partitions.below(topic, count)
+        partitions = self.partitions[topic]
+        return partitions[partitions < count]
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,29 +237,32 @@ def _weights(values: Any, counts: dict[str, int], topic: str) -> npt.NDArray[np.
 
 
 def _read_members(raw: dict[str, Any], counts: dict[str, int]) -> dict[str, MemberShare]:
-    """Read the shares; a bit a partition tells a second owner before memory is spent on it."""
-    owned = {topic: np.zeros(count, dtype=np.bool_) for topic, count in counts.items()}
+    """Read the shares; of no topic two of their ranges may overlap."""
     members = {}
+    ranges: dict[str, list[Ranges]] = {}
     for name, share in raw.items():
-        members[name] = _read_share(name, share, counts)
-        for topic, partitions in members[name].partitions.items():
-            if (twice := partitions[owned[topic][partitions]]).size:
-                raise ValueError(f"{topic}-{twice[0]} has more than one owner")
-            owned[topic][partitions] = True
+        read = _read_share(name, share, counts)
+        members[name] = MemberShare(tuple(share["topics"]), HeldAsRanges(read))
+        for topic, some in read.items():
+            ranges.setdefault(topic, []).append(some)
+    for topic, of_members in ranges.items():
+        first, last = (every := np.concatenate(of_members, axis=1))[:, every[0].argsort()]
+        if (twice := first[1:][first[1:] <= last[:-1]]).size:
+            raise ValueError(f"{topic}-{twice[0]} has more than one owner")
     return members
 
 
-def _read_share(name: str, raw: dict[str, Any], counts: dict[str, int]) -> MemberShare:
-    partitions = {}
+def _read_share(name: str, raw: dict[str, Any], counts: dict[str, int]) -> dict[str, Ranges]:
+    ranges = {}
     for topic, text in raw["partitions"].items():
         if topic not in counts:
             raise ValueError(f"members.{name}: topic {topic!r} has no partition count")
         if not isinstance(text, str):
             raise TypeError(f"members.{name}.partitions.{topic} is {text!r}, not a text")
-        partitions[topic] = parse_partitions(text, below=counts[topic])
+        ranges[topic] = parse_ranges(text, below=counts[topic])
     topics = raw["topics"]
     if not isinstance(topics, list) or not all(isinstance(topic, str) for topic in topics):
         raise ValueError(f"members.{name}.topics is {topics!r}, not a list of topics")
-    if unread := sorted(partitions.keys() - set(topics)):
+    if unread := sorted(ranges.keys() - set(topics)):
         raise ValueError(f"members.{name} owns partitions of {unread[0]!r}, which it does not read")
-    return MemberShare(topics=tuple(topics), partitions=partitions)
+    return ranges

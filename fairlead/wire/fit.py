@@ -146,18 +146,17 @@ class _Planned:
     def of(cls, plan: PlanDocument, group: _Group) -> "_Planned":
         numbers, topics, pieces = [], [], [np.empty(0, np.int32)]
         for number, share in enumerate(plan.members.values()):
-            for name, partitions in share.partitions.items():
-                if name in group.topics:
+            for name in share.partitions:
+                if (of := group.topics.get(name)) is not None:
                     numbers.append(number)
-                    topics.append(group.topics[name])
-                    pieces.append(partitions)
+                    topics.append(of)
+                    count = int(group.offsets[of + 1] - group.offsets[of])
+                    pieces.append(share.existing(name, count))
         sizes = [piece.size for piece in pieces[1:]]
         member = np.repeat(np.array(numbers, dtype=np.int64), sizes)
         topic = np.repeat(np.array(topics, dtype=np.int64), sizes)
-        partition = np.concatenate(pieces).astype(np.int64)
-        index = partition + group.offsets[topic]
-        exists = index < group.offsets[topic + 1]
-        return cls(tuple(plan.members), member[exists], topic[exists], index[exists])
+        index = np.concatenate(pieces).astype(np.int64) + group.offsets[topic]
+        return cls(tuple(plan.members), member, topic, index)
 
 
 def _keep(planned: _Planned, group: _Group, owner: npt.NDArray[np.int32]) -> None:

@@ -1,12 +1,17 @@
 """Sets of partitions as range strings: "0-3,7" is {0, 1, 2, 3, 7}.
 
-Belongs here: the text form the plan topic uses. Does not: which partitions belong to whom.
+Belongs here: the text form the plan topic uses, and shares that are held as ranges. Does not: which
+partitions belong to whom.
 """
 
 import re
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import numpy.typing as npt
+
+#: First and last partitions, int64 of shape (2, R), ascending.
+Ranges = npt.NDArray[np.int64]
 
 _RANGES = re.compile(r"\d{1,10}(-\d{1,10})?(,\d{1,10}(-\d{1,10})?)*", re.ASCII)
 
@@ -38,19 +43,15 @@ def format_partitions(partitions: npt.ArrayLike) -> str:
     )
 
 
-def parse_partitions(text: str, *, below: int) -> npt.NDArray[np.int32]:
-    """Read a range string.
+def parse_ranges(text: str, *, below: int) -> Ranges:
+    """Read a range string; what it costs is the text's length, not what the ranges hold.
 
     Parameters
     ----------
     text
         Ranges in ascending order without overlap, as `format_partitions` writes them.
     below
-        The topic's partition count; also what bounds the memory a hostile string can ask for.
-
-    Returns
-    -------
-    int32 array of shape (K,), ascending.
+        The topic's partition count.
 
     Raises
     ------
@@ -59,24 +60,85 @@ def parse_partitions(text: str, *, below: int) -> npt.NDArray[np.int32]:
 
     Examples
     --------
+    >>> parse_ranges("0-3,7", below=8).tolist()
+    [[0, 7], [3, 7]]
+    """
+    if not text:
+        return np.empty((2, 0), dtype=np.int64)
+    if not _RANGES.fullmatch(text):
+        raise ValueError(f"{text[:80]!r} is no set of partition ranges such as '0-3,7'")
+    pieces = [piece.partition("-") for piece in text.split(",")]
+    firsts = [int(first) for first, _, _ in pieces]
+    lasts = [int(last or first) for first, _, last in pieces]
+    ranges = np.array([firsts, lasts], dtype=np.int64)
+    first, last = ranges
+    if (first > last).any() or (first[1:] <= last[:-1]).any():
+        raise ValueError(f"{text[:80]!r} is out of order or names a partition twice")
+    if last[-1] >= below:
+        raise ValueError(f"partition {last[-1]} does not exist: the topic has {below} partitions")
+    return ranges
+
+
+def expand(ranges: Ranges) -> npt.NDArray[np.int32]:
+    """Return the partitions of ranges, int32 of shape (K,), ascending.
+
+    Examples
+    --------
+    >>> expand(np.array([[0, 7], [3, 7]])).tolist()
+    [0, 1, 2, 3, 7]
+    """
+    first, last = ranges
+    sizes = last - first + 1
+    starts = np.cumsum(sizes) - sizes
+    every = np.repeat(first - starts, sizes) + np.arange(sizes.sum())
+    return every.astype(np.int32)
+
+
+def parse_partitions(text: str, *, below: int) -> npt.NDArray[np.int32]:
+    """Read a range string as `parse_ranges` does; int32 of shape (K,), ascending.
+
+    Examples
+    --------
     >>> parse_partitions("0-3,7", below=8).tolist()
     [0, 1, 2, 3, 7]
     """
-    if not text:
-        return np.empty(0, dtype=np.int32)
-    if not _RANGES.fullmatch(text):
-        raise ValueError(f"{text[:80]!r} is no set of partition ranges such as '0-3,7'")
-    pieces: list[npt.NDArray[np.int32]] = []
-    next_free = 0
-    for piece in text.split(","):
-        first_text, _, last_text = piece.partition("-")
-        first, last = int(first_text), int(last_text or first_text)
-        if first > last or first < next_free:
-            raise ValueError(
-                f"{piece!r} in {text[:80]!r} is out of order or names a partition twice"
-            )
-        if last >= below:
-            raise ValueError(f"partition {last} does not exist: the topic has {below} partitions")
-        pieces.append(np.arange(first, last + 1, dtype=np.int32))
-        next_free = last + 1
-    return np.concatenate(pieces)
+    return expand(parse_ranges(text, below=below))
+
+
+class HeldAsRanges(Mapping[str, npt.NDArray[np.int32]]):
+    """Topic to partition numbers, int32 of shape (K,), ascending: made whenever they are asked for.
+
+    A text of a few bytes names millions of partitions. Held are its ranges.
+
+    Parameters
+    ----------
+    ranges
+        Topic to ranges.
+    """
+
+    def __init__(self, ranges: Mapping[str, Ranges]) -> None:
+        self._ranges = ranges
+
+    def __getitem__(self, topic: str) -> npt.NDArray[np.int32]:
+        """Return all partitions of a topic."""
+        return expand(self._ranges[topic])
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the topics."""
+        return iter(self._ranges)
+
+    def __len__(self) -> int:
+        """Return how many topics there are."""
+        return len(self._ranges)
+
+    def below(self, topic: str, count: int) -> npt.NDArray[np.int32]:
+        """Return the partitions of a topic below a count; no others are made.
+
+        Examples
+        --------
+        >>> HeldAsRanges({"t": np.array([[0, 5], [2, 9_999_999]])}).below("t", 7).tolist()
+        [0, 1, 2, 5, 6]
+        """
+        first, last = self._ranges[topic]
+        exist = first < count
+        return expand(np.stack([first[exist], np.minimum(last[exist], count - 1)]))

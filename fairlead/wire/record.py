@@ -5,8 +5,8 @@ document (`document`), what of a record is to be believed (`record_reading`), no
 (`signing`).
 
 The value is a plan's document, or says that the group's plan is retired. Beside it headers name the
-format and kind, the value's hash, the cluster and the log that it was written for, the epoch of the
-group's versions, and how long it holds.
+format and kind, the version, the value's hash, the cluster and the log that it was written for, the
+epoch of the group's versions, and how long it holds.
 """
 
 import base64
@@ -24,6 +24,7 @@ Kind = Literal["plan", "retired", "members"]
 
 FORMAT_HEADER: Final = "format"
 KIND_HEADER: Final = "kind"
+VERSION_HEADER: Final = "version"
 HASH_HEADER: Final = "sha256"
 CLUSTER_HEADER: Final = "cluster"
 LOG_HEADER: Final = "log"
@@ -113,6 +114,7 @@ def plan_headers(
     headers: Headers = [
         (FORMAT_HEADER, str(FORMAT).encode()),
         (KIND_HEADER, kind.encode()),
+        (VERSION_HEADER, str(version).encode()),
         (HASH_HEADER, content_hash(value).encode()),
         (CLUSTER_HEADER, origin.cluster.encode()),
         (LOG_HEADER, origin.log.encode()),
@@ -149,7 +151,7 @@ def message_of(headers: Mapping[str, bytes], *, group: str, version: int, topic:
     headers
         Kind and hash must be there.
     group, version, topic
-        What the record's key, its value and its place say.
+        What the record's key, its header and its place say.
     """
     return signed_bytes(
         headers.get(CLUSTER_HEADER, b""),

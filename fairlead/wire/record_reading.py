@@ -7,6 +7,7 @@ Belongs here: keys, and what of a record is to be believed. Does not: how record
 import base64
 import binascii
 import json
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -24,6 +25,7 @@ from fairlead.wire.record import (
     LEASE_HEADER,
     LOG_HEADER,
     SIGNATURE_HEADER,
+    VERSION_HEADER,
     Identity,
     Origin,
     message_of,
@@ -33,6 +35,9 @@ from fairlead.wire.times import read_time
 
 #: How far a follower's clock may be ahead of the planner's before a plan lapses too early.
 SKEW: Final = timedelta(seconds=60)
+#: An epoch is drawn by the planner's clock, in milliseconds: none is later than this from now. A
+#: later one would have the planner draw one that is later still.
+AHEAD: Final = timedelta(days=1)
 #: An epoch fits the integers of every client's language.
 _DIGITS: Final = 18
 
@@ -64,7 +69,7 @@ def read_record(
     origin: Origin,
     verifier: Verifier | None,
 ) -> Told:
-    """Read and check a record that has a value.
+    """Read and check a record that has a value: its signature before the value is parsed.
 
     Parameters
     ----------
@@ -84,10 +89,14 @@ def read_record(
         differs, or it is not signed as it must be. The message says which.
     """
     found = read_headers(value, headers)
-    kind = header_text(found, KIND_HEADER)
-    plan = PlanDocument.from_bytes(value, group=group) if kind == "plan" else None
-    version = plan.version if plan is not None else _retired_version(kind, value, group)
+    if (kind := header_text(found, KIND_HEADER)) not in {"plan", "retired"}:
+        raise InvalidPlanError(f"The record is of kind {kind!r}, which this version does not know")
+    version = _version(found)
     epoch = check_headers(found, group=group, version=version, origin=origin, verifier=verifier)
+    plan = PlanDocument.from_bytes(value, group=group) if kind == "plan" else None
+    says = plan.version if plan is not None else _retired_version(value, group)
+    if says != version:
+        raise InvalidPlanError(f"The record's version header is {version}, its value says {says}")
     identity = Identity(epoch, version, plan is None, header_text(found, HASH_HEADER))
     return Told(identity, plan, _lease(found))
 
@@ -126,7 +135,7 @@ def check_headers(
     found
         From `read_headers`, a kind among them.
     group, version
-        What the record's key and its value say.
+        What the record's key and its header say.
     origin, verifier
         As for `read_record`.
 
@@ -161,13 +170,11 @@ def _check_signature(
         raise InvalidPlanError(f"The record is refused: {error}") from error
 
 
-def _retired_version(kind: str, value: bytes, group: str) -> int:
+def _retired_version(value: bytes, group: str) -> int:
     """Return which version a record takes back."""
-    if kind != "retired":
-        raise InvalidPlanError(f"The record is of kind {kind!r}, which this version does not know")
     try:
         raw = json.loads(value.decode(), object_pairs_hook=unique_names)
-        version = raw["version"] if raw["group"] == group and raw["kind"] == kind else None
+        version = raw["version"] if raw["group"] == group and raw["kind"] == "retired" else None
     except (ValueError, RecursionError, KeyError, TypeError) as error:
         raise InvalidPlanError(f"The record of a retirement cannot be read: {error}") from error
     if type(version) is not int or not 0 < version < 2**31:
@@ -175,11 +182,24 @@ def _retired_version(kind: str, value: bytes, group: str) -> int:
     return version
 
 
+def _version(found: dict[str, bytes]) -> int:
+    text = header_text(found, VERSION_HEADER)
+    if (
+        not (text.isascii() and text.isdecimal())
+        or len(text) > _DIGITS
+        or not 0 < int(text) < 2**31
+    ):
+        raise InvalidPlanError(f"The record's version is {text[:40]!r}, not a positive number")
+    return int(text)
+
+
 def _epoch(found: dict[str, bytes]) -> int:
     text = header_text(found, EPOCH_HEADER)
     if not (text.isascii() and text.isdecimal()) or len(text) > _DIGITS or int(text) == 0:
         raise InvalidPlanError(f"The record's epoch is {text[:40]!r}, not a positive number")
-    return int(text)
+    if (epoch := int(text)) > (time.time() + AHEAD.total_seconds()) * 1000:
+        raise InvalidPlanError(f"The record's epoch, {epoch}, lies more than a day ahead")
+    return epoch
 
 
 def _lease(found: dict[str, bytes]) -> datetime | None:

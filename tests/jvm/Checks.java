@@ -56,6 +56,8 @@ final class Checks {
                     return document(bytes(asked.get("value")));
                 case "groups":
                     return Groups.check((Long) asked.get("count"));
+                case "hostile":
+                    return Hostile.check((Long) asked.get("count"));
                 case "note":
                     return note(asked);
                 case "schedule":
@@ -207,6 +209,11 @@ final class Checks {
         return lists;
     }
 
+    private static int[] expanded(int[] ranges) {
+        return IntStream.range(0, ranges.length / 2)
+            .flatMap(range -> IntStream.rangeClosed(ranges[2 * range], ranges[2 * range + 1])).toArray();
+    }
+
     /** Everything that the planner's reader takes out of a document, in its order. */
     private static Object document(byte[] value) throws InvalidPlanException {
         PlanDocument plan = PlanDocument.parse(value);
@@ -218,7 +225,9 @@ final class Checks {
         plan.members().forEach((name, share) -> {
             List<Object> pair = new ArrayList<>();
             pair.add(share.topics);
-            pair.add(lists(share.partitions));
+            Map<String, int[]> partitions = new LinkedHashMap<>();
+            share.ranges.forEach((topic, ranges) -> partitions.put(topic, expanded(ranges)));
+            pair.add(lists(partitions));
             members.put(name, pair);
         });
         said.put("members", members);

@@ -14,6 +14,7 @@ import java.util.Random;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.coordinator.group.api.assignor.GroupAssignment;
 import org.apache.kafka.coordinator.group.api.assignor.GroupSpec;
@@ -313,10 +314,12 @@ final class Groups {
                 continue;
             }
             Map<Uuid, Set<Integer>> share = assignment.members().get(member.id).partitions();
-            plan.members().get(name).partitions.forEach((topic, numbers) -> {
+            plan.members().get(name).ranges.forEach((topic, ranges) -> {
                 Uuid id = Uuid.fromString(plan.topicIds().get(topic));
                 if (member.reads.contains(id)) {
-                    require(Arrays.stream(numbers).filter(number -> number < topics.get(id))
+                    var numbers = IntStream.range(0, ranges.length / 2)
+                        .flatMap(range -> IntStream.rangeClosed(ranges[2 * range], ranges[2 * range + 1]));
+                    require(numbers.filter(number -> number < topics.get(id))
                         .allMatch(share.getOrDefault(id, Set.of())::contains), "the plan is not followed");
                 }
             });

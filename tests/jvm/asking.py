@@ -47,8 +47,8 @@ class Checks:
 
 @contextmanager
 def answering(classpath: str) -> Iterator[Checks]:
-    """Run Checks.java until the context ends."""
-    command = [str(find_java()), "-cp", classpath, "fairlead.kafka.Checks"]
+    """Run Checks.java until the context ends, on a small heap: whatever it reads must fit."""
+    command = [str(find_java()), "-Xmx64m", "-cp", classpath, "fairlead.kafka.Checks"]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
     ) as process:

@@ -158,6 +158,14 @@ class Cluster:
         """Put garbage where the plan stands."""
         self._send(PLANS, group, b"garbage", [])
 
+    def inflate(self, group: str) -> None:
+        """Publish a plan of a few hundred bytes that names ten million partitions."""
+        now = datetime.now(UTC)
+        share = MemberShare(("t",), {"t": np.array([0])})
+        plan = PlanDocument(group, 1, "p", "tests", now, now, {"t": 10_000_000}, {"m": share})
+        value = plan.to_bytes().replace(b'"t":"0"', b'"t":"0-9999999"')
+        self._send(PLANS, group, value, self._headers(value, group, 1, now + timedelta(hours=1)))
+
     def tell(self, group: str, topics: list[str]) -> None:
         """Say who the members are: by their client ids."""
         names = self.names(group)

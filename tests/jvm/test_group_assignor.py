@@ -23,6 +23,16 @@ def test_random_groups_are_whole_and_move_by_plans_alone(checks: Checks) -> None
     assert min(outcomes.values()) > count / 200, outcomes
 
 
+def test_hostile_plans_do_not_take_the_place_of_others(checks: Checks) -> None:
+    """Valid ones, of groups that do not exist, on a heap of 64 MB: the largest are dropped."""
+    count = form(short=1_500, long=100_000)
+    found = checks.ask("hostile", count=count)
+    assert found["skipped"] == 0, found
+    assert found["held"] > 100
+    assert found["dropped"] > 100
+    assert "groups is dropped" in found["problem"]
+
+
 @pytest.fixture(scope="module")
 def cluster(broker: KafkaBroker) -> Cluster:
     """Return the broker's cluster, with the planner's topics, which the assignor may read."""
@@ -49,6 +59,21 @@ def test_plain_consumers_adopt_plans_and_lose_only_what_moves(group: Group) -> N
     group.revoked()
     group.adopt(2, {"a": [0, 1], "b": [2, 3, 4], "c": [5]})
     assert group.revoked() == {"a": [2]}
+
+
+@pytest.mark.kafka
+def test_small_plans_of_millions_of_partitions_harm_nobody(
+    cluster: Cluster, group: Group, broker: KafkaBroker, checks: Checks
+) -> None:
+    """Forty of them, on a heap of 512 MB: an int for each partition would be three times that."""
+    group.join("a", "b", "c")
+    group.adopt(1, FEW)
+    for number in range(40):
+        cluster.inflate(f"inflated-{number}")
+    group.adopt(2, {"a": [0, 1], "b": [2, 3, 4], "c": [5]})
+    found = shown(broker, checks)
+    assert (found["Problem"], found["GroupsDropped"], found["RecordsSkipped"]) == ("", 0, 0)
+    assert found["Plans"] >= 41
 
 
 @pytest.mark.kafka

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.errors import InvalidPlanError
+from fairlead.wire.document import PlanDocument
 from fairlead.wire.record import (
     NOTHING,
     Headers,
@@ -143,12 +144,16 @@ def test_identities_are_ordered_by_epoch_version_and_retirement() -> None:
         (with_("kind", b"members"), "of kind 'members'"),
         (with_("signature", b"#"), "no base64"),
         (with_("key_id", b"\xff"), "no UTF-8"),
-        (signed(VALUE, version=2), "does not hold"),
+        (signed(VALUE, version=2), "version header is 2, its value says 1"),
+        (with_("version", b"2"), "does not hold"),
+        (with_("version", b"0"), "version is '0', not a positive number"),
+        (without("version"), "version is '', not a positive number"),
         (signed(VALUE, group="another"), "does not hold"),
         (signed(VALUE, origin=replace(ORIGIN, topic="another")), "does not hold"),
         (signed(VALUE, origin=replace(ORIGIN, cluster="another")), "of cluster 'another'"),
         (signed(VALUE, origin=replace(ORIGIN, log="another")), "of log 'another'"),
         (signed(VALUE, epoch=0), "epoch is '0'"),
+        (signed(VALUE, epoch=10**18 - 1), "more than a day ahead"),
         (signed(VALUE, signer=Signer.new("tests")), "does not hold"),
         (signed(VALUE, signer=Signer.new("mallory")), "signed with key 'mallory'"),
     ],
@@ -157,6 +162,19 @@ def test_what_an_attacker_may_change_is_refused(headers: Headers, message: str) 
     """Stripped, moved from elsewhere, or altered: each is refused, and the message says why."""
     with pytest.raises(InvalidPlanError, match=message):
         read(headers=headers)
+
+
+def test_a_value_is_not_parsed_before_its_signature_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parsing costs many times what verifying does."""
+
+    def parse(*_: object, **__: object) -> None:
+        raise AssertionError("it is parsed")
+
+    monkeypatch.setattr(PlanDocument, "from_bytes", parse)
+    with pytest.raises(InvalidPlanError, match="is not signed"):
+        read(headers=unsigned(VALUE))
+    with pytest.raises(AssertionError, match="it is parsed"):
+        read()
 
 
 def test_changed_bytes_are_refused_by_the_signature_alone() -> None:

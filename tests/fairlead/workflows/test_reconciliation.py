@@ -98,6 +98,17 @@ def test_an_older_record_that_is_sent_again_lasts_until_the_next_pass(
     assert newcomer(topic).seen.version == 2
 
 
+def test_an_epoch_that_nobody_draws_is_not_outdone(
+    store: PlanStore, topic: PlanTopic, published: StoredPlan, put: Put
+) -> None:
+    """Without keys anybody may write the last one that there is; the planner's stays as it was."""
+    before = newcomer(topic).seen
+    last = 10**18 - 1
+    put(published.document, signed(published.document, origin=topic.origin, epoch=last))
+    assert found_and_mended(store, topic) == ["followers refuse its record"]
+    assert newcomer(topic).seen == before
+
+
 def test_what_the_database_has_forgotten_is_outdone_by_a_new_epoch(
     store: PlanStore, topic: PlanTopic, published: StoredPlan, put: Put
 ) -> None:

@@ -2,6 +2,8 @@
 
 import json
 import logging
+import random
+import tracemalloc
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -16,6 +18,7 @@ from fairlead.wire.document import PlanDocument
 from fairlead.wire.record import Identity, Kind, retired_value
 from fairlead.wire.signing import Verifier
 from tests.fairlead.followers.helpers import make_plan
+from tests.lengths import form
 from tests.records import ORIGIN, PUBLIC, signed, unsigned
 
 KEY = b"group"
@@ -56,6 +59,33 @@ def version(state: PlanState) -> int | None:
 def edited(**changes: object) -> bytes:
     """Return the bytes of a plan of version 2 with some of its JSON replaced."""
     return json.dumps({**json.loads(plan(2).to_bytes()), **changes}).encode()
+
+
+HOSTILE = form(short=60, long=100_000)
+
+
+def test_hostile_plans_take_no_more_memory_than_their_bytes() -> None:
+    """Valid ones of ten million partitions, in one range or in many, read one after the other."""
+    rng = random.Random(3)
+    cache = PlanCache("group", ORIGIN, None)
+    shares = ["0-9999999", ",".join(str(2 * number) for number in range(20_000))]
+    tracemalloc.start()
+    try:
+        for offset in range(HOSTILE):
+            changes = {
+                "version": offset + 1,
+                "partition_counts": {"t": 10_000_000},
+                "members": {"a": {"topics": ["t"], "partitions": {"t": rng.choice(shares)}}},
+                "weights": {},
+            }
+            value = edited(**changes)
+            headers = unsigned(value)
+            cache.apply(PlanRecord(offset, KEY, value, tuple(headers)))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert version(cache.state) == HOSTILE
+    assert peak < 20e6
 
 
 def test_newer_version_replaces_and_older_ones_are_ignored() -> None:

@@ -130,11 +130,12 @@ final class Fit {
     }
 
     private void each(PlanDocument.Share share, Planned planned) {
-        share.partitions.forEach((name, partitions) -> {
+        share.ranges.forEach((name, ranges) -> {
             Integer topic = topicNumbers.get(name);
             if (topic != null) {
-                for (int partition : partitions) {
-                    if (partition < offsets[topic + 1] - offsets[topic]) {
+                int count = offsets[topic + 1] - offsets[topic];
+                for (int range = 0; range < ranges.length; range += 2) {
+                    for (int partition = ranges[range]; partition <= ranges[range + 1] && partition < count; partition++) {
                         planned.partition(topic, offsets[topic] + partition);
                     }
                 }

@@ -1,5 +1,7 @@
 package fairlead.kafka;
 
+import java.util.Arrays;
+
 /** Sets of partitions as range strings: "0-3,7" is 0, 1, 2, 3, 7. */
 final class PartitionSets {
     private static final int MOST_DIGITS = 10;
@@ -7,16 +9,18 @@ final class PartitionSets {
     private PartitionSets() {
     }
 
-    /** Reads ascending ranges of partitions below a count, as {@code partition_sets.py} does. */
+    /**
+     * Reads ascending ranges of partitions below a count, as {@code partition_sets.py} does.
+     *
+     * @return the first and last partition of each range, one pair behind the other: what a text costs is its
+     *     length, not what its ranges hold
+     */
     static int[] parse(String text, int below) throws InvalidPlanException {
-        if (text.isEmpty()) {
-            return new int[0];
-        }
-        int[] found = new int[16];
+        int[] found = new int[8];
         int size = 0;
         long free = 0;
         int at = 0;
-        while (true) {
+        while (!text.isEmpty()) {
             int end = digitsEnd(text, at);
             long first = Long.parseLong(text.substring(at, end));
             long last = first;
@@ -33,22 +37,21 @@ final class PartitionSets {
                 throw new InvalidPlanException(
                     "partition " + last + " does not exist: the topic has " + below + " partitions");
             }
-            int more = (int) (last - first + 1);
-            if (size + more > found.length) {
-                found = java.util.Arrays.copyOf(found, Math.max(size + more, Math.min(below, 2 * size)));
+            if (size == found.length) {
+                found = Arrays.copyOf(found, 2 * size);
             }
-            for (long partition = first; partition <= last; partition++) {
-                found[size++] = (int) partition;
-            }
+            found[size++] = (int) first;
+            found[size++] = (int) last;
             free = last + 1;
             if (at == text.length()) {
-                return java.util.Arrays.copyOf(found, size);
+                break;
             }
             if (text.charAt(at) != ',') {
                 throw malformed(text);
             }
             at++;
         }
+        return Arrays.copyOf(found, size);
     }
 
     private static int digitsEnd(String text, int start) throws InvalidPlanException {

@@ -2,7 +2,7 @@ package fairlead.kafka;
 
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
-import java.util.BitSet;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -19,18 +19,21 @@ import java.util.Set;
 public final class PlanDocument {
     /** Of documents, and of the records that they stand in. */
     static final Long FORMAT = 2L;
-    /** Partitions a document may count in all topics together: what memory is bounded by. */
+    /** Partitions a document may count in all topics together. */
     static final long MAX_PARTITIONS = 10_000_000;
+
+    /** What an entry of a map takes, with a short text, in bytes. */
+    private static final long ENTRY_BYTES = 160;
 
     /** What one member is to read. */
     static final class Share {
         final List<String> topics;
-        /** Topic to partition numbers, ascending; in the document's order. */
-        final Map<String, int[]> partitions;
+        /** Topic to the first and last partition of each range, ascending; in the document's order. */
+        final Map<String, int[]> ranges;
 
-        Share(List<String> topics, Map<String, int[]> partitions) {
+        Share(List<String> topics, Map<String, int[]> ranges) {
             this.topics = topics;
-            this.partitions = partitions;
+            this.ranges = ranges;
         }
     }
 
@@ -82,6 +85,22 @@ public final class PlanDocument {
         return topicIds;
     }
 
+    /** About how many bytes of memory it takes: at most some twenty times as many as its record. */
+    long bytes() {
+        long entries = partitionCounts.size() + weights.size() + 2L * topicIds.size();
+        long values = 0;
+        for (double[] some : weights.values()) {
+            values += 2L * some.length;
+        }
+        for (Share share : members.values()) {
+            entries += 2 + share.topics.size() + 2L * share.ranges.size();
+            for (int[] some : share.ranges.values()) {
+                values += some.length;
+            }
+        }
+        return ENTRY_BYTES * entries + Integer.BYTES * values;
+    }
+
     /**
      * Reads and checks a document.
      *
@@ -127,35 +146,49 @@ public final class PlanDocument {
 
     private static Map<String, Share> members(Map<String, Object> raw, Map<String, Integer> counts)
         throws InvalidPlanException {
-        Map<String, BitSet> owned = new HashMap<>();
+        Map<String, List<int[]>> ranges = new HashMap<>();
         Map<String, Share> members = new LinkedHashMap<>();
         for (Map.Entry<String, Object> entry : raw.entrySet()) {
             Share share = share(entry.getKey(), object(entry.getValue(), "a member"), counts);
-            for (Map.Entry<String, int[]> one : share.partitions.entrySet()) {
-                BitSet taken = owned.computeIfAbsent(one.getKey(), topic -> new BitSet());
-                for (int partition : one.getValue()) {
-                    if (taken.get(partition)) {
-                        throw new InvalidPlanException(
-                            one.getKey() + "-" + partition + " has more than one owner");
-                    }
-                    taken.set(partition);
-                }
-            }
+            share.ranges.forEach((topic, some) -> ranges.computeIfAbsent(topic, one -> new ArrayList<>()).add(some));
             members.put(entry.getKey(), share);
+        }
+        for (Map.Entry<String, List<int[]>> entry : ranges.entrySet()) {
+            long free = 0;
+            for (long range : ascending(entry.getValue())) {
+                long first = range >>> Integer.SIZE;
+                if (first < free) {
+                    throw new InvalidPlanException(entry.getKey() + "-" + first + " has more than one owner");
+                }
+                free = (range & 0xffffffffL) + 1;
+            }
         }
         return members;
     }
 
+    /** Returns the ranges of several members: the first partition in the upper half, the last in the lower one. */
+    private static long[] ascending(List<int[]> ranges) {
+        long[] all = new long[ranges.stream().mapToInt(some -> some.length / 2).sum()];
+        int filled = 0;
+        for (int[] some : ranges) {
+            for (int range = 0; range < some.length; range += 2) {
+                all[filled++] = ((long) some[range] << Integer.SIZE) | some[range + 1];
+            }
+        }
+        Arrays.sort(all);
+        return all;
+    }
+
     private static Share share(String name, Map<String, Object> raw, Map<String, Integer> counts)
         throws InvalidPlanException {
-        Map<String, int[]> partitions = new LinkedHashMap<>();
+        Map<String, int[]> ranges = new LinkedHashMap<>();
         for (Map.Entry<String, Object> entry : object(raw.get("partitions"), "partitions").entrySet()) {
             Integer count = counts.get(entry.getKey());
             if (count == null || !(entry.getValue() instanceof String)) {
                 throw new InvalidPlanException(
                     "members." + name + ": topic '" + entry.getKey() + "' has no partition count, or no text");
             }
-            partitions.put(entry.getKey(), PartitionSets.parse((String) entry.getValue(), count));
+            ranges.put(entry.getKey(), PartitionSets.parse((String) entry.getValue(), count));
         }
         List<String> topics = new ArrayList<>();
         for (Object topic : array(raw.get("topics"), "topics")) {
@@ -165,13 +198,13 @@ public final class PlanDocument {
             topics.add((String) topic);
         }
         Set<String> read = new HashSet<>(topics);
-        for (String topic : partitions.keySet()) {
+        for (String topic : ranges.keySet()) {
             if (!read.contains(topic)) {
                 throw new InvalidPlanException(
                     "members." + name + " owns partitions of '" + topic + "', which it does not read");
             }
         }
-        return new Share(topics, partitions);
+        return new Share(topics, ranges);
     }
 
     private static Map<String, double[]> weights(Map<String, Object> raw, Map<String, Integer> counts)

@@ -16,6 +16,9 @@ import org.apache.kafka.common.header.Header;
  * <p>The same as {@code fairlead/wire/record_reading.py}.
  */
 final class Told {
+    /** An epoch is drawn by the planner's clock, in milliseconds: none is later than this from now. */
+    private static final long AHEAD_MS = 24 * 3_600_000L;
+
     final Identity identity;
     /** The plan to follow; null: the one that was followed is retired. */
     final PlanDocument plan;
@@ -42,7 +45,7 @@ final class Told {
     }
 
     /**
-     * Reads and checks a record that has a value.
+     * Reads and checks a record that has a value: its signature before the value is parsed.
      *
      * @param group what its key names
      * @param signatures what it must be signed with; null: nothing
@@ -52,13 +55,22 @@ final class Told {
         throws InvalidPlanException {
         Map<String, byte[]> found = headers(value, headers);
         String kind = text(found, "kind");
-        PlanDocument plan = kind.equals("plan") ? document(value, group) : null;
-        int version = plan != null ? plan.version() : retiredVersion(kind, value, group);
+        if (!kind.equals("plan") && !kind.equals("retired")) {
+            throw new InvalidPlanException(
+                "The record is of kind '" + kind + "', which this version does not know");
+        }
+        int version = version(text(found, "version"));
         if (signatures != null) {
             checkSignature(found, value, group, version, origin, signatures);
         }
         check("cluster", text(found, "cluster"), origin.cluster);
         check("log", text(found, "log"), origin.log);
+        PlanDocument plan = kind.equals("plan") ? document(value, group) : null;
+        int says = plan != null ? plan.version() : retiredVersion(value, group);
+        if (says != version) {
+            throw new InvalidPlanException(
+                "The record's version header is " + version + ", its value says " + says);
+        }
         Identity identity = new Identity(
             epoch(text(found, "epoch")), version, plan == null, text(found, "sha256"));
         return new Told(identity, plan, lease(text(found, "lease_until")));
@@ -96,14 +108,10 @@ final class Told {
         return plan;
     }
 
-    private static int retiredVersion(String kind, byte[] value, String group) throws InvalidPlanException {
-        if (!kind.equals("retired")) {
-            throw new InvalidPlanException(
-                "The record is of kind '" + kind + "', which this version does not know");
-        }
+    private static int retiredVersion(byte[] value, String group) throws InvalidPlanException {
         Map<String, Object> raw = PlanDocument.object(Json.parse(value), "the record of a retirement");
         int version = PlanDocument.count(raw.get("version"), "the retired version");
-        if (!group.equals(raw.get("group")) || !kind.equals(raw.get("kind")) || version == 0) {
+        if (!group.equals(raw.get("group")) || !"retired".equals(raw.get("kind")) || version == 0) {
             throw new InvalidPlanException(
                 "The record of a retirement is none of a version of '" + group + "'");
         }
@@ -148,13 +156,30 @@ final class Told {
         }
     }
 
+    private static int version(String text) throws InvalidPlanException {
+        long version = positive(text);
+        if (version == 0 || version > Integer.MAX_VALUE) {
+            throw new InvalidPlanException("The record's version is no positive number");
+        }
+        return (int) version;
+    }
+
     static long epoch(String text) throws InvalidPlanException {
-        boolean digits = !text.isEmpty() && text.length() <= 18
-            && text.chars().allMatch(one -> one >= '0' && one <= '9');
-        if (!digits || Long.parseLong(text) == 0) {
+        long epoch = positive(text);
+        if (epoch == 0) {
             throw new InvalidPlanException("The record's epoch is no positive number");
         }
-        return Long.parseLong(text);
+        if (epoch > System.currentTimeMillis() + AHEAD_MS) {
+            throw new InvalidPlanException("The record's epoch, " + epoch + ", lies more than a day ahead");
+        }
+        return epoch;
+    }
+
+    /** Reads a whole number of at most 18 digits; 0: it is none, or not positive. */
+    private static long positive(String text) {
+        boolean digits = !text.isEmpty() && text.length() <= 18
+            && text.chars().allMatch(one -> one >= '0' && one <= '9');
+        return digits ? Long.parseLong(text) : 0;
     }
 
     private static Instant lease(String text) throws InvalidPlanException {

@@ -127,6 +127,11 @@ final class BrokerMetrics implements PlanGroupAssignorMXBean {
     }
 
     @Override
+    public int getGroupsDropped() {
+        return reader.dropped();
+    }
+
+    @Override
     public int getRosters() {
         return reader.book.rosters().size();
     }

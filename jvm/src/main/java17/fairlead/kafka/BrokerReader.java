@@ -7,14 +7,17 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.TopicDescription;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
@@ -31,8 +34,12 @@ import org.slf4j.LoggerFactory;
  * and tries again quietly until that does; whatever happens to it, the assignors go on with what is known.
  */
 final class BrokerReader implements Runnable {
-    /** Groups that are held at most: who may write could fill the memory with made-up ones. */
-    static final int MAX_GROUPS = 100_000;
+    /** Who may write to the topics could fill the memory: plans take a part of it at most, rosters half of that. */
+    private static final long MOST_BYTES = Runtime.getRuntime().maxMemory() / 8;
+    /** A longer value is not read: doing so takes up to sixteen times as much. */
+    private static final long LONGEST_VALUE = Runtime.getRuntime().maxMemory() / 32;
+    private static final int MOST_NAMED = 10_000;
+    private static final int LONGEST_NAME = 200;
 
     private static final Logger LOG = LoggerFactory.getLogger(BrokerReader.class);
     private static final Duration POLL = Duration.ofMillis(250);
@@ -51,6 +58,8 @@ final class BrokerReader implements Runnable {
     private volatile long readAt;
     private volatile long records;
     private volatile long skipped;
+    /** Groups of which something was dropped, since memory is bounded. */
+    private final Set<String> dropped = ConcurrentHashMap.newKeySet();
     private boolean reachedEnd;
     private Map<String, PlanCache> caches = new HashMap<>();
 
@@ -80,9 +89,17 @@ final class BrokerReader implements Runnable {
         return planTopicId;
     }
 
-    /** Why plans cannot be read; null: they can. */
+    /** Why plans cannot be read, or not all of them; null: they can. */
     String problem() {
-        return problem;
+        int groups = dropped.size();
+        return problem != null || groups == 0 ? problem
+            : "what the topics say of " + groups + " groups is dropped: all plans may take "
+                + MOST_BYTES + " bytes of memory";
+    }
+
+    /** Of how many groups something was dropped, since memory is bounded. */
+    int dropped() {
+        return dropped.size();
     }
 
     /** When the topics were last known to be read to their ends, milliseconds since 1970; 0: never. */
@@ -192,6 +209,8 @@ final class BrokerReader implements Runnable {
             properties.putIfAbsent("isolation.level", "read_committed");
             properties.put("enable.auto.commit", "false");
             properties.put("allow.auto.create.topics", "false");
+            // However small compressed ones are, in memory there is one record at a time.
+            properties.put("max.poll.records", "1");
             properties.remove("group.id");
             var bytes = new ByteArrayDeserializer();
             try (var consumer = new KafkaConsumer<>(properties, bytes, bytes)) {
@@ -210,17 +229,26 @@ final class BrokerReader implements Runnable {
         consumer.assign(partitions);
         consumer.seekToBeginning(partitions);
         Map<TopicPartition, Long> ends = consumer.endOffsets(partitions);
-        var pass = new Pass(topics);
+        String membersLog = topics.members() == null ? "" : topics.members().topicId().toString();
+        var pass = new Pass(
+            new Told.Origin(settings.planTopic, topics.cluster(), topics.plans().topicId().toString()),
+            new Told.Origin(settings.membersTopic, topics.cluster(), membersLog));
+        var behind = new HashSet<>(partitions);
         boolean atEnd = false;
         Duration every = topics.members() == null ? LOOK_FOR_MEMBERS : LOOK;
         long lookAt = System.nanoTime() + every.toNanos();
         while (true) {
-            for (ConsumerRecord<byte[], byte[]> record : consumer.poll(POLL)) {
+            ConsumerRecords<byte[], byte[]> records = poll(consumer);
+            for (ConsumerRecord<byte[], byte[]> record : records) {
                 pass.apply(record, atEnd);
             }
-            if (!atEnd && ends.entrySet().stream().allMatch(end -> consumer.position(end.getKey()) >= end.getValue())) {
-                atEnd = true;
-                pass.publish();
+            if (!atEnd) {
+                behind.removeIf(one -> (records.isEmpty() || records.partitions().contains(one))
+                    && consumer.position(one) >= ends.get(one));
+                atEnd = behind.isEmpty();
+                if (atEnd) {
+                    pass.publish();
+                }
             }
             if (atEnd) {
                 readAt = System.currentTimeMillis();
@@ -237,21 +265,63 @@ final class BrokerReader implements Runnable {
         }
     }
 
+    private ConsumerRecords<byte[], byte[]> poll(KafkaConsumer<byte[], byte[]> consumer) {
+        try {
+            return consumer.poll(POLL);
+        } catch (OutOfMemoryError error) {
+            stepOver(consumer);
+            return ConsumerRecords.empty();
+        }
+    }
+
+    /** Goes on behind the next record of each partition where it does not fit into memory. */
+    private void stepOver(KafkaConsumer<byte[], byte[]> consumer) {
+        Set<TopicPartition> all = consumer.assignment();
+        for (TopicPartition one : all) {
+            long at = consumer.position(one);
+            consumer.pause(all);
+            consumer.resume(Set.of(one));
+            try {
+                consumer.poll(POLL);
+                consumer.seek(one, at);
+            } catch (OutOfMemoryError error) {
+                consumer.seek(one, at + 1);
+                skip(one, at, "it does not fit into memory");
+            }
+        }
+        consumer.resume(all);
+    }
+
+    private void skip(TopicPartition partition, long offset, String problem) {
+        skipped++;
+        LOG.warn("The record at {}, offset {}, is skipped: {}", partition, offset, problem);
+    }
+
+    /** Takes note of what is dropped for what was read of a group. */
+    private void drop(String group, List<String> groups, String what) {
+        dropped.remove(group);
+        for (String one : groups) {
+            if (dropped.size() < MOST_NAMED && dropped.add(one.substring(0, Math.min(LONGEST_NAME, one.length())))) {
+                LOG.warn("The {} of group {} is dropped, as the largest: all plans may take {} bytes of memory",
+                    what, one, MOST_BYTES);
+            }
+        }
+    }
+
     /** One reading of the topics from their beginnings. Until their ends what was known before stays. */
-    private final class Pass {
+    final class Pass {
         private final Told.Origin plans;
         private final Told.Origin members;
-        private final Map<String, PlanCache> fresh = new HashMap<>();
-        private final Map<String, Roster> rosters = new HashMap<>();
+        private final Held<PlanCache> fresh = new Held<>(MOST_BYTES);
+        private final Held<Roster> rosters = new Held<>(MOST_BYTES / 2);
 
-        Pass(Topics topics) {
-            plans = new Told.Origin(settings.planTopic, topics.cluster(), topics.plans().topicId().toString());
-            members = new Told.Origin(settings.membersTopic, topics.cluster(),
-                topics.members() == null ? "" : topics.members().topicId().toString());
+        Pass(Told.Origin plans, Told.Origin members) {
+            this.plans = plans;
+            this.members = members;
             caches.forEach((group, cache) -> {
                 var kept = new PlanCache(group, plans, settings.signatures, cache.state());
                 if (kept.state().plan() != null) {
-                    fresh.put(group, kept);
+                    fresh.put(group, kept, kept.state().plan().bytes(), false);
                 }
             });
         }
@@ -263,33 +333,35 @@ final class BrokerReader implements Runnable {
             }
             String group = new String(record.key(), StandardCharsets.UTF_8);
             try {
+                if (record.serializedValueSize() > LONGEST_VALUE) {
+                    throw new InvalidPlanException("it is longer than " + LONGEST_VALUE + " bytes");
+                }
                 if (record.topic().equals(settings.planTopic)) {
                     applyPlan(group, record, live);
                 } else {
                     applyRoster(group, record, live);
                 }
             } catch (InvalidPlanException error) {
-                skipped++;
-                LOG.warn("The record at {}-{}, offset {}, is skipped: {}", record.topic(), record.partition(),
-                    record.offset(), error.getMessage());
+                skip(new TopicPartition(record.topic(), record.partition()), record.offset(), error.getMessage());
+            } catch (OutOfMemoryError error) {
+                skip(new TopicPartition(record.topic(), record.partition()), record.offset(),
+                    "reading it takes more memory than there is");
             }
         }
 
         private void applyPlan(String group, ConsumerRecord<byte[], byte[]> record, boolean live)
             throws InvalidPlanException {
-            PlanCache cache = fresh.get(group);
-            if (cache == null) {
-                if (fresh.size() >= MAX_GROUPS) {
-                    throw new InvalidPlanException("there are more than " + MAX_GROUPS + " groups");
-                }
-                cache = new PlanCache(group, plans, settings.signatures, null);
-                fresh.put(group, cache);
-            }
+            PlanCache known = fresh.get(group);
+            PlanCache cache = known != null ? known : new PlanCache(group, plans, settings.signatures, null);
             int before = cache.state().skipped;
             cache.apply(record.offset(), record.value(), record.headers());
             skipped += cache.state().skipped - before;
+            PlanDocument plan = cache.state().plan();
+            List<String> gone = fresh.put(group, cache, plan == null ? 0 : plan.bytes(), plan == null);
+            drop(group, gone, "plan");
             if (live) {
                 book.put(PlanBook.Plan.of(group, cache.state()));
+                gone.forEach(book::removePlan);
             }
         }
 
@@ -310,22 +382,21 @@ final class BrokerReader implements Runnable {
             if (old != null && old.epoch > roster.epoch) {
                 return;
             }
-            if (old == null && rosters.size() >= MAX_GROUPS) {
-                throw new InvalidPlanException("there are more than " + MAX_GROUPS + " groups");
-            }
-            rosters.put(group, roster);
+            List<String> gone = rosters.put(group, roster, roster.bytes(), false);
+            drop(group, gone, "roster");
             if (live) {
                 book.put(roster);
+                gone.forEach(book::removeRoster);
             }
         }
 
         void publish() {
-            caches = fresh;
-            fresh.forEach((group, cache) -> book.put(PlanBook.Plan.of(group, cache.state())));
-            book.keepPlans(fresh.keySet());
-            rosters.values().forEach(book::put);
+            caches = fresh.values();
+            caches.forEach((group, cache) -> book.put(PlanBook.Plan.of(group, cache.state())));
+            book.keepPlans(caches.keySet());
+            rosters.values().values().forEach(book::put);
             for (Roster roster : List.copyOf(book.rosters())) {
-                if (!rosters.containsKey(roster.group)) {
+                if (rosters.get(roster.group) == null) {
                     book.removeRoster(roster.group);
                 }
             }
@@ -334,7 +405,7 @@ final class BrokerReader implements Runnable {
             reachedEnd = true;
             problem = null;
             if (first) {
-                LOG.info("Read the plans of {} groups, and the members of {}", fresh.size(), rosters.size());
+                LOG.info("Read the plans of {} groups, and the members of {}", caches.size(), rosters.values().size());
             }
         }
     }

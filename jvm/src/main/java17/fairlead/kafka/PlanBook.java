@@ -82,6 +82,10 @@ final class PlanBook {
         plans.put(plan.group(), plan);
     }
 
+    void removePlan(String group) {
+        plans.remove(group);
+    }
+
     void keepPlans(Set<String> groups) {
         plans.keySet().retainAll(groups);
     }

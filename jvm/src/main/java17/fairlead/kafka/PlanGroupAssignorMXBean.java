@@ -37,6 +37,9 @@ public interface PlanGroupAssignorMXBean {
     /** Groups with a plan that has lapsed or was taken back, or none that could be read. */
     int getPlansOver();
 
+    /** Groups of which something was dropped, since what is held may take an eighth of the heap at most. */
+    int getGroupsDropped();
+
     /** Groups whose members are known by name. */
     int getRosters();
 

@@ -25,6 +25,11 @@ final class Roster {
         this.topics = Map.copyOf(topics);
     }
 
+    /** About how many bytes of memory it takes. */
+    long bytes() {
+        return 300L * (names.size() + topics.size());
+    }
+
     /**
      * Reads and checks a record that has a value.
      *
