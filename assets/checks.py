@@ -114,8 +114,8 @@ def every_partition_has_one_owner(
             except FairleadError as error:
                 problems.append(f"{plan.group} version {plan.version}: {error}")
                 continue
-            problem = problem_of(document, planned(document))
-            found = violations(problem, assignment_of(problem, planned(document)))
+            problem = problem_of(document, owned := planned(document))
+            found = violations(problem, assignment_of(problem, owned))
             problems += [f"{plan.group} version {plan.version}: {what}" for what in found]
     return _result(problems)
 
@@ -145,8 +145,8 @@ def stored_metrics_agree(
             if stored is None:
                 problems.append(f"{plan.group} version {plan.version}: its balance is not stored")
                 continue
-            problem = problem_of(document, planned(document))
-            measured = measure(problem, assignment_of(problem, planned(document))).as_dict()
+            problem = problem_of(document, owned := planned(document))
+            measured = measure(problem, assignment_of(problem, owned)).as_dict()
             problems += [
                 f"{plan.group} version {plan.version}: {name} is stored as {stored[name]}, "
                 f"measured as {measured[name]}"

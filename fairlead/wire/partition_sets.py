@@ -67,16 +67,20 @@ def parse_ranges(text: str, *, below: int) -> Ranges:
         return np.empty((2, 0), dtype=np.int64)
     if not _RANGES.fullmatch(text):
         raise ValueError(f"{text[:80]!r} is no set of partition ranges such as '0-3,7'")
-    pieces = [piece.partition("-") for piece in text.split(",")]
-    firsts = [int(first) for first, _, _ in pieces]
-    lasts = [int(last or first) for first, _, last in pieces]
-    ranges = np.array([firsts, lasts], dtype=np.int64)
-    first, last = ranges
-    if (first > last).any() or (first[1:] <= last[:-1]).any():
-        raise ValueError(f"{text[:80]!r} is out of order or names a partition twice")
-    if last[-1] >= below:
-        raise ValueError(f"partition {last[-1]} does not exist: the topic has {below} partitions")
-    return ranges
+    firsts, lasts, free = [], [], 0
+    for piece in text.split(","):
+        first_text, _, last_text = piece.partition("-")
+        first, last = int(first_text), int(last_text or first_text)
+        if first > last or first < free:
+            raise ValueError(
+                f"{piece!r} in {text[:80]!r} is out of order or names a partition twice"
+            )
+        firsts.append(first)
+        lasts.append(last)
+        free = last + 1
+    if free > below:
+        raise ValueError(f"partition {free - 1} does not exist: the topic has {below} partitions")
+    return np.array([firsts, lasts], dtype=np.int64)
 
 
 def expand(ranges: Ranges) -> npt.NDArray[np.int32]:
@@ -87,11 +91,11 @@ def expand(ranges: Ranges) -> npt.NDArray[np.int32]:
     >>> expand(np.array([[0, 7], [3, 7]])).tolist()
     [0, 1, 2, 3, 7]
     """
-    first, last = ranges
-    sizes = last - first + 1
-    starts = np.cumsum(sizes) - sizes
-    every = np.repeat(first - starts, sizes) + np.arange(sizes.sum())
-    return every.astype(np.int32)
+    pieces = [
+        np.arange(first, last + 1, dtype=np.int32)
+        for first, last in zip(*ranges.tolist(), strict=True)
+    ]
+    return np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int32)
 
 
 def parse_partitions(text: str, *, below: int) -> npt.NDArray[np.int32]:
