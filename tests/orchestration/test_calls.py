@@ -197,8 +197,10 @@ def test_run_goes_on_from_the_look_that_called_for_it(
     """The group is described once before publication, judged once, its offsets written once."""
     group = make_group("a", trouble=True)
     pipeline.know(group)
-    look(pipeline, group)
-    (request,) = pipeline.sensor("planning_sensor").run_requests or ()
+    said = look(pipeline, group)
+    tick = pipeline.sensor("planning_sensor")
+    assert tick.run_requests, (said, tick.skip_message)
+    (request,) = tick.run_requests
     look_id = request.tags[LOOK_TAG]
     with counted(KafkaGateway, "snapshot") as snapshots, counted(SparkResource, "compute") as spark:
         arguments = {"run_config": request.run_config, "tags": request.tags}

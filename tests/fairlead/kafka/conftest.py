@@ -6,7 +6,8 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, ConsumerGroupState, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
 from kafka.admin import KafkaAdminClient
 from kafka.protocol.consumer import JoinGroupRequest, SyncGroupRequest
 
@@ -33,6 +34,7 @@ def join(settings: Settings) -> Iterator[Join]:
 
     `join(group, topics, partitions, configurations) -> consumers`; they leave when the test ends.
     """
+    admin = AdminClient(settings.kafka.librdkafka())
     with ExitStack() as leaving:
 
         def join(
@@ -49,13 +51,23 @@ def join(settings: Settings) -> Iterator[Join]:
                 consumer.subscribe(topics)
                 consumers.append(consumer)
             deadline = time.monotonic() + DEADLINE_S
-            while sum(len(consumer.assignment()) for consumer in consumers) < partitions:
+            while not (
+                sum(len(consumer.assignment()) for consumer in consumers) >= partitions
+                and stable(admin, group, len(consumers))
+            ):
                 assert time.monotonic() < deadline, "the group did not settle"
                 for consumer in consumers:
                     consumer.poll(0.05)
             return consumers
 
         yield join
+
+
+def stable(admin: AdminClient, group: str, members: int) -> bool:
+    """Whether a group has so many members, and none of them is still about to join."""
+    futures: Any = admin.describe_consumer_groups([group])
+    found = futures[group].result(timeout=DEADLINE_S)
+    return found.state == ConsumerGroupState.STABLE and len(found.members) >= members
 
 
 @pytest.fixture
