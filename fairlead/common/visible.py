@@ -1,7 +1,7 @@
 """Text of others made safe to show in a terminal or a log.
 
 Belongs here: which characters are written as escapes. Does not: where they are shown (the command
-line's `output`), nor JSON and HTML, which have escapes of their own.
+line's `output`, pages), nor JSON, which has escapes of its own.
 """
 
 import logging
@@ -39,6 +39,16 @@ def visible(text: str, *, keep: str = "") -> str:
         else one
         for one in text
     )
+
+
+def on_page(value: object) -> object:
+    """Return what a page writes of a value: of a text what can be seen, in its order.
+
+    For `finalize` of a Jinja environment, which escapes for HTML afterwards what is not HTML yet.
+    """
+    if not isinstance(value, str) or hasattr(value, "__html__"):
+        return value
+    return visible(value, keep="\n")
 
 
 class VisibleFormatter(logging.Formatter):

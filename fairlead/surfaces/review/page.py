@@ -12,6 +12,7 @@ from typing import Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from sqlalchemy import Engine
 
+from fairlead.common.visible import on_page
 from fairlead.common.words import (
     caught_up,
     gigabytes,
@@ -40,6 +41,7 @@ ROWS: Final = 500
 _TEMPLATES: Final = Environment(
     loader=PackageLoader("fairlead.surfaces.review"),
     autoescape=True,  # groups, topics, consumers and reasons may hold anything
+    finalize=on_page,  # what is to be copied stays as it is: templates escape it
     undefined=StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,

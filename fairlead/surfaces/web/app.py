@@ -4,10 +4,13 @@ Belongs here: routes. Does not: what a page shows (`pages`, `fairlead.surfaces.r
 metrics there are (`metrics`), nor sockets and signals (`server`).
 """
 
+import contextlib
 import logging
 import re
 from collections.abc import Callable
+from ipaddress import ip_address
 from typing import Final
+from urllib.parse import urlsplit
 
 import anyio
 from anyio.to_thread import run_sync
@@ -35,7 +38,8 @@ _log = logging.getLogger(__name__)
 PAGES_AT_ONCE: Final = 2
 #: Pages carry all they need and run nothing: whatever a name in them holds, it is text.
 _HEADERS: Final = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:",
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
 }
 
@@ -52,6 +56,7 @@ def build_app(engine: Engine, settings: Settings) -> Starlette:
         plan that waits.
     """
     dagster_url = settings.web.dagster_url
+    own = urlsplit(settings.web.url or "").hostname
     registry = build_registry(engine, settings.looks.every)
     threads = anyio.CapacityLimiter(PAGES_AT_ONCE)
 
@@ -60,17 +65,19 @@ def build_app(engine: Engine, settings: Settings) -> Starlette:
 
     # On a thread of those that Starlette keeps: pages, which take longer, have their own.
     def metrics(request: Request) -> Response:
+        _refuse_others_names(request, own)
         encode, content_type = choose_encoder(request.headers.get("accept", ""))
-        return Response(encode(registry), headers={"Content-Type": content_type})
+        return Response(encode(registry), headers=_HEADERS | {"Content-Type": content_type})
 
     async def groups(request: Request) -> Response:
+        _refuse_others_names(request, own)
         find = request.query_params.get("find", "")
-
         return await page(
             lambda: groups_page(engine, find, dagster_url=dagster_url, policies=settings.policies)
         )
 
     async def review(request: Request) -> Response:
+        _refuse_others_names(request, own)
         group, version = _asked_plan(request)
         return await page(
             lambda: review_page(
@@ -101,6 +108,24 @@ def build_app(engine: Engine, settings: Settings) -> Starlette:
     )
 
 
+def _refuse_others_names(request: Request, own: str | None) -> None:
+    """Refuse a host name that whoever owns a domain could have led to this address.
+
+    A page of theirs could read the answers in a browser that reaches this server (DNS rebinding).
+    An address and a name without a dot are nobody's domain.
+    """
+    try:
+        host = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
+    except ValueError as error:
+        raise HTTPException(400, "The Host header is no host's name") from error
+    if "." not in host or host in {own, "localhost"} or host.endswith(".localhost"):
+        return
+    with contextlib.suppress(ValueError):
+        ip_address(host)
+        return
+    raise HTTPException(421, f"This server is not {host}: if it should be, name it in web.url")
+
+
 def _asked_plan(request: Request) -> tuple[str, int | None]:
     """Return group and version of the query; no version: the newest."""
     group, version = (request.query_params.get(name) for name in ("group", "version"))
@@ -115,19 +140,22 @@ def _asked_plan(request: Request) -> tuple[str, int | None]:
 
 async def _health(_: Request) -> Response:
     """Say that the process answers; whether the database does is a metric."""
-    return PlainTextResponse("ok\n")
+    return PlainTextResponse("ok\n", headers=_HEADERS)
 
 
 def _refused(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 - as registered
-    return PlainTextResponse(f"{visible(error.detail)}\n", error.status_code, error.headers)
+    headers = {**_HEADERS, **(error.headers or {})}
+    return PlainTextResponse(f"{visible(error.detail)}\n", error.status_code, headers)
 
 
 def _not_found(_: Request, error: Exception) -> Response:
-    return PlainTextResponse(f"{visible(str(error))}\n", 404)
+    return PlainTextResponse(f"{visible(str(error))}\n", 404, _HEADERS)
 
 
 def _unavailable(request: Request, error: Exception) -> Response:
     """Tell the log what is wrong, and people that it is not their doing."""
     _log.error("%s: %s", request.url.path, error)
-    return PlainTextResponse("The database does not answer; `fairlead serve` logs why.\n", 503)
+    return PlainTextResponse(
+        "The database does not answer; `fairlead serve` logs why.\n", 503, _HEADERS
+    )

@@ -12,6 +12,7 @@ from urllib.parse import quote, urlencode
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from sqlalchemy import Engine
 
+from fairlead.common.visible import on_page
 from fairlead.common.words import caught_up, length, listed, moment, number, percent, plural, span
 from fairlead.domain.cohorts import cohort_of
 from fairlead.domain.judgement.diagnosis import some
@@ -28,6 +29,7 @@ _TEMPLATES: Final = Environment(
         [PackageLoader("fairlead.surfaces.web"), PackageLoader("fairlead.surfaces.review")]
     ),
     autoescape=True,  # a group may have any name
+    finalize=on_page,
     undefined=StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,

@@ -26,7 +26,8 @@ def served(week: str) -> Iterator[str]:
     """Return the address where that history is served, as to a reader."""
     as_reader = f"{week}&options=-c%20role%3Dfairlead_reader"
     engine = create_store_engine(as_reader)
-    settings = Settings(web=WebSettings(dagster_url="http://dagster.example"))
+    web = WebSettings(url="https://fairlead.example/", dagster_url="http://dagster.example")
+    settings = Settings(web=web)
     with serving(build_app(engine, settings)) as address:
         yield address
     engine.dispose()

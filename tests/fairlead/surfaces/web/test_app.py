@@ -5,7 +5,7 @@ from datetime import timedelta
 from html import unescape
 from urllib.error import HTTPError
 from urllib.parse import parse_qs, urlencode, urljoin, urlsplit
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import psycopg
 import pytest
@@ -114,6 +114,47 @@ def test_groups_are_found_by_a_part_of_their_names(served: str) -> None:
     """Many groups are a long list; what is looked for is said when nothing has it."""
     assert "billing" not in get(f"{served}/?{urlencode({'find': 'rder'})}")[2]
     assert "No group has that" in get(f"{served}/?find=%00")[2]
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("evil.example", 421),
+        ("evil.example:9464", 421),
+        ("fairlead.example", 200),
+        ("fairlead.example:443", 200),
+        ("web:9464", 200),
+        ("localhost", 200),
+        ("[::1]:9464", 200),
+        ("10.0.0.7", 200),
+        ("[::", 400),
+    ],
+)
+@pytest.mark.parametrize("path", ["/", "/metrics"])
+def test_a_name_that_others_could_own_is_refused(
+    served: str, path: str, host: str, status: int
+) -> None:
+    """A page of theirs could have its name lead here, and read the plans in somebody's browser."""
+    request = Request(f"{served}{path}", headers={"Host": host})  # noqa: S310 - our own address
+    try:
+        with urlopen(request, timeout=120) as answer:  # noqa: S310
+            found = answer.status, answer.headers
+    except HTTPError as error:
+        with error:
+            found = error.code, error.headers
+    assert found[0] == status
+    assert found[1]["X-Content-Type-Options"] == "nosniff"
+    assert "frame-ancestors 'none'" in found[1]["Content-Security-Policy"]
+
+
+def test_what_cannot_be_seen_is_written_out(week: str, served: str) -> None:
+    """Text whose order a name turns around would be approved for what it is not."""
+    with psycopg.connect(week) as connection:
+        connection.execute("SET session_replication_role = replica")
+        connection.execute("UPDATE fairlead_raw.plan SET reason = %s", ("a\x1b[31m\u202eb",))
+    page = get(f"{served}/review?group=billing&version=1")[2]
+    assert "a\\x1b[31m\\u202eb" in page
+    assert not {"\x1b", "\u202e"} & set(page)
 
 
 def test_pages_run_nothing(served: str) -> None:
