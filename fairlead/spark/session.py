@@ -33,6 +33,8 @@ _LOCAL_DEFAULTS: Final = {
     "spark.log.level": "ERROR",
     # Most of what a JVM does in a short run is to compile itself; the work is done in Python.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    # Its ports answer everybody on this machine, and read what they are sent as Java's objects.
+    "spark.authenticate": "true",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     # A few tasks a core, so that cores end together; Spark's default, 200, is for clusters.

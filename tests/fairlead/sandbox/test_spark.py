@@ -4,6 +4,7 @@ import json
 import os
 import socket
 import stat
+import struct
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -109,6 +110,15 @@ def test_server_is_started_once_and_found_again(state_dir: Path, server: WarmSer
     assert elsewhere.for_run(pytest.fail) is None
 
 
+def asked_without_secret(port: int) -> bytes:
+    """Send a request of Spark's RPC (type, number, length, body), and return what is answered."""
+    body = b"anything"
+    request = struct.pack(">bqi", 3, 1, len(body)) + body
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+        connection.sendall(struct.pack(">q", 8 + len(request)) + request)
+        return connection.recv(4096)
+
+
 @pytest.mark.spark
 def test_others_of_the_machine_neither_read_the_token_nor_do_without(
     state_dir: Path, server: WarmServer
@@ -122,12 +132,13 @@ def test_others_of_the_machine_neither_read_the_token_nor_do_without(
     process = psutil.Process(server.pid)
     assert server.token not in " ".join(process.cmdline())
     assert not (state_dir / "spark" / "server.properties").exists()
-    listens = {
-        one.laddr.ip.removeprefix("::ffff:")
-        for one in process.net_connections("tcp")
-        if one.status == psutil.CONN_LISTEN
-    }
-    assert listens == {"127.0.0.1"}
+    listening = [
+        one.laddr for one in process.net_connections("tcp") if one.status == psutil.CONN_LISTEN
+    ]
+    assert {one.ip.removeprefix("::ffff:") for one in listening} == {"127.0.0.1"}
+    rpc = [asked_without_secret(one.port) for one in listening if one.port != server.port]
+    assert len(rpc) >= 2  # the driver's and the block manager's
+    assert all(b"Expected SaslMessage" in answer for answer in rpc), rpc
     with grpc.insecure_channel(f"127.0.0.1:{server.port}") as channel:
         stub: Any = SparkConnectServiceStub(channel)  # type: ignore[no-untyped-call]
         with pytest.raises(grpc.RpcError) as refused:
