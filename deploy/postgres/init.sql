@@ -16,5 +16,22 @@ CREATE ROLE fairlead_reader NOLOGIN;
 
 CREATE USER owner PASSWORD :'owner';
 CREATE USER planner PASSWORD :'planner' IN ROLE fairlead_planner;
-CREATE USER reader PASSWORD :'reader' IN ROLE fairlead_reader;
+CREATE USER reader PASSWORD :'reader' IN ROLE fairlead_reader CONNECTION LIMIT 20;
 CREATE DATABASE fairlead OWNER owner;
+
+-- Without a right to any table, whoever may log in could fill the server's one table of locks with advisory
+-- ones, and its disk with large objects. Migrations, by the owner, take turns by one such lock.
+\connect fairlead
+DO $$
+DECLARE
+    one regprocedure;
+BEGIN
+    FOR one IN
+        SELECT oid FROM pg_proc
+        WHERE pronamespace = 'pg_catalog'::regnamespace
+            AND proname ~ '^(pg_(try_)?advisory_|lo_|loread$|lowrite$)'
+    LOOP
+        EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC', one);
+        EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO owner', one);
+    END LOOP;
+END $$;

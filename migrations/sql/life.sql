@@ -173,6 +173,14 @@ CREATE TRIGGER written_once BEFORE UPDATE ON fairlead_raw.plan
     FOR EACH ROW EXECUTE FUNCTION fairlead_raw.plan_update();
 
 
+-- Whether somebody sees anything of a text: of blanks of any width, and of what only orders others, nobody
+-- does.
+CREATE FUNCTION fairlead_raw.says_something(said text) RETURNS boolean LANGUAGE sql IMMUTABLE
+SET search_path = pg_catalog, pg_temp AS $$
+    SELECT coalesce(said, '') ~ '[^\s\u0001-\u0020\u007f-\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffc]'
+$$;
+COMMENT ON FUNCTION fairlead_raw.says_something IS 'Whether somebody sees anything of a text.';
+
 -- A step takes a reason in words, for whoever asks later. An approval is of a plan that has not expired,
 -- since publication would refuse it. An approved plan is published in two steps, each committed:
 -- sending, before anything is sent, and published, once the plan topic has it. What dies between the
@@ -217,7 +225,7 @@ BEGIN
         RAISE EXCEPTION 'group %: version % has the hash %, not %',
             NEW.group_id, NEW.version, plan.sha256, NEW.sha256 USING ERRCODE = 'FL003';
     END IF;
-    IF coalesce(btrim(NEW.reason), '') = '' THEN
+    IF NOT fairlead_raw.says_something(NEW.reason) THEN
         RAISE EXCEPTION 'group %: version % cannot become % without a reason',
             NEW.group_id, NEW.version, NEW.state USING ERRCODE = 'FL001';
     END IF;

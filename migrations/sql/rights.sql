@@ -53,3 +53,22 @@ BEGIN
         current_database()
     );
 END $$;
+
+-- By default whoever may log in can fill the server's one table of locks with advisory ones, so that nobody
+-- gets a lock or a connection any more, and its disk with large objects.
+DO $$
+DECLARE
+    one regprocedure;
+BEGIN
+    IF NOT (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) THEN
+        RAISE NOTICE '% is no superuser: let one revoke from PUBLIC what docs/trust.md names', current_user;
+        RETURN;
+    END IF;
+    FOR one IN
+        SELECT oid FROM pg_proc
+        WHERE pronamespace = 'pg_catalog'::regnamespace
+            AND proname ~ '^(pg_(try_)?advisory_|lo_|loread$|lowrite$)'
+    LOOP
+        EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC', one);
+    END LOOP;
+END $$;

@@ -300,11 +300,12 @@ def test_plans_are_found_by_state(store: PlanStore, publish: Plans, propose: Pla
 def test_nobody_who_may_log_in_can_stop_a_new_day(
     store_url: str, at: Any, login: Login, roles: tuple[str, ...]
 ) -> None:
-    """Every advisory lock there is and the strongest table lock that one gets: lag is stored."""
+    """No advisory lock is had, and with the strongest table lock that is, lag is stored."""
     impatient = f"{store_url}&options=-c%20lock_timeout%3D2s"
     engine = create_store_engine(impatient)
     with psycopg.connect(login(*roles)) as stranger:
-        stranger.execute("SELECT pg_advisory_lock(oid::bigint) FROM pg_class")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege), stranger.transaction():
+            stranger.execute("SELECT pg_advisory_lock(oid::bigint) FROM pg_class")
         if roles:
             stranger.execute("LOCK TABLE fairlead_raw.partition_lag IN ROW EXCLUSIVE MODE")
         store = PlanStore(engine)

@@ -263,7 +263,10 @@ def test_what_expired_is_not_approved(store: PlanStore, propose: Plans) -> None:
     assert store.history("orders")[1]["expires_at"] == plan.expires_at
 
 
-@pytest.mark.parametrize("reason", [None, "", " "])
+@pytest.mark.parametrize(
+    "reason",
+    [None, "", " ", "\t\n", "\N{NO-BREAK SPACE}", "\N{ZERO WIDTH SPACE}\u2060\ufeff", "\u202e"],
+)
 def test_a_step_takes_a_reason(
     by_hand: psycopg.Connection, propose: Plans, reason: str | None
 ) -> None:
@@ -273,6 +276,13 @@ def test_a_step_takes_a_reason(
         with pytest.raises(psycopg.Error, match="without a reason") as error:
             by_hand.execute(f"SELECT fairlead.{function}('orders', 1, %s)".encode(), [reason])
         assert error.value.sqlstate == "FL001"
+
+
+@pytest.mark.parametrize("reason", ["ok", "é", "好", "👍", "\u200b."])
+def test_any_letter_is_a_reason(by_hand: psycopg.Connection, propose: Plans, reason: str) -> None:
+    """In any script."""
+    propose()
+    by_hand.execute("SELECT fairlead.approve_plan('orders', 1, %s)", [reason])
 
 
 def test_an_approval_waits_for_a_proposal_under_way(

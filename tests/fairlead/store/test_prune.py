@@ -314,10 +314,11 @@ def test_summaries_are_kept_as_long_as_what_they_sum_up(
 def test_nobody_who_may_log_in_can_stop_decisions_on_a_new_day(
     store_url: str, no_plan: NoPlan, login: Login, roles: tuple[str, ...]
 ) -> None:
-    """Every advisory lock there is and the strongest table locks that one gets: it is decided."""
+    """No advisory lock is had, and with the strongest table locks that are, it is decided."""
     engine = create_store_engine(f"{store_url}&options=-c%20lock_timeout%3D2s")
     with psycopg.connect(login(*roles)) as stranger:
-        stranger.execute("SELECT pg_advisory_lock(oid::bigint) FROM pg_class")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege), stranger.transaction():
+            stranger.execute("SELECT pg_advisory_lock(oid::bigint) FROM pg_class")
         for table in set(HISTORIES) - {"decision"} if roles else ():  # it gets no lock of that
             stranger.execute(f"LOCK TABLE fairlead_raw.{table} IN ROW EXCLUSIVE MODE".encode())
         look(PlanStore(engine), no_plan, NOON, lag_max=1)

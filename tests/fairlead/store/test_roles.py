@@ -182,6 +182,15 @@ def test_rights_are_exactly_these(store_url: str) -> None:
             }, role
 
 
+#: What takes no right to any table, and what nobody has enough of.
+GREEDY = [
+    "SELECT pg_advisory_lock(1)",
+    "SELECT pg_try_advisory_xact_lock_shared(1, 2)",
+    "SELECT lo_create(0)",
+    "SELECT lo_from_bytea(0, 'x')",
+]
+
+
 @pytest.mark.parametrize("role", ROLES)
 def test_what_a_role_must_not_do_is_refused(
     planner: PlanStore, draft: MakeDraft, login: Login, role: str
@@ -190,13 +199,13 @@ def test_what_a_role_must_not_do_is_refused(
     propose(planner, draft())
     with psycopg.connect(login(role), autocommit=True) as person:
         answers = {}
-        for statement in REFUSED[role]:
+        for statement in (refused := REFUSED[role] + GREEDY):
             try:
                 with person.transaction(force_rollback=True):
                     person.execute(statement.encode())
             except psycopg.Error as error:
                 answers[statement] = error.sqlstate
-        assert answers == dict.fromkeys(REFUSED[role], "42501")
+        assert answers == dict.fromkeys(refused, "42501")
 
 
 def test_no_other_function_stands_in_for_what_guards_plans(
