@@ -139,17 +139,28 @@ def _is_here(origin: "private.CodeLocationOrigin") -> bool:
 
 
 def _is_forked(run: dg.DagsterRun) -> bool:
-    """Whether a run has a process that was forked; tags of a run are copied to its repetition."""
+    """Whether a run has a process that was forked."""
+    return _known(run) is not None
+
+
+def _known(run: dg.DagsterRun) -> tuple[int, float] | None:
+    """Return the pid of a run's process and when it started; None: none was forked for it.
+
+    Tags of a run are copied to its repetition, and may be typed by somebody.
+    """
     try:
-        return bool(json.loads(run.tags.get(PROCESS_TAG, "{}")).get("run") == run.run_id)
-    except ValueError:  # typed by somebody
-        return False
+        about = json.loads(run.tags[PROCESS_TAG])
+        return (
+            (int(about["pid"]), float(about["started_at"])) if about["run"] == run.run_id else None
+        )
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 def _process(run: dg.DagsterRun) -> psutil.Process | None:
     """Return the process of a run that was forked; None: it is gone, or is none of the server's."""
-    about = json.loads(run.tags[PROCESS_TAG])
-    process = same_process(about["pid"], about["started_at"])
+    known = _known(run)
+    process = None if known is None else same_process(*known)
     try:
         forked = process is not None and any("forkserver" in word for word in process.cmdline())
     except psutil.Error:

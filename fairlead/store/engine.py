@@ -39,6 +39,8 @@ _BY_SQLSTATE: Final[dict[str, type[FairleadError]]] = {
 }
 # Too long for an index, or characters that Postgres has not; the driver itself refuses NUL.
 _UNSTORABLE: Final = frozenset({"54000", "22021", "22P05"})
+#: A standby, or one whose administrator has set it so.
+_READ_ONLY: Final = "25006"
 _NOT_ALLOWED: Final = "42501"
 # What libpq says before there is a session, which has no SQLSTATE then.
 _REFUSALS: Final = {
@@ -170,9 +172,15 @@ def _in_our_words(error: Exception, cause: BaseException | None, url: URL) -> Ex
     if sqlstate in _UNSTORABLE or (isinstance(cause, psycopg.DataError) and sqlstate is None):
         return UnstorableError(f"Postgres does not take it: {message}")
     if isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError):
-        return _refusal(where, str(cause)) or StoreUnavailableError(
+        error = _refusal(where, str(cause)) or StoreUnavailableError(
             f"Postgres at {where}: {message}"
         )
+    elif sqlstate == _READ_ONLY:
+        error = StoreUnavailableError(
+            f"The database {where} takes no changes ({message}): name the primary in postgres.url"
+        )
+    elif isinstance(cause, psycopg.ProgrammingError) and sqlstate is None and "option" in message:
+        error = ConfigurationError(f"postgres.url: {message}")
     return error
 
 

@@ -135,6 +135,15 @@ def private_names() -> list[tuple[str, str]]:
     ]
 
 
+@pytest.mark.parametrize("tag", ["[]", "1", '{"run": "r"}', "null", "{", '"run"'])
+def test_a_tag_that_somebody_typed_is_no_process(instance: dg.DagsterInstance, tag: str) -> None:
+    """Monitoring goes on to the next run."""
+    run = dg.DagsterRun(job_name="j", run_id="r", tags={PROCESS_TAG: tag})
+    launcher = instance.run_launcher
+    assert isinstance(launcher, ForkingRunLauncher)
+    assert "RUNNING" in str(launcher.check_run_worker_health(run).status)
+
+
 @pytest.mark.parametrize(("module", "name"), private_names())
 def test_a_private_name_that_is_gone_is_named(
     module: str, name: str, monkeypatch: pytest.MonkeyPatch

@@ -118,6 +118,24 @@ def test_a_wrong_password_is_said_to_be_one(services: Services, listed_user: str
     assert "Name the password in postgres.url" in str(error)
 
 
+@pytest.mark.postgres
+def test_a_database_that_takes_no_changes_is_said_to_be_one(migrated: str) -> None:
+    """A standby, say: the plan waits, and its approver hears where to go."""
+    standby = f"{migrated}&options=-c%20default_transaction_read_only%3Don"
+    engine = create_store_engine(standby)
+    with pytest.raises(StoreUnavailableError, match=r"takes no changes.*name the primary"):
+        PlanStore(engine).approve("orders", 1, sha256="0" * 64, reason="why")
+    engine.dispose()
+
+
+@pytest.mark.postgres
+def test_a_misspelt_option_of_the_url_is_named(migrated: str) -> None:
+    """Nobody reads a traceback to find it."""
+    error = refusal_of(f"{migrated}&aplication_name=x")
+    assert isinstance(error, ConfigurationError)
+    assert "aplication_name" in str(error)
+
+
 @contextmanager
 def encrypting(keys: Path) -> Iterator[int]:
     """Do what a Postgres server does up to its certificate; the sandbox's has no TLS."""
