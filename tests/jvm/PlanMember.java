@@ -136,6 +136,7 @@ final class PlanMember {
         state.put("latest", server.getAttribute(name, "LatestVersion"));
         state.put("problem", server.getAttribute(name, "LatestProblem") != null);
         state.put("reason", server.getAttribute(name, "FallbackReason"));
+        state.put("idle", server.getAttribute(name, "IdleReason"));
         int rebalances = (Integer) server.getAttribute(name, "Rebalances");
         state.put("skipped", server.getAttribute(name, "RecordsSkipped"));
         state.put("joined", rebalances > 0);

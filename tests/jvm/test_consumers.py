@@ -98,6 +98,16 @@ def test_plans_are_adopted_as_they_come_and_go(
         assert revoked == ((0, 2) if first.owned == halves[0] else (1, 3))
 
 
+def test_who_reads_nothing_says_why(fleet: Fleet, group: JavaGroup) -> None:
+    """One of two members by the same name."""
+    publish(fleet, 1, {"one": [0, 1, 2, 3, 4, 5]})
+    twins = [group.join("one"), group.join("one")]
+    whole = [0, 1, 2, 3, 4, 5]
+    eventually(lambda: sorted(one.owned for one in twins) == [[], whole], "one of them has all")
+    told = [one.state["idle"] for one in sorted(twins, key=lambda one: not one.owned)]
+    eventually(lambda: told[0] is None and "by that name" in str(told[1]), f"it is said: {told}")
+
+
 @pytest.mark.test_long(
     guarded_by="tests/jvm/test_consumers.py::test_plans_are_adopted_as_they_come_and_go"
 )

@@ -129,6 +129,7 @@ class Participant:
             self._group,
             self._reader,
             owned,
+            name=self._client_id,
             plan_topic=self._options.plan_topic,
             rejoins_asked=self._asking.asked_for_plans,
         )

@@ -149,6 +149,7 @@ class Follower:
         self._logged_reason: str | None = None
         self._standing = Standing(self._clock, _JOINING)
         self._rejoins_asked = self._again = 0
+        self._name = ""
         self._reader = new_reader(
             group,
             open_source=open_source,
@@ -186,6 +187,7 @@ class Follower:
             self._group,
             self._reader,
             owned,
+            name=self._name,
             plan_topic=self._options.plan_topic,
             rejoins_asked=self._rejoins_asked,
         )
@@ -225,6 +227,7 @@ class Follower:
             self._standing.join()
             self._standing.unsettle()
             self._decided, self._unfinished = None, False
+            self._name = instance_id or client_id
             # A static member may have been here before, and lead: the coordinator tells it neither.
             self._newcomer = instance_id is not None and not self._standing.rebalances
         state = self._reader.state

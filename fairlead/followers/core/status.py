@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 from fairlead.followers.core.clock import Clock
 from fairlead.followers.core.plan_reader import PlanReader
+from fairlead.wire.document import PlanDocument
 from fairlead.wire.members import AssignmentNote
 from fairlead.wire.partitions import by_topic
 
@@ -47,6 +48,8 @@ class FollowerStatus:
         The plan that the present assignment follows; None: the fallback, or none yet.
     fallback_reason
         Why the present assignment is not a plan's; None: it is.
+    idle_reason
+        Why the consumer owns nothing although a rebalance has ended; None: it owns something.
     latest_version
         The newest plan read; None: there is none.
     latest_problem
@@ -68,12 +71,39 @@ class FollowerStatus:
     since: datetime
     plan_version: int | None
     fallback_reason: str | None
+    idle_reason: str | None
     latest_version: int | None
     latest_problem: str | None
     records_skipped: int
     caught_up: bool
     rebalances: int
     rejoins_asked: int
+
+
+def idle_reason(plan: PlanDocument | None, name: str) -> str:
+    """Say why a member reads nothing, with what to do about it.
+
+    Parameters
+    ----------
+    plan
+        What its group follows; None: range.
+    name
+        Its `group.instance.id`, else its `client.id`.
+    """
+    if plan is None:
+        return "range leaves nothing: no topic has as many partitions as members that read it"
+    share = plan.members.get(name)
+    if share is None:
+        return (
+            f"plan version {plan.version} does not know {name!r}, and leaves nothing over: the "
+            "next plan counts it"
+        )
+    if not len(share.partitions):
+        return f"plan version {plan.version} gives {name!r} nothing: the others suffice"
+    return (
+        f"plan version {plan.version} has a share for {name!r}, which another member reads that "
+        "goes by that name: give each a client.id, or a group.instance.id, of its own"
+    )
 
 
 class Standing:
@@ -121,19 +151,24 @@ class Standing:
         reader: PlanReader,
         owned: Iterable[tuple[str, int]],
         *,
+        name: str,
         plan_topic: str,
         rejoins_asked: int,
     ) -> FollowerStatus:
-        """Gather what a follower does from what its consumer reads and owns."""
-        state = reader.state
+        """Gather what a follower of this name does from what its consumer reads and owns."""
+        state, owns = reader.state, by_topic(owned)
+        followed = state.plan if self._rule == "plan" else None
+        known = self._rule == "range" or followed is not None
+        idle = not owns and not self.note.incomplete
         return FollowerStatus(
             group=group,
             plan_topic=plan_topic,
-            owned={topic: tuple(numbers) for topic, numbers in by_topic(owned).items()},
+            owned={topic: tuple(numbers) for topic, numbers in owns.items()},
             rule=self._rule,
             since=self._since,
             plan_version=self.note.plan_version,
             fallback_reason=self.note.fallback_reason,
+            idle_reason=idle_reason(followed, name) if idle and known else None,
             latest_version=state.plan.version if state.plan else None,
             latest_problem=state.problem,
             records_skipped=state.skipped,

@@ -64,6 +64,24 @@ def test_group_owns_what_a_published_plan_says(fleet: Fleet) -> None:
     settles(fleet, members, 1, a=[0], b=[1, 2, 3])
 
 
+def test_who_reads_nothing_says_why(fleet: Fleet) -> None:
+    """One of two members by the same name, which nothing else would tell."""
+    fleet.publish(plan(fleet, 1, a=FOUR))
+    twins = [fleet.join("a"), fleet.join("a")]
+
+    def shared() -> bool:
+        return sorted(one.owned.get(fleet.topics[0], []) for one in twins) == [[], FOUR] and {
+            one.status().plan_version for one in twins
+        } == {1}
+
+    eventually(shared, "one of them has the whole share")
+    busy, idle = sorted(twins, key=lambda one: not one.owned)
+    assert busy.status().idle_reason is None
+    assert "'a', which another member reads that goes by that name" in str(
+        idle.status().idle_reason
+    )
+
+
 def test_members_tell_the_group_their_racks(fleet: Fleet, settings: Settings) -> None:
     """The clients themselves do not; and those that name none stand beside those that do."""
     fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))

@@ -13,7 +13,7 @@ import pytest
 from fairlead.errors import ConfigurationError
 from fairlead.followers.core.follower import Follower, FollowOptions
 from fairlead.followers.core.plan_cache import PlanRecord
-from fairlead.followers.core.status import FollowerStatus
+from fairlead.followers.core.status import FollowerStatus, idle_reason
 from fairlead.wire.members import (
     AssignmentNote,
     GroupMember,
@@ -21,7 +21,7 @@ from fairlead.wire.members import (
     encode_assignment,
 )
 from fairlead.wire.record import NOTHING, Identity
-from tests.fairlead.followers.helpers import ScriptedSource, eventually, record, seen
+from tests.fairlead.followers.helpers import ScriptedSource, eventually, make_plan, record, seen
 from tests.records import unsigned
 
 OPTIONS = FollowOptions(read_timeout_s=0.01, rejoin_jitter_s=0.0)
@@ -235,6 +235,15 @@ def test_no_time_at_all_is_a_time() -> None:
     assert (options.read_timeout_s, options.rejoin_jitter_s) == (0, 0)
 
 
+def test_why_a_member_is_idle() -> None:
+    """Who is not in the plan, who has no share in it, and who shares a name; and range."""
+    plan = make_plan({"a": {"t": [0, 1]}, "b": {}}, partition_counts={"t": 2})
+    assert "does not know 'c', and leaves nothing over" in idle_reason(plan, "c")
+    assert "gives 'b' nothing" in idle_reason(plan, "b")
+    assert "goes by that name" in idle_reason(plan, "a")
+    assert "as many partitions as members" in idle_reason(None, "a")
+
+
 def test_status_tells_what_a_person_on_call_asks() -> None:
     """What is followed and what is known, which differ while a bad record or no rebalance comes."""
     with following(options=FollowOptions(rejoin_jitter_s=None)) as stage:
@@ -252,6 +261,7 @@ def test_status_tells_what_a_person_on_call_asks() -> None:
         since=status.since,
         plan_version=1,
         fallback_reason=None,
+        idle_reason=None,
         latest_version=2,
         latest_problem=status.latest_problem,
         records_skipped=1,

@@ -46,6 +46,7 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
     private boolean nudging;
     private String loggedReason;
     private int joins;
+    private boolean idle;
     private int rebalances;
     private int rejoinsAsked;
     private int again;
@@ -154,11 +155,12 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
     }
 
     /** Takes note of what the new assignment follows. */
-    synchronized void assigned(ByteBuffer userData, String member, int generation) {
+    synchronized void assigned(ByteBuffer userData, String member, int generation, boolean nothing) {
         // No leader of this assignor's leaves its note out: asking for another rebalance would change nothing.
         boolean byBroker = userData == null || !userData.hasRemaining();
         note = byBroker ? BY_BROKER : Notes.Assigned.decode(userData);
         memberId = member;
+        idle = nothing && !note.incomplete;
         rebalances++;
         LOG.info("Group {}, generation {}: the assignment follows {}", group, generation, note.followed());
         // Whoever was to give something up and join again may have been this one's former life.
@@ -248,6 +250,27 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
     public synchronized String getFallbackReason() {
         return note.planVersion != null ? null
             : note.fallbackReason == null ? "its leader gave no reason" : note.fallbackReason;
+    }
+
+    @Override
+    public synchronized String getIdleReason() {
+        return idle ? idleReason(note.planVersion == null ? null : plans.state(group).plan(),
+            instanceId != null ? instanceId : clientId) : null;
+    }
+
+    /** Says why a member reads nothing, as {@code fairlead/followers/core/status.py} does. */
+    private static String idleReason(PlanDocument plan, String name) {
+        if (plan == null) {
+            return "the fallback leaves nothing: no topic has as many partitions as members that read it";
+        }
+        String version = "plan version " + plan.version();
+        PlanDocument.Share share = plan.members().get(name);
+        if (share == null) {
+            return version + " does not know '" + name + "', and leaves nothing over: the next plan counts it";
+        }
+        return share.ranges.isEmpty() ? version + " gives '" + name + "' nothing: the others suffice"
+            : version + " has a share for '" + name + "', which another member reads that goes by that name: "
+                + "give each a client.id, or a group.instance.id, of its own";
     }
 
     @Override

@@ -11,6 +11,9 @@ public interface FollowerStatusMBean {
     /** Why the present assignment is not a plan's; null: it is. */
     String getFallbackReason();
 
+    /** Why the consumer was given nothing at the last rebalance; null: it was given something. */
+    String getIdleReason();
+
     /** The newest plan read; 0: there is none. */
     long getLatestVersion();
 

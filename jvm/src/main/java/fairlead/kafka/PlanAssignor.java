@@ -124,6 +124,7 @@ public final class PlanAssignor implements ConsumerPartitionAssignor, Configurab
 
     @Override
     public void onAssignment(Assignment assignment, ConsumerGroupMetadata metadata) {
-        follower.assigned(assignment.userData(), metadata.memberId(), metadata.generationId());
+        follower.assigned(assignment.userData(), metadata.memberId(), metadata.generationId(),
+            assignment.partitions().isEmpty());
     }
 }

@@ -85,6 +85,12 @@ final class StatusBeans {
         }
 
         @Override
+        public String getIdleReason() {
+            Follower known = follower.get();
+            return known == null ? null : known.getIdleReason();
+        }
+
+        @Override
         public long getLatestVersion() {
             Follower known = follower.get();
             return known == null ? 0 : known.getLatestVersion();
