@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
 
 from confluent_kafka import (
     Consumer,
+    IsolationLevel,
     KafkaError,
     KafkaException,
     Message,
@@ -26,6 +27,7 @@ from confluent_kafka.admin import (
     ConfigEntry,
     ConfigResource,
     NewTopic,
+    OffsetSpec,
     ResourceType,
     TopicDescription,
 )
@@ -48,6 +50,8 @@ Answer = TypeVar("Answer")
 #: Messages taken from the client at once.
 _AT_ONCE: Final = 1000
 _POLL_S: Final = 0.1
+#: A transaction's end is written to each of its partitions a moment after it was committed.
+_COMMITTED_S: Final = 5.0
 
 TOPIC_CONFIG: Final = {
     "cleanup.policy": "compact",
@@ -253,6 +257,36 @@ class PlanTopic:
                 if only is None or only(record):
                     newest[group] = record
         return newest
+
+    def held_up(self, partition: int, offset: int) -> int | None:
+        """Return from which offset on followers read nothing of a partition; None: they read on.
+
+        A transaction that somebody leaves open hides from them what others commit after it, until
+        it ends: after `transaction.max.timeout.ms` of the broker at the latest.
+
+        Parameters
+        ----------
+        offset
+            Of a record that was committed just now.
+        """
+        place = TopicPartition(self.name, partition)
+        committed = IsolationLevel.READ_COMMITTED
+        deadline = time.monotonic() + _COMMITTED_S
+        while True:
+            try:
+                found: Any = self._ask(
+                    lambda admin: admin.list_offsets(
+                        {place: OffsetSpec.latest()}, isolation_level=committed
+                    )[place],
+                    within_s=0.0,
+                )
+            except (ConfigurationError, KafkaUnavailableError):
+                return None  # the record is there: whoever looks next is told
+            if found.offset > offset:
+                return None
+            if time.monotonic() >= deadline:
+                return int(found.offset)
+            time.sleep(_POLL_S)
 
     def read(self, group: str) -> Record | None:
         """Return the newest record of a group, None: there is none; raises as `newest`."""

@@ -13,7 +13,7 @@ that something was not sent: its turn has passed, and another may have sent it.
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Protocol, Self, TypeVar
+from typing import Final, Protocol, Self, TypeVar
 
 from fairlead.domain.records import StoredPlan
 from fairlead.errors import InvalidPlanError
@@ -74,6 +74,9 @@ class Topic(Protocol):
     ) -> Mapping[str, Record]:
         """Return the newest committed record that counts of groups with keys in a partition."""
 
+    def held_up(self, partition: int, offset: int) -> int | None:
+        """Return from which offset on followers read nothing of a partition; None: they read on."""
+
 
 @dataclass(frozen=True)
 class Terms:
@@ -115,6 +118,13 @@ class Terms:
             signer=self.signer,
         )
         return Outgoing(plan.group, value, headers)
+
+
+#: Behind where a record is.
+_HANGS: Final = (
+    "; consumers do not read it yet: a transaction that another producer has left open hides all "
+    "of the partition from offset "
+)
 
 
 @dataclass(frozen=True)
@@ -231,7 +241,11 @@ class _Sender:
                 sent[intent.group] = (intent, self._sent(intent, intent.lease_until, answer))
         self.outbox.confirm(sent)
         self.outbox.refuse(refused, self.held)
-        yield from (self._is_at(intent, at) for intent, at in sent.values())
+        last = max((at.offset for _, at in sent.values()), default=None)
+        since = None if last is None else self.topic.held_up(self.held.partition, last)
+        for intent, at in sent.values():
+            done = self._is_at(intent, at)
+            yield done if since is None else replace(done, reason=f"{done.reason}{_HANGS}{since}")
         yield from (Delivered(intent, None, reason) for intent, reason in refused.values())
 
     def finish(self, left: Sequence[Intent]) -> Generator[Delivered, None, list[Intent]]:

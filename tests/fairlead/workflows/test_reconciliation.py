@@ -109,6 +109,27 @@ def test_an_epoch_that_nobody_draws_is_not_outdone(
     assert newcomer(topic).seen == before
 
 
+def test_a_transaction_that_another_leaves_open_is_told(
+    store: PlanStore, topic: PlanTopic, settings: Settings, approve: Approve, unique_name: str
+) -> None:
+    """It hides what is sent after it from followers, with whatever keys."""
+    other = Producer(
+        {
+            "bootstrap.servers": settings.kafka.bootstrap_servers,
+            "transactional.id": unique_name,
+        }
+    )
+    other.init_transactions(30)
+    other.begin_transaction()
+    other.produce(topic.name, b"anything", key=b"orders", partition=0)
+    assert other.flush(30) == 0
+    waiting = [approve()]
+    (done,) = publish_all(store, waiting, live=live, topic=topic, terms=TERMS)
+    assert "consumers do not read it yet" in str(done)
+    other.abort_transaction(30)
+    assert topic.held_up(0, 1) is None
+
+
 def test_what_the_database_has_forgotten_is_outdone_by_a_new_epoch(
     store: PlanStore, topic: PlanTopic, published: StoredPlan, put: Put
 ) -> None:

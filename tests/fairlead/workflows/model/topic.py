@@ -59,6 +59,9 @@ class ModelTopic:
         self.reach("after init")
         return channel
 
+    def held_up(self, partition: int, offset: int) -> None:
+        """Nobody else sends transactions."""
+
     def newest(
         self,
         partition: int,
