@@ -94,6 +94,16 @@ class BrokerGroup:
         """The members that are consumers."""
         return tuple(one for one in self.members if not one.is_nudge)
 
+    @property
+    def behind(self) -> tuple[BrokerMember, ...]:
+        """The consumers that have not given up yet what they were told to, where others wait.
+
+        Whoever waits for partitions is of the group's epoch already; who is to give some up is not.
+        """
+        newest = max((one.epoch for one in self.consumers), default=0)
+        waits = any(one.epoch == newest and one.owned != one.target for one in self.consumers)
+        return tuple(one for one in self.consumers if waits and one.epoch < newest)
+
 
 def describe_broker_groups(
     admin: "KafkaAdminClient", groups: Sequence[str]

@@ -5,10 +5,11 @@ not: asking for descriptions (`gateway`, `consumer_protocol`), nor offsets (`off
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from fairlead.common.words import listed
 from fairlead.domain.groups import GroupDescription, LiveMember
 from fairlead.errors import GroupError
 from fairlead.kafka.consumer_protocol import CONSUMER, NUDGE, BrokerGroup
@@ -125,7 +126,26 @@ def _broker_refusal(found: BrokerGroup, state: str) -> str | None:
         return _ABSENT if absent else _NOT_DESCRIBED + found.error
     if state == DEAD:
         return _ABSENT
-    return _UNSETTLED.format(state) if state in REBALANCING else None
+    if state not in REBALANCING:
+        return None
+    names = broker_names(found)
+    behind = [names[one.member_id] for one in found.behind]
+    return _UNSETTLED.format(state) + (f"; {holds_up(behind)}" if behind else "")
+
+
+def holds_up(names: Sequence[str]) -> str:
+    """Say for whom a group waits, and what to do where it waits on.
+
+    Examples
+    --------
+    >>> holds_up(["a", "b"])
+    'it waits for a, b to give partitions up: restart who still holds them after two heartbeats'
+    """
+    who = listed(names, at_most=3)
+    return (
+        f"it waits for {who} to give partitions up: restart who still holds them after two "
+        "heartbeats"
+    )
 
 
 def _refusal(raw: Mapping[str, Any]) -> str | None:

@@ -9,14 +9,16 @@ pass.
 """
 
 import logging
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
 from fairlead.domain.records import StoredPlan
 from fairlead.errors import FairleadError
 from fairlead.kafka.consumer_protocol import ASSIGNOR, BrokerGroup
-from fairlead.kafka.descriptions import broker_names
+from fairlead.kafka.descriptions import broker_names, holds_up
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.members_topic import MembersTopic
 from fairlead.settings import KafkaSettings
@@ -25,6 +27,9 @@ from fairlead.workflows.nudging import STAYS_S, Followed, Goal, nudge_all, out_o
 
 log = logging.getLogger(__name__)
 
+#: Two heartbeats of brokers' own setting, `group.consumer.heartbeat.interval.ms`.
+HELD_UP_S: Final = 10.0
+_LOOK_AGAIN_S: Final = 0.5
 #: Groups that are nudged side by side: each takes a consumer.
 AT_ONCE: Final = 50
 
@@ -90,7 +95,38 @@ def follow(
     for first in range(0, len(names), AT_ONCE):
         some = {name: goals[name] for name in names[first : first + AT_ONCE]}
         done += nudge_all(some, gateway.broker_groups, settings, stays_s=stays_s)
-    return done
+    return _held_up(done, gateway)
+
+
+def _held_up(done: Sequence[Followed], gateway: KafkaGateway) -> list[Followed]:
+    """Name who holds a group up whose target was as wanted before: it has had time to follow.
+
+    A member that has missed what it was told, as librdkafka's do at times, never gives it up.
+    """
+    waiting = [one.group for one in done if one.reached and not one.nudges]
+    until = time.monotonic() + HELD_UP_S
+    since: dict[str, set[tuple[str, int]]] = {}
+    said: dict[str, str] = {}
+    while waiting:
+        try:
+            found = gateway.broker_groups(waiting)
+        except FairleadError as error:
+            log.info("Nobody knows who holds groups up: %s", error)
+            return [*done]
+        for group, one in found.items():
+            behind = {(member.member_id, member.epoch) for member in one.behind}
+            since[group] = since.get(group, behind) & behind
+            names = broker_names(one)
+            said[group] = holds_up(sorted(names[member] for member, _ in since[group]))
+        waiting = [group for group in waiting if since.get(group)]
+        if time.monotonic() >= until:
+            break
+        if waiting:
+            time.sleep(_LOOK_AGAIN_S)
+    return [
+        replace(one, reached=False, reason=said[one.group]) if one.group in waiting else one
+        for one in done
+    ]
 
 
 def _make(topic: MembersTopic) -> None:

@@ -38,7 +38,8 @@ class Followed:
     group, version
         Whose plan.
     reached
-        Whether the broker's target is what the plan gives the members.
+        Whether the broker's target is what the plan gives the members, and, where it was before,
+        nobody has held the group up for two heartbeats.
     nudges
         How many it took.
     reason

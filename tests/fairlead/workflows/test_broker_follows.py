@@ -1,13 +1,17 @@
 """A broker with the assignor follows what is published, and who comes and goes."""
 
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from kafka.errors import KafkaError
 
 from fairlead.domain.records import StoredPlan
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.members_topic import MembersTopic
+from fairlead.kafka.nudge import NudgeConnection
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import KafkaSettings, Settings
 from fairlead.store import PlanStore
@@ -82,3 +86,67 @@ def test_plans_are_followed_as_they_are_published_and_as_members_come_and_go(
         members.join(group, "a", [topic])
         eventually(lambda: is_followed().reached, "it is told who has come")
         eventually(lambda: members.owned()["a"] == {topic: [0, 1, 2]}, "a has its share again")
+
+
+def test_who_never_gives_up_what_it_was_told_to_is_named(
+    cluster: KafkaSettings,
+    store: PlanStore,
+    approve: Callable[..., StoredPlan],
+    kafka_topic: Any,
+    unique_name: str,
+) -> None:
+    """Two members by bare heartbeats, of which one keeps all that it had, as librdkafka's do."""
+    group, topic = unique_name, kafka_topic(partitions=4)
+    with (
+        PlanTopic(cluster) as plans,
+        KafkaGateway(cluster) as gateway,
+        NudgeConnection(cluster) as connection,
+    ):
+        plans.ensure()
+        MembersTopic(cluster).ensure()
+        joins = {
+            "member_epoch": 0,
+            "rebalance_timeout_ms": 120_000,
+            "subscribed_topic_names": [topic],
+            "server_assignor": "fairlead",
+            "topic_partitions": [],
+        }
+
+        def beat(member: str, **more: Any) -> Any:
+            answer = connection.beat(group, {"member_id": member, **more})
+            assert not answer.error_code, answer
+            return answer
+
+        def told() -> Any:
+            return gateway.broker_groups([group])[group]
+
+        def joined() -> bool:
+            # The first group of a broker waits for the topic of the offsets.
+            with suppress(KafkaError, AssertionError):
+                answers["keeps"] = beat("keeps", **joins)
+            if not answers:
+                connection.close()
+            return bool(answers)
+
+        answers: dict[str, Any] = {}
+        eventually(joined, "the first one joins")
+        keeps = answers["keeps"]
+        waits = beat("waits", **joins)
+
+        def both_beat() -> bool:
+            beat("keeps", member_epoch=keeps.member_epoch)
+            beat("waits", member_epoch=waits.member_epoch)
+            return bool([one.member_id for one in told().behind] == ["keeps"])
+
+        eventually(both_beat, "one waits for the other")
+        assert "it waits for keeps to give partitions up" in str(
+            gateway.live_groups([group])[group]
+        )
+        shares = {one.member_id: list(one.target.get(topic, ())) for one in told().members}
+        ids = told().topic_ids
+        approve(**draft_of(group, topic, shares, topic_ids=ids))
+        in_force = [replace(store.approved_unpublished([group])[0], state="published")]
+        (done,) = follow(gateway, cluster, [group], lambda _: in_force)
+    assert (done.reached, done.nudges) == (False, 0)
+    assert "it waits for keeps" in done.reason
+    assert "restart" in done.reason
