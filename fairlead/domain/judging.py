@@ -19,8 +19,6 @@ from fairlead.domain.judgement.looks import Looks
 from fairlead.domain.looks.lag import LEAST, LOOKED_BACK, STATUSES, partition_lag
 from fairlead.domain.looks.questions import Group, Ways, capacity_rows, lasting, question_about
 
-"""The name under which a group's current assignment stands among the candidates."""
-
 Row = dict[str, Any]
 
 
