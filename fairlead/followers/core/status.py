@@ -91,7 +91,7 @@ def idle_reason(plan: PlanDocument | None, name: str) -> str:
         Its `group.instance.id`, else its `client.id`.
     """
     if plan is None:
-        return "range leaves nothing: no topic has as many partitions as members that read it"
+        return "range leaves nothing: each topic has fewer partitions than members that read it"
     share = plan.members.get(name)
     if share is None:
         return (

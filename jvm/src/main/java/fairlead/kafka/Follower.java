@@ -261,7 +261,7 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
     /** Says why a member reads nothing, as {@code fairlead/followers/core/status.py} does. */
     private static String idleReason(PlanDocument plan, String name) {
         if (plan == null) {
-            return "the fallback leaves nothing: no topic has as many partitions as members that read it";
+            return "the fallback leaves nothing: each topic has fewer partitions than members that read it";
         }
         String version = "plan version " + plan.version();
         PlanDocument.Share share = plan.members().get(name);
