@@ -44,6 +44,10 @@ MODULES: Final = (
 _SOCKET: Final = "runs.sock"
 #: Bounds what hangs: an answer is a fork away.
 _ANSWER_S: Final = 30.0
+#: Whoever has begun to ask says all of it at once.
+_QUESTION_S: Final = 2.0
+#: So many may have connected and said nothing yet; beyond, the first of them is closed.
+_SILENT: Final = 100
 _REFUSED: Final = "not run: "
 _GO: Final = b"go\n"
 _PASSED_ON: Final = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
@@ -198,6 +202,7 @@ class ForkServer:
         self._sources = _sources()
         self._context = get_context("fork")
         self._running: dict[int, tuple[ForkProcess, socket.socket]] = {}
+        self._silent: list[socket.socket] = []
         self._listener = socket.socket(socket.AF_UNIX)
         with socket.socket(socket.AF_UNIX) as other:
             if not other.connect_ex(str(self._path)):
@@ -227,7 +232,7 @@ class ForkServer:
         try:
             while self._running or (fresh and not ending):
                 # What ends the server comes first: whoever asks later than that is refused.
-                waiting: list[socket.socket | int] = [self._woken, self._listener]
+                waiting: list[socket.socket | int] = [self._woken, self._listener, *self._silent]
                 waiting += self._running
                 for ready in connection.wait(waiting):
                     if isinstance(ready, int):
@@ -235,24 +240,35 @@ class ForkServer:
                     elif ready is self._woken:
                         told = set(self._woken.recv(64))
                         ending = ending or bool(told & {signal.SIGTERM, signal.SIGINT})
-                    else:
+                    elif ready is self._listener:
+                        self._accept()
+                    elif isinstance(ready, socket.socket):
                         fresh = fresh and self._as_imported()
-                        self._accept("" if fresh else "the sources have changed", ending=ending)
+                        problem = "" if fresh else "the sources have changed"
+                        self._hear(ready, "the server ends" if ending else problem)
         finally:
             signal.set_wakeup_fd(-1)
             self._path.unlink(missing_ok=True)
-            self._listener.close()
+            for one in (self._listener, *self._silent):
+                one.close()
         return not ending
 
     def _as_imported(self) -> bool:
         return all(_written(path) == at and at <= self._began for path, at in self._sources.items())
 
-    def _accept(self, problem: str, *, ending: bool) -> None:
+    def _accept(self) -> None:
+        """Let somebody connect, who is heard when something is said: nobody else waits for that."""
         asked, _ = self._listener.accept()
+        self._silent.append(asked)
+        if len(self._silent) > _SILENT:
+            self._silent.pop(0).close()
+
+    def _hear(self, asked: socket.socket, problem: str) -> None:
+        self._silent.remove(asked)
         try:
-            asked.settimeout(_ANSWER_S)
+            asked.settimeout(_QUESTION_S)
             _require_own(asked)
-            self._answer(asked, "the server ends" if ending else problem)
+            self._answer(asked, problem)
         except (OSError, ValueError, KeyError, TypeError) as error:
             with contextlib.suppress(OSError), asked:
                 asked.sendall(f"{_REFUSED}{error}\n".encode())
@@ -262,6 +278,7 @@ class ForkServer:
         try:
             with asked.makefile() as told:
                 question = json.loads(told.readline())
+            asked.settimeout(_ANSWER_S)
             if problem := problem or self._problem(question):
                 raise ValueError(problem)
             process = self._context.Process(target=self._child, args=(question, handles, asked))
@@ -296,7 +313,7 @@ class ForkServer:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        for one in (self._listener, self._woken, self._waker):
+        for one in (self._listener, self._woken, self._waker, *self._silent):
             one.close()
         for _, other in self._running.values():
             other.close()

@@ -3,11 +3,13 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from threading import Barrier
 
@@ -119,6 +121,20 @@ def test_commands_run_side_by_side(home: Path) -> None:
     assert (asked.returncode, waiting.poll()) == (0, None)
     waiting.send_signal(signal.SIGINT)
     waiting.communicate(timeout=60)
+
+
+def test_who_connects_and_says_nothing_holds_nobody_up(home: Path) -> None:
+    """Nor does one who stops in the middle of a question, for longer than a moment."""
+    with ExitStack() as stack:
+        for said in (b"", b"{"):
+            silent = stack.enter_context(socket.socket(socket.AF_UNIX))
+            silent.connect(str(socket_path(home)))
+            if said:
+                silent.sendall(said)
+        began = time.monotonic()
+        asked = asking(home, f"{FORKED}:fail")
+        asked.communicate(timeout=60)
+        assert (asked.returncode, time.monotonic() - began < 20) == (1, True)
 
 
 def test_nobody_forks_without_a_server(tmp_path: Path) -> None:
