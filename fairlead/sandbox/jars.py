@@ -1,10 +1,12 @@
 """Apache Kafka's own jars, downloaded once per user.
 
-Belongs here: which artifacts, where they are kept, and that a half-downloaded cache is never used.
+Belongs here: which artifacts, by their digests, where they are kept, and that a half-downloaded
+cache is never used.
 Does not: running anything on them. PySpark's own Ivy resolves them, so that no build tool is needed
 and the proxies and mirrors that are configured for Spark hold here too.
 """
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -33,6 +35,8 @@ EXCLUDED: Final = tuple(
 )
 DOWNLOAD_TIMEOUT_S: Final = 900
 _LISTING: Final = "listing"
+#: Of every jar, as sha256sum writes them: whoever serves them can serve nothing else.
+_DIGESTS: Final = Path(__file__).with_name("kafka.sha256")
 _SPARK_HOME: Final = Path(pyspark.__path__[0])
 
 
@@ -102,7 +106,28 @@ def _download(target: Path) -> None:
                 f"Apache Kafka's jars could not be downloaded: {_reason(result.stdout)}. Is the "
                 f"network reachable? Spark's output is in {log}."
             )
+        check_digests(Path(scratch) / "jars")
         (Path(scratch) / "jars").rename(target)
+
+
+def check_digests(folder: Path) -> None:
+    """Refuse a folder with a jar that is not one of Kafka's, by their digests.
+
+    Raises
+    ------
+    SandboxError
+        The first such jar, by name.
+    """
+    lines = _DIGESTS.read_text(encoding="utf-8").splitlines()
+    known = {name: digest for digest, name in map(str.split, lines)}
+    for jar in sorted(folder.glob("*.jar")):
+        with jar.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        if known.get(jar.name) != digest:
+            raise SandboxError(
+                f"{jar.name} is not what belongs to Apache Kafka {KAFKA_VERSION}: its SHA-256 is "
+                f"{digest}. Whose repository is configured for Spark's packages?"
+            )
 
 
 def _resolve(command: list[str]) -> "subprocess.CompletedProcess[str]":

@@ -54,6 +54,18 @@ def test_half_cache_is_resolved_again(cache: Path, missing: str) -> None:
     assert sorted(path.name for path in cache.iterdir()) == ["listing", SMALL_JAR]
 
 
+def test_a_jar_of_other_bytes_is_refused(tmp_path: Path) -> None:
+    """Whoever serves it; and one that does not belong to Kafka."""
+    good = jars.kafka_classpath()[0].parent / SMALL_JAR
+    (tmp_path / SMALL_JAR).write_bytes(good.read_bytes())
+    jars.check_digests(tmp_path)
+    for name, value in ((SMALL_JAR, good.read_bytes() + b" "), ("other.jar", b"anything")):
+        (tmp_path / name).write_bytes(value)
+        with pytest.raises(SandboxError, match=f"{name} is not what belongs to Apache Kafka"):
+            jars.check_digests(tmp_path)
+        (tmp_path / SMALL_JAR).write_bytes(good.read_bytes())
+
+
 @pytest.mark.test_long(
     guarded_by="tests/fairlead/sandbox/test_jars.py::test_half_cache_is_resolved_again"
 )
