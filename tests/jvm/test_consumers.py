@@ -81,9 +81,13 @@ def test_plans_are_adopted_as_they_come_and_go(
     assert first.state["reason"] == "no plan has been published"
     publish(fleet, 1, {"one": [0, 1, 2, 3, 4], "two": [5]})
     eventually(owning((first, [0, 1, 2, 3, 4]), (second, [5]), version=1), "the plan is adopted")
+    publish(fleet, 2, {"one": [0, 1, 2, 3, 4, 5], "two": []})
+    eventually(owning((first, [0, 1, 2, 3, 4, 5]), (second, []), version=2), "one has all")
+    eventually(lambda: "gives 'two' nothing" in str(second.state["idle"]), "why is said")
+    assert first.state["idle"] is None
     rebalances = first.state["rebalances"]
-    publish(fleet, 2, {"one": [0], "two": [1, 2, 3, 4, 5]})
-    eventually(owning((first, [0]), (second, [1, 2, 3, 4, 5]), version=2), "and a newer one")
+    publish(fleet, 3, {"one": [0], "two": [1, 2, 3, 4, 5]})
+    eventually(owning((first, [0]), (second, [1, 2, 3, 4, 5]), version=3), "and a newer one")
     # A cooperative one has a second round, in which what was given up is given away.
     rounds = 1 if strategy == EAGER else 2
     eventually(lambda: first.state["rebalances"] == rebalances + rounds, "in as few rounds")
@@ -96,16 +100,6 @@ def test_plans_are_adopted_as_they_come_and_go(
         assert revoked == (1, 5)
     else:  # what moves, and nothing else
         assert revoked == ((0, 2) if first.owned == halves[0] else (1, 3))
-
-
-def test_who_reads_nothing_says_why(fleet: Fleet, group: JavaGroup) -> None:
-    """One of two members by the same name."""
-    publish(fleet, 1, {"one": [0, 1, 2, 3, 4, 5]})
-    twins = [group.join("one"), group.join("one")]
-    whole = [0, 1, 2, 3, 4, 5]
-    eventually(lambda: sorted(one.owned for one in twins) == [[], whole], "one of them has all")
-    told = [one.state["idle"] for one in sorted(twins, key=lambda one: not one.owned)]
-    eventually(lambda: told[0] is None and "by that name" in str(told[1]), f"it is said: {told}")
 
 
 @pytest.mark.test_long(

@@ -136,7 +136,7 @@ def planner_of(
 def test_a_dear_partition_gets_room_whatever_is_blamed(
     services: Services, unique_name: str, tmp_path: Path
 ) -> None:
-    """In a plain loop a record that takes six times as long holds up all that its owner reads.
+    """In a plain loop a record that takes seven times as long holds up all that its owner reads.
 
     That is its owner's slowness, or what it reads: both are cured by relief. Nobody says that the
     partition crawls.
@@ -147,7 +147,7 @@ def test_a_dear_partition_gets_room_whatever_is_blamed(
         consumers=3,
         rate=150,
         load=0.5,
-        dear={f"{unique_name}-7": 6.0},
+        dear={f"{unique_name}-7": 7.0},
     )
     with planner_of(services, scenario, tmp_path / "consumers.log") as (planner, _):
         found = planner.until(lambda one: one.outcome == "plan", 180)
