@@ -144,8 +144,8 @@ def test_a_dear_partition_gets_room_whatever_is_blamed(
     """In a plain loop a record that takes eleven times as long holds up all that its owner reads.
 
     That is its owner's slowness, or what it reads: both are cured by relief. Nobody says that the
-    partition crawls. The partition takes 0.69 of a member, its owner's others 0.44, all 2.1 members:
-    a machine that is a fifth slower still has room.
+    partition crawls. The partition takes 0.69 of a member, its owner's others 0.44, all together
+    2.1 members: a machine that is a fifth slower still has room.
     """
     scenario = DemoGroup(
         unique_name,
