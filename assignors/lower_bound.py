@@ -11,6 +11,7 @@ topics that does not, its mean is the next bound, and so on (Dinkelbach's method
 fits, no set gives more.
 """
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ _FLOW_UNITS = 2.0**44
 _TOLERANCE = 1e-9
 
 
+@lru_cache(maxsize=1)  # all candidates of a group are measured one after the other
 def lag_lower_bound(problem: Problem) -> int:
     """Return a lag, in records, that some member carries in every assignment.
 

@@ -5,6 +5,7 @@ Belongs here: names, and that options are known. Does not: what an option means 
 
 import inspect
 from collections.abc import Callable, Mapping
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
@@ -82,5 +83,10 @@ def option_defaults(name: str) -> dict[str, Any]:
     """
     if name not in ASSIGNORS:
         raise InvalidProblemError(f"assignor: {name!r} is none of {', '.join(ASSIGNORS)}")
-    _, *known = inspect.signature(ASSIGNORS[name]).parameters.values()
+    return dict(_defaults(ASSIGNORS[name]))
+
+
+@cache
+def _defaults(assignor: Assignor) -> dict[str, Any]:
+    _, *known = inspect.signature(assignor).parameters.values()
     return {option.name: option.default for option in known}

@@ -8,8 +8,9 @@ a plan goes on where the plan stopped, which is nowhere; and a plan with fewer m
 beginning of the plan with more.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,6 +24,8 @@ _WORTH = 1e-3
 _ROUNDING = 1e-9
 # Receivers looked at together, the lightest first.
 _AT_ONCE = 4
+# Partitions of a member from which on receivers are looked at one by one, to save memory.
+_MANY = 10_000
 
 
 @dataclass(frozen=True)
@@ -138,14 +141,15 @@ def _best_step(
     highest = load - max(_WORTH * (load - target), _ROUNDING * load)
     receivers = np.flatnonzero(ledger.neighbours(giver) & (ledger.loads < highest))
     receivers = receivers[np.argsort(ledger.loads[receivers], kind="stable")]
+    pair_at_once = shares.of(giver).size > _MANY
     for start in range(0, receivers.size, _AT_ONCE):
         takers = receivers[start : start + _AT_ONCE].tolist()
         if not effort.take(len(takers)):
             return None
         offers = [
             offer
-            for taker in takers
-            for offer in _offers(ledger, shares, giver, taker, target)
+            for some in ([[taker] for taker in takers] if pair_at_once else [takers])
+            for offer in _offers(ledger, shares, giver, some, target)
             if offer.peak <= highest
         ]
         if offers:
@@ -153,86 +157,95 @@ def _best_step(
     return None
 
 
+class _Exchanges(NamedTuple):
+    """What two members may exchange: `mine` for `theirs` beside it; None: moves."""
+
+    taker: int
+    mine: Int64
+    theirs: Int64 | None
+
+
 def _offers(
-    ledger: Ledger, shares: _Shares, giver: int, taker: int, target: float
-) -> Iterator[_Offer]:
-    """Offer the best move and the best swaps between two members."""
-    pair = _Pair(ledger, giver, taker, target)
-    mine, my_topics = pair.readable(shares.of(giver), by=taker)
+    ledger: Ledger, shares: _Shares, giver: int, takers: Iterable[int], target: float
+) -> list[_Offer]:
+    """Pick the best move and the best swaps with each of some members."""
+    found = [some for taker in takers for some in _exchanges(ledger, shares, giver, taker)]
+    if not found:
+        return []
+    sizes = [some.mine.size for some in found]
+    taker = np.repeat([some.taker for some in found], sizes)
+    swaps = np.repeat([some.theirs is not None for some in found], sizes)
+    mine = np.concatenate([some.mine for some in found])
+    theirs = np.concatenate([some.mine if some.theirs is None else some.theirs for some in found])
+    returned = np.where(swaps, ledger.weights[theirs], 0.0)
+    work = ledger.weights[mine] - returned
+    high, low = float(ledger.loads[giver]), ledger.loads[taker]
+    after_giver = high - work / ledger.capacity(giver)
+    after_taker = low + work / ledger.problem.capacities[taker]
+    peak = np.maximum(after_giver, after_taker)
+    gain = max(high - target, 0.0) + _excess(low, target)
+    gain = gain - _excess(after_giver, target) - _excess(after_taker, target)
+    # Gains that differ by rounding alone are the same gain.
+    gain = np.round(gain / target, 12) / np.where(swaps, 2, 1)
+    near = in_replica_rack(ledger.problem, mine, taker)
+    which = np.repeat(np.arange(len(found)), sizes)
+    order = np.lexsort((mine, peak, ~near, -gain, peak >= high, which))
+    offers = []
+    for some, best in zip(found, order[np.cumsum(sizes) - sizes].tolist(), strict=True):
+        pair = (mine[best],) if some.theirs is None else (mine[best], theirs[best])
+        step = Step(tuple(int(p) for p in pair), giver, some.taker, high)
+        offers.append(_Offer(float(gain[best]), float(peak[best]), bool(near[best]), step))
+    return offers
+
+
+def _excess(load: Float64, target: float) -> Float64:
+    return np.maximum(load - target, 0.0)
+
+
+def _exchanges(ledger: Ledger, shares: _Shares, giver: int, taker: int) -> Iterator[_Exchanges]:
+    """Yield what may move between two members, and what they may swap."""
+    mine, my_topics = _readable(ledger, shares.of(giver), by=taker)
     if not mine.size:
         return
     welcome = mine[ledger.has_topic_room(taker, my_topics)]
     limits, counts = ledger.limits, ledger.counts
     may_move = counts[giver] > limits.fewest[giver] and counts[taker] < limits.most[taker]
     if may_move and welcome.size:
-        yield pair.best(welcome, None)
-    theirs, their_topics = pair.readable(shares.of(taker), by=giver)
+        yield _Exchanges(taker, welcome, None)
+    theirs, their_topics = _readable(ledger, shares.of(taker), by=giver)
     returned = theirs[ledger.has_topic_room(giver, their_topics)]
     if welcome.size and returned.size:
-        yield pair.best_swap(welcome, returned)
+        # For each of mine the two of theirs that come closest to evening out both members.
+        ideal = _ideal_returns(ledger, giver, taker, welcome)
+        at = np.searchsorted(ledger.weights[returned], ideal)
+        pairs = np.minimum(np.concatenate((at, np.maximum(at - 1, 0))), returned.size - 1)
+        yield _Exchanges(taker, np.concatenate((welcome, welcome)), returned[pairs])
     if theirs.size and (welcome.size < mine.size or returned.size < theirs.size):
-        # Two partitions of one topic can change places whatever the limits on topics.
-        yield from pair.best_swap_within_topics(mine, my_topics, theirs, their_topics)
-
-
-class _Pair:
-    """What exchanges between two members would bring."""
-
-    def __init__(self, ledger: Ledger, giver: int, taker: int, target: float) -> None:
-        self.ledger, self.giver, self.taker, self.target = ledger, giver, taker, target
-        self.high, self.low = float(ledger.loads[giver]), float(ledger.loads[taker])
-
-    def readable(self, partitions: Int64, *, by: int) -> tuple[Int64, Int32]:
-        """Return those of the partitions that a member may read, and their topics."""
-        topics = self.ledger.problem.topic_of[partitions]
-        if self.ledger.problem.equal_subscriptions:
-            return partitions, topics
-        readable = self.ledger.reads(by, topics)
-        return partitions[readable], topics[readable]
-
-    def best(self, mine: Int64, theirs: Int64 | None) -> _Offer:
-        """Pick the best of moves, or of swaps of elements side by side."""
-        ledger = self.ledger
-        work = ledger.weights[mine] - (0 if theirs is None else ledger.weights[theirs])
-        after_giver = self.high - work / ledger.capacity(self.giver)
-        after_taker = self.low + work / ledger.capacity(self.taker)
-        peak = np.maximum(after_giver, after_taker)
-        before = max(self.high - self.target, 0.0) + max(self.low - self.target, 0.0)
-        gain = before - self._excess(after_giver) - self._excess(after_taker)
-        # Gains that differ by rounding alone are the same gain.
-        gain = np.round(gain / self.target, 12) / (1 if theirs is None else 2)
-        near = in_replica_rack(ledger.problem, mine, np.full(mine.size, self.taker))
-        best = int(np.lexsort((mine, peak, ~near, -gain, peak >= self.high))[0])
-        partitions = (mine[best],) if theirs is None else (mine[best], theirs[best])
-        step = Step(tuple(int(p) for p in partitions), self.giver, self.taker, self.high)
-        return _Offer(float(gain[best]), float(peak[best]), bool(near[best]), step)
-
-    def best_swap(self, mine: Int64, theirs: Int64) -> _Offer:
-        """Pick for each of mine the two of theirs that come closest to evening out both."""
-        at = np.searchsorted(self.ledger.weights[theirs], self._ideal_returns(mine))
-        pairs = np.concatenate((at, np.maximum(at - 1, 0)))
-        return self.best(np.tile(mine, 2), theirs[np.minimum(pairs, theirs.size - 1)])
-
-    def best_swap_within_topics(
-        self, mine: Int64, my_topics: Int32, theirs: Int64, their_topics: Int32
-    ) -> Iterator[_Offer]:
-        """Do the same, each of mine for one of the same topic."""
-        # Theirs in order of (topic, weight), and where mine would stand among them.
+        # Two partitions of one topic can change places whatever the limits on topics. Theirs in
+        # order of (topic, weight), and where mine would stand among them.
         keys = their_topics * np.int64(theirs.size + 1) + np.arange(theirs.size)
         order = np.argsort(keys)
-        rank = np.searchsorted(self.ledger.weights[theirs], self._ideal_returns(mine))
+        ideal = _ideal_returns(ledger, giver, taker, mine)
+        rank = np.searchsorted(ledger.weights[theirs], ideal)
         at = np.searchsorted(keys[order], my_topics * np.int64(theirs.size + 1) + rank)
         pairs = np.clip(np.concatenate((at, at - 1)), 0, theirs.size - 1)
         same = their_topics[order[pairs]] == np.tile(my_topics, 2)
         if same.any():
-            yield self.best(np.tile(mine, 2)[same], theirs[order[pairs[same]]])
+            yield _Exchanges(taker, np.tile(mine, 2)[same], theirs[order[pairs[same]]])
 
-    def _ideal_returns(self, mine: Int64) -> Float64:
-        """Weight that, given back for each of mine, would even out the two members."""
-        give, take = self.ledger.capacity(self.giver), self.ledger.capacity(self.taker)
-        even = (self.high - self.low) / (1 / give + 1 / take)
-        returns: Float64 = self.ledger.weights[mine] - even
-        return returns
 
-    def _excess(self, load: Float64) -> Float64:
-        return np.maximum(load - self.target, 0.0)
+def _readable(ledger: Ledger, partitions: Int64, *, by: int) -> tuple[Int64, Int32]:
+    """Return those of the partitions that a member may read, and their topics."""
+    topics = ledger.problem.topic_of[partitions]
+    if ledger.problem.equal_subscriptions:
+        return partitions, topics
+    readable = ledger.reads(by, topics)
+    return partitions[readable], topics[readable]
+
+
+def _ideal_returns(ledger: Ledger, giver: int, taker: int, mine: Int64) -> Float64:
+    """Weight that, given back for each of mine, would even out the two members."""
+    give, take = ledger.capacity(giver), ledger.capacity(taker)
+    even = float(ledger.loads[giver] - ledger.loads[taker]) / (1 / give + 1 / take)
+    returns: Float64 = ledger.weights[mine] - even
+    return returns

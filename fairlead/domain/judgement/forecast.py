@@ -9,7 +9,7 @@ arrive.
 """
 
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -50,6 +50,14 @@ class Forecast:
     loss_s: float | None = None
     caught_up_s: float | None = 0.0
     caught_up_between_s: tuple[float | None, float | None] = (0.0, 0.0)
+
+
+class _Loads(NamedTuple):
+    """What each of M members has, by its partitions: records a second, records, seconds."""
+
+    arrivals: Float64
+    waiting: Float64
+    oldest: Float64
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +106,9 @@ class Outlook:
 
     def utilisation(self, owner: Int32) -> Float64:
         """Return arrivals over capacity of each member, float64 of shape (M,); 0 where idle."""
-        arrivals = self.by_member(self.arrivals, owner)
+        return self._utilisation(self.by_member(self.arrivals, owner))
+
+    def _utilisation(self, arrivals: Float64) -> Float64:
         return np.where(self.capacities > 0, _over(arrivals, self.capacities), 0.0)
 
     def lateness(self, owner: Int32, horizon_s: float) -> Float64:
@@ -107,7 +117,7 @@ class Outlook:
         Never more than what is late now and the horizon together: nothing grows older faster. What
         is late now for a member of whose speed nothing is known.
         """
-        return self._lateness(self.by_member(self.arrivals, owner), owner, horizon_s)
+        return self._lateness(self._loads(owner), horizon_s)
 
     def sure_lateness(self, owner: Int32, horizon_s: float) -> Float64:
         """Return each member's lateness if less arrives than is estimated, as may be by chance.
@@ -115,16 +125,27 @@ class Outlook:
         Where a few records come an hour, a member that is used to nine tenths looks overloaded now
         and then. Float64 of shape (M,), never above `lateness`.
         """
-        arrivals = self.by_member(self.arrivals, owner)
+        loads = self._loads(owner)
+        arrivals = loads.arrivals
         chance = CHANCE * np.sqrt(self.by_member(self.deviation**2, owner))
         fewest = np.where(chance > CERTAIN * arrivals, np.maximum(arrivals - chance, 0.0), arrivals)
-        sure = self._lateness(fewest, owner, horizon_s)
-        return np.minimum(sure, self._lateness(arrivals, owner, horizon_s))
+        sure = self._lateness(loads._replace(arrivals=fewest), horizon_s)
+        return np.minimum(sure, self._lateness(loads, horizon_s))
 
-    def _lateness(self, arrivals: Float64, owner: Int32, horizon_s: float) -> Float64:
-        waiting = self.by_member(self.backlog, owner)
+    def _loads(self, owner: Int32) -> _Loads:
+        mine = np.flatnonzero(owner >= 0)
+        members, count = owner[mine], self.capacities.size
+        oldest = np.zeros(count)
+        np.maximum.at(oldest, members, self.late_s[mine])
+        return _Loads(
+            np.bincount(members, self.arrivals[mine], count).astype(np.float64),
+            np.bincount(members, self.backlog[mine], count).astype(np.float64),
+            oldest,
+        )
+
+    def _lateness(self, loads: _Loads, horizon_s: float) -> Float64:
+        arrivals, waiting, oldest = loads
         left = np.maximum(waiting + (arrivals - self.capacities) * horizon_s, 0.0)
-        oldest = self._oldest(owner)
         grown = np.minimum(_over(left, arrivals), oldest + horizon_s)
         return np.where(self.capacities > 0, grown, oldest)
 
@@ -141,9 +162,12 @@ class Outlook:
         >>> outlook.forecast(one_each, 1800.0).late_s
         0.0
         """
+        return self._forecast(self._loads(owner), owner, horizon_s)
+
+    def _forecast(self, loads: _Loads, owner: Int32, horizon_s: float) -> Forecast:
         return Forecast(
-            late_s=float(self.lateness(owner, horizon_s).max(initial=0.0)),
-            utilisation=float(self.utilisation(owner).max(initial=0.0)),
+            late_s=float(self._lateness(loads, horizon_s).max(initial=0.0)),
+            utilisation=float(self._utilisation(loads.arrivals).max(initial=0.0)),
             loss_s=self.loss_s(owner),
         )
 
@@ -157,17 +181,17 @@ class Outlook:
         >>> outlook.told(np.array([0], np.int32), 1800.0).caught_up_s
         5310.0
         """
-        likely, soonest, latest = self._caught_up_s(owner)
+        loads = self._loads(owner)
+        likely, soonest, latest = self._caught_up_s(loads)
         return replace(
-            self.forecast(owner, horizon_s),
+            self._forecast(loads, owner, horizon_s),
             caught_up_s=likely,
             caught_up_between_s=(soonest, latest),
         )
 
-    def _caught_up_s(self, owner: Int32) -> list[float | None]:
+    def _caught_up_s(self, loads: _Loads) -> list[float | None]:
         """Return in how many seconds all are within the objective: likely, soonest, latest."""
-        arrivals = self.by_member(self.arrivals, owner)
-        waiting, oldest = self.by_member(self.backlog, owner), self._oldest(owner)
+        arrivals, waiting, oldest = loads
         faster = np.array([1.0, 1.0 + DOUBT, 1.0 - DOUBT])[:, None]
         spare = faster * self.capacities - arrivals
         stays = waiting - spare * STAYS_S <= self.objective_s * arrivals
@@ -179,13 +203,6 @@ class Outlook:
         through = np.where(spare > 0, left / np.where(spare > 0, spare, 1.0), np.inf)
         longest = np.where(late, through, 0.0).max(axis=1, initial=0.0)
         return [seconds if np.isfinite(seconds) else None for seconds in longest.tolist()]
-
-    def _oldest(self, owner: Int32) -> Float64:
-        """Return how late each member's latest partition is now, float64 of shape (M,)."""
-        oldest = np.zeros(self.capacities.size)
-        owned = owner >= 0
-        np.maximum.at(oldest, owner[owned], self.late_s[owned])
-        return oldest
 
     def loss_s(self, owner: Int32) -> float | None:
         """Return in how many seconds the first records are lost that were not read; None: never."""
