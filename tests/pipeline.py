@@ -111,8 +111,8 @@ class Pipeline:
 
     def check(self, name: str, *, raise_on_error: bool = False) -> dg.ExecuteInProcessResult:
         """Run one asset check by itself, on every cohort known, as from the UI."""
-        (check,) = (one for one in CHECKS if next(iter(one.check_keys)).name == name)
-        job = dg.define_asset_job("one_check", selection=dg.AssetSelection.checks(check))
+        (key,) = (key for checks in CHECKS for key in checks.check_keys if key.name == name)
+        job = dg.define_asset_job("one_check", selection=dg.AssetSelection.checks(key))
         definition = build_defs(jobs=[job]).resolve_job_def("one_check")
         return definition.execute_in_process(instance=self.instance, raise_on_error=raise_on_error)
 
