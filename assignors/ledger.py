@@ -54,7 +54,7 @@ class Ledger:
     weights
         Load of each partition, float64 of shape (P,).
     limits
-        What `has_room` and `has_topic_room` respect.
+        What `has_room` and `with_topic_room` respect.
     """
 
     def __init__(self, problem: Problem, owner: Int32, weights: Float64, limits: Limits) -> None:
@@ -105,14 +105,13 @@ class Ledger:
         at = np.minimum(np.searchsorted(mine, topics), max(mine.size - 1, 0))
         return mine[at] == topics if mine.size else np.zeros(topics.size, dtype=bool)
 
-    def has_topic_room(self, member: int, topics: Int32) -> Mask:
-        """Of which topics a member may hold one partition more, bool of the same shape."""
+    def with_topic_room(self, member: int, partitions: Int64, topics: Int32) -> Int64:
+        """Return those of some partitions, of these topics, of which a member may hold one more."""
         if not self._limits_topics:
-            return np.ones(topics.size, dtype=bool)
+            return partitions
         kinds, inverse = np.unique(topics, return_inverse=True)
         held = np.array([self._topic_counts_of(int(topic))[member] for topic in kinds], np.int64)
-        room: Mask = held < self.limits.most_of_topic[kinds]
-        return room[inverse]
+        return partitions[(held < self.limits.most_of_topic[kinds])[inverse]]
 
     def has_room(self, topic: int, members: Int32) -> Mask:
         """Which members may take one partition of a topic they subscribe to."""

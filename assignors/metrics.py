@@ -4,7 +4,7 @@ Belongs here: the figures every plan carries, computed from the assignment alone
 the assignment is valid (`verifier`), nor how light the heaviest member could be (`lower_bound`).
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -60,7 +60,7 @@ class Metrics:
 
     def as_dict(self) -> dict[str, int | float]:
         """All figures by name, ready for JSON."""
-        return asdict(self)
+        return dict(vars(self))
 
 
 def measure(problem: Problem, assignment: Assignment) -> Metrics:

@@ -207,13 +207,13 @@ def _exchanges(ledger: Ledger, shares: _Shares, giver: int, taker: int) -> Itera
     mine, my_topics = _readable(ledger, shares.of(giver), by=taker)
     if not mine.size:
         return
-    welcome = mine[ledger.has_topic_room(taker, my_topics)]
+    welcome = ledger.with_topic_room(taker, mine, my_topics)
     limits, counts = ledger.limits, ledger.counts
     may_move = counts[giver] > limits.fewest[giver] and counts[taker] < limits.most[taker]
     if may_move and welcome.size:
         yield _Exchanges(taker, welcome, None)
     theirs, their_topics = _readable(ledger, shares.of(taker), by=giver)
-    returned = theirs[ledger.has_topic_room(giver, their_topics)]
+    returned = ledger.with_topic_room(giver, theirs, their_topics)
     if welcome.size and returned.size:
         # For each of mine the two of theirs that come closest to evening out both members.
         ideal = _ideal_returns(ledger, giver, taker, welcome)

@@ -7,8 +7,6 @@ Belongs here: asking the question about a group, and laying the answer out. Does
 import json
 from typing import Any
 
-import numpy as np
-
 from assignors.assignment import Assignment
 from assignors.metrics import measure
 from assignors.problem import Problem
@@ -16,7 +14,7 @@ from fairlead.domain.choice import OBSERVED
 from fairlead.domain.judgement.candidates import Candidate
 from fairlead.domain.judgement.decision import Judgement, Question, judge
 from fairlead.domain.judgement.looks import Looks
-from fairlead.domain.looks.lag import LEAST, LOOKED_BACK, STATUSES, partition_lag
+from fairlead.domain.looks.lag import LEAST, LOOKED_BACK, partition_statuses
 from fairlead.domain.looks.questions import Group, Ways, capacity_rows, lasting, question_about
 
 Row = dict[str, Any]
@@ -133,8 +131,7 @@ def _judged(judgement: Judgement, problem: Problem) -> Row:
 
 def _statuses(looks: Looks) -> list[str]:
     """Return the statuses that the partitions have, which approval asks for."""
-    measured = partition_lag(looks.last(LOOKED_BACK.total_seconds(), LEAST + 1))
-    return [STATUSES[status] for status in np.unique(measured.status[measured.readable])]
+    return partition_statuses(looks.last(LOOKED_BACK.total_seconds(), LEAST + 1))
 
 
 def _laid_out(problem: Problem) -> Row:

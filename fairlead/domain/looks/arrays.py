@@ -47,7 +47,7 @@ def looks_of(
     latest
         Whether consumers without a commit start at the log's end.
     """
-    rows = rows.take(pa.array(_chosen(moments(rows)))).combine_chunks()
+    rows = _taken(rows, _chosen(moments(rows))).combine_chunks()
     firsts = np.cumsum(np.asarray(counts, dtype=np.int64)) - np.asarray(counts, dtype=np.int64)
     place = {
         name: (start, count) for name, start, count in zip(topics, firsts, counts, strict=True)
@@ -72,6 +72,14 @@ def looks_of(
         owner=laid_out["owner"].astype(np.int32),
         latest=latest,
     )
+
+
+def _taken(rows: pa.Table, chosen: Int64) -> pa.Table:
+    """Return the chosen rows; nothing is copied where these stand one behind the other already."""
+    first = int(chosen[0])
+    if (np.diff(chosen) == 1).all():
+        return rows.slice(first, chosen.size)
+    return rows.take(pa.array(chosen))
 
 
 def moments(rows: pa.Table) -> Int64:

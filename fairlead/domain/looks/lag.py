@@ -28,6 +28,7 @@ Patience is three usual commit intervals, and `STALLED_AFTER_S` at least. A grou
 is the median of its partitions'; a partition's own patience is never below its group's.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final
@@ -98,6 +99,33 @@ def partition_lag(looks: Looks, group_of: Int64 | None = None) -> PartitionLag:
     `time_lag_s` is interpolated between the looks around the moment at which the log ended where
     the group stands now; before the first of them it is lag / `arrival_rate`; 0 without lag.
     """
+    measured = [
+        block.measured(still_s, usual_s) for block, still_s, usual_s in _blocks(looks, group_of)
+    ]
+    return PartitionLag(
+        readable=np.concatenate([one.readable for one in measured]),
+        lag=np.concatenate([one.lag for one in measured]),
+        arrival_rate=np.concatenate([one.arrival_rate for one in measured]),
+        consumption_rate=np.concatenate([one.consumption_rate for one in measured]),
+        time_lag_s=np.concatenate([one.time_lag_s for one in measured]),
+        status=np.concatenate([one.status for one in measured]),
+    )
+
+
+def partition_statuses(looks: Looks) -> list[str]:
+    """Return the statuses that a group's readable partitions have, each once, as `partition_lag`.
+
+    Without the rest of what that measures.
+    """
+    found = [
+        block.status(still_s, usual_s)[block.readable]
+        for block, still_s, usual_s in _blocks(looks, None)
+    ]
+    return [STATUSES[status] for status in np.unique(np.concatenate(found))]
+
+
+def _blocks(looks: Looks, group_of: Int64 | None) -> Iterator[tuple["_Block", Float64, Float64]]:
+    """Yield partitions in blocks, with how long their groups are still, and commit at intervals."""
     blocks = [
         _Block(looks, slice(start, start + _AT_ONCE))
         for start in range(0, max(looks.partitions, 1), _AT_ONCE)
@@ -108,18 +136,8 @@ def partition_lag(looks: Looks, group_of: Int64 | None = None) -> PartitionLag:
     np.minimum.at(still_s, group_of, np.concatenate([block.still_s for block in blocks]))
     interval_s = np.concatenate([block.interval_s for block in blocks])
     usual_s = _median_by_group(interval_s, group_of, groups)
-    measured = [
-        block.measured(still_s[group_of[block.where]], usual_s[group_of[block.where]])
-        for block in blocks
-    ]
-    return PartitionLag(
-        readable=np.concatenate([one.readable for one in measured]),
-        lag=np.concatenate([one.lag for one in measured]),
-        arrival_rate=np.concatenate([one.arrival_rate for one in measured]),
-        consumption_rate=np.concatenate([one.consumption_rate for one in measured]),
-        time_lag_s=np.concatenate([one.time_lag_s for one in measured]),
-        status=np.concatenate([one.status for one in measured]),
-    )
+    for block in blocks:
+        yield block, still_s[group_of[block.where]], usual_s[group_of[block.where]]
 
 
 def _median_by_group(values: Float64, group_of: Int64, groups: int) -> Float64:
@@ -151,7 +169,7 @@ class _Block:
             owner=looks.owner[:, where],
         )
         self._begin, self._end, self._committed = looks.begin, looks.end, looks.committed
-        self._arrivals = arrival_rates(looks)
+        self._looks = looks
         self._at = np.broadcast_to(looks.at[:, None], self._end.shape)
         self._now = looks.now
         self._readable = (self._begin >= 0) & (self._end >= 0)
@@ -172,6 +190,17 @@ class _Block:
         self.interval_s = self._interval()
 
     @property
+    def readable(self) -> Mask:
+        """Whether each partition could be read, bool of shape (partitions,)."""
+        readable: Mask = self._readable[-1]
+        return readable
+
+    @property
+    def _counted(self) -> Mask:
+        """The steps from one commit to another."""
+        return self._steps & (self._committed >= 0) & (self._prior(self._committed) >= 0)
+
+    @property
     def still_s(self) -> Float64:
         """For how long nothing has been committed, seconds; infinite where it cannot be read."""
         return np.where(self._readable[-1], self._still_s, np.inf)
@@ -186,16 +215,15 @@ class _Block:
         group_interval_s
             The group's usual commit interval, seconds.
         """
-        arrival_rate = np.where(self._arrivals.known, self._arrivals.per_s, np.nan)
-        counted = self._steps & (self._committed >= 0) & (self._prior(self._committed) >= 0)
-        rewound = counted & (self._committed < self._prior(self._committed))
+        arrivals = arrival_rates(self._looks)
+        arrival_rate = np.where(arrivals.known, arrivals.per_s, np.nan)
         return PartitionLag(
-            readable=self._readable[-1],
+            readable=self.readable,
             lag=self._lag[-1],
             arrival_rate=arrival_rate,
-            consumption_rate=self._rate(self._committed, counted),
+            consumption_rate=self._rate(self._committed, self._counted),
             time_lag_s=self._time_lag(arrival_rate),
-            status=self._status(group_still_s, group_interval_s, rewound),
+            status=self.status(group_still_s, group_interval_s),
         )
 
     def _prior(self, values: Int64) -> Int64:
@@ -262,7 +290,8 @@ class _Block:
         guessed = np.where(filling, lag / np.where(filling, arrival_rate, 1.0), np.nan)
         return np.where(lag == 0, 0.0, np.where(inside, seen, guessed))
 
-    def _status(self, group_still_s: Float64, group_interval_s: Float64, rewound: Mask) -> Int64:
+    def status(self, group_still_s: Float64, group_interval_s: Float64) -> Int64:
+        """Return the statuses alone of what `measured` returns."""
         at, lag, rest = self._at, self._lag, self._rest
         group_patience_s = _patience(group_interval_s)
         patience_s = np.fmax(_patience(self.interval_s), group_patience_s)
@@ -274,7 +303,7 @@ class _Block:
         committed = self._committed[-1]
         rules = (
             ("DATA_LOSS", (committed >= 0) & (committed < self._begin[-1]) & (lag[-1] > rest)),
-            ("REWIND", rewound[-1]),
+            ("REWIND", (self._counted & (self._committed < self._prior(self._committed)))[-1]),
             ("OK", lag[-1] <= rest),
             ("STOP", np.minimum(behind_s, group_still_s) >= group_patience_s),
             ("STALL", np.minimum(behind_s, self._still_s) >= patience_s),
