@@ -249,14 +249,19 @@ class _Layout:
         self, owner: npt.NDArray[np.int32], subscriptions: pa.Table
     ) -> dict[str, MemberShare]:
         """Return every member's share; one that gets nothing has an empty one."""
-        order = np.argsort(owner, kind="stable")
-        ends = np.searchsorted(owner[order], np.arange(len(self.members) + 1))
-        owned = dict(zip(self.members, np.split(order, ends)[1:-1], strict=True))
+        places = np.argsort(owner, kind="stable")
+        places = places[np.count_nonzero(owner < 0) :]
+        member_of, topic_of = owner[places], self._topic_of(places)
+        numbers = (places - self.starts[topic_of]).astype(np.int32)
+        other = (np.diff(member_of, prepend=-1) != 0) | (np.diff(topic_of, prepend=-1) != 0)
+        firsts = np.flatnonzero(other)
+        ends = [*firsts[1:].tolist(), places.size]
+        owned: dict[str, dict[str, npt.NDArray[np.int32]]] = {name: {} for name in self.members}
+        for first, end in zip(firsts.tolist(), ends, strict=False):
+            member, topic = self.members[member_of[first]], self.topics[topic_of[first]]
+            owned[member][topic] = numbers[first:end]
         return {
-            row["member"]: MemberShare(
-                topics=tuple(sorted(row["topics"])),
-                partitions=self._by_topic(owned[row["member"]]),
-            )
+            row["member"]: MemberShare(tuple(sorted(row["topics"])), owned[row["member"]])
             for row in subscriptions.to_pylist()
         }
 
@@ -278,17 +283,6 @@ class _Layout:
         )
         counts = dict(zip(self.topics, self.counts.tolist(), strict=True))
         return Prospect(counts, self.members, outlook, horizon_s)
-
-    def _by_topic(self, places: npt.NDArray[np.int64]) -> dict[str, npt.NDArray[np.int32]]:
-        topic_of = self._topic_of(places)
-        numbers = (places - self.starts[topic_of]).astype(np.int32)
-        first = np.flatnonzero(np.diff(topic_of, prepend=-1))
-        return {
-            self.topics[topic]: share
-            for topic, share in zip(
-                topic_of[first].tolist(), np.split(numbers, first)[1:], strict=True
-            )
-        }
 
     def _topic_of(self, places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         # The last of the topics that start there: the others have no partitions.

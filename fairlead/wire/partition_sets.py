@@ -31,16 +31,13 @@ def format_partitions(partitions: npt.ArrayLike) -> str:
     >>> format_partitions([])
     ''
     """
-    values = np.unique(np.asarray(partitions, dtype=np.int64))
-    if not values.size:
-        return ""
-    breaks = np.flatnonzero(np.diff(values) != 1)
-    firsts = values[np.concatenate(([0], breaks + 1))].tolist()
-    lasts = values[np.concatenate((breaks, [values.size - 1]))].tolist()
-    return ",".join(
-        str(first) if first == last else f"{first}-{last}"
-        for first, last in zip(firsts, lasts, strict=True)
-    )
+    ranges: list[list[int]] = []
+    for number in sorted(set(np.asarray(partitions, dtype=np.int64).tolist())):
+        if ranges and number == ranges[-1][1] + 1:
+            ranges[-1][1] = number
+        else:
+            ranges.append([number, number])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
 
 
 def parse_ranges(text: str, *, below: int) -> Ranges:
