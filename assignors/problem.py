@@ -172,7 +172,7 @@ class Problem:
         Members that read nothing at all do not count.
         """
         counts = self.subscriber_counts[self.partition_counts > 0]
-        return bool(np.isin(counts, (0, self.readers.size)).all())
+        return bool(((counts == 0) | (counts == self.readers.size)).all())
 
     @cached_property
     def reads(self) -> npt.NDArray[np.bool_]:

@@ -43,7 +43,9 @@ def violations(problem: Problem, assignment: Assignment) -> list[str]:
     assigned = np.flatnonzero(known & (owner >= 0))
     pairs = np.int64(len(problem.topics)) * owner[assigned] + problem.topic_of[assigned]
     ineligible = np.zeros(owner.shape, dtype=bool)
-    ineligible[assigned[~np.isin(pairs, _subscribed_pairs(problem))]] = True
+    subscribed = _subscribed_pairs(problem)
+    found_at = np.append(subscribed, -1)[np.searchsorted(subscribed, pairs)]
+    ineligible[assigned[found_at != pairs]] = True
     found = (
         (~known, "go to a member that does not exist"),
         (missing, "have no owner"),
@@ -57,6 +59,7 @@ def violations(problem: Problem, assignment: Assignment) -> list[str]:
 
 
 def _subscribed_pairs(problem: Problem) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Return who subscribes to what, ascending."""
     members = np.repeat(
         np.arange(len(problem.members), dtype=np.int64), np.diff(problem.subscription_offsets)
     )

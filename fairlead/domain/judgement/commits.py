@@ -493,9 +493,9 @@ def _ages(looks: Looks, per_member: _PerMember, free: Mask, late: Mask) -> Float
     ages = np.sort(np.where(usable, lag / per_s, np.inf)[:, enough], axis=0)
     middle = (usable.sum(axis=0)[enough] - 1) // 2
     medians = ages[middle, np.arange(middle.size)]
-    explained = np.minimum(explained, 2.0 * np.quantile(medians, 0.75))
-    explained = np.maximum(explained, 2.0 * np.quantile(medians, 0.25))
-    own = np.minimum(_OWN * ages[0], _PEERS * np.median(medians))
+    low, usual, high = np.quantile(medians, (0.25, 0.5, 0.75)).tolist()
+    explained = np.maximum(np.minimum(explained, 2.0 * high), 2.0 * low)
+    own = np.minimum(_OWN * ages[0], _PEERS * usual)
     explained[enough] = np.maximum(explained[enough], own)
     return np.minimum(explained, looks.step)
 
