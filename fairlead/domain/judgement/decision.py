@@ -618,7 +618,16 @@ def _choice(
         return None, f"every candidate moves more than the {limit:,} partitions that a plan may"
     best = min(usable, key=partial(_burden, state)) if choose == "best" else usable[0]
     worth, reason = _worth(state, best)
-    return (best if worth else None), f"{best.assignor}: {reason}"
+    asked = _asked(state) if worth and best.moved else ""
+    return (best if worth else None), f"{best.assignor}: {reason}{asked}"
+
+
+def _asked(state: State) -> str:
+    """Say which question a plan answers besides, and when; empty: there is none."""
+    if not state.diagnosis.asks:
+        return ""
+    seen_s = state.question.rules.pause_s + (STEPS + 1) * state.looks.step
+    return f"; {length(seen_s)} after the group follows it, it tells {state.diagnosis.asks}"
 
 
 def _burden(state: State, candidate: Candidate) -> tuple[float, float, float, int]:

@@ -70,11 +70,14 @@ class Diagnosis:
         The members, or "topic-partition", that it is about.
     evidence
         One sentence.
+    asks
+        Which of two explanations holds, as a plan that follows would tell; empty: there is one.
     """
 
     name: Name
     names: tuple[str, ...]
     evidence: str
+    asks: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -388,18 +391,20 @@ def _slow(found: Findings, late: Mask) -> Diagnosis | None:
     stretches = {member: found.limited(member) for member in usual}
     suspects = [suspect(mine, found.costs, usual[member]) for member, mine in stretches.items()]
     partitions = tuple(found.partition(place) for place in suspects if place is not None)
-    doubt = ""
+    doubt = asks = ""
     if partitions or not all(stretches.values()):
         such = f", such as {some(partitions)}" if partitions else ""
         doubt = (
             f" It is the member, or what it reads{such}: a plan that takes something off it would "
             "tell."
         )
+        asks = f"whether {found.problem.members[slowest]} is slow, or what it reads is dear"
     return Diagnosis(
         "slow member",
         members + partitions,
         f"{found.problem.members[slowest]} can do {rate(speeds.per_s[slowest])} where its peers do "
         f"{rate(usual[slowest])}; {rate(arrivals[slowest])} arrive at its partitions.{doubt}",
+        asks,
     )
 
 
