@@ -1,7 +1,6 @@
 # Every target installs what it needs. A machine needs Python 3.11+, Java 17+ and make.
 
 PYTHON ?= python3
-UV_VERSION := 0.13.8
 UV := .fairlead/uv/bin/uv
 BIN := .venv/bin
 # Whatever the surroundings say: services, runs and tests are dozens of processes, which import the same.
@@ -14,7 +13,7 @@ install: .venv/installed
 $(UV):
 	@$(PYTHON) -c 'import sys; sys.exit("Fairlead needs Python 3.11 or newer; $(PYTHON) is " + sys.version.split()[0] + ". Name another one: make PYTHON=python3.12 ...") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv .fairlead/uv
-	.fairlead/uv/bin/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	.fairlead/uv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements-uv.lock
 
 .venv/installed: requirements.lock pyproject.toml | $(UV)
 	$(UV) venv --quiet --allow-existing --no-python-downloads --python $(PYTHON) .venv
@@ -121,7 +120,9 @@ docs: install
 psql: install
 	@$(BIN)/fairlead sandbox psql
 
+# Another version of uv: its number is in requirements-uv.lock.
 lock: | $(UV)
+	grep --only-matching '^uv==[0-9.]*' requirements-uv.lock | $(UV) pip compile --quiet --generate-hashes --no-header --no-annotate - --output-file requirements-uv.lock
 	$(UV) pip compile --quiet --universal --generate-hashes --all-extras --group dev --no-header pyproject.toml --output-file requirements.lock
 
 clean:

@@ -130,9 +130,14 @@ WHERE group_id = :group ORDER BY cost DESC, topic, partition
 """
 _LAG_ORDER: Final = " ORDER BY lag DESC NULLS LAST, topic, partition LIMIT :limit"
 _LAG_BY_MEMBER: Final = f"""
-SELECT snapshot_at, member, count(*) AS partitions, sum(lag) AS lag
-FROM ({_LAG}) measured GROUP BY snapshot_at, member
-ORDER BY lag DESC NULLS LAST, member LIMIT :limit
+SELECT snapshot_at, owned.member, partitions, lag, arrival_rate, records_per_s, measured
+FROM (
+    SELECT snapshot_at, member, count(*) AS partitions, sum(lag) AS lag,
+           sum(arrival_rate) AS arrival_rate
+    FROM ({_LAG}) lag GROUP BY snapshot_at, member
+) owned
+LEFT JOIN fairlead.member_capacity speed ON speed.group_id = :group AND speed.member = owned.member
+ORDER BY lag DESC NULLS LAST, owned.member LIMIT :limit
 """  # noqa: S608 - no values: the statement above
 _STATUSES: Final = f"""
 SELECT status, count(*) AS partitions,
@@ -303,7 +308,11 @@ def read_lag(
 def read_lag_by_member(
     engine: Engine, group: str, *, at: datetime | None = None, limit: int | None = None
 ) -> list[Row]:
-    """Return what each member has to work off in a snapshot; partitions without one have null."""
+    """Return what each member has to work off in a snapshot; partitions without one have null.
+
+    Each row has `partitions`, `lag` and `arrival_rate` of the snapshot, and the member's speed as
+    last seen: `records_per_s`, which was `measured` at its limit, or is what it does at least.
+    """
     _require_group(engine, group)
     at = _newest(engine, group, at)
     return _rows(engine, _LAG_BY_MEMBER, group=group, at=at, limit=limit)

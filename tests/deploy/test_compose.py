@@ -181,8 +181,8 @@ def test_image_is_built_of_what_is_sent_to_the_builder() -> None:
         *("FROM", "RUN", "WORKDIR", "ENV", "COPY", "USER", "EXPOSE"),
         *("HEALTHCHECK", "ENTRYPOINT", "CMD"),
     }
-    (version,) = re.findall(r"UV_VERSION := (\S+)", (ROOT / "Makefile").read_text())
-    assert f"uv=={version}" in (DEPLOY / "Dockerfile").read_text()
+    by_hash = "--require-hashes --requirement requirements-uv.lock"
+    assert all(by_hash in path.read_text() for path in (ROOT / "Makefile", DEPLOY / "Dockerfile"))
 
 
 def test_image_serves_as_nobody_in_particular() -> None:

@@ -29,7 +29,7 @@ _GROUPS = {
 #: A figure that is older is named as old: looks are taken every minute by default.
 _OLD = timedelta(minutes=5)
 _LAG = ("topic", "partition", "member", "lag", "time_lag_s", "arrival_rate", "cost", "status")
-_LAG_BY_MEMBER = ("member", "partitions", "lag")
+_LAG_BY_MEMBER = ("member", "partitions", "lag", "arrival_rate", "records_per_s", "measured")
 _HISTORY = {
     "at": "at (UTC)",
     "event": "event",

@@ -229,6 +229,7 @@ final class BrokerReader implements Runnable {
         consumer.assign(partitions);
         consumer.seekToBeginning(partitions);
         Map<TopicPartition, Long> ends = consumer.endOffsets(partitions);
+        dropped.clear();
         String membersLog = topics.members() == null ? "" : topics.members().topicId().toString();
         var pass = new Pass(
             new Told.Origin(settings.planTopic, topics.cluster(), topics.plans().topicId().toString()),
