@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assets.presentation import ROWS
-from assets.resources import KafkaResource, SettingsResource, SparkResource
+from assets.resources import KafkaResource, SettingsResource, SparkResource, StoreResource
 from assets.scope import LOOK_TAG, Scope, ScopeConfig, scope_of
 from assets.shown.cohorts import materialized
 from assets.shown.offsets import Seen, describe
@@ -20,6 +20,7 @@ from fairlead.domain.cohorts import groups_in
 from fairlead.domain.looks.look import readable_partitions
 from fairlead.settings import Settings
 from fairlead.spark.warehouse import Warehouse
+from fairlead.store.clock import check_clock
 from fairlead.workflows.pace import interval
 
 #: The look that called for a run is its snapshot for so many looks' intervals.
@@ -33,18 +34,21 @@ IN_LOOKS: Final = 2
     description="Begin, committed and end offsets of each group's partitions, and its members: "
     "names, subscriptions, current partitions.",
 )
-def group_offsets(
+def group_offsets(  # noqa: PLR0917 - Dagster's resources
     context: dg.AssetExecutionContext,
     config: ScopeConfig,  # noqa: ARG001 - every step reads it from the run
     settings: SettingsResource,
     kafka: KafkaResource,
     spark: SparkResource,
+    store: StoreResource,
 ) -> dg.MaterializeResult[None]:
     """Go on from the look that called for the run, or take one snapshot of all its groups."""
     current, scope = settings.get(), scope_of(context)
     warehouse, archive = spark.warehouse(), spark.looks()
     seen = _called_by(context, scope, current, warehouse, archive)
     if seen is None:
+        with store.connect() as engine:
+            check_clock(engine)
         seen = _taken(context, scope, current, kafka, warehouse)
     hand_on(context, seen.snapshot_id)
     failed = {row["group"]: row["error"] for row in seen.groups.to_pylist() if row["error"]}

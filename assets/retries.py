@@ -10,14 +10,26 @@ from typing import Final
 
 import dagster as dg
 
-from fairlead.errors import ConfigurationError, GroupError, InvalidPlanError, PlanStateError
+from fairlead.errors import (
+    ClocksApartError,
+    ConfigurationError,
+    GroupError,
+    InvalidPlanError,
+    PlanStateError,
+)
 
 #: Brokers and databases that do not answer for a moment: asked again, less and less often.
 RETRIES: Final = dg.RetryPolicy(
     max_retries=3, delay=2, backoff=dg.Backoff.EXPONENTIAL, jitter=dg.Jitter.PLUS_MINUS
 )
-#: Somebody has to change something first: a setting, the schema, a right, what was asked for.
-CANNOT_HEAL: Final = (ConfigurationError, GroupError, InvalidPlanError, PlanStateError)
+#: Somebody has to change something first: a clock, a setting, the schema, a right, what was asked for.
+CANNOT_HEAL: Final = (
+    ClocksApartError,
+    ConfigurationError,
+    GroupError,
+    InvalidPlanError,
+    PlanStateError,
+)
 
 
 @contextmanager

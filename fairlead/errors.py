@@ -8,6 +8,7 @@
     ├── SandboxError          the embedded Kafka, Postgres or Spark does not start, answer or stop
     ├── KafkaUnavailableError a broker does not answer in time: worth a retry
     ├── StoreUnavailableError Postgres does not answer in time: worth a retry
+    ├── ClocksApartError      this machine's clock is not the database's: nothing is dated by it
     ├── GroupError            one consumer group cannot be read; others are not affected
     │   └── UnstorableError   what was found of it is nothing that Postgres takes
     └── PlanStateError        a transition the life of a plan does not have
@@ -43,6 +44,10 @@ class KafkaUnavailableError(FairleadError):
 
 class StoreUnavailableError(FairleadError):
     """Postgres does not answer in time or ended the connection; the same call may succeed later."""
+
+
+class ClocksApartError(FairleadError):
+    """The machine's clock and the database's are too far apart to date anything by."""
 
 
 class GroupError(FairleadError):

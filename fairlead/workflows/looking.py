@@ -7,6 +7,7 @@ nor how groups are asked (`fairlead.kafka.gateway`).
 import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -23,10 +24,12 @@ from fairlead.domain.judging import Row
 from fairlead.domain.looks.look import LOOKS, look_of
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.domain.snapshot import GroupSnapshot, new_snapshot_id
+from fairlead.errors import StoreUnavailableError
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import Settings
 from fairlead.spark.planning import as_table, fingerprint
 from fairlead.spark.warehouse import Warehouse
+from fairlead.store.clock import check_clock
 from fairlead.store.plans import PlanStore
 from fairlead.workflows.diagnosing import Memory, Seen, diagnose, members_changed
 from fairlead.workflows.following import follow
@@ -84,9 +87,14 @@ def take(
     ------
     KafkaUnavailableError
         Brokers do not answer in time. Nothing is written then.
+    ClocksApartError
+        This machine's clock is not the database's. Nothing is written then, either.
     StoreUnavailableError
         The database does not answer. The look is written down all the same, without calls.
     """
+    if store is not None:
+        with suppress(StoreUnavailableError):  # it is told when the look is written down
+            check_clock(store.engine)
     began, clock = datetime.now(UTC), time.monotonic()
     look_id = new_snapshot_id(began)
     seen = [

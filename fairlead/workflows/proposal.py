@@ -74,8 +74,9 @@ def carry_out(store: "PlanStore", looks: Sequence[Look], now: datetime) -> list[
     While a group still is what a version that waits was made for, that version is left alone, and
     the decision is 'no change', where it is approved, is a rollback, or what would take its place
     would wait as well without being better by what the policy asks: people need not read anew what
-    they have read. Nor is there a new version while the published one says the same, or would do as
-    well if the group followed it: a group that does not follow one version follows no other.
+    they have read. Nor is there one of an older snapshot than theirs, nor while the published one
+    says the same, or would do as well if the group followed it: a group that does not follow one
+    version follows no other.
 
     Parameters
     ----------
@@ -110,8 +111,10 @@ def _weighed(
     if not isinstance(draft, PlanDraft):
         return draft, _NOTHING
     answer = weigh(draft, look.policy, draft.statuses, now)
-    reason = ""
-    if waiting is not None and waiting.snapshot_id != draft.snapshot_id:  # no repeated step
+    reason = _overtaken([one for one in (waiting, published) if one is not None], draft)
+    if (
+        not reason and waiting is not None and waiting.snapshot_id != draft.snapshot_id
+    ):  # no repeated step
         reason = _left_alone(waiting, draft, look.policy, answer)
     if not reason and published is not None and published.snapshot_id != draft.snapshot_id:
         reason = _needless(published, draft, look.policy)
@@ -155,6 +158,14 @@ def propose(store: "PlanStore", weighed: Sequence[Weighed]) -> list[Outcome]:
 def _unless(refusal: str | None, answer: ApprovalDecision) -> ApprovalDecision:
     """Return the policy's answer, or why the database did not take it."""
     return answer if refusal is None else ApprovalDecision(approved=False, reason=refusal)
+
+
+def _overtaken(versions: Sequence[StoredPlan], draft: PlanDraft) -> str:
+    """Say which version another run has made of a newer snapshot; empty: none."""
+    for one in versions:
+        if one.snapshot_at > draft.snapshot_at:
+            return f"version {one.version} is {one.state}, and of a newer snapshot"
+    return ""
 
 
 def _left_alone(

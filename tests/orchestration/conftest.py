@@ -1,9 +1,9 @@
 """Fixtures of the orchestration's tests."""
 
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Final, Protocol
 
 import pytest
 
@@ -11,9 +11,18 @@ from fairlead.sandbox import Services
 from fairlead.settings import Settings
 from tests.conftest import KafkaTopic
 from tests.fairlead.followers.helpers import Fleet
-from tests.fairlead.kafka.conftest import Commit, commit, join, join_raw  # noqa: F401 - fixtures
+from tests.fairlead.kafka.conftest import (  # noqa: F401 - fixtures
+    Commit,
+    Join,
+    commit,
+    join,
+    join_raw,
+)
 from tests.pipeline import SKEWED, Consumers, Pipeline, running_pipeline
 from tests.recalled import CONSUMED
+
+EVEN: Final = (5, 5, 5, 5)
+MakeGroup = Callable[..., str]
 
 
 class StartConsumers(Protocol):
@@ -59,3 +68,50 @@ def start_consumers(
             return consumers
 
         yield start
+
+
+@pytest.fixture
+def make_group(
+    pipeline: Pipeline,
+    kafka_topic: KafkaTopic,
+    join: Join,  # noqa: F811
+    commit: Commit,  # noqa: F811
+    unique_name: str,
+) -> MakeGroup:
+    """Return a function that makes a group of two, in trouble or not.
+
+    `make_group("a", trouble=True) -> its name`. Discovery sees only such groups.
+    """
+    pipeline.configure(f'[discovery]\ninclude = ["{unique_name}-*"]\n')
+
+    def make(name: str, *, trouble: bool) -> str:
+        group, topic = f"{unique_name}-{name}", kafka_topic(partitions=4)
+        lags = SKEWED if trouble else EVEN
+        pipeline.produce(topic, [CONSUMED + lag for lag in lags])
+        commit(group, {(topic, number): CONSUMED for number in range(4)})
+        join(group, [topic], 4, [{"client.id": "one"}, {"client.id": "two"}])
+        return group
+
+    return make
+
+
+def look(pipeline: Pipeline, *groups: str) -> str:
+    """Write down a past of groups, look at them at once, and return what the tick says."""
+    for group in groups:
+        pipeline.recall(group)
+    return str(pipeline.sensor("group_looks").skip_message)
+
+
+@contextmanager
+def counted(kind: type, method: str) -> Iterator[list[str]]:
+    """Note every call of a method meanwhile."""
+    calls: list[str] = []
+    original = getattr(kind, method)
+
+    def noting(*args: Any, **kwargs: Any) -> Any:
+        calls.append(method)
+        return original(*args, **kwargs)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kind, method, noting)
+        yield calls

@@ -1,7 +1,5 @@
 """Which runs looks ask for: of the groups that need one, in one run, and never two at a time."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,43 +12,10 @@ from assets.scope import LOOK_TAG, run_config
 from fairlead.errors import KafkaUnavailableError
 from fairlead.kafka.gateway import KafkaGateway
 from orchestration.calls import WHY_TAG
-from tests.conftest import KafkaTopic
-from tests.fairlead.kafka.conftest import Commit, Join
-from tests.pipeline import APPROVED_BY_A_PERSON, SKEWED, Pipeline
-from tests.recalled import CONSUMED
+from tests.orchestration.conftest import MakeGroup, counted, look
+from tests.pipeline import APPROVED_BY_A_PERSON, Pipeline
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
-
-EVEN = (5, 5, 5, 5)
-MakeGroup = Callable[..., str]
-
-
-@pytest.fixture
-def make_group(
-    pipeline: Pipeline, kafka_topic: KafkaTopic, join: Join, commit: Commit, unique_name: str
-) -> MakeGroup:
-    """Return a function that makes a group of two, in trouble or not.
-
-    `make_group("a", trouble=True) -> its name`. Discovery sees only such groups.
-    """
-    pipeline.configure(f'[discovery]\ninclude = ["{unique_name}-*"]\n')
-
-    def make(name: str, *, trouble: bool) -> str:
-        group, topic = f"{unique_name}-{name}", kafka_topic(partitions=4)
-        lags = SKEWED if trouble else EVEN
-        pipeline.produce(topic, [CONSUMED + lag for lag in lags])
-        commit(group, {(topic, number): CONSUMED for number in range(4)})
-        join(group, [topic], 4, [{"client.id": "one"}, {"client.id": "two"}])
-        return group
-
-    return make
-
-
-def look(pipeline: Pipeline, *groups: str) -> str:
-    """Write down a past of groups, look at them at once, and return what the tick says."""
-    for group in groups:
-        pipeline.recall(group)
-    return str(pipeline.sensor("group_looks").skip_message)
 
 
 def asked(pipeline: Pipeline) -> list[dict[str, Any]]:
@@ -216,18 +181,3 @@ def test_run_goes_on_from_the_look_that_called_for_it(
         patch.setattr("assets.group_offsets.IN_LOOKS", 0)  # as if the look were old
         assert pipeline.run("planning", group, **arguments).success
     assert snapshots == ["snapshot"]
-
-
-@contextmanager
-def counted(kind: type, method: str) -> Iterator[list[str]]:
-    """Note every call of a method meanwhile."""
-    calls: list[str] = []
-    original = getattr(kind, method)
-
-    def noting(*args: Any, **kwargs: Any) -> Any:
-        calls.append(method)
-        return original(*args, **kwargs)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kind, method, noting)
-        yield calls

@@ -24,7 +24,7 @@ def look(
     Dagster's sensor group_looks does the same. Where both run, each leaves the other its looks.
     """
     from fairlead.archive import LookArchive
-    from fairlead.errors import KafkaUnavailableError, StoreUnavailableError
+    from fairlead.errors import ClocksApartError, KafkaUnavailableError, StoreUnavailableError
     from fairlead.settings import load_settings
     from fairlead.workflows.pace import due, now, wait_s
 
@@ -40,7 +40,7 @@ def look(
             continue
         try:
             say(_taken(archive, settings))
-        except (KafkaUnavailableError, StoreUnavailableError) as error:
+        except (ClocksApartError, KafkaUnavailableError, StoreUnavailableError) as error:
             say_error(error)  # it may answer again: services go on
             time.sleep(settings.looks.every.total_seconds())
 

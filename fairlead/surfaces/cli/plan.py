@@ -98,12 +98,14 @@ def _stored(group: str, settings: "Settings") -> tuple["Planned", "Outcome"]:
     from datetime import UTC, datetime
 
     from fairlead.archive import LookArchive
+    from fairlead.store.clock import check_clock
     from fairlead.store.plans import PlanStore
     from fairlead.workflows.looking import keep
     from fairlead.workflows.planning import Memory
     from fairlead.workflows.proposal import carry_out
 
     with opened_engine() as engine:
+        check_clock(engine)
         store = PlanStore(engine)
         memory = Memory(
             store.capacities([group]).get(group, {}), store.last_changes([group]).get(group)

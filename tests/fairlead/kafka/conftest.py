@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import Consumer, ConsumerGroupState, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from kafka.admin import KafkaAdminClient
-from kafka.protocol.consumer import JoinGroupRequest, SyncGroupRequest
+from kafka.protocol.consumer import JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest
 
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import Settings
@@ -103,7 +103,8 @@ def commit(settings: Settings) -> Commit:
 def join_raw(settings: Settings) -> Iterator[Callable[[str, bytes], None]]:
     """Return a function by which one member joins a group with any bytes for metadata.
 
-    `join_raw(group, metadata, settle=True)`; without `settle`, its leader never assigns anything.
+    `join_raw(group, metadata, settle=True, stay=True)`; without `settle`, its leader never assigns
+    anything, and without `stay` it leaves at once.
     """
     admin = KafkaAdminClient(bootstrap_servers=settings.kafka.bootstrap_servers)
 
@@ -112,7 +113,7 @@ def join_raw(settings: Settings) -> Iterator[Callable[[str, bytes], None]]:
         assert answer.error_code == 0
         return answer
 
-    def join(group: str, metadata: bytes, *, settle: bool = True) -> None:
+    def join(group: str, metadata: bytes, *, settle: bool = True, stay: bool = True) -> None:
         joined = ask(
             JoinGroupRequest(
                 group_id=group,
@@ -134,6 +135,8 @@ def join_raw(settings: Settings) -> Iterator[Callable[[str, bytes], None]]:
                     max_version=2,
                 )
             )
+        if not stay:
+            ask(LeaveGroupRequest(group_id=group, member_id=joined.member_id, max_version=2))
 
     yield join
     admin.close()

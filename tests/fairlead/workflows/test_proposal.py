@@ -151,6 +151,18 @@ def test_published_plan_that_says_the_same_makes_a_new_one_needless(
     assert states(store) == ["published"]
 
 
+@pytest.mark.parametrize("state", ["published", "proposed"])
+def test_plan_of_an_older_snapshot_replaces_none(
+    store: PlanStore, draft: MakeDraft, publish: Step, propose: Step, state: str
+) -> None:
+    """Of two runs at once, the one that decides last may have looked first."""
+    {"published": publish, "proposed": propose}[state]("s2", snapshot_at=LATER)
+    older = look(store, draft("s1", members=GROWN))
+    assert older.stored.outcome == "no change"
+    assert older.stored.reason.startswith(f"version 1 is {state}, and of a newer snapshot; ")
+    assert states(store) == [state]
+
+
 def test_published_plan_for_other_members_is_replaced(
     store: PlanStore, draft: MakeDraft, publish: Step
 ) -> None:

@@ -1,0 +1,41 @@
+"""Whether this machine's clock and the database's agree.
+
+Belongs here: the check, before anything is dated by this machine's clock. Does not: who asks
+(`fairlead.workflows`, `assets`).
+"""
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from sqlalchemy import Engine, func, select
+
+from fairlead.common.words import span
+from fairlead.errors import ClocksApartError
+from fairlead.store.engine import transaction
+
+#: Looks are minutes apart, and followers allow as much.
+APART: Final = timedelta(minutes=1)
+
+
+def check_clock(engine: Engine) -> None:
+    """Check that this machine's clock is at most `APART` from the database's.
+
+    What is looked at by a clock that is ahead would pass for the newest until time has caught up;
+    by one that is behind, for older than what is known already.
+
+    Raises
+    ------
+    ClocksApartError
+        The clocks are further apart.
+    StoreUnavailableError
+        The database does not answer.
+    """
+    with transaction(engine) as connection:
+        theirs = connection.execute(select(func.clock_timestamp())).scalar_one()
+    ahead = datetime.now(UTC) - theirs
+    if abs(ahead) > APART:
+        raise ClocksApartError(
+            f"This machine's clock is {span(abs(ahead))} "
+            f"{'ahead of' if ahead > timedelta(0) else 'behind'} the database's: groups are looked "
+            "at again once both tell the same time. Synchronise them, by NTP for instance"
+        )

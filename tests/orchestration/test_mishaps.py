@@ -1,0 +1,306 @@
+"""What goes wrong around the planner: the next look ends in the right plan, and nothing lies.
+
+Clocks, two runs at once, a database that is away, a group that crashes again and again. What a run
+leaves that is killed is in `test_crashes`.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Any
+
+import dagster as dg
+import psycopg
+import pytest
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, TopicPartition
+from confluent_kafka.admin import AdminClient
+from psycopg import sql
+
+from assets.scope import run_config
+from fairlead.archive import LookArchive
+from fairlead.errors import ClocksApartError, StoreUnavailableError
+from fairlead.kafka.gateway import KafkaGateway
+from fairlead.settings import Settings
+from fairlead.store.reading import read_groups
+from fairlead.workflows import looking
+from fairlead.workflows.deciding import decide_on
+from tests.conftest import KafkaTopic
+from tests.fairlead.followers.helpers import eventually
+from tests.fairlead.kafka.conftest import Commit, Join
+from tests.lengths import form
+from tests.orchestration.conftest import MakeGroup, StartConsumers, counted, look
+from tests.pipeline import SKEWED, Pipeline
+from tests.recalled import BUSY, CONSUMED, IDLE
+
+pytestmark = [
+    pytest.mark.kafka,
+    pytest.mark.postgres,
+    pytest.mark.spark,
+    pytest.mark.usefixtures("spark"),
+]
+
+HOUR = timedelta(hours=1)
+#: Partitions that `SKEWED` makes heavy, both of member one.
+HEAVY = (0, 1)
+PLANNER = {"assets", "fairlead", "orchestration"}
+
+
+@contextmanager
+def clock_off(by: timedelta) -> Iterator[None]:
+    """Have the planner's modules read a clock that is off; brokers and the database keep theirs."""
+
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> Any:
+            return datetime.now(tz) + by
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name, module in [*sys.modules.items()]:
+            if name.partition(".")[0] in PLANNER and vars(module).get("datetime") is datetime:
+                patch.setattr(module, "datetime", Clock)
+        yield
+
+
+def requested(pipeline: Pipeline) -> dg.RunRequest:
+    """Return the one run that the sensor asks for."""
+    tick = pipeline.sensor("planning_sensor")
+    assert tick.run_requests, tick.skip_message
+    (request,) = tick.run_requests
+    return request
+
+
+def run_requested(pipeline: Pipeline, **arguments: Any) -> dg.ExecuteInProcessResult:
+    """Run what the sensor asks for."""
+    request = requested(pipeline)
+    assert request.partition_key is not None
+    asked = {"run_config": request.run_config, "tags": request.tags}
+    return pipeline.run("planning", request.partition_key, **asked, **arguments)
+
+
+def assert_relieved(pipeline: Pipeline, group: str) -> None:
+    """Check that the group has one plan, and that it parts the two heavy partitions."""
+    document = pipeline.only_version(group).verify()
+    of_heavy = [
+        name
+        for name, share in document.members.items()
+        for numbers in share.partitions.values()
+        for number in numbers.tolist()
+        if number in HEAVY
+    ]
+    assert sorted(of_heavy) == ["one", "two"]
+
+
+def told(pipeline: Pipeline, group: str) -> dict[str, Any]:
+    """Return what `fairlead groups` says of a group."""
+    (row,) = [row for row in read_groups(pipeline.store.engine) if row["group"] == group]
+    return row
+
+
+@pytest.mark.parametrize("by", [HOUR, -HOUR])
+def test_clock_that_jumps_an_hour(
+    pipeline: Pipeline, make_group: MakeGroup, by: timedelta, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is dated by it: looks and runs say so, and go on once it is right again."""
+    group = make_group("a", trouble=True)
+    pipeline.know(group)
+    look(pipeline, group)
+    before = told(pipeline, group)
+    request = requested(pipeline)
+    way = "ahead of" if by > timedelta(0) else "behind"
+    monkeypatch.setattr("orchestration.calls.AFTER_FAILURE", timedelta(0))
+    with clock_off(by):
+        looks = pipeline.warehouse.snapshots()
+        with pytest.raises(ClocksApartError, match=f"{way} the database's"):
+            pipeline.sensor("group_looks")
+        arguments = {"run_config": request.run_config, "tags": request.tags}
+        run = pipeline.run("planning", group, raise_on_error=False, **arguments)
+        assert not run.success
+        assert pipeline.warehouse.snapshots() == looks
+    assert told(pipeline, group) == before
+    assert pipeline.decisions(group) == []
+
+    assert pipeline.operate("look").success
+    assert run_requested(pipeline).success
+    assert_relieved(pipeline, group)
+    after = told(pipeline, group)
+    assert (after["diagnosis"], after["outcome"]) == ("badly spread", "plan")
+    assert after["since"] == before["since"] < after["last_seen"] < datetime.now(UTC)
+
+
+def test_two_runs_over_one_cohort(
+    pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str
+) -> None:
+    """Each goes on with its own snapshot and groups, and together they make one plan of each."""
+    a, b = names = [f"{unique_name}-{name}" for name in "ab"]
+    for name in names:
+        start_consumers(name)
+    pipeline.configure(
+        f"""
+        [[policies]]
+        groups = "{unique_name}-*"
+        cohort = "fleet"
+        approval = {{automatic = true, forbidden_statuses = []}}
+        """
+    )
+
+    def second(*arguments: Any) -> Any:
+        patch.undo()
+        assert pipeline.run("planning", "fleet", run_config=run_config({"fleet": [b]})).success
+        return decide_on(*arguments)
+
+    with pytest.MonkeyPatch.context() as patch:  # the first run is about to decide
+        patch.setattr("assets.assignment_plan.decide_on", second)
+        assert pipeline.run("planning", "fleet").success
+
+    of_first, of_second = pipeline.warehouse.snapshots()
+    decided = pipeline.sql("SELECT group_id, snapshot_id, outcome FROM fairlead.decision")
+    outcomes = {(row["group_id"], row["snapshot_id"]): row["outcome"] for row in decided}
+    assert outcomes.keys() == {(a, of_first), (b, of_first), (b, of_second)}
+    for name in names:
+        (planned,) = [
+            key for key, outcome in outcomes.items() if (key[0], outcome) == (name, "plan")
+        ]
+        plan = pipeline.only_version(name)
+        assert (plan.state, plan.snapshot_id) == ("published", planned[1])
+        record = pipeline.record(name)
+        assert record is not None
+        assert record.value == plan.document
+
+
+@contextmanager
+def database_away(pipeline: Pipeline) -> Iterator[None]:
+    """End every connection to the pipeline's database, and let nobody in meanwhile."""
+    url = pipeline.store.engine.url
+    name, server = sql.Identifier(str(url.database)), url.set(database="postgres")
+    address = server.set(drivername="postgresql").render_as_string(hide_password=False)
+    allow = sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS {}")
+    end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s"
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(allow.format(name, sql.SQL("false")))
+        connection.execute(end, [url.database])
+        try:
+            yield
+        finally:
+            connection.execute(allow.format(name, sql.SQL("true")))
+
+
+def test_database_that_is_away_for_ten_minutes(
+    pipeline: Pipeline, kafka_topic: KafkaTopic, commit: Commit, join: Join, unique_name: str
+) -> None:
+    """Looks go on and are written down; the first one after it judges by them and calls."""
+    pipeline.configure(f'[discovery]\ninclude = ["{unique_name}"]\n')
+    pipeline.know(unique_name)
+    topic, reads, arrives = kafka_topic(partitions=4), (BUSY, BUSY, IDLE, IDLE), (35, 34, 6, 6)
+    pipeline.produce(topic, [CONSUMED + lag for lag in SKEWED])
+    commit(unique_name, {(topic, number): CONSUMED for number in range(4)})
+    members = join(unique_name, [topic], 4, [{"client.id": "one"}, {"client.id": "two"}])
+
+    def a_minute_passes() -> None:
+        pipeline.produce(topic, arrives)
+        for member in members:
+            mine = [one.partition for one in member.assignment()]
+            for one in member.committed([TopicPartition(topic, number) for number in mine]):
+                done = one.offset + reads[one.partition]
+                member.commit(
+                    offsets=[TopicPartition(topic, one.partition, done)], asynchronous=False
+                )
+
+    with clock_off(timedelta(minutes=-10)):
+        pipeline.recall(unique_name)
+    with database_away(pipeline):
+        for minutes in range(9, 0, -1):
+            a_minute_passes()
+            with (
+                clock_off(timedelta(minutes=-minutes)),
+                pytest.raises(StoreUnavailableError, match="not currently accepting connections"),
+            ):
+                pipeline.sensor("group_looks")
+        with pytest.raises(StoreUnavailableError):
+            pipeline.sensor("planning_sensor")
+    now = datetime.now(UTC)
+    archive = LookArchive(pipeline.settings.warehouse_path)
+    during = archive.read(now - timedelta(minutes=9.5), now)
+    assert during.num_rows == 9
+    assert pipeline.store.known_groups() == []
+
+    a_minute_passes()
+    assert f"1 group needs a plan: {unique_name}" in str(
+        pipeline.sensor("group_looks").skip_message
+    )
+    assert run_requested(pipeline).success
+    assert_relieved(pipeline, unique_name)
+    assert told(pipeline, unique_name)["since"] > now  # nobody could store it before
+
+
+#: So many groups are looked at in a portion.
+PORTION = form(short=25, long=500)
+QUIET = form(short=120, long=10_000)
+
+
+@pytest.fixture
+def quiet_groups(
+    settings: Settings,
+    kafka_topic: KafkaTopic,
+    join_raw: Callable[..., None],
+    unique_name: str,
+) -> Iterator[None]:
+    """Make groups that have committed something, and whose only member has left."""
+    admin, topic = AdminClient(settings.kafka.librdkafka()), kafka_topic()
+    names = [f"{unique_name}-quiet-{number}" for number in range(QUIET)]
+    for name in names:
+        join_raw(name, b"", settle=False, stay=False)
+    for first in range(0, QUIET, PORTION):
+        done = [
+            admin.alter_consumer_group_offsets(
+                [ConsumerGroupTopicPartitions(name, [TopicPartition(topic, 0, 0)])]
+            )[name]
+            for name in names[first : first + PORTION]
+        ]
+        for future in done:
+            future.result(timeout=120)
+    yield
+    for gone in admin.delete_consumer_groups(names, request_timeout=120).values():
+        gone.result(timeout=120)
+
+
+@pytest.mark.usefixtures("quiet_groups")
+def test_group_that_crashes_again_and_again_among_many(
+    pipeline: Pipeline,
+    make_group: MakeGroup,
+    kafka_topic: KafkaTopic,
+    unique_name: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nobody waits for it: who needs a plan gets one at once, and it is judged when it settles."""
+    monkeypatch.setattr(looking, "GROUPS_AT_ONCE", PORTION)
+    trouble, crashing = make_group("a", trouble=True), f"{unique_name}-crashing"
+    pipeline.know(trouble, crashing)
+    config = pipeline.settings.kafka.librdkafka(**{"group.id": crashing})
+    with closing(Consumer(config)) as stays, closing(Consumer(config)) as joins:
+        topic = kafka_topic()
+        stays.subscribe([topic])
+        eventually(lambda: stays.poll(0.2) is None and bool(stays.assignment()), "one has joined")
+        joins.subscribe([topic])
+
+        def rebalances(polled: Consumer) -> bool:
+            polled.poll(0.2)
+            with KafkaGateway(pipeline.settings.kafka) as gateway:
+                (row,) = gateway.snapshot([crashing], patience_s=0.0).groups.to_pylist()
+            return "ebalanc" in (row["error"] or "")
+
+        eventually(lambda: rebalances(joins), "the group is in a rebalance")
+        with counted(KafkaGateway, "_describe_each") as described:
+            said = look(pipeline, trouble)
+        assert len(described) == 1 + -(-(QUIET + 2) // PORTION)  # once by `look` itself
+        assert f"Looked at {QUIET + 2:,} groups" in said
+        assert f"1 group needs a plan: {trouble}" in said
+        assert run_requested(pipeline).success
+        assert_relieved(pipeline, trouble)
+        known = {row["group"]: row["diagnosis"] for row in read_groups(pipeline.store.engine)}
+        assert known == {trouble: "badly spread"}
+
+        joins.close()
+        eventually(lambda: not rebalances(stays), "the group settles")
+        assert pipeline.operate("look").success
+    assert told(pipeline, crashing)["diagnosis"] is not None
