@@ -22,7 +22,7 @@ from fairlead.errors import (
 RETRIES: Final = dg.RetryPolicy(
     max_retries=3, delay=2, backoff=dg.Backoff.EXPONENTIAL, jitter=dg.Jitter.PLUS_MINUS
 )
-#: Somebody has to change something first: a clock, a setting, the schema, a right, what was asked for.
+#: Somebody has to change something first: a clock, a setting, the schema, a right, the request.
 CANNOT_HEAL: Final = (
     ClocksApartError,
     ConfigurationError,
