@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final, Protocol
 
 import pytest
@@ -103,7 +104,7 @@ def look(pipeline: Pipeline, *groups: str) -> str:
 
 
 @contextmanager
-def counted(kind: type, method: str) -> Iterator[list[str]]:
+def counted(kind: type | ModuleType, method: str) -> Iterator[list[str]]:
     """Note every call of a method meanwhile."""
     calls: list[str] = []
     original = getattr(kind, method)

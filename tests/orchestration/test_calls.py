@@ -1,5 +1,6 @@
 """Which runs looks ask for: of the groups that need one, in one run, and never two at a time."""
 
+import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -9,13 +10,23 @@ import pytest
 
 from assets.resources import SparkResource
 from assets.scope import LOOK_TAG, run_config
+from fairlead.archive import LookArchive
 from fairlead.errors import KafkaUnavailableError
 from fairlead.kafka.gateway import KafkaGateway
+from fairlead.workflows import diagnosing
 from orchestration.calls import WHY_TAG
-from tests.orchestration.conftest import MakeGroup, counted, look
-from tests.pipeline import APPROVED_BY_A_PERSON, Pipeline
+from tests.orchestration.conftest import MakeGroup, StartConsumers, counted, look
+from tests.pipeline import APPROVED_BY_A_PERSON, APPROVED_BY_POLICY, Pipeline
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
+
+UP_TO_PUBLICATION = (
+    "group_offsets",
+    "candidate_plans",
+    "partition_lag",
+    "assignment_plan",
+    "published_plan",
+)
 
 
 def asked(pipeline: Pipeline) -> list[dict[str, Any]]:
@@ -181,3 +192,35 @@ def test_run_goes_on_from_the_look_that_called_for_it(
         patch.setattr("assets.group_offsets.IN_LOOKS", 0)  # as if the look were old
         assert pipeline.run("planning", group, **arguments).success
     assert snapshots == ["snapshot"]
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_from_look_to_publication_all_is_done_once(
+    pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str
+) -> None:
+    """Offsets are written once, the group is judged once, and described for each end of the way."""
+    start_consumers(unique_name)
+    pipeline.configure(f'[discovery]\ninclude = ["{unique_name}"]\n{APPROVED_BY_POLICY}')
+    pipeline.know(unique_name)
+    speed = {"records_per_s": 1.0, "measured": True, "evidence": "", "note": ""}
+    known = {unique_name: {"one": speed | {"measured_at": datetime.now(UTC).isoformat()}}}
+    pipeline.sql("INSERT INTO fairlead_raw.consumer_group VALUES (%s)", unique_name)
+    pipeline.sql("SELECT fairlead_raw.record_capacities(%s)", json.dumps(known))
+    with (
+        counted(LookArchive, "append") as written,
+        counted(KafkaGateway, "_describe") as described,
+        counted(diagnosing, "ask") as judged,
+        counted(SparkResource, "compute") as spark,
+    ):
+        pipeline.sensor("group_looks")
+        (request,) = pipeline.sensor("planning_sensor").run_requests or ()
+        to_publication = [dg.AssetKey(name) for name in UP_TO_PUBLICATION]  # adoption asks and asks
+        arguments = {"run_config": request.run_config, "tags": request.tags}
+        run = pipeline.run("planning", unique_name, asset_selection=to_publication, **arguments)
+    assert run.success
+    assert pipeline.only_version(unique_name).state == "published"
+    counts = [len(calls) for calls in (written, described, judged, spark)]
+    assert counts == [1, 2, 1, 1]  # Spark measures the lag alone
+    stored = [*Path(pipeline.settings.warehouse_path).glob("offsets/*")]
+    assert stored == []
