@@ -5,7 +5,7 @@ Does not: judging groups (`fairlead.spark.candidates`), storing the decision (`f
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -22,7 +22,7 @@ from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.judgement.forecast import Outlook
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.domain.prospect import Prospect
-from fairlead.domain.records import Findings, NoPlan, PlanDraft
+from fairlead.domain.records import Findings, MemberLoad, NoPlan, PlanDraft
 from fairlead.wire.document import MemberShare
 
 #: The candidates' row that measures what the group has now.
@@ -142,6 +142,7 @@ def _decide(
         return NoPlan(**known)
     layout, place = _Layout.of(rows, places[OBSERVED]), places[judged["chosen"]]
     owner = _values(rows["owner"], place)
+    prospect = layout.prospect(rows, places[OBSERVED], policy.horizon.total_seconds())
     reasons = {one["index"]: one["reason"] for one in rows["reasons"][place].as_py()}
     return PlanDraft(
         **known,
@@ -158,8 +159,9 @@ def _decide(
             if one["topic"] in layout.topics
         },
         four_eyes=policy.four_eyes,
-        prospect=layout.prospect(rows, places[OBSERVED], policy.horizon.total_seconds()),
+        prospect=prospect,
         statuses=frozenset(judged["statuses"] or ()),
+        loads={} if prospect is None else layout.loads(prospect, owner, judged["capacities"]),
     )
 
 
@@ -283,6 +285,26 @@ class _Layout:
         )
         counts = dict(zip(self.topics, self.counts.tolist(), strict=True))
         return Prospect(counts, self.members, outlook, horizon_s)
+
+    def loads(
+        self,
+        prospect: Prospect,
+        owner: npt.NDArray[np.int32],
+        known: Iterable[Mapping[str, Any]],
+    ) -> dict[str, MemberLoad]:
+        """Return what the judgement counts on for each member, before and under new owners."""
+        outlook, seen = prospect.outlook, {one["member"]: one for one in known}
+        before, after = (outlook.by_member(outlook.arrivals, one) for one in (self.owner, owner))
+        return {
+            name: MemberLoad(
+                before=float(before[index]),
+                after=float(after[index]),
+                capacity=float(outlook.capacities[index]),
+                seen=seen[name]["records_per_s"] if name in seen else None,
+                measured=name in seen and seen[name]["measured"],
+            )
+            for index, name in enumerate(self.members)
+        }
 
     def _topic_of(self, places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         # The last of the topics that start there: the others have no partitions.

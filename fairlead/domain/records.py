@@ -4,7 +4,7 @@ Belongs here: drafts of decisions, and plans as stored, which can check their ow
 not: any SQL (`fairlead.store`), nor the document's format (`fairlead.wire.document`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
@@ -52,6 +52,58 @@ class Findings:
     consumers_wanted: int | None = None
     consumers_why: str = ""
     costs: Mapping[str, Mapping[str, list[float]]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemberLoad:
+    """What a judgement counts on for one member, in records of the group's usual kind a second.
+
+    Parameters
+    ----------
+    before, after
+        What arrives at its partitions: those it has, and those that the plan gives it.
+    capacity
+        What it can do, as the forecast counts; 0 where nothing is known of anybody.
+    seen
+        What was seen of it; None: nothing.
+    measured
+        Whether it was at its limit then; else `capacity` is expected of it.
+    """
+
+    before: float
+    after: float
+    capacity: float
+    seen: float | None = None
+    measured: bool = False
+
+    @property
+    def used_before(self) -> float | None:
+        """What arrives at what it has, as a share of what it can do."""
+        return self.before / self.capacity if self.capacity else None
+
+    @property
+    def used_after(self) -> float | None:
+        """The same, under the plan."""
+        return self.after / self.capacity if self.capacity else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """What the judgement behind a plan counted with; stored with the plan.
+
+    Parameters
+    ----------
+    members
+        Every member's load.
+    costs
+        As in `Findings`.
+    statuses
+        Those that the group's partitions have in the snapshot, as approval asks for them.
+    """
+
+    members: Mapping[str, MemberLoad]
+    costs: Mapping[str, Mapping[str, Sequence[float]]]
+    statuses: frozenset[str]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -108,6 +160,8 @@ class PlanDraft(NoPlan):
         What holds this plan against another one; None where nothing was judged.
     statuses
         Those that the group's partitions have in the snapshot, as approval asks for them.
+    loads
+        What the judgement counts on for each member; empty where nothing was judged.
     """
 
     outcome: Literal["plan"] = field(default="plan", init=False)
@@ -123,6 +177,14 @@ class PlanDraft(NoPlan):
     rolled_back_from: int | None = None
     prospect: Prospect | None = None
     statuses: frozenset[str] = frozenset()
+    loads: Mapping[str, MemberLoad] = field(default_factory=dict)
+
+    @property
+    def judged(self) -> Judged | None:
+        """What the judgement counted with; None where nothing was judged."""
+        if not self.loads or self.findings is None:
+            return None
+        return Judged(members=self.loads, costs=self.findings.costs, statuses=self.statuses)
 
     def document(self, version: int, plan_id: UUID, created_at: datetime) -> PlanDocument:
         """Return the document of this draft as a version."""

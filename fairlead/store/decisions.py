@@ -6,12 +6,13 @@ transaction and the groups' locks (`plans`).
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from decimal import Decimal
 from typing import Any, Final
 from uuid import uuid4
 
 import pyarrow as pa
-from sqlalchemy import Connection, func, select, tuple_
+from sqlalchemy import Connection, func, null, select, tuple_
 from sqlalchemy.dialects.postgresql import insert
 
 from fairlead.domain.choice import FORECAST, METRICS, RACKS
@@ -81,12 +82,25 @@ def propose(connection: Connection, drafts: Sequence[PlanDraft]) -> dict[str, in
                 "sha256": content_hash(document),
                 "four_eyes": draft.four_eyes,
                 "rolled_back_from": draft.rolled_back_from,
+                "judged": _judged(draft),
             }
         )
     connection.execute(insert(Plan), rows)
     moves = pa.concat_tables([_moves(draft, versions[draft.group]) for draft in drafts])
     copy_rows(connection, MovedPartition.__table__, moves)
     return versions
+
+
+def _judged(draft: PlanDraft) -> Any:
+    """Return what the judgement counted with, as JSON; NULL where nothing was judged."""
+    known = draft.judged
+    if known is None:
+        return null()
+    return {
+        "members": {name: asdict(one) for name, one in known.members.items()},
+        "costs": known.costs,
+        "statuses": sorted(known.statuses),
+    }
 
 
 def insert_decisions(

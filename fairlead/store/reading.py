@@ -16,6 +16,7 @@ from fairlead.store.engine import transaction
 
 if TYPE_CHECKING:
     from fairlead.domain.choice import Candidate
+    from fairlead.domain.records import Judged
 
 Row = dict[str, Any]
 
@@ -124,10 +125,6 @@ SELECT snapshot_at, topic, partition, member, begin_offset, end_offset, committe
 FROM fairlead_raw.partition_lag LEFT JOIN fairlead.partition_cost USING (group_id, topic, partition)
 WHERE group_id = :group AND snapshot_at = :at
 """
-_COSTS: Final = """
-SELECT topic, partition, low, cost, high, last_seen FROM fairlead.partition_cost
-WHERE group_id = :group ORDER BY cost DESC, topic, partition
-"""
 _LAG_ORDER: Final = " ORDER BY lag DESC NULLS LAST, topic, partition LIMIT :limit"
 _LAG_BY_MEMBER: Final = f"""
 SELECT snapshot_at, owned.member, partitions, lag, arrival_rate, records_per_s, measured
@@ -145,13 +142,7 @@ SELECT status, count(*) AS partitions,
            AS heaviest
 FROM ({_LAG}) measured WHERE status IS NOT NULL GROUP BY status ORDER BY partitions DESC, status
 """  # noqa: S608 - no values: the statement above
-_ARRIVALS: Final = """
-SELECT topic, partition, arrival_rate FROM fairlead.lag_history
-WHERE group_id = :group AND arrival_rate IS NOT NULL AND snapshot_at = (
-    SELECT snapshot_at FROM fairlead_raw.lag_snapshot
-    WHERE group_id = :group AND snapshot_id = :snapshot
-)
-"""
+_JUDGED: Final = "SELECT judged FROM fairlead.plan WHERE group_id = :group AND version = :version"
 _STEPS: Final = """
 WITH step AS (
     SELECT group_id AS "group", version, state, at, actor, reason, transaction_id,
@@ -318,29 +309,27 @@ def read_lag_by_member(
     return _rows(engine, _LAG_BY_MEMBER, group=group, at=at, limit=limit)
 
 
-def read_costs(engine: Engine, group: str) -> list[Row]:
-    """Return what records of partitions take, where that is known, the dearest first.
-
-    Each row has `topic`, `partition`, `low`, `cost`, `high`, in records of the group's usual kind,
-    and when that was `last_seen`.
-    """
-    return _rows(engine, _COSTS, group=group)
-
-
 def read_statuses(engine: Engine, group: str, *, at: datetime) -> list[Row]:
-    """Return how many partitions had each status in the last snapshot until then.
+    """Return how many partitions had each status in the snapshot of that moment.
 
     Each row has the `status`, the number of `partitions`, and the names of the `heaviest` ten.
     """
-    return _rows(engine, _STATUSES, group=group, at=_newest(engine, group, at))
+    return _rows(engine, _STATUSES, group=group, at=at)
 
 
-def read_arrivals(engine: Engine, group: str, snapshot: str) -> dict[tuple[str, int], float]:
-    """Return records a second that arrive at each partition, by a snapshot, where that is known."""
-    return {
-        (row["topic"], row["partition"]): row["arrival_rate"]
-        for row in _rows(engine, _ARRIVALS, group=group, snapshot=snapshot)
-    }
+def read_judged(engine: Engine, group: str, version: int) -> "Judged | None":
+    """Return what the judgement behind a version counted with; None: nothing was judged."""
+    from fairlead.domain.records import Judged, MemberLoad  # noqa: PLC0415 - arrays, as above
+
+    found = [row["judged"] for row in _rows(engine, _JUDGED, group=group, version=version)]
+    if not found or found[0] is None:
+        return None
+    (judged,) = found
+    return Judged(
+        members={name: MemberLoad(**one) for name, one in judged["members"].items()},
+        costs=judged["costs"],
+        statuses=frozenset(judged["statuses"]),
+    )
 
 
 def read_history(

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from fairlead.domain.choice import Candidate
 from fairlead.domain.judgement.capacities import Capacity
-from fairlead.domain.records import Findings
+from fairlead.domain.records import Findings, MemberLoad
 from fairlead.store import NoPlan, PlanDraft, PlanStore, create_store_engine
 from fairlead.store.migrate import upgrade
 from fairlead.store.outbox import Outbox, Wanted
@@ -89,6 +89,8 @@ SPEEDS: Final = {
 }
 
 
+#: The status of a group's partition 0, where it is none of the usual.
+WORST: Final = {("billing", at(3, 9)): "DATA_LOSS", ("orders", at(1, 9)): "STALL"}
 #: Later than this is late, seconds.
 OBJECTIVE_S: Final = 60.0
 
@@ -217,6 +219,13 @@ def _draft(
     observed |= forecast(group, moment)
     predicted |= {"moved": moved, "placed": len(moves) - moved, "kept": len(lags) - len(moves)}
     predicted |= {"late_s": 15.0, "utilisation": 0.86, "caught_up_s": 1500.0}
+    found = findings(group, moment)
+    arrive = {
+        name: [
+            sum(10.0 * (len(lags) - one) for one in had.get(name, ())) for had in (before, after)
+        ]
+        for name in after
+    }
     return PlanDraft(
         group=group,
         snapshot_id=f"{moment:%Y%m%dT%H%M}",
@@ -228,7 +237,19 @@ def _draft(
             Candidate("sticky", observed | {"kept": len(lags)}, outcome="balanced"),
             Candidate("lag-aware", predicted | {"moved": len(lags) - 1, "kept": 1}),
         ),
-        findings=findings(group, moment),
+        findings=found,
+        statuses=frozenset({"OK", WORST.get((group, moment), "OK")}),
+        loads={
+            name: MemberLoad(
+                before=had,
+                after=gets,
+                capacity=known.records_per_s if known.measured else max(SPEEDS[group].values())[0],
+                seen=known.records_per_s,
+                measured=known.measured,
+            )
+            for name, (had, gets) in arrive.items()
+            if (known := found.capacities.get(name)) is not None
+        },
         assignor="sticky-lag-aware",
         predicted=predicted,
         moves=pa.table(
@@ -289,9 +310,8 @@ def _metrics(owners: Owners, lags: Sequence[int]) -> dict[str, Any]:
 def _lag(group: str, moment: datetime, owners: Owners, lags: Sequence[int]) -> pa.Table:
     owned = {partition: name for name, share in owners.items() for partition in share}
     count = len(lags)
-    lost = group == "billing" and moment == at(3, 9)
-    stalled = group == "orders" and moment == at(1, 9)
-    status = ["DATA_LOSS" if lost else "STALL" if stalled else "OK", *["OK"] * (count - 1)]
+    worst = WORST.get((group, moment), "OK")
+    lost, status = worst == "DATA_LOSS", [worst, *["OK"] * (count - 1)]
     return pa.table(
         {
             "snapshot_id": [f"{moment:%Y%m%dT%H%M}"] * count,

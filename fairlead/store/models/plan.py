@@ -5,7 +5,7 @@ measured over time (`history`), nor the transitions, which the trigger `plan_eve
 """
 
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from sqlalchemy import (
@@ -111,6 +111,11 @@ class Plan(Base):
     )
     rolled_back_from: Mapped[int | None] = mapped_column(
         Integer, comment="The version whose assignment this is again; null: it is a new one."
+    )
+    judged: Mapped[Any | None] = mapped_column(
+        JSONB,
+        comment="What the judgement counted with: each member's load before and under the plan, and"
+        " what it can do; costs of records; statuses. Null: nothing was judged.",
     )
 
 

@@ -14,18 +14,16 @@ from sqlalchemy import Engine
 from fairlead.domain.as_problem import Ownership, planned
 from fairlead.domain.choice import Candidate
 from fairlead.domain.consumers import ConsumerChange, changes
-from fairlead.domain.records import StoredPlan
+from fairlead.domain.records import Judged, MemberLoad, StoredPlan
 from fairlead.errors import InvalidPlanError, TamperedPlanError
 from fairlead.store import PlanStore
 from fairlead.store.reading import (
     Row,
-    read_arrivals,
     read_candidates,
-    read_costs,
+    read_judged,
     read_plan,
     read_statuses,
 )
-from fairlead.surfaces.review.traffic import Traffic, traffic
 from fairlead.wire.document import PlanDocument
 
 
@@ -47,17 +45,12 @@ class Facts:
         Metrics of the plan, on its snapshot.
     consumers
         Every consumer before and after, the heaviest first; none where the bytes do not verify.
-    traffic
-        What arrives at every consumer before and after, and what it can do; none where no rates
-        are stored.
-    most_consumed
-        Records a second: the most that any member of the group was seen to consume; None: unknown.
+    judged
+        What the judgement counted with when the plan was made; None: nothing was judged.
     candidates
         What every assignor would have done, the lightest first; none for a rollback or a renewal.
-    costs
-        What records of partitions take, where that is known, the dearest first.
     statuses
-        Partitions by status when the lag was measured; none where that is not stored any more.
+        Partitions by status in the plan's snapshot; none where that is not stored any more.
     now
         When all this was read; time-zone-aware.
     """
@@ -68,10 +61,8 @@ class Facts:
     broken: str | None
     predicted: Mapping[str, Any]
     consumers: Sequence[ConsumerChange]
-    traffic: Sequence[Traffic]
-    most_consumed: float | None
+    judged: Judged | None
     candidates: Sequence[Candidate]
-    costs: Sequence[Row]
     statuses: Sequence[Row]
     now: datetime
 
@@ -85,6 +76,23 @@ class Facts:
         """Whether the plan's time is over, whatever its state still says."""
         expires_at = self.stored.expires_at
         return expires_at is not None and expires_at <= self.now
+
+    @property
+    def loads(self) -> list[tuple[str, MemberLoad]]:
+        """Every member's load, the one at which most arrives under the plan first."""
+        members = {} if self.judged is None else self.judged.members
+        return sorted(members.items(), key=lambda item: (-item[1].after, item[0]))
+
+    @property
+    def costs(self) -> list[tuple[str, Sequence[float]]]:
+        """Partitions whose records take another time than usual, the dearest first."""
+        of_topics = {} if self.judged is None else self.judged.costs
+        found = [
+            (f"{topic}-{partition}", values)
+            for topic, partitions in of_topics.items()
+            for partition, values in partitions.items()
+        ]
+        return sorted(found, key=lambda item: (-item[1][1], item[0]))
 
     @property
     def partitions(self) -> int | None:
@@ -115,7 +123,6 @@ def gather(engine: Engine, group: str, version: int | None, now: datetime) -> Fa
         document = stored.verify()
     except (InvalidPlanError, TamperedPlanError) as error:
         broken = str(error)
-    known = store.capacities([group]).get(group, {})
     return Facts(
         shown=shown,
         stored=stored,
@@ -125,17 +132,8 @@ def gather(engine: Engine, group: str, version: int | None, now: datetime) -> Fa
         consumers=[]
         if document is None
         else changes(document, before(document, shown["moves"]), planned(document)),
-        traffic=[]
-        if document is None
-        else traffic(
-            read_arrivals(engine, group, stored.snapshot_id),
-            before(document, shown["moves"]),
-            planned(document),
-            known,
-        ),
-        most_consumed=max((one.records_per_s for one in known.values()), default=None),
+        judged=read_judged(engine, group, stored.version),
         candidates=read_candidates(engine, group, stored.snapshot_id),
-        costs=read_costs(engine, group),
         statuses=read_statuses(engine, group, at=stored.snapshot_at),
         now=now,
     )

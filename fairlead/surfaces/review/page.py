@@ -163,7 +163,9 @@ def _policy(facts: Facts, policies: Sequence[Policy] | None) -> str | None:
             improvement=improvement(
                 {"late_s": shown["late_before"]}, {"late_s": shown["late_predicted"]}
             ),
-            statuses={row["status"] for row in facts.statuses},
+            statuses={row["status"] for row in facts.statuses}
+            if facts.judged is None
+            else facts.judged.statuses,
         ),
         facts.now,
     )

@@ -74,15 +74,18 @@ def risks(facts: Facts) -> list[Risk]:
 
 def _more_than_ever(facts: Facts) -> Iterator[Risk]:
     """Name who gets more than anybody has ever consumed: whether it can is not known."""
-    most = facts.most_consumed
-    if most is None:
+    seen = [load.seen for _, load in facts.loads if load.seen is not None]
+    if not seen:
         return
-    beyond = [one for one in facts.traffic if one.after > most and one.after > one.before]
+    most = max(seen)
+    beyond = [
+        (name, load.after) for name, load in facts.loads if load.after > max(most, load.before)
+    ]
     if beyond:
-        first = beyond[0]
-        names = listed([one.consumer for one in beyond])
+        first, arrives = beyond[0]
+        names = listed([name for name, _ in beyond])
         text = (
-            f"{rate(first.after)} would arrive at {first.consumer}; the most that any consumer of "
+            f"{rate(arrives)} would arrive at {first}; the most that any consumer of "
             f"the group was ever seen to do is {rate(most)}. So it is with {names}."
         )
         yield Risk(serious=True, topic="More than ever", text=text)

@@ -304,13 +304,28 @@ def test_forecast_comes_before_lag(engine: Engine) -> None:
 
 def test_more_than_anybody_ever_consumed_is_the_first_risk(engine: Engine, week: str) -> None:
     """Nobody knows whether it can: whoever approves reads that before anything else."""
-    with psycopg.connect(week) as connection:
-        connection.execute("UPDATE fairlead_raw.member_capacity SET records_per_s = 90.5")
     risks = re.findall(r"<li[^>]*><b>([^<]*)\.</b>", review_page(engine, "orders", 3, now=NOON))
     assert risks[0] == "More than ever"
     text = Page(review_page(engine, "orders", 3, now=NOON)).text
     assert "100/s would arrive at orders-1" in text
-    assert "ever seen to do is 90.5/s" in text
-    with psycopg.connect(week) as connection:
-        connection.execute("UPDATE fairlead_raw.member_capacity SET records_per_s = 100")
+    assert "ever seen to do is 95/s" in text
+    seen = "jsonb_set(judged, '{members,orders-2,seen}', '100')"
+    behind_its_back(week, f"UPDATE fairlead_raw.plan SET judged = {seen} WHERE judged IS NOT NULL")
     assert "More than ever" not in review_page(engine, "orders", 3, now=NOON)
+
+
+def test_figures_are_those_of_the_judgement_whatever_was_measured_since(
+    week: str, engine: Engine
+) -> None:
+    """Neither newer speeds and costs, nor the lag history, change what a plan was made by."""
+    before = review_page(engine, "orders", 3, now=NOON)
+    with psycopg.connect(week) as connection:
+        connection.execute("UPDATE fairlead_raw.member_capacity SET records_per_s = 7")
+        connection.execute("UPDATE fairlead_raw.partition_lag SET arrival_rate = 7")
+        connection.execute("UPDATE fairlead_raw.group_diagnosis SET costs = '{}'")
+    assert review_page(engine, "orders", 3, now=NOON) == before
+    assert re.search(r"as the judgement saw it [^.]* ago", before)
+    policies = [Policy(approval=Approval(automatic=True, forbidden_statuses=("STALL",)))]
+    stall = "jsonb_set(judged, '{statuses}', '[\"STALL\"]')"
+    behind_its_back(week, f"UPDATE fairlead_raw.plan SET judged = {stall}")
+    assert "partitions are in STALL" in review_page(engine, "billing", policies=policies, now=NOON)
