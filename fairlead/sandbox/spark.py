@@ -27,7 +27,7 @@ from fairlead.sandbox import processes
 from fairlead.sandbox.java import find_java
 from fairlead.settings import ANYWHERE, SparkSettings
 from fairlead.spark.launch import as_java_properties
-from fairlead.spark.session import build_session, server_properties
+from fairlead.spark.session import answers, build_session, server_properties
 from fairlead.spark.warm import FOLDER, WarmServer, forget, made_of
 from fairlead.spark.warming import warm_up
 
@@ -82,8 +82,14 @@ class SparkServer:
         """Whether a server was started from this very code, with these properties."""
         return server.made_of == made_of(self._settings.properties)
 
+    def answers(self, server: WarmServer) -> bool:
+        """Whether a server computes something, whatever session this process has."""
+        from pyspark.sql.connect.session import SparkSession  # noqa: PLC0415 - brings pandas
+
+        return answers(lambda: SparkSession(server.url))
+
     def start(self) -> WarmServer:
-        """Start the server unless it runs; one of other code is replaced.
+        """Start the server unless it runs; one of other code, or that does not answer, is replaced.
 
         Safe to call from several processes: one starts it, the others wait and share.
 
@@ -96,7 +102,7 @@ class SparkServer:
         """
         with self._locked():
             found = self.running()
-            if found is not None and self.fits(found):
+            if found is not None and self.fits(found) and self.answers(found):
                 return found
             self._stop()
             return self._start()

@@ -6,8 +6,10 @@ settings, which come from `SparkSettings.properties` and win.
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from queue import Empty, SimpleQueue
+from threading import Thread
 from typing import Any, Final
 
 from pyspark.errors import PySparkException
@@ -58,6 +60,8 @@ _SERVER_DEFAULTS: Final = {
 _RETRIES: Final = 2
 #: From when it answers no more until its process is gone.
 _LAST_BREATH_S: Final = 2.0
+#: A query waits for a place beside other runs' tasks.
+ANSWERS_WITHIN_S: Final = 60.0
 
 #: The warm server that this process's session is on.
 _on: WarmServer | None = None
@@ -111,8 +115,36 @@ def running_session() -> SparkSession | None:
 
 
 def lost() -> bool:
-    """Whether the server of this process's session has gone away, or goes just now."""
-    return _on is not None and _on.ends(within_s=_LAST_BREATH_S)
+    """Whether the server of this process's session has gone away, or goes just now.
+
+    A server that runs but computes nothing any more is ended.
+    """
+    if _on is None:
+        return False
+    if _on.ends(within_s=_LAST_BREATH_S):
+        return True
+    active = SparkSession.getActiveSession()
+    if active is None or answers(lambda: active):
+        return False
+    _on.kill()
+    return True
+
+
+def answers(session: Callable[[], Any]) -> bool:
+    """Whether Spark computes something trivial in time, on a session that is still to be opened."""
+    answer = SimpleQueue[int]()
+
+    def ask() -> None:
+        rows = 0
+        with suppress(Exception):  # Spark's, gRPC's: none is an answer
+            rows = session().range(1).count()
+        answer.put(rows)
+
+    Thread(target=ask, daemon=True).start()  # nobody waits for a query that hangs
+    try:
+        return answer.get(timeout=ANSWERS_WITHIN_S) == 1
+    except Empty:
+        return False
 
 
 def server_properties(settings: SparkSettings) -> dict[str, str]:

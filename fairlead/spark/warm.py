@@ -9,6 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -87,6 +88,14 @@ class WarmServer:
         except psutil.TimeoutExpired:
             return False
         return True
+
+    def kill(self) -> None:
+        """End that process at once: it is of no use any more."""
+        process = self._process()
+        if process is not None:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+                process.wait()
 
     def _process(self) -> psutil.Process | None:
         return same_process(self.pid, self.started_at)

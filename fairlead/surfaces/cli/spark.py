@@ -31,8 +31,8 @@ def up(
 ) -> None:
     """Start Spark, warm it, and leave it running until `fairlead spark down`.
 
-    Runs with the same state directory then find it by themselves. One that runs other code or was
-    started with other properties is replaced.
+    Runs with the same state directory then find it by themselves. A server that runs other code,
+    was started with other properties or does not answer a query is replaced.
     """
     from fairlead.errors import SandboxError
 
@@ -62,7 +62,7 @@ def down() -> None:
 
 @app.command(epilog=epilog("spark status"))
 def status() -> None:
-    """Say whether Spark runs; the exit code is 1 where runs have to start it by themselves."""
+    """Say whether Spark runs and answers a query; the exit code is 1 where it does not."""
     server = _server()
     found = server.running()
     if found is None:
@@ -76,6 +76,9 @@ def status() -> None:
     )
     if not server.fits(found):
         say("It runs other code or properties than this: `fairlead spark up` renews it", err=True)
+        raise typer.Exit(1)
+    if not server.answers(found):
+        say("It does not answer a query: `fairlead spark up` replaces it", err=True)
         raise typer.Exit(1)
 
 

@@ -23,6 +23,7 @@ from fairlead.errors import SandboxError
 from fairlead.sandbox import processes
 from fairlead.sandbox.spark import SparkServer
 from fairlead.settings import SparkSettings
+from fairlead.spark import session
 from fairlead.spark.warm import WarmServer, made_of
 from fairlead.surfaces.cli import app
 
@@ -108,6 +109,23 @@ def test_server_is_started_once_and_found_again(state_dir: Path, server: WarmSer
     assert told == ["The warm Spark runs other code or properties: `fairlead spark up` renews it"]
     elsewhere = SparkServer(state_dir, SparkSettings(master="local[1]"))
     assert elsewhere.for_run(pytest.fail) is None
+
+
+@pytest.mark.spark
+def test_server_that_runs_and_does_not_answer_is_told(
+    state_dir: Path, server: WarmServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a process that is there and computes nothing `status` says what replaces it."""
+    monkeypatch.setattr(session, "ANSWERS_WITHIN_S", 5.0)
+    process = psutil.Process(server.pid)
+    process.suspend()
+    try:
+        said = status(state_dir)
+    finally:
+        process.resume()
+    assert said.exit_code == 1
+    assert said.stderr == "It does not answer a query: `fairlead spark up` replaces it\n"
+    assert status(state_dir).exit_code == 0
 
 
 def asked_without_secret(port: int) -> bytes:
