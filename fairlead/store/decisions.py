@@ -6,7 +6,6 @@ transaction and the groups' locks (`plans`).
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from decimal import Decimal
 from typing import Any, Final
 from uuid import uuid4
@@ -97,7 +96,7 @@ def _judged(draft: PlanDraft) -> Any:
     if known is None:
         return null()
     return {
-        "members": {name: asdict(one) for name, one in known.members.items()},
+        "members": {name: vars(one) for name, one in known.members.items()},
         "costs": known.costs,
         "statuses": sorted(known.statuses),
     }
