@@ -242,12 +242,14 @@ QUIET = form(short=120, long=10_000)
 def quiet_groups(
     settings: Settings,
     kafka_topic: KafkaTopic,
+    commit: Commit,
     join_raw: Callable[..., None],
     unique_name: str,
 ) -> Iterator[None]:
     """Make groups that have committed something, and whose only member has left."""
     admin, topic = AdminClient(settings.kafka.librdkafka()), kafka_topic()
     names = [f"{unique_name}-quiet-{number}" for number in range(QUIET)]
+    commit(names[0], {(topic, 0): 0})  # a new broker has coordinators once a client asks for one
     for name in names:
         join_raw(name, b"", settle=False, stay=False)
     for first in range(0, QUIET, PORTION):
@@ -290,11 +292,13 @@ def test_group_that_crashes_again_and_again_among_many(
             return "ebalanc" in (row["error"] or "")
 
         eventually(lambda: rebalances(joins), "the group is in a rebalance")
+        pipeline.recall(trouble)
         with counted(KafkaGateway, "_describe_each") as described:
-            said = look(pipeline, trouble)
-        assert len(described) == 1 + -(-(QUIET + 2) // PORTION)  # once by `look` itself
-        assert f"Looked at {QUIET + 2:,} groups" in said
-        assert f"1 group needs a plan: {trouble}" in said
+            assert pipeline.operate("look").success
+        assert len(described) == -(-(QUIET + 2) // PORTION)  # each portion once
+        taken = LookArchive(pipeline.settings.warehouse_path).taken()
+        assert taken is not None
+        assert taken.groups == QUIET + 2
         assert run_requested(pipeline).success
         assert_relieved(pipeline, trouble)
         known = {row["group"]: row["diagnosis"] for row in read_groups(pipeline.store.engine)}
