@@ -40,6 +40,9 @@ RebalanceCallback = Callable[[Consumer, list[TopicPartition]], None]
 
 PIN_TOPIC: Final = "fairlead.pins"
 _METADATA: Final = b"CGMDv2:"
+#: The longest that a rebalance may find `poll` waiting for records. `consume` waits for as many
+#: as it may return: its slices stay short.
+AT_REST_S: Final = 0.1
 
 
 class PlanConsumer(Consumer):
@@ -170,7 +173,7 @@ class PlanConsumer(Consumer):
         """Return the next message or event, as Consumer does."""
         if self._closed:
             return super().poll(0)  # which says so
-        return self._membership.fetch(super().poll, timeout, nothing=None)
+        return self._membership.fetch(super().poll, timeout, nothing=None, at_rest_s=AT_REST_S)
 
     def consume(self, num_messages: int = 1, timeout: float | None = -1) -> list[Message]:
         """Return what there is, up to `num_messages`, waiting at most `timeout` for the first."""

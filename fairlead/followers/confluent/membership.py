@@ -29,6 +29,8 @@ Fetched = TypeVar("Fetched")
 #: The longest that a call to the client may keep a roll call waiting.
 _SLICE_S: Final = 0.02
 _READ_S: Final = 0.02
+#: How often to look after plan and log while this member owns what was decided.
+_AT_REST_S: Final = 0.25
 #: How often subscribing may wait so long for the log to show that it works.
 _READS_TO_JOIN: Final = 25
 
@@ -104,9 +106,26 @@ class Membership:
         self._torn = False
 
     def fetch(
-        self, fetch: Callable[[float], Fetched], timeout: float | None, *, nothing: Fetched
+        self,
+        fetch: Callable[[float], Fetched],
+        timeout: float | None,
+        *,
+        nothing: Fetched,
+        at_rest_s: float = _SLICE_S,
     ) -> Fetched:
-        """Fetch in slices, and take part in roll calls between them."""
+        """Fetch in slices, and take part in roll calls between them.
+
+        Parameters
+        ----------
+        fetch
+            Waits so long at most.
+        timeout
+            How long all may take; None or below 0: as long as it takes.
+        nothing
+            What `fetch` returns where there is nothing.
+        at_rest_s
+            The longest slice while this member owns what was decided.
+        """
         now = self._now()
         deadline = float("inf") if timeout is None or timeout < 0 else now + timeout
         while True:
@@ -116,7 +135,9 @@ class Membership:
             if now >= self._next_step_at:
                 self._step(min(_READ_S, max(0.0, deadline - now)))
             left_s = max(0.0, deadline - self._now())
-            slice_s = 0.0 if self._is_urgent else _SLICE_S
+            slice_s = at_rest_s if self._participant.settled else _SLICE_S
+            if self._is_urgent:
+                slice_s = 0.0
             fetched = fetch(min(slice_s, left_s))
             self._torn = False
             now = self._now()
@@ -157,7 +178,8 @@ class Membership:
             # Subscribing again would give this member its old place back, without a rebalance.
             self._leave()
             self._join()
-        self._next_step_at = float("-inf") if self._is_urgent else self._now() + _SLICE_S
+        pause_s = _AT_REST_S if self._participant.settled else _SLICE_S
+        self._next_step_at = float("-inf") if self._is_urgent else self._now() + pause_s
 
     @property
     def _is_urgent(self) -> bool:
@@ -225,6 +247,7 @@ class Membership:
     def _release(self, event: Literal["revoke", "lost"]) -> None:
         """Give up what is really owned; the client names range's share."""
         self._given = None
+        self._next_step_at = float("-inf")
         self.touched = False
         error = self._tell(event, self._client.owned()) if self._owning else None
         self._participant.released()

@@ -15,13 +15,14 @@ from typing import Any, Final, NamedTuple
 from confluent_kafka import (  # type: ignore[attr-defined] # the type is newer than the stubs
     Consumer,
     ConsumerGroupType,
+    IsolationLevel,
     KafkaError,
     KafkaException,
     Message,
     Producer,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from fairlead.followers.confluent.topics import TopicIdRequest, cause_of
 from fairlead.wire.partitions import home_of
@@ -179,7 +180,7 @@ class PinLog:
                 "enable.auto.commit": False,
                 "auto.offset.reset": "error",
                 "allow.auto.create.topics": False,
-                "fetch.wait.max.ms": 100,
+                "fetch.wait.max.ms": 1000,  # an empty answer costs both sides, and tells nothing
                 "fetch.error.backoff.ms": 50,
                 # While many members announce themselves, fetch what they said together.
                 "queued.min.messages": 1,
@@ -273,11 +274,21 @@ class PinLog:
 
     def skip_to_end(self, timeout_s: float) -> None:
         """Pass over whatever stands in the log by now; where that cannot be known, it is broken."""
+        partition = self._partition
+        asked = self._admin_client().list_offsets(
+            {TopicPartition(partition.topic, partition.partition): OffsetSpec.latest()},
+            isolation_level=IsolationLevel.READ_UNCOMMITTED,
+            request_timeout=timeout_s,
+        )
         try:
-            _, end = self._tail.get_watermark_offsets(self._partition, timeout=timeout_s)
+            (answer,) = asked.values()
+            found: Any = answer.result(timeout_s + 1)
         except KafkaException as error:
             self.broken = cause_of(error).str()
+        except TimeoutError:
+            self.broken = "the cluster does not say where it ends"
         else:
+            end = int(found.offset)
             if end < self._floor:
                 self.broken = f"it was made anew: it ends at {end}, and {self._floor - 1} was read"
             self._floor = end
@@ -321,9 +332,7 @@ class PinLog:
 
         Brokers before KIP-848 know of no such groups, and one that does not answer converts none.
         """
-        if self._admin is None:
-            self._admin = AdminClient(dict(self._connection))
-        asked = self._admin.list_consumer_groups(
+        asked = self._admin_client().list_consumer_groups(
             types={ConsumerGroupType.CONSUMER},  # type: ignore[call-arg] # as above
             request_timeout=timeout_s,
         )
@@ -333,6 +342,12 @@ class PinLog:
             log.debug("What type group %s is of cannot be read: %s", self._group, error)
             return False
         return any(one.group_id == self._group for one in found)
+
+    def _admin_client(self) -> AdminClient:
+        """Return what asks beside the tail, whose own requests wait behind its fetches."""
+        if self._admin is None:
+            self._admin = AdminClient(dict(self._connection))
+        return self._admin
 
     def close(self) -> None:
         """Let go of the connections; what is not yet sent is not sent any more."""

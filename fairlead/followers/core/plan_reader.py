@@ -16,7 +16,7 @@ from fairlead.wire.record import Identity, Origin
 
 log = logging.getLogger(__name__)
 
-_READ_S: Final = 0.25
+_READ_S: Final = 0.5
 #: How often to look whether the plan topic has grown, or was made anew.
 _LOOK_S: Final = 30.0
 _FIRST_BACKOFF_S: Final = 0.5
@@ -71,7 +71,7 @@ class PlanReader:
     new_cache
         Makes the cache for a connection, from where that reads and what was known before.
     on_tick
-        Called on the thread after each read, four times a second at least.
+        Called on the thread after each read, twice a second at least.
     clock
         What time it is; default: the machine's.
     wait

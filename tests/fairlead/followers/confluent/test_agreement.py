@@ -7,6 +7,7 @@ same partition at the same time.
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -60,15 +61,16 @@ def test_members_that_pin_at_once_with_different_plans_agree(group: ConfluentGro
     group.create_topic(other, 3)
     group.publish(1, a=[0], b=[1, 2, 3, 4, 5])
     group.publish(2, plan_topic=other, a=[1, 2, 3, 4, 5], b=[0])
-    group.start("a", turn_s=0.0, rejoin_jitter_s=None)
-    group.start("b", turn_s=0.0, rejoin_jitter_s=None, plan_topic=other)
+    at_once: dict[str, Any] = {"turn_s": 0.0, "at_rest_s": 0.02, "rejoin_jitter_s": None}
+    group.start("a", **at_once)
+    group.start("b", **at_once, plan_topic=other)
     for _ in range(20):
         versions = group.versions_pinned(members=2)
         if len(versions) == 2:
             break
         # One has read the other's pin before it wrote its own: they call once more.
         group.leave("b")
-        group.start("b", turn_s=0.0, rejoin_jitter_s=None, plan_topic=other)
+        group.start("b", **at_once, plan_topic=other)
     assert {*versions} == {1, 2}
     a, b = ([0], [1, 2, 3, 4, 5]) if versions[0] == 1 else ([1, 2, 3, 4, 5], [0])
     group.settles(version=versions[0], a=a, b=b)

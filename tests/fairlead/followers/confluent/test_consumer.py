@@ -509,3 +509,22 @@ def test_consumer_that_is_dropped_leaves_no_thread(monkeypatch: pytest.MonkeyPat
     eventually(
         lambda: name not in {thread.name for thread in threading.enumerate()}, "its thread ends"
     )
+
+
+@pytest.mark.kafka
+def test_consumer_at_rest_looks_seldom(
+    services: Services, new_consumer: NewConsumer, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While it owns what was decided it looks after the log four times a second, not fifty."""
+    one, reads, read = new_consumer(), list[float](), PinListener.read
+    publish(services, one, topic, a=[0, 1, 2, 3])
+    one.subscribe([topic])
+    settle({"a": one}, a=[0, 1, 2, 3])
+
+    def counted(self: PinListener, wait_s: float) -> Any:
+        reads.append(wait_s)
+        return read(self, wait_s)
+
+    monkeypatch.setattr(PinListener, "read", counted)
+    one.poll(2.0)
+    assert len(reads) <= 10
