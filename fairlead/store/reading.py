@@ -133,7 +133,8 @@ FROM (
            sum(arrival_rate) AS arrival_rate
     FROM ({_LAG}) lag GROUP BY snapshot_at, member
 ) owned
-LEFT JOIN fairlead.member_capacity speed ON speed.group_id = :group AND speed.member = owned.member
+LEFT JOIN fairlead.member_capacity speed
+    ON speed.group_id = :group AND speed.member = owned.member AND CAST(:newest AS boolean)
 ORDER BY lag DESC NULLS LAST, owned.member LIMIT :limit
 """  # noqa: S608 - no values: the statement above
 _STATUSES: Final = f"""
@@ -302,11 +303,13 @@ def read_lag_by_member(
     """Return what each member has to work off in a snapshot; partitions without one have null.
 
     Each row has `partitions`, `lag` and `arrival_rate` of the snapshot, and the member's speed as
-    last seen: `records_per_s`, which was `measured` at its limit, or is what it does at least.
+    last seen: `records_per_s`, which was `measured` at its limit, or is what it does at least; null
+    beside an earlier snapshot, of whose time no speed is kept.
     """
     _require_group(engine, group)
-    at = _newest(engine, group, at)
-    return _rows(engine, _LAG_BY_MEMBER, group=group, at=at, limit=limit)
+    newest = _newest(engine, group, None)
+    taken = newest if at is None else _newest(engine, group, at)
+    return _rows(engine, _LAG_BY_MEMBER, group=group, at=taken, newest=taken == newest, limit=limit)
 
 
 def read_statuses(engine: Engine, group: str, *, at: datetime) -> list[Row]:
