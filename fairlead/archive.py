@@ -139,7 +139,7 @@ class LookArchive:
         Raises
         ------
         ConfigurationError
-            A file has another layout than `LOOKS`.
+            A file has another layout than `LOOKS`, or is damaged.
         """
         if groups is not None and not groups:
             return LOOKS.empty_table()
@@ -249,7 +249,10 @@ class LookArchive:
 
     def _open(self, one: _File, filters: Filters | None = None) -> pq.ParquetDataset:
         path = f"{self._root}/{one.path}"
-        file = pq.ParquetDataset(path, filesystem=self._files, filters=filters)
+        try:
+            file = pq.ParquetDataset(path, filesystem=self._files, filters=filters)
+        except pa.ArrowInvalid as error:
+            raise ConfigurationError(f"{path} is damaged: remove it ({error})") from error
         if not file.schema.equals(LOOKS):
             raise ConfigurationError(
                 f"{path} holds looks of another layout than this version of Fairlead reads: "

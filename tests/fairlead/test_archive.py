@@ -237,3 +237,23 @@ def test_looks_of_another_layout_are_refused_by_name(tmp_path: Path, look: pa.Ta
     for use in uses:
         with pytest.raises(ConfigurationError, match=f"open/{name}.parquet holds looks of another"):
             use()
+
+
+@pytest.mark.parametrize("length", [0, 300], ids=["empty", "cut"])
+def test_damaged_file_is_refused_by_name(tmp_path: Path, length: int) -> None:
+    """Whoever reads or tidies is told which file to remove; without it the others are read."""
+    archive = LookArchive(str(tmp_path))
+    archive.append(look_at(NOON), new_snapshot_id(NOON))
+    archive.append(look_at(NOON), name := new_snapshot_id(NOON))
+    (damaged,) = tmp_path.glob(f"**/{name}.parquet")
+    damaged.write_bytes(damaged.read_bytes()[:length])
+    uses: list[Callable[[], object]] = [
+        lambda: archive.read(NOON, NOON),
+        lambda: archive.groups(NOON, NOON),
+        lambda: archive.tidy(NOON + timedelta(hours=1), KEPT),
+    ]
+    for use in uses:
+        with pytest.raises(ConfigurationError, match=f"open/{name}.parquet is damaged: remove it"):
+            use()
+    damaged.unlink()
+    assert archive.read(NOON, NOON).num_rows == 1
