@@ -100,15 +100,9 @@ ONE_IS_SLOW = DemoGroup(
     "one-is-slow", {"invoices": [60] * 12}, consumers=3, rate=160, slow={1: 0.4}, load=0.7
 )
 
-#: Even partitions and machines; records of two partitions take seven times as long. Both come to one
-#: consumer by default, which then gets half as much again as it can do.
+#: Even partitions and machines; a record of one partition takes seven times as long.
 ONE_IS_DEAR = DemoGroup(
-    "one-is-dear",
-    {"images": [60] * 12},
-    consumers=3,
-    rate=160,
-    load=0.4,
-    dear={"images-4": 7.0, "images-6": 7.0},
+    "one-is-dear", {"images": [60] * 12}, consumers=3, rate=160, load=0.5, dear={"images-6": 7.0}
 )
 
 #: Plain consumers of the consumer protocol (KIP-848): their broker follows the plan. However that

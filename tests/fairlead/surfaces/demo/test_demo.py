@@ -131,7 +131,7 @@ def test_diagnosis_names_what_is_the_matter(report: dict[str, Any]) -> None:
     """One group is badly spread, of another one machine is slow and named, one is left alone.
 
     So is one that a broker assigns badly spread; nothing is to be done about that broker. Where
-    two partitions' records take long, their owner is named, and perhaps what it reads.
+    one partition's records take long, its owner is named, and perhaps what it reads.
     """
     spread, (slow, dear, assigned, healthy) = report, report["other_groups"]
     assert (dear["diagnosis"], dear["names"][0]) == ("slow member", ONE_IS_DEAR.members[1])
