@@ -35,6 +35,8 @@ PLAN_TIMEOUT_S = 300.0
 ADOPT_TIMEOUT_S = 180.0
 DRAIN_TIMEOUT_S = 300.0
 POLL_S = 0.1
+#: How long records go on to arrive under the plans, so that what these are worth shows.
+UNDER_PLANS_S = 15.0
 #: It takes some to tell a backlog from a commit that has not come yet.
 LOOKS = 10
 STOP_GRACE_S = 5.0
@@ -97,6 +99,9 @@ class _Demo:
             with self._step("Consumers rejoin and adopt the plan"):
                 self._wait(lambda: self._adopted(plans), ADOPT_TIMEOUT_S, "adopt the plan")
             after = {name: dict(consumers.owned) for name, consumers in self._planned.items()}
+            with self._step("Working under the plans"):
+                until = time.monotonic() + UNDER_PLANS_S
+                self._wait(lambda: time.monotonic() >= until, JOIN_TIMEOUT_S, "work")
             load.stop()
         seconds = self._drain(
             {group.name: group.records + load.produced[group.name] for group in self._groups}

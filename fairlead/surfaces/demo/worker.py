@@ -32,6 +32,9 @@ from fairlead.surfaces.demo.plain import PlainConsumer
 STEP_S = 0.2
 #: What a busy machine held a worker up for is made up for, so that its rate is what was asked for.
 CAUGHT_UP_S = 1.0
+#: What one fetch brings of a partition: some twenty records, so that partitions are read in turns.
+#: A whole backlog at a time would hide for half a minute which of them fall behind.
+FETCH_BYTES = 2_000
 
 
 def report(event: str, **values: object) -> None:
@@ -109,6 +112,7 @@ def classic(arguments: argparse.Namespace, orders: Orders) -> KafkaConsumer:
         "client_id": arguments.name,
         "auto_offset_reset": "earliest",
         "auto_commit_interval_ms": 500,
+        "max_partition_fetch_bytes": FETCH_BYTES,
     }
     consumer = (
         PlanConsumer(plan_topic=arguments.plan_topic, **configuration)
