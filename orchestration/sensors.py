@@ -16,6 +16,7 @@ from fairlead.common.words import listed
 from fairlead.domain.cohorts import cohort_of, discover
 from fairlead.domain.records import StoredPlan
 from fairlead.store.attempts import Attempt
+from fairlead.store.brakes import brake_on, read_brakes
 from fairlead.store.outbox import Outbox
 from fairlead.store.reading import read_steps
 from fairlead.workflows.delivery import Terms
@@ -85,7 +86,9 @@ def approved_plans(
         return dg.SkipReason("A publication is under way; it may publish what waits.")
     now = datetime.now(UTC)
     with store.open() as plans:
-        waiting = plans.approved_unpublished()
+        brakes = read_brakes(plans.engine)
+        approved = plans.approved_unpublished()
+        waiting = [plan for plan in approved if brake_on(plan, brakes) is None]
         again = due(plans, Terms.of(settings.get().kafka), now)
         again += [intent.group for intent in Outbox(plans.engine).outstanding()]
         attempts = plans.last_attempts([*(plan.group for plan in waiting), *again])
@@ -109,7 +112,9 @@ def approved_plans(
             context.update_cursor(today)
             return run_requests(known[:1], known, reason=today)
         not_sent = [attempt for attempt in covered if attempt.group in later]
-        return dg.SkipReason(_why_nothing((plan.group for plan in waiting), not_sent))
+        held = [str(brake) for plan in approved if (brake := brake_on(plan, brakes))]
+        nothing = _why_nothing((plan.group for plan in waiting), not_sent)
+        return dg.SkipReason(". ".join([nothing, *dict.fromkeys(held)]))
     tried = [attempt for attempt in covered if attempt.group not in later]
     reason = _what_waits(waiting, again, tried, time.time())
     return run_requests(cohorts, known, reason=reason)

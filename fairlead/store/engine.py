@@ -36,6 +36,7 @@ _BY_SQLSTATE: Final[dict[str, type[FairleadError]]] = {
     "FL003": TamperedPlanError,
     "FL004": PlanStateError,
     "FL005": ConfigurationError,
+    "FL006": PlanStateError,
 }
 # Too long for an index, or characters that Postgres has not; the driver itself refuses NUL.
 _UNSTORABLE: Final = frozenset({"54000", "22021", "22P05"})

@@ -103,6 +103,7 @@ CROSS JOIN LATERAL (
     GROUP BY outcome
 ) counted
 """
+_BRAKES: Final = "SELECT group_id, since FROM fairlead.brakes"
 _HISTORIES: Final = """
 SELECT history, sum(bytes) AS bytes, min(day)::timestamp AT TIME ZONE 'UTC' AS oldest
 FROM fairlead.history_days() GROUP BY history ORDER BY history
@@ -167,6 +168,8 @@ class Readings:
         (group, outcome) to decisions.
     last_decided_at, last_seen_at
         When any group was decided on, and looked at, however long ago; None: never.
+    brakes
+        `group_id`, null for all groups, and `since` when the brake holds.
     histories
         `history`, its `bytes`, and when its `oldest` day began: whether it is pruned.
     """
@@ -181,6 +184,7 @@ class Readings:
     counts: Counter[tuple[str, str]]
     last_decided_at: datetime | None
     last_seen_at: datetime | None
+    brakes: Rows
     histories: Rows
 
 
@@ -221,6 +225,7 @@ def read_all_groups(
             counts=counts.read(connection),
             last_decided_at=max((row["decided_at"] for row in ever), default=None),
             last_seen_at=max((row["last_seen"] for row in looks_ever), default=None),
+            brakes=_rows(connection, _BRAKES),
             histories=_rows(connection, _HISTORIES),
         )
 

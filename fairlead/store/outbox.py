@@ -20,6 +20,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from fairlead.domain.records import StoredPlan
 from fairlead.errors import StoreUnavailableError
+from fairlead.store.brakes import brake_on, holding
 from fairlead.store.engine import transaction
 from fairlead.store.intents import FOLLOWED, POSSIBLE, Intent, Wanted
 from fairlead.store.models import Plan, PlanIntent, PlanTold
@@ -62,20 +63,29 @@ class Turn:
         """Record what is about to be sent; committed when the block of the turn ends.
 
         What cannot be sent any more, because somebody was faster, is left out. So are groups whose
-        earlier intent is not settled, and those that are in somebody else's open transaction.
+        earlier intent is not settled, those that are in somebody else's open transaction, and new
+        versions that a brake holds.
         """
         connection = self._connection
+        # The brake of all groups locks the table: what is read of it below holds until the end.
+        connection.execute(text(f"LOCK TABLE {PlanIntent.__table__} IN ROW EXCLUSIVE MODE"))
         free = lock_groups(connection, [one.group for one in wanted])
         busy = connection.scalars(select(PlanIntent.group_id).where(PlanIntent.group_id.in_(free)))
         free -= set(busy)
         keys = [(one.group, one.version) for one in wanted if one.group in free]
         plans = plans_at(connection, keys)
+        brakes = holding(connection)
         possible = [
             one
             for one in wanted
             if one.group in free
             and (one.group, one.version) in plans
             and plans[one.group, one.version].state in POSSIBLE[one.kind]
+            and not (
+                one.kind == "plan"
+                and (plan := plans[one.group, one.version]).state == "approved"
+                and brake_on(plan, brakes)
+            )
         ]
         epochs = epochs_of(connection, {one.group: one.beyond for one in possible})
         intents = [

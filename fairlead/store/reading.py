@@ -173,6 +173,10 @@ SELECT * FROM (
     UNION ALL
     SELECT at, state, version, actor, reason FROM fairlead.plan_event WHERE group_id = :group
     UNION ALL
+    SELECT at, CASE WHEN braked THEN 'brake' ELSE 'release' END, NULL, actor,
+           CASE WHEN group_id IS NULL THEN 'of all groups: ' || reason ELSE reason END
+    FROM fairlead.brake_event WHERE group_id = :group OR group_id IS NULL
+    UNION ALL
     SELECT at, 'not sent', version, NULL, reason FROM fairlead.plan_attempt
     WHERE group_id = :group
     UNION ALL

@@ -17,6 +17,7 @@ from fairlead.domain.groups import LiveGroup
 from fairlead.domain.records import StoredPlan
 from fairlead.errors import GroupError, InvalidPlanError, TamperedPlanError
 from fairlead.kafka.descriptions import absent, passing
+from fairlead.store.brakes import brake_on, read_brakes
 from fairlead.store.intents import Wanted
 from fairlead.store.plans import PlanStore
 from fairlead.wire.document import PlanDocument
@@ -94,7 +95,8 @@ def publish_all(
     Everything is verified again, whatever ran before: the bytes are those that were approved, they
     give every partition exactly one subscribed owner, the plan has not expired, and the group still
     is what the plan was made for. What is wrong with one group is why its plan is not published,
-    and concerns no other. What an earlier run has left on its way is for `settle_all`.
+    and concerns no other. What a brake holds stays approved. What an earlier run has left on its
+    way is for `settle_all`.
 
     Parameters
     ----------
@@ -117,7 +119,12 @@ def publish_all(
         Kafka does not answer, or another publisher took over; what is not published yet stays
         approved or on its way.
     """
-    for some in by_home(topic, waiting).values():
+    brakes = read_brakes(store.engine)
+    held = {plan.group: brake for plan in waiting if (brake := brake_on(plan, brakes))}
+    for plan in waiting:
+        if plan.group in held:
+            yield _not_sent(plan, Objection(str(held[plan.group])))
+    for some in by_home(topic, [plan for plan in waiting if plan.group not in held]).values():
         for first in range(0, len(some), AT_ONCE):
             yield from _publish(
                 store, some[first : first + AT_ONCE], live, topic, terms, now or datetime.now(UTC)

@@ -94,10 +94,23 @@ $$;
 COMMENT ON FUNCTION fairlead_raw.needs_four_eyes IS
     'Whether the owner of the schema asks for another pair of eyes for the plans of a group.';
 
+CREATE FUNCTION fairlead_raw.objection_to_approver() RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT CASE
+        WHEN pg_has_role(session_user, 'fairlead_planner', 'MEMBER')
+            AND NOT (SELECT rolsuper FROM pg_roles WHERE rolname = session_user)  -- in every role
+            THEN 'is a member of fairlead_planner'
+        WHEN NOT pg_has_role(session_user, 'fairlead_approver', 'MEMBER')
+            THEN 'is no member of fairlead_approver'
+    END
+$$;
+COMMENT ON FUNCTION fairlead_raw.objection_to_approver IS
+    'Why the session''s user is no second pair of eyes, whatever it is about; null: it may be one.';
+
 CREATE FUNCTION fairlead_raw.check_four_eyes(group_id text, version integer) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    objection text;
+    objection text := fairlead_raw.objection_to_approver();
     proposer text := (
         SELECT event.database_user FROM fairlead_raw.plan_event event
         WHERE event.group_id = check_four_eyes.group_id
@@ -106,13 +119,7 @@ DECLARE
 BEGIN
     IF session_user = proposer THEN
         objection := 'proposed it';
-    ELSIF pg_has_role(session_user, 'fairlead_planner', 'MEMBER')
-        AND NOT (SELECT rolsuper FROM pg_roles WHERE rolname = session_user)  -- in every role
-    THEN
-        objection := 'is a member of fairlead_planner';
-    ELSIF NOT pg_has_role(session_user, 'fairlead_approver', 'MEMBER') THEN
-        objection := 'is no member of fairlead_approver';
-    ELSE
+    ELSIF objection IS NULL THEN
         RETURN;
     END IF;
     RAISE EXCEPTION 'group %: version % needs four eyes: % % and cannot approve it',

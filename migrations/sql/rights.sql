@@ -1,6 +1,6 @@
 -- Who may do what.
 --   fairlead_planner   writes snapshots, decisions, plans and events; rewrites and deletes nothing
---   fairlead_approver  reads, and approves or rejects by the functions of these names
+--   fairlead_approver  reads, and approves, rejects, brakes or releases by the functions of these names
 --   fairlead_reader    reads
 -- Migrating and pruning stay with the owner of the schema.
 
@@ -30,7 +30,7 @@ GRANT EXECUTE ON FUNCTION
     fairlead_raw.partition_turn, fairlead_raw.needs_four_eyes, fairlead_raw.ensure_day,
     fairlead_raw.record_capacities, fairlead_raw.record_diagnoses
     TO fairlead_planner;
-GRANT EXECUTE ON FUNCTION fairlead.approve_plan, fairlead.reject_plan
+GRANT EXECUTE ON FUNCTION fairlead.approve_plan, fairlead.reject_plan, fairlead.brake, fairlead.release
     TO fairlead_planner, fairlead_approver;
 GRANT EXECUTE ON FUNCTION fairlead.plan_owners, fairlead.plan_diff, fairlead.history_days
     TO fairlead_planner, fairlead_approver, fairlead_reader;

@@ -13,6 +13,7 @@ import yaml
 from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 
+from fairlead.store.brakes import put_on
 from fairlead.store.engine import create_store_engine
 from fairlead.surfaces.web.metrics import build_registry
 from tests.fairlead.surfaces.web.week import store_recent_week
@@ -49,6 +50,7 @@ def exposed(database: str) -> list[Metric]:
     store_recent_week(database)
     approve_for_another_group(database)
     engine = create_store_engine(database)
+    put_on(engine, "orders", reason="incident")
     metrics = list(build_registry(engine).collect())
     engine.dispose()
     up = GaugeMetricFamily("up", "Prometheus's own.", labels=["job", "instance"])

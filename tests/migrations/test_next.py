@@ -56,6 +56,9 @@ VALUES ('g', 'plan', 1, 1, '2026-02-01+00', 'fairlead.plans', 0, 17);
 INSERT INTO plan_attempt (group_id, version, at, reason, again_at)
 VALUES ('g', 1, '2026-01-31+00', 'rebalancing', '2026-01-31+00');
 
+INSERT INTO brake_event (group_id, braked, at, reason, actor, database_user)
+VALUES ('g', true, '2026-01-31+00', 'incident', 'kim', 'postgres');
+
 INSERT INTO plan_pruned (group_id, versions, last_at) VALUES ('h', 3, '2026-01-31+00');
 
 INSERT INTO moved_partition (group_id, version, topic, partition, member, weight)

@@ -16,6 +16,7 @@ from fairlead.store.models.history import (
 from fairlead.store.models.judgement import GroupDiagnosis, MemberCapacity
 from fairlead.store.models.plan import (
     STATES,
+    BrakeEvent,
     CandidatePlan,
     ConsumerGroup,
     Decision,
@@ -36,6 +37,7 @@ __all__ = [
     "STATES",
     "Balance",
     "Base",
+    "BrakeEvent",
     "CandidatePlan",
     "ConsumerGroup",
     "Decision",

@@ -12,6 +12,7 @@ from sqlalchemy import (
     CheckConstraint,
     ForeignKey,
     ForeignKeyConstraint,
+    Identity,
     Index,
     Integer,
     PrimaryKeyConstraint,
@@ -364,3 +365,25 @@ class PlanPruned(Base):
     group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
     versions: Mapped[int] = mapped_column(comment="Versions that pruning has removed.")
     last_at: Mapped[datetime] = mapped_column(comment="When it last did.")
+
+
+class BrakeEvent(Base):
+    """A brake that was put on or released. What holds now is the view `brakes`."""
+
+    __tablename__ = "brake_event"
+    __table_args__ = (
+        Index("brake_event_group_idx", "group_id", "number"),
+        {"comment": "Brakes put on and released; while one holds, no new version is sent."},
+    )
+
+    number: Mapped[int] = mapped_column(
+        Identity(always=True), primary_key=True, comment="The order in which they happened."
+    )
+    group_id: Mapped[str | None] = mapped_column(
+        ForeignKey(ConsumerGroup.group_id), comment="The consumer group; null: all groups."
+    )
+    braked: Mapped[bool] = mapped_column(comment="Whether it was put on, or released.")
+    at: Mapped[datetime] = mapped_column(comment="When.")
+    reason: Mapped[str] = mapped_column(comment="Why.")
+    actor: Mapped[str] = mapped_column(comment="In whose name.")
+    database_user: Mapped[str] = mapped_column(comment="The database's user who did it.")

@@ -14,6 +14,7 @@ from fairlead.errors import FairleadError
 from fairlead.surfaces.cli import (
     assign,
     backtest,
+    brake,
     db,
     groups,
     keys,
@@ -35,7 +36,9 @@ WITHOUT_SERVICES: Final = frozenset(
 )
 
 #: Commands that people wait for, and that hand no data frame to anybody; Spark's client needs it.
-WITHOUT_PANDAS: Final = frozenset({"groups", "history", "lag", "look", "plan", "plans"})
+WITHOUT_PANDAS: Final = frozenset(
+    {"brake", "groups", "history", "lag", "look", "plan", "plans", "release"}
+)
 
 app = typer.Typer(
     name="fairlead",
@@ -81,6 +84,18 @@ for command, short_help, *examples in (
         "Look at a group now, and propose what would help.",
         "plan orders --dry-run",
         "plan orders --json",
+    ),
+    (
+        brake.brake,
+        "Let no new plan go out.",
+        "brake orders --reason 'the team deploys until noon'",
+        "brake --all --reason 'incident 4711' --yes",
+    ),
+    (
+        brake.release,
+        "Let plans go out again.",
+        "release orders --reason 'deployed'",
+        "release --all --reason 'incident 4711 is over' --yes",
     ),
     (look.look, "Look at all planned groups, again and again.", "look", "look --once"),
     (

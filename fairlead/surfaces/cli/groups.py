@@ -5,12 +5,15 @@ Belongs here: what these commands show. Does not: their queries (`fairlead.store
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fairlead.surfaces.cli.arguments import At, Group, Json, Limit, Since, opened_engine
 from fairlead.surfaces.cli.output import as_text, print_json, print_table, say
+
+if TYPE_CHECKING:
+    from fairlead.store.brakes import Brake
 
 _GROUPS = {
     "group": "group",
@@ -41,10 +44,11 @@ _HISTORY = {
 
 def groups(*, as_json: Json = False) -> None:
     """List the groups: what is the matter, how late they get, which plan they follow."""
+    from fairlead.store.brakes import read_brakes
     from fairlead.store.reading import read_groups, undecided
 
     with opened_engine() as engine:
-        rows = read_groups(engine)
+        rows, brakes = read_groups(engine), read_brakes(engine)
     now = datetime.now(UTC)
     if as_json:
         print_json(rows)
@@ -52,7 +56,7 @@ def groups(*, as_json: Json = False) -> None:
         print_table([row | _forecast(row) | _waits(row) for row in rows], _GROUPS)
         say(*_late(rows))
         say(*_advice(rows), *not_sent(rows), *_not_looked_at(rows, now))
-        say(*_not_planned(undecided(rows, now)))
+        say(*_not_planned(undecided(rows, now)), *_braked(brakes))
     else:
         say(
             "No look has found a group yet, and none has been planned. The sensor group_looks "
@@ -118,6 +122,14 @@ def not_sent(rows: Iterable[Mapping[str, Any]]) -> list[str]:
         f"{as_text(row['sent_again_at'])} UTC"
         for row in rows
         if row["not_sent"]
+    ]
+
+
+def _braked(brakes: Iterable["Brake"]) -> list[str]:
+    """Return which brakes hold, and what releases them, a line for each."""
+    return [
+        f"{brake}. No new plan goes out until `fairlead release {brake.group or '--all'}`"
+        for brake in brakes
     ]
 
 

@@ -50,7 +50,7 @@ def approve(
         shown = read_plan(engine, group, version)
         _require_proposed(shown, "approved")
         print_plan(shown, stderr=as_json)
-        _ask(f"Approve version {version} of {group}, {shown['sha256'][:12]}?", yes=yes)
+        ask(f"Approve version {version} of {group}, {shown['sha256'][:12]}?", yes=yes)
         plan = PlanStore(engine).approve(
             group, version, sha256=sha256 or shown["sha256"], reason=reason
         )
@@ -75,7 +75,7 @@ def reject(
         shown = read_plan(engine, group, version)
         _require_proposed(shown, "rejected")
         print_plan(shown, stderr=as_json)
-        _ask(f"Reject version {version} of {group}?", yes=yes)
+        ask(f"Reject version {version} of {group}?", yes=yes)
         plan = PlanStore(engine).reject(group, version, reason=reason)
     _say(
         {"group": group, "version": version, "state": plan.state, "sha256": plan.sha256},
@@ -163,7 +163,7 @@ def rollback(
         shown = read_plan(engine, group, version)
         _require_other_than_published(shown)
         print_plan(shown, stderr=as_json)
-        _ask(f"Propose what version {version} of {group} gave again?", yes=yes)
+        ask(f"Propose what version {version} of {group} gave again?", yes=yes)
         with KafkaGateway(_kafka()) as gateway:
             done = roll_back(
                 PlanStore(engine),
@@ -204,7 +204,7 @@ def retire(group: Group, *, reason: Reason, yes: Yes = False, as_json: Json = Fa
         published = read_plans(engine, group, state="published", limit=1)
         if not published:
             raise PlanStateError(f"group {group} has no published plan to retire")
-        _ask(f"Retire version {published[0]['version']} of {group}?", yes=yes)
+        ask(f"Retire version {published[0]['version']} of {group}?", yes=yes)
         with PlanTopic(kafka) as topic:
             done = retire_plan(
                 PlanStore(engine), group, topic=topic, terms=Terms.of(kafka), reason=reason
@@ -377,7 +377,7 @@ def _kafka() -> "KafkaSettings":
     return kafka.model_copy(update={"properties": quiet})
 
 
-def _ask(question: str, *, yes: bool) -> None:
+def ask(question: str, *, yes: bool) -> None:
     """Ask on a terminal; anything but yes ends the command with exit code 1."""
     if yes:
         return

@@ -205,6 +205,12 @@ GAUGES: Final = (
         *("plans", "adherence"),
     ),
     Gauge(
+        "fairlead_brake_timestamp_seconds",
+        "seconds",
+        'When the brake was put on that holds: no new plan goes out. Group "": for all groups.',
+        *("brakes", "since"),
+    ),
+    Gauge(
         "fairlead_history_bytes",
         "bytes",
         "What a history takes on disk, indexes included.",

@@ -17,6 +17,7 @@ from fairlead.common.words import caught_up, length, listed, moment, number, per
 from fairlead.domain.cohorts import cohort_of
 from fairlead.domain.judgement.diagnosis import some
 from fairlead.domain.policy import Policy
+from fairlead.store.brakes import read_brakes
 from fairlead.store.monitoring import LOOKED_WITHIN
 from fairlead.store.reading import Row, read_groups, undecided
 from fairlead.surfaces.links import asset_url
@@ -72,6 +73,7 @@ def groups_page(
         Time-zone-aware: what ages are told by; None: the clock.
     """
     found = [row for row in read_groups(engine) if find in row["group"]]
+    brakes = read_brakes(engine)
     found.sort(key=lambda row: row["waiting_state"] != "proposed")
     read_at = now or datetime.now(UTC)
 
@@ -88,6 +90,7 @@ def groups_page(
         find=find,
         undecided=undecided(found, read_at),
         old=[row["group"] for row in found if _is_old(row["last_seen"], read_at)],
+        brakes=brakes,
         dagster_url=dagster_url,
         dagster=dagster,
         review=_review,

@@ -42,10 +42,10 @@ REWRITTEN = {"plan_attempt", "plan_intent", "plan_record"}
 READING = {"history_days", "plan_diff", "plan_owners"}
 CALLED = {
     "fairlead_planner": READING
-    | {"approve_plan", "ensure_day", "lock_group", "lock_groups", "lock_partition"}
+    | {"approve_plan", "brake", "ensure_day", "lock_group", "lock_groups", "lock_partition"}
     | {"needs_four_eyes", "partition_turn"}
-    | {"record_capacities", "record_diagnoses", "reject_plan"},
-    "fairlead_approver": READING | {"approve_plan", "reject_plan"},
+    | {"record_capacities", "record_diagnoses", "reject_plan", "release"},
+    "fairlead_approver": READING | {"approve_plan", "brake", "reject_plan", "release"},
     "fairlead_reader": READING,
     "public": set(),
 }
@@ -106,6 +106,8 @@ REFUSED = {
         f"{EVENT}) VALUES ('orders', 1, 'approved', 'why')",
         "SELECT fairlead.approve_plan('orders', 1, 'why')",
         "SELECT fairlead.reject_plan('orders', 1, 'why')",
+        "SELECT fairlead.brake('orders', 'why')",
+        "SELECT fairlead.release('orders', 'why')",
         "SELECT fairlead_raw.lock_group('orders')",
         "SELECT fairlead_raw.ensure_day('2026-01-01')",
         "SELECT * FROM fairlead.prune_history('decision', now())",

@@ -12,6 +12,7 @@ from fairlead.errors import GroupError, KafkaUnavailableError
 from fairlead.kafka.descriptions import read_description
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.store import PlanStore, StoredPlan
+from fairlead.store.brakes import put_on, release
 from fairlead.store.outbox import Wanted
 from fairlead.workflows.nudging import Followed
 from fairlead.workflows.publication import Live
@@ -99,6 +100,27 @@ def test_plan_of_a_rebalancing_group_waits_and_says_so(
     (row,) = store.history("orders")
     assert (row["state"], row["not_sent"]) == ("published", None)
     assert store.last_attempts(["orders"]) == {}
+
+
+def test_plan_that_a_brake_holds_waits_and_says_who_put_it_on(
+    store: PlanStore, topic: PlanTopic, approve: Step
+) -> None:
+    """While it holds nobody describes the group for it; once it is released the plan goes out."""
+    approve()
+    put_on(store.engine, "orders", reason="incident 4711", actor="kim")
+
+    def ask(groups: Iterable[str]) -> dict[str, LiveGroup | GroupError]:
+        assert not list(groups)
+        return {}
+
+    (result,) = run(store, topic, ask).results
+    assert result.waits
+    assert "the brake of group orders holds: kim put it on at" in result.reason
+    assert result.reason.endswith("incident 4711")
+    assert store.last_attempts(["orders"])["orders"].reason == result.reason
+    release(store.engine, "orders", reason="it is over")
+    assert store.last_attempts(["orders"]) == {}
+    assert run(store, topic).results[0].position is not None
 
 
 def test_plan_that_is_on_its_way_to_a_rebalancing_group_says_so(

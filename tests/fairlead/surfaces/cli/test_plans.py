@@ -215,3 +215,24 @@ def test_a_shell_completes_groups_and_is_silent_without_a_database(
     assert complete_group("or") == ["orders"]
     monkeypatch.setenv("FAIRLEAD_POSTGRES__URL", "postgresql://localhost:1/nowhere")
     assert complete_group("or") == []
+
+
+def test_brake_is_said_until_it_is_released(week: str) -> None:
+    """With a reason, of one group or of all; `groups` says who put it on, and since when."""
+    assert "name one group, or give --all" in run(week, "brake", "--reason", "why", "--yes").stderr
+    both = run(week, "brake", "orders", "--all", "--reason", "why", "--yes")
+    assert "name one group, or give --all" in both.stderr
+    assert "there is no terminal" in run(week, "brake", "orders", "--reason", "why").stderr
+    for scope in ("orders", "--all"):
+        braked = run(week, "brake", scope, "--reason", "incident 4711", "--yes")
+        assert braked.exit_code == 0
+        assert "no new plan goes out" in braked.stdout
+        told = " ".join(run(week, "groups").output.split())
+        assert "incident 4711. No new plan goes out until `fairlead release " + scope in told
+        assert document(week, "history", "orders", "--limit", "1")[0]["event"] == "brake"
+        released = run(week, "release", scope, "--reason", "over", "--yes", "--json")
+        assert json.loads(released.stdout)["braked"] is False
+        assert "No new plan" not in run(week, "groups").output
+    assert isinstance(
+        run(week, "release", "--all", "--reason", "x", "--yes").exception, PlanStateError
+    )

@@ -12,6 +12,7 @@ import pytest
 
 from fairlead.errors import ConfigurationError
 from fairlead.settings import Settings
+from fairlead.store.brakes import put_on, release
 from fairlead.store.engine import create_store_engine
 from fairlead.surfaces.web import build_app
 from fairlead.surfaces.web.pages import groups_page
@@ -63,6 +64,24 @@ def test_names_may_hold_anything(week: str, served: str) -> None:
         ODD.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
         in get(f"{served}/metrics")[2]
     )
+
+
+def test_brake_stands_above_the_groups(week: str, served: str) -> None:
+    """Who put it on and why, in the page and in the metrics, until it is released."""
+    engine = create_store_engine(week)
+    assert "No new plan goes out" not in get(served)[2]
+    put_on(engine, None, reason="<b>incident</b>", actor="kim")
+    put_on(engine, "orders", reason="deploy", actor="ann")
+    page, metrics = get(served)[2], get(f"{served}/metrics")[2]
+    assert "No new plan goes out: the brake of all groups holds: kim put it on" in page
+    assert "&lt;b&gt;incident" in page
+    assert "No new plan goes out for orders" in page
+    assert 'fairlead_brake_timestamp_seconds{group=""} 1' in metrics
+    assert 'fairlead_brake_timestamp_seconds{group="orders"} 1' in metrics
+    release(engine, None, reason="over")
+    release(engine, "orders", reason="over")
+    assert "fairlead_brake_timestamp_seconds{" not in get(f"{served}/metrics")[2]
+    engine.dispose()
 
 
 def test_review_of_a_plan_is_a_page(served: str) -> None:

@@ -1,0 +1,123 @@
+-- The brake: as long as it holds, for a group or for all, no new version is sent. What was already on its
+-- way arrives, what is published is told again, and a rollback goes through.
+--   FL006  the brake holds what was about to be sent
+
+CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON fairlead_raw.brake_event
+    FOR EACH STATEMENT EXECUTE FUNCTION fairlead_raw.refuse_change();
+
+CREATE VIEW fairlead.brakes AS
+SELECT group_id, at AS since, reason, actor, database_user
+FROM (
+    SELECT DISTINCT ON (group_id) * FROM fairlead_raw.brake_event ORDER BY group_id, number DESC
+) newest
+WHERE braked;
+COMMENT ON VIEW fairlead.brakes IS 'The brakes that hold now.';
+COMMENT ON COLUMN fairlead.brakes.since IS 'When the brake was put on last.';
+
+
+-- Runs in the transaction that records what is about to be sent. A brake that was committed before is seen:
+-- that of the group, since the group's row is locked; that of all, since it locks this table.
+CREATE FUNCTION fairlead_raw.plan_intent_brake() RETURNS trigger LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    brake record;
+BEGIN
+    PERFORM fairlead_raw.lock_group(NEW.group_id);
+    IF NEW.kind <> 'plan' OR EXISTS (
+        SELECT FROM fairlead_raw.plan
+        WHERE group_id = NEW.group_id AND version = NEW.version AND rolled_back_from IS NOT NULL
+    ) THEN
+        RETURN NEW;
+    END IF;
+    SELECT * INTO brake FROM fairlead.brakes
+        WHERE group_id IS NULL OR group_id = NEW.group_id LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'group %: version % is not sent: % put the brake on at %: %',
+            NEW.group_id, NEW.version, brake.actor, brake.since, brake.reason USING ERRCODE = 'FL006';
+    END IF;
+    RETURN NEW;
+END $$;
+COMMENT ON FUNCTION fairlead_raw.plan_intent_brake IS 'No new version is sent while a brake holds.';
+
+CREATE TRIGGER brake BEFORE INSERT ON fairlead_raw.plan_intent
+    FOR EACH ROW EXECUTE FUNCTION fairlead_raw.plan_intent_brake();
+
+
+CREATE FUNCTION fairlead_raw.set_brake(wanted text, braked boolean, reason text, actor text)
+RETURNS fairlead_raw.brake_event LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    what text := coalesce('group ' || wanted, 'all groups');
+    objection text := fairlead_raw.objection_to_approver();
+    written fairlead_raw.brake_event;
+BEGIN
+    -- Others wait for this: who leaves the transaction open is cut off.
+    PERFORM set_config('idle_in_transaction_session_timeout', '60s', true);
+    IF NOT fairlead_raw.says_something(reason) THEN
+        RAISE EXCEPTION '%: the brake takes a reason', what USING ERRCODE = 'FL001';
+    END IF;
+    IF wanted IS NULL THEN
+        LOCK TABLE fairlead_raw.plan_intent IN SHARE ROW EXCLUSIVE MODE;
+    ELSE
+        PERFORM fairlead_raw.lock_group(wanted);
+        IF NOT EXISTS (SELECT FROM fairlead_raw.consumer_group WHERE group_id = wanted) THEN
+            RAISE EXCEPTION '% is not known: no look has found it', what USING ERRCODE = 'FL001';
+        END IF;
+    END IF;
+    IF NOT braked THEN
+        IF NOT EXISTS (SELECT FROM fairlead.brakes WHERE group_id IS NOT DISTINCT FROM wanted) THEN
+            RAISE EXCEPTION '%: no brake holds', what USING ERRCODE = 'FL001';
+        END IF;
+        IF objection IS NOT NULL AND fairlead_raw.release_needs_four_eyes(wanted) THEN
+            RAISE EXCEPTION '%: the release needs four eyes, as plans do: % % and cannot release',
+                what, session_user, objection USING ERRCODE = 'FL004';
+        END IF;
+        -- What the brake held is sent now, and not when it would have been tried again.
+        DELETE FROM fairlead_raw.plan_attempt WHERE wanted IS NULL OR group_id = wanted;
+    END IF;
+    IF coalesce(btrim(actor), '') = ''
+        OR NOT has_column_privilege(session_user, 'fairlead_raw.plan_event', 'actor', 'INSERT')
+    THEN
+        actor := session_user;
+    END IF;
+    INSERT INTO fairlead_raw.brake_event (group_id, braked, at, reason, actor, database_user)
+    VALUES (wanted, set_brake.braked, clock_timestamp(), set_brake.reason, set_brake.actor, session_user)
+    RETURNING * INTO written;
+    RETURN written;
+END $$;
+COMMENT ON FUNCTION fairlead_raw.set_brake IS 'Puts the brake on, or releases it.';
+
+-- To release is to let go out what was approved: it takes no less than the approval did.
+CREATE FUNCTION fairlead_raw.release_needs_four_eyes(wanted text) RETURNS boolean
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT EXISTS (
+        SELECT FROM fairlead_raw.consumer_group known
+        LEFT JOIN LATERAL (
+            SELECT four_eyes FROM fairlead_raw.plan
+            WHERE plan.group_id = known.group_id ORDER BY version DESC LIMIT 1
+        ) newest ON true
+        WHERE (wanted IS NULL OR known.group_id = wanted)
+            AND (newest.four_eyes OR fairlead_raw.needs_four_eyes(known.group_id))
+    )
+$$;
+COMMENT ON FUNCTION fairlead_raw.release_needs_four_eyes IS
+    'Whether the newest plan of a group, or of any group, needs another pair of eyes.';
+
+
+-- For people: SELECT * FROM fairlead.brake('orders', 'the team deploys until noon');
+CREATE FUNCTION fairlead.brake(group_id text, reason text, actor text DEFAULT NULL)
+RETURNS fairlead_raw.brake_event LANGUAGE sql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '30s' AS $$
+    SELECT * FROM fairlead_raw.set_brake(brake.group_id, true, brake.reason, brake.actor)
+$$;
+COMMENT ON FUNCTION fairlead.brake IS
+    'Lets no new version of a group''s plan be sent until it is released; group_id null: of no group. '
+    'actor: whom a service acts for.';
+
+CREATE FUNCTION fairlead.release(group_id text, reason text, actor text DEFAULT NULL)
+RETURNS fairlead_raw.brake_event LANGUAGE sql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '30s' AS $$
+    SELECT * FROM fairlead_raw.set_brake(release.group_id, false, release.reason, release.actor)
+$$;
+COMMENT ON FUNCTION fairlead.release IS
+    'Releases the brake of a group, or, group_id null, that of all groups; where plans need four eyes, '
+    'so does this. actor: whom a service acts for.';

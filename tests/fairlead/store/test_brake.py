@@ -1,0 +1,236 @@
+"""The brake: what it holds and lets through, who may release it, and that nobody slips past."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import psycopg
+import pytest
+from sqlalchemy import Engine, func, insert, select
+
+from fairlead.errors import ConfigurationError, PlanStateError
+from fairlead.store import PlanStore, StoredPlan
+from fairlead.store.brakes import Brake, put_on, read_brakes, release
+from fairlead.store.engine import transaction
+from fairlead.store.intents import Wanted
+from fairlead.store.models import PlanIntent
+from fairlead.store.outbox import Intent, Outbox
+from fairlead.store.reading import read_history
+from tests.fairlead.store.conftest import LEASE_UNTIL, Login, StoreAs, sent
+
+pytestmark = pytest.mark.postgres
+
+Plans = Callable[..., StoredPlan]
+EVERYTHING = pytest.mark.parametrize("group", ["orders", None], ids=["its own", "of all"])
+
+
+def intend(store: PlanStore, version: int = 1) -> list[Intent]:
+    """Record that a version is about to be sent; what may not be is left out."""
+    with Outbox(store.engine).turn("plans", 0) as turn:
+        return turn.intend([Wanted("orders", version, lease_until=LEASE_UNTIL)])
+
+
+def by_hand(engine: Engine) -> None:
+    """Record what is about to be sent without looking at brakes, as a planner of before would."""
+    row = {"group_id": "orders", "kind": "plan", "version": 1, "epoch": 1}
+    with transaction(engine) as connection:
+        connection.execute(insert(PlanIntent), [row | {"lease_until": LEASE_UNTIL}])
+
+
+@EVERYTHING
+def test_approved_plan_waits_until_the_release(
+    store: PlanStore, approve: Plans, group: str | None
+) -> None:
+    """It stays approved, however often it is tried, and goes out once the brake is released."""
+    approve()
+    put_on(store.engine, group, reason="incident", actor="kim")
+    assert [(one.group, one.reason) for one in read_brakes(store.engine)] == [(group, "incident")]
+    assert intend(store) == intend(store) == []
+    assert store.get("orders", 1).state == "approved"
+    with pytest.raises(PlanStateError, match="version 1 is not sent: kim put the brake on"):
+        by_hand(store.engine)
+    release(store.engine, group, reason="it is over")
+    assert read_brakes(store.engine) == []
+    assert [one.plan.version for one in intend(store)] == [1]
+
+
+def test_both_brakes_are_to_be_released(store: PlanStore, approve: Plans) -> None:
+    """The brake of all does not take that of a group with it."""
+    approve()
+    put_on(store.engine, "orders", reason="its own")
+    put_on(store.engine, None, reason="all")
+    release(store.engine, None, reason="over")
+    assert intend(store) == []
+    release(store.engine, "orders", reason="over, too")
+    assert len(intend(store)) == 1
+
+
+def test_other_groups_go_on(store: PlanStore, approve: Plans, propose: Plans) -> None:
+    """A group's brake is about that group alone."""
+    propose(group="billing")
+    approve()
+    put_on(store.engine, "billing", reason="theirs")
+    assert len(intend(store)) == 1
+
+
+@EVERYTHING
+def test_what_goes_on(store: PlanStore, publish: Plans, approve: Plans, group: str | None) -> None:
+    """What is followed is told again, taken back or rolled back; what was on its way arrives."""
+    publish()
+    approve("s2")
+    (on_its_way,) = intend(store, version=2)
+    put_on(store.engine, group, reason="incident")
+    Outbox(store.engine).confirm({"orders": (on_its_way, sent(2))})
+    assert store.get("orders", 2).state == "published"
+    (again,) = intend(store, version=2)
+    assert again.again
+    approve("s3", rolled_back_from=1)
+    (back,) = intend(store, version=3)
+    Outbox(store.engine).confirm({"orders": (back, sent(3))})
+    with Outbox(store.engine).turn("plans", 0) as turn:
+        (retired,) = turn.intend([Wanted("orders", 3, "retired", reason="enough")])
+    assert retired.kind == "retired"
+
+
+@EVERYTHING
+def test_brake_waits_for_what_is_being_recorded(
+    store: PlanStore, approve: Plans, group: str | None
+) -> None:
+    """An intent that is not committed yet comes before the brake, which returns after it."""
+    approve()
+    with ThreadPoolExecutor(1) as pool:
+        with Outbox(store.engine).turn("plans", 0) as turn:
+            assert len(turn.intend([Wanted("orders", 1, lease_until=LEASE_UNTIL)])) == 1
+            braking = pool.submit(put_on, store.engine, group, reason="incident")
+            with pytest.raises(TimeoutError):
+                braking.result(0.5)
+        braking.result(30)
+    assert store.get("orders", 1).state == "sending"
+
+
+@EVERYTHING
+def test_nothing_is_recorded_beside_a_brake_that_is_being_put_on(
+    store: PlanStore, approve: Plans, group: str | None
+) -> None:
+    """Who comes while the brake is not committed yet waits for it, and then is held by it."""
+    approve()
+    with ThreadPoolExecutor(1) as pool:
+        with transaction(store.engine) as connection:
+            connection.execute(select(func.fairlead.brake(group, "incident", None)))
+            sending = pool.submit(intend, store)
+            with pytest.raises(TimeoutError):
+                sending.result(0.5)
+        assert sending.result(30) == []
+    assert store.get("orders", 1).state == "approved"
+
+
+def test_many_at_once_and_nobody_slips_past(store: PlanStore, approve: Plans) -> None:
+    """Of senders and brakes side by side, whatever is recorded was recorded before the brake."""
+    for number in range(10):
+        group = f"group-{number}"
+        approve(group=group)
+        start = threading.Barrier(4)
+
+        def send(group: str = group, start: threading.Barrier = start) -> int:
+            start.wait()
+            with Outbox(store.engine).turn("plans", 0) as turn:
+                return len(turn.intend([Wanted(group, 1, lease_until=LEASE_UNTIL)]))
+
+        def brake(of: str | None, start: threading.Barrier = start) -> int:
+            start.wait()
+            put_on(store.engine, of, reason="now")
+            return 0
+
+        with ThreadPoolExecutor(4) as pool:
+            sending = [pool.submit(send), pool.submit(send)]
+            braking = [pool.submit(brake, group), pool.submit(brake, None)]
+            recorded = sum(one.result(60) for one in sending)
+            assert [one.result(60) for one in braking] == [0, 0]
+        assert recorded <= 1
+        with transaction(store.engine) as connection:
+            late = connection.exec_driver_sql(
+                "SELECT count(*) FROM fairlead_raw.plan_event sent JOIN fairlead_raw.brake_event"
+                " brake USING (group_id) WHERE sent.state = 'sending' AND group_id = %s"
+                " AND sent.at > brake.at",
+                (group,),
+            ).scalar_one()
+        assert late == 0
+        release(store.engine, group, reason="next")
+        release(store.engine, None, reason="next")
+
+
+def test_only_an_approver_releases_where_plans_need_four_eyes(
+    approve: Plans, propose: Plans, login: Login, store_as: StoreAs
+) -> None:
+    """A planner and an approver may brake; what needs four eyes, a planner does not release."""
+    planner = store_as(login("fairlead_planner")).engine
+    approver = store_as(login("fairlead_approver")).engine
+    reader = store_as(login("fairlead_reader")).engine
+    propose(four_eyes=True)
+    for group in ("orders", None):
+        put_on(planner, group, reason="a planner may brake")
+        with pytest.raises(PlanStateError, match="member of fairlead_planner and cannot release"):
+            release(planner, group, reason="and not release")
+        release(approver, group, reason="an approver may")
+        put_on(approver, group, reason="and brake")
+        with pytest.raises(ConfigurationError, match="permission denied"):
+            release(reader, group, reason="a reader may nothing")
+        release(approver, group, reason="over")
+    approve("s2", group="billing")
+    put_on(planner, "billing", reason="without four eyes")
+    release(planner, "billing", reason="a planner may release, too")
+
+
+def test_actor_of_a_service_is_recorded_beside_its_login(
+    store: PlanStore, propose: Plans, login: Login, store_as: StoreAs
+) -> None:
+    """Who may write events speaks for others; an approver speaks for himself alone."""
+    propose()
+    url = login("fairlead_approver")
+    put_on(store_as(url).engine, "orders", reason="mine", actor="somebody else")
+    (brake,) = read_brakes(store.engine)
+    assert brake.actor == psycopg.conninfo.conninfo_to_dict(url)["user"]
+    put_on(store.engine, "orders", reason="for kim", actor="kim")
+    (brake,) = read_brakes(store.engine)
+    assert (brake.actor, brake.reason) == ("kim", "for kim")
+
+
+def test_what_makes_no_sense_is_refused(store: PlanStore, propose: Plans) -> None:
+    """A group that nobody knows, no reason, a release of nothing; nothing is rewritten."""
+    propose()
+    with pytest.raises(PlanStateError, match="group ordrs is not known"):
+        put_on(store.engine, "ordrs", reason="mistyped")
+    with pytest.raises(PlanStateError, match="takes a reason"):
+        put_on(store.engine, "orders", reason="\u200b ")
+    with pytest.raises(PlanStateError, match="all groups: no brake holds"):
+        release(store.engine, None, reason="nothing")
+    put_on(store.engine, "orders", reason="why")
+    with pytest.raises(PlanStateError, match="written once"), transaction(store.engine) as one:
+        one.exec_driver_sql("DELETE FROM fairlead_raw.brake_event")
+
+
+def test_history_tells_it(store: PlanStore, propose: Plans) -> None:
+    """Of the group, and of all groups, as events of the group."""
+    propose()
+    put_on(store.engine, "orders", reason="one", actor="kim")
+    put_on(store.engine, None, reason="two", actor="kim")
+    release(store.engine, "orders", reason="three", actor="ann")
+    told = [
+        (row["event"], row["actor"], row["reason"])
+        for row in read_history(store.engine, "orders", limit=3)
+    ]
+    assert told == [
+        ("release", "ann", "three"),
+        ("brake", "kim", "of all groups: two"),
+        ("brake", "kim", "one"),
+    ]
+
+
+def test_rollback_is_the_one_version_that_goes_through(propose: Plans) -> None:
+    """As the planner tells, before the database would refuse."""
+    plan = propose()
+    brake = Brake(None, plan.created_at, "why", "kim")
+    assert brake.holds(plan)
+    assert not brake.holds(replace(plan, rolled_back_from=1))
+    assert not replace(brake, group="billing").holds(plan)
