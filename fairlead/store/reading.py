@@ -5,7 +5,7 @@ verified or taken further (`plans`), how rows are shown (`fairlead.surfaces.cli`
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,6 +22,8 @@ Row = dict[str, Any]
 
 #: Diagnoses that an assignment may cure.
 MAY_BE_HELPED: Final = ("badly spread", "slow member")
+#: Every other diagnosis comes before these.
+_ORDER: Final = {None: 1, "unknown": 1, "recovering": 2, "healthy": 3}
 #: A group that needs a plan is decided on within so long where anything plans.
 UNDECIDED: Final = timedelta(minutes=30)
 
@@ -69,7 +71,32 @@ LEFT JOIN LATERAL (
     FROM fairlead_raw.plan_balance
     WHERE group_id = known.group_id AND kind = 'achieved' AND version = published.version
 ) achieved ON true
+WHERE CAST(:groups AS text[]) IS NULL OR known.group_id = ANY(CAST(:groups AS text[]))
 ORDER BY known.group_id
+"""
+# What the order, filters and warnings of a list take, of all groups: no history is read for it but
+# of those that wait for a decision.
+_STATES: Final = """
+SELECT known.group_id AS "group", found.diagnosis, found.since, found.last_seen, found.evidence,
+       found.late_s, found.loss_s, waiting.version AS waiting, waiting.state AS waiting_state,
+       published.version AS published,
+       adoption.as_planned::float / nullif(adoption.planned, 0) AS adherence, decided.decided_at
+FROM fairlead_raw.consumer_group known
+LEFT JOIN fairlead_raw.group_diagnosis found
+    ON found.group_id = known.group_id AND found.until IS NULL
+LEFT JOIN (
+    SELECT DISTINCT ON (group_id) group_id, version, state FROM fairlead_raw.plan
+    WHERE state IN ('proposed', 'approved', 'sending') ORDER BY group_id, state = 'sending' DESC
+) waiting ON waiting.group_id = known.group_id
+LEFT JOIN fairlead_raw.plan published
+    ON published.group_id = known.group_id AND published.state = 'published'
+LEFT JOIN fairlead_raw.last_adoption adoption
+    ON adoption.group_id = known.group_id AND adoption.version = published.version
+LEFT JOIN LATERAL (
+    SELECT decided_at FROM fairlead_raw.decision
+    WHERE group_id = known.group_id AND found.diagnosis = ANY(:may_be_helped)
+    ORDER BY snapshot_at DESC LIMIT 1
+) decided ON true
 """
 _DECISIONS: Final = """
 SELECT known.group_id AS "group", decided.outcome, decided.version, plan.state, decided.reason
@@ -190,9 +217,53 @@ ORDER BY at DESC, version DESC LIMIT :limit
 """
 
 
-def read_groups(engine: Engine) -> list[Row]:
-    """Return every group that anything is stored of: its diagnosis, plans, decision, balance."""
-    return _rows(engine, _GROUPS)
+def read_groups(engine: Engine, groups: Sequence[str] | None = None) -> list[Row]:
+    """Return every group that anything is stored of: its diagnosis, plans, decision, balance.
+
+    Parameters
+    ----------
+    groups
+        Of these alone; None: of all.
+    """
+    return read_rows(engine, _GROUPS, groups=None if groups is None else list(groups))
+
+
+def read_states(engine: Engine) -> list[Row]:
+    """Return the state of every group, worst first: a tenth of what `read_groups` takes.
+
+    Each row has of `read_groups` what a list is ordered and filtered by; `decided_at` is null but
+    for groups that a plan may help.
+    """
+    return worst_first(read_rows(engine, _STATES, may_be_helped=list(MAY_BE_HELPED)))
+
+
+def worst_first(rows: Iterable[Row]) -> list[Row]:
+    """Order groups by how bad it is with them.
+
+    Those that are ill come first, then those of which too little is known, then those that recover,
+    then the healthy ones; among each, who loses records soonest, then who waits for a person, then
+    who is forecast latest, then by name.
+
+    Parameters
+    ----------
+    rows
+        Of `read_groups` or `read_states`.
+
+    Examples
+    --------
+    >>> row = {"loss_s": None, "waiting_state": None, "late_s": 9.0}
+    >>> ill, well = ({"diagnosis": one} | row for one in ("overloaded", "healthy"))
+    >>> [one["group"] for one in worst_first([well | {"group": "a"}, ill | {"group": "b"}])]
+    ['b', 'a']
+    """
+
+    def badness(row: Row) -> tuple[Any, ...]:
+        loss_s = float("inf") if row["loss_s"] is None else row["loss_s"]
+        waits = row["waiting_state"] == "proposed"
+        ill = _ORDER.get(row["diagnosis"], 0)
+        return ill, loss_s, not waits, -(row["late_s"] or 0.0), row["group"]
+
+    return sorted(rows, key=badness)
 
 
 def undecided(rows: Iterable[Row], now: datetime) -> list[str]:
@@ -220,16 +291,21 @@ def undecided(rows: Iterable[Row], now: datetime) -> list[str]:
 
 def read_decisions(engine: Engine, since: datetime | None) -> list[Row]:
     """Return each group's newest decision after a moment, and the state of its plan, if any."""
-    return _rows(engine, _DECISIONS, since=since)
+    return read_rows(engine, _DECISIONS, since=since)
 
 
 def read_plans(
-    engine: Engine, group: str | None = None, *, state: str | None = None, limit: int
+    engine: Engine,
+    group: str | None = None,
+    *,
+    state: str | None = None,
+    version: int | None = None,
+    limit: int,
 ) -> list[Row]:
     """Return the newest versions, of a group or of all; raises GroupError for an unknown group."""
     if group is not None:
-        _require_group(engine, group)
-    return _rows(engine, _PLANS, group=group, state=state, version=None, limit=limit)
+        require_group(engine, group)
+    return read_rows(engine, _PLANS, group=group, state=state, version=version, limit=limit)
 
 
 def read_plan(engine: Engine, group: str, version: int | None = None) -> Row:
@@ -247,13 +323,16 @@ def read_plan(engine: Engine, group: str, version: int | None = None) -> Row:
     PlanStateError
         There is no such version.
     """
-    _require_group(engine, group)
-    found = _rows(engine, _PLANS, group=group, state=None, version=version, limit=1)
+    require_group(engine, group)
+    found = read_rows(engine, _PLANS, group=group, state=None, version=version, limit=1)
     if not found:
         raise PlanStateError(_no_version(group, version))
     plan = found[0]
     key = {"group": group, "version": plan["version"]}
-    return plan | {"events": _rows(engine, _EVENTS, **key), "moves": _rows(engine, _MOVES, **key)}
+    return plan | {
+        "events": read_rows(engine, _EVENTS, **key),
+        "moves": read_rows(engine, _MOVES, **key),
+    }
 
 
 def read_candidates(engine: Engine, group: str, snapshot: str) -> "list[Candidate]":
@@ -266,7 +345,7 @@ def read_candidates(engine: Engine, group: str, snapshot: str) -> "list[Candidat
 
     rows = [
         {name: plain_number(value) for name, value in row.items()}
-        for row in _rows(engine, _CANDIDATES, group=group, snapshot=snapshot)
+        for row in read_rows(engine, _CANDIDATES, group=group, snapshot=snapshot)
     ]
     for row in rows:
         row["frontier"] = [
@@ -277,8 +356,8 @@ def read_candidates(engine: Engine, group: str, snapshot: str) -> "list[Candidat
 
 def read_diff(engine: Engine, group: str, before: int, after: int) -> list[Row]:
     """Return the partitions whose owner differs; raises as `read_plan`."""
-    _require_group(engine, group)
-    return _rows(engine, _DIFF, group=group, before=before, after=after)
+    require_group(engine, group)
+    return read_rows(engine, _DIFF, group=group, before=before, after=after)
 
 
 def read_lag(
@@ -296,9 +375,9 @@ def read_lag(
     GroupError
         Nothing is stored of the group.
     """
-    _require_group(engine, group)
+    require_group(engine, group)
     at = _newest(engine, group, at)
-    return _rows(engine, _LAG + _LAG_ORDER, group=group, at=at, limit=limit)
+    return read_rows(engine, _LAG + _LAG_ORDER, group=group, at=at, limit=limit)
 
 
 def read_lag_by_member(
@@ -310,10 +389,12 @@ def read_lag_by_member(
     last seen: `records_per_s`, which was `measured` at its limit, or is what it does at least; null
     beside an earlier snapshot, of whose time no speed is kept.
     """
-    _require_group(engine, group)
+    require_group(engine, group)
     newest = _newest(engine, group, None)
     taken = newest if at is None else _newest(engine, group, at)
-    return _rows(engine, _LAG_BY_MEMBER, group=group, at=taken, newest=taken == newest, limit=limit)
+    return read_rows(
+        engine, _LAG_BY_MEMBER, group=group, at=taken, newest=taken == newest, limit=limit
+    )
 
 
 def read_statuses(engine: Engine, group: str, *, at: datetime) -> list[Row]:
@@ -321,14 +402,14 @@ def read_statuses(engine: Engine, group: str, *, at: datetime) -> list[Row]:
 
     Each row has the `status`, the number of `partitions`, and the names of the `heaviest` ten.
     """
-    return _rows(engine, _STATUSES, group=group, at=at)
+    return read_rows(engine, _STATUSES, group=group, at=at)
 
 
 def read_judged(engine: Engine, group: str, version: int) -> "Judged | None":
     """Return what the judgement behind a version counted with; None: nothing was judged."""
     from fairlead.domain.records import Judged, MemberLoad  # noqa: PLC0415 - arrays, as above
 
-    found = [row["judged"] for row in _rows(engine, _JUDGED, group=group, version=version)]
+    found = [row["judged"] for row in read_rows(engine, _JUDGED, group=group, version=version)]
     if not found or found[0] is None:
         return None
     (judged,) = found
@@ -347,8 +428,8 @@ def read_history(
     Decisions to change nothing, every step in the life of a plan, the last attempt to send it that
     came to nothing, and how far it was followed.
     """
-    _require_group(engine, group)
-    return _rows(engine, _HISTORY, group=group, since=since, limit=limit)
+    require_group(engine, group)
+    return read_rows(engine, _HISTORY, group=group, since=since, limit=limit)
 
 
 def read_steps(engine: Engine, since: str | None) -> tuple[list[Row], str]:
@@ -366,13 +447,13 @@ def read_steps(engine: Engine, since: str | None) -> tuple[list[Row], str]:
     steps the next reading returns, however long these transactions take to commit.
     """
     ((until,),) = (
-        row.values() for row in _rows(engine, "SELECT CAST(pg_current_snapshot() AS text)")
+        row.values() for row in read_rows(engine, "SELECT CAST(pg_current_snapshot() AS text)")
     )
     known, newest = _SNAPSHOT.fullmatch(since or ""), _SNAPSHOT.fullmatch(until)
     # A database made anew numbers its transactions from the beginning.
     if known is None or newest is None or int(known[2]) > int(newest[2]):
-        return _rows(engine, _STEPS_OF_LATE, until=until, first_look=_FIRST_LOOK), until
-    steps = _rows(engine, _STEPS_SINCE, until=until, since=since, oldest=int(known[1]))
+        return read_rows(engine, _STEPS_OF_LATE, until=until, first_look=_FIRST_LOOK), until
+    steps = read_rows(engine, _STEPS_SINCE, until=until, since=since, oldest=int(known[1]))
     return steps, until
 
 
@@ -400,14 +481,15 @@ def read_versions(engine: Engine, group: str, *, limit: int) -> list[int]:
 
 def _newest(engine: Engine, group: str, at: datetime | None) -> datetime | None:
     """Return when the last snapshot of a group's lag until a moment was taken; None: never."""
-    (found,) = _rows(engine, _NEWEST, group=group, at=at)
+    (found,) = read_rows(engine, _NEWEST, group=group, at=at)
     newest: datetime | None = found["at"]
     return newest
 
 
-def _require_group(engine: Engine, group: str) -> None:
+def require_group(engine: Engine, group: str) -> None:
+    """Raise GroupError where nothing is stored of a group."""
     statement = "SELECT 1 FROM fairlead_raw.consumer_group WHERE group_id = :group"
-    if not _rows(engine, statement, group=group):
+    if not read_rows(engine, statement, group=group):
         raise GroupError(
             f"group {group}: nothing is stored of it; `fairlead groups` lists what there is"
         )
@@ -421,6 +503,7 @@ def _no_version(group: str, version: int | None) -> str:
     )
 
 
-def _rows(engine: Engine, statement: str, **parameters: Any) -> list[Row]:
+def read_rows(engine: Engine, statement: str, **parameters: Any) -> list[Row]:
+    """Return what a statement reads, in a transaction of its own; raises as `transaction`."""
     with transaction(engine) as connection:
         return [dict(row) for row in connection.execute(text(statement), parameters).mappings()]

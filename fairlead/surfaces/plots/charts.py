@@ -117,7 +117,7 @@ def frontier(
         if one.metrics and _known(one.metrics["moved"]) and _known(one.metrics["late_s"])
     ]
     with drawing():
-        figure, axes = canvas(4.0)
+        figure, axes = canvas(3.6 + 0.2 * len(placed))
         if not curve and not placed:
             return nothing(figure, axes, "no candidate has a forecast")
         if len(curve) > 1:

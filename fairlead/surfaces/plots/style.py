@@ -24,6 +24,8 @@ BOUND: Final = "#e08e0b"
 
 _WIDTH: Final = 7.0
 _NAME: Final = 32
+#: So many characters are in a line of a legend, of which a marker takes eight.
+_LEGEND: Final = 108
 
 _STYLE: Final[Any] = {  # typed by matplotlib as literals of all its settings
     "text.color": GREY,
@@ -87,10 +89,10 @@ def svg_text(figure: "Figure") -> str:
 
 
 def legend(figure: "Figure", axes: "Axes") -> None:
-    """Put the legend below the axes, where it hides nothing."""
-    figure.legend(
-        *axes.get_legend_handles_labels(), loc="outside lower center", ncols=3, markerscale=0.7
-    )
+    """Put the legend below the axes, where it hides nothing, in as many columns as fit."""
+    handles, labels = axes.get_legend_handles_labels()
+    columns = min(3, max(1, _LEGEND // (max(map(len, labels)) + 8)))
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, markerscale=0.7)
 
 
 def records(axis: Any) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Final
+from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from sqlalchemy import Engine
@@ -83,7 +84,8 @@ def review_page(
     dagster_url
         Where the Dagster UI is reached; None: there is no link to it.
     home
-        Where the list of groups is; None: the page stands alone, as a file.
+        Where the list of groups is, and below it a group's page; None: the page stands alone, as a
+        file.
     policies
         From the settings: what the policy says of a plan that waits is worked out anew. None: the
         policies are not known here.
@@ -115,6 +117,7 @@ def review_page(
         frontier_plot=plots.frontier(curve, facts.candidates, chosen=chosen),
         decisions=_decisions(facts, dagster_url),
         home=home,
+        own=home and f"group?{urlencode({'group': plan.group}, quote_via=quote)}",
         dagster=asset_url(dagster_url, "assignment_plan", cohort_of(plan.group, policies or ())),
         every_move=ways.every_move(plan),
     )

@@ -29,8 +29,9 @@ from fairlead.common.visible import visible
 from fairlead.errors import FairleadError, GroupError, PlanStateError
 from fairlead.settings import Settings
 from fairlead.surfaces.review import review_page
+from fairlead.surfaces.web.group import Asked, group_page
 from fairlead.surfaces.web.metrics import build_registry
-from fairlead.surfaces.web.pages import groups_page
+from fairlead.surfaces.web.pages import Filters, groups_page
 
 _log = logging.getLogger(__name__)
 
@@ -71,9 +72,20 @@ def build_app(engine: Engine, settings: Settings) -> Starlette:
 
     async def groups(request: Request) -> Response:
         _refuse_others_names(request, own)
-        find = request.query_params.get("find", "")
+        asked = {name: request.query_params.get(name, "") for name in vars(Filters())}
         return await page(
-            lambda: groups_page(engine, find, dagster_url=dagster_url, policies=settings.policies)
+            lambda: groups_page(
+                engine, Filters(**asked), dagster_url=dagster_url, policies=settings.policies
+            )
+        )
+
+    async def group(request: Request) -> Response:
+        _refuse_others_names(request, own)
+        name, asked = _asked_group(request)
+        return await page(
+            lambda: group_page(
+                engine, name, asked, dagster_url=dagster_url, policies=settings.policies
+            )
         )
 
     async def review(request: Request) -> Response:
@@ -93,6 +105,7 @@ def build_app(engine: Engine, settings: Settings) -> Starlette:
     return Starlette(
         routes=[
             Route("/", groups),
+            Route("/group", group),
             Route("/review", review),
             Route("/metrics", metrics),
             Route("/health", _health),
@@ -126,16 +139,35 @@ def _refuse_others_names(request: Request, own: str | None) -> None:
     raise HTTPException(421, f"This server is not {host}: if it should be, name it in web.url")
 
 
+def _asked_group(request: Request) -> tuple[str, Asked]:
+    """Return the group of the query, and what of it is asked for."""
+    given = request.query_params
+    return _asked_name(request, "/group?group=NAME"), Asked(
+        partition=given.get("partition", "").strip().replace("\0", ""),
+        before=_asked_version(given.get("before")),
+        after=_asked_version(given.get("after")),
+    )
+
+
 def _asked_plan(request: Request) -> tuple[str, int | None]:
     """Return group and version of the query; no version: the newest."""
-    group, version = (request.query_params.get(name) for name in ("group", "version"))
+    name = _asked_name(request, "/review?group=NAME&version=NUMBER")
+    return name, _asked_version(request.query_params.get("version"))
+
+
+def _asked_name(request: Request, address: str) -> str:
+    group = request.query_params.get("group")
     if not group or "\0" in group:  # Postgres has no text with a null character
-        raise HTTPException(400, "Ask for a group: /review?group=NAME&version=NUMBER")
+        raise HTTPException(400, f"Ask for a group: {address}")
+    return group
+
+
+def _asked_version(version: str | None) -> int | None:
     if version is None:
-        return group, None
+        return None
     if not re.fullmatch("[1-9][0-9]{0,8}", version):
         raise HTTPException(400, "A version is a number from 1 on")
-    return group, int(version)
+    return int(version)
 
 
 async def _health(_: Request) -> Response:

@@ -1,108 +1,109 @@
-"""Pages of the web application's own.
+"""The list of groups: worst first, what is the matter, what waits, what to do next.
 
-Belongs here: the list of groups. Does not: the review of a plan (`fairlead.surfaces.review`), whose
-style and words it shares.
+Belongs here: which groups are listed, and how many. Does not: a group's own page (`group`), the
+review of a plan (`fairlead.surfaces.review`), whose style and words it shares.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
-from urllib.parse import quote, urlencode
 
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from sqlalchemy import Engine
 
-from fairlead.common.visible import on_page
-from fairlead.common.words import caught_up, length, listed, moment, number, percent, plural, span
-from fairlead.domain.cohorts import cohort_of
-from fairlead.domain.judgement.diagnosis import some
-from fairlead.domain.policy import Policy
+from fairlead.domain.policy import Policy, policy_for
 from fairlead.store.brakes import read_brakes
+from fairlead.store.models.judgement import DIAGNOSES
 from fairlead.store.monitoring import LOOKED_WITHIN
-from fairlead.store.reading import Row, read_groups, undecided
-from fairlead.surfaces.links import asset_url
+from fairlead.store.reading import Row, read_groups, read_states, undecided
+from fairlead.surfaces.web.layout import TEMPLATES, ages
+from fairlead.surfaces.web.standing import FOLLOWS, follows, next_step
 
-#: A page is for reading; whoever has more groups looks for a part of a name.
-SHOWN: Final = 500
+#: A page is for reading; whoever has more groups filters, or looks for a part of a name.
+SHOWN: Final = 200
+#: The diagnosis of groups that no look has judged.
+NOT_LOOKED_AT: Final = "no look yet"
 
-_TEMPLATES: Final = Environment(
-    loader=ChoiceLoader(
-        [PackageLoader("fairlead.surfaces.web"), PackageLoader("fairlead.surfaces.review")]
-    ),
-    autoescape=True,  # a group may have any name
-    finalize=on_page,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
-_TEMPLATES.filters |= {
-    "caught_up": caught_up,
-    "listed": listed,
-    "moment": moment,
-    "named": some,
-    "number": number,
-    "percent": percent,
-    "plural": plural,
-    "seconds": length,
-}
+
+@dataclass(frozen=True)
+class Filters:
+    """Which groups are listed; "" takes all.
+
+    Parameters
+    ----------
+    find
+        Those with this in their names.
+    diagnosis
+        Those with this diagnosis, or `NOT_LOOKED_AT`.
+    policy
+        Those for which the policy over this pattern decides.
+    follows
+        Those that follow their plan so: one of `FOLLOWS`.
+    """
+
+    find: str = ""
+    diagnosis: str = ""
+    policy: str = ""
+    follows: str = ""
+
+    def take(self, row: Row, policies: Sequence[Policy]) -> bool:
+        """Whether a group is listed."""
+        return (
+            self.find in row["group"]
+            and self.diagnosis in {"", row["diagnosis"] or NOT_LOOKED_AT}
+            and self.follows in {"", follows(row)}
+            and self.policy in {"", self.policy and policy_for(row["group"], policies).groups}
+        )
 
 
 def groups_page(
     engine: Engine,
-    find: str = "",
+    filters: Filters | None = None,
     *,
     dagster_url: str | None = None,
     policies: Sequence[Policy] = (),
     now: datetime | None = None,
 ) -> str:
-    """Return the groups with their plans, as an HTML document; raises as `read_groups`.
-
-    What waits for a person comes first.
+    """Return the groups, worst first, as an HTML document; raises as `read_groups`.
 
     Parameters
     ----------
     engine
         Fairlead's database.
-    find
-        Only groups with this in their names.
+    filters
+        Which groups; None: all.
     dagster_url
         Where the Dagster UI is reached; None: there is no link to it.
     policies
-        From the settings: they say which cohort shows a group there.
+        From the settings.
     now
         Time-zone-aware: what ages are told by; None: the clock.
     """
-    found = [row for row in read_groups(engine) if find in row["group"]]
-    brakes = read_brakes(engine)
-    found.sort(key=lambda row: row["waiting_state"] != "proposed")
+    filters = filters or Filters()
+    states = read_states(engine)
+    found = [row for row in states if filters.take(row, policies)]
     read_at = now or datetime.now(UTC)
-
-    def age(at: datetime) -> str:
-        return f"{span(read_at - at)} ago"
-
-    def dagster(row: Row) -> str | None:
-        return asset_url(dagster_url, "assignment_plan", cohort_of(row["group"], policies))
-
-    return _TEMPLATES.get_template("groups.html").render(
-        groups=found[:SHOWN],
+    names = [row["group"] for row in found[:SHOWN]]
+    details = {row["group"]: row for row in read_groups(engine, names)} if names else {}
+    waits = undecided(found, read_at)
+    return TEMPLATES.get_template("groups.html").render(
+        groups=[details[name] for name in names if name in details],
         count=len(found),
         waiting=sum(row["waiting_state"] == "proposed" for row in found),
-        find=find,
-        undecided=undecided(found, read_at),
+        filters=filters,
+        diagnoses=(*DIAGNOSES, NOT_LOOKED_AT),
+        patterns=sorted({policy.groups for policy in policies} | {Policy().groups}),
+        follows_choices=FOLLOWS,
+        undecided=waits,
         old=[row["group"] for row in found if _is_old(row["last_seen"], read_at)],
-        brakes=brakes,
+        brakes=read_brakes(engine),
         dagster_url=dagster_url,
-        dagster=dagster,
-        review=_review,
-        age=age,
+        next_step=lambda row, waits=frozenset(waits): next_step(row, waits),
+        policy=lambda name: policy_for(name, policies).groups,
+        age=ages(read_at),
         now=read_at,
     )
 
 
 def _is_old(last_seen: datetime | None, now: datetime) -> bool:
     return last_seen is not None and now - last_seen > LOOKED_WITHIN
-
-
-def _review(row: Row, version: int) -> str:
-    """Return the review's address relative to the list's: a proxy may have put it anywhere."""
-    return f"review?{urlencode({'group': row['group'], 'version': version}, quote_via=quote)}"

@@ -30,6 +30,9 @@ REFUSED = [
     ("/review?group=orders&version=two", 400, "A version is a number"),
     ("/review?group=orders&version=0", 400, "A version is a number"),
     ("/review?group=orders&version=99999999999", 400, "A version is a number"),
+    ("/group?group=nobody", 404, "group nobody: nothing is stored of it"),
+    ("/group", 400, "Ask for a group"),
+    ("/group?group=orders&before=1&after=9", 404, "group orders has no version 9"),
     ("/nowhere", 404, "Not Found"),
 ]
 
@@ -57,9 +60,13 @@ def test_names_may_hold_anything(week: str, served: str) -> None:
     _, _, page = get(served)
     assert "<script>" not in page
     assert ODD in unescape(page)
-    (link,) = [link for link in re.findall(r'href="(review[^"]*)"', page) if "alert" in link]
-    asked = parse_qs(urlsplit(urljoin(served, unescape(link))).query)
-    assert asked == {"group": [ODD], "version": ["1"]}
+    for to, asked in (("group", {"group": [ODD]}), ("review", {"group": [ODD], "version": ["1"]})):
+        links = [one for one in re.findall(rf'href="({to}[^"]*)"', page) if "alert" in one]
+        found = [urljoin(served, unescape(link)) for link in links]
+        assert [parse_qs(urlsplit(link).query) for link in found] == [asked] * len(links) != []
+        there = get(found[0])[2]
+        assert "<script>" not in there
+        assert ODD in unescape(there)
     assert (
         ODD.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
         in get(f"{served}/metrics")[2]
@@ -96,18 +103,21 @@ def test_list_and_review_lead_to_each_other_and_to_dagster(served: str) -> None:
     """From the list to a review and back, and from both to what the UI shows of the group."""
     asset = "http://dagster.example/assets/assignment_plan?view=partitions&partition=billing"
     listed, review = unescape(get(served)[2]), unescape(get(f"{served}/review?group=billing")[2])
-    assert asset in listed
+    own = unescape(get(f"{served}/group?group=billing")[2])
+    assert asset in own
     assert asset in review
+    assert 'href="group?group=billing"' in listed
+    assert 'href="group?group=billing"' in review
     assert 'href="review?group=billing&version=1"' in listed
     assert 'href="."' in review
 
 
-def test_list_has_figures_with_their_age_what_waits_first(week: str) -> None:
-    """Observed and achieved stand apart, each as old as it is."""
+def test_list_has_figures_with_their_age_worst_first(week: str) -> None:
+    """What is measured stands with its age; worst comes first."""
     with psycopg.connect(week) as connection:
         row = connection.execute(
             "SELECT lag_max, measured_at FROM fairlead.balance_history"
-            " WHERE group_id = 'orders' AND kind = 'achieved' AND version = 2"
+            " WHERE group_id = 'orders' AND kind = 'observed'"
             " ORDER BY measured_at DESC LIMIT 1"
         ).fetchone()
     assert row is not None
@@ -115,10 +125,10 @@ def test_list_has_figures_with_their_age_what_waits_first(week: str) -> None:
     engine = create_store_engine(week)
     page = groups_page(engine, now=measured_at + timedelta(hours=2))
     engine.dispose()
-    assert re.search(rf">{heaviest:,.0f}<small>[^<]*<br>2 h ago</small>", page)
-    assert page.index("<bdi>billing") < page.index("<bdi>orders")
+    assert re.search(rf">{heaviest:,.0f} records<small>[^<]*<br>2 h ago</small>", page)
+    assert page.index("<bdi>billing") < page.index("<bdi>orders")  # it loses records
     assert "1 plan for a person to decide on" in page
-    assert ">stuck partition<small>" in page
+    assert 'class="state bad">stuck partition</span>' in page
 
 
 def test_errors_are_plain_text_with_their_status(served: str) -> None:
@@ -133,6 +143,42 @@ def test_groups_are_found_by_a_part_of_their_names(served: str) -> None:
     """Many groups are a long list; what is looked for is said when nothing has it."""
     assert "billing" not in get(f"{served}/?{urlencode({'find': 'rder'})}")[2]
     assert "No group has that" in get(f"{served}/?find=%00")[2]
+
+
+def test_groups_are_filtered_by_what_is_the_matter(served: str) -> None:
+    """By diagnosis, by the policy that decides, by whether the plan is followed."""
+    for query, listed in (
+        ("diagnosis=overloaded", ["orders"]),
+        ("diagnosis=stuck+partition&policy=*", ["billing"]),
+        ("follows=no+plan", ["billing"]),
+        ("policy=other", []),
+        ("", ["billing", "orders"]),
+    ):
+        page = get(f"{served}/?{query}")[2]
+        assert re.findall(r'<a href="group\?group=(\w+)"', page) == listed, query
+
+
+def test_group_has_its_own_page(served: str) -> None:
+    """What it was before, who owned what, what two versions differ in, why a partition moved."""
+    _, _, page = get(f"{served}/group?group=orders&partition=orders-1&before=1&after=2")
+    text = unescape(page)
+    assert "before: recovering" in text
+    assert "orders-2 gets 115% of what it can do" in text
+    assert page.count('role="img"') == 7
+    assert "1 partition with another owner in version 2 than in 1" in text
+    moves = text[text.index("Each version that moves") :]
+    assert moves.index('version=2">') < moves.index("Its owners as planning runs saw them")
+    assert "<bdi>orders-1</bdi></a>: <bdi>orders-1</bdi> → <bdi>orders-3</bdi>" in text
+
+
+def test_group_without_a_look_says_so(week: str, served: str) -> None:
+    """A group that was only found has a page and a row, and neither is empty."""
+    with psycopg.connect(week) as connection:
+        connection.execute("INSERT INTO fairlead_raw.consumer_group VALUES ('found')")
+    assert "0 of six looks" in get(served)[2]
+    page = get(f"{served}/group?group=found")[2]
+    for said in ("takes six looks", "No planning run has measured", "There is no plan yet"):
+        assert said in page
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,206 @@
+"""Plots that stand in a page's own markup: lines over time, and who owned what as a strip.
+
+Belongs here: SVG by hand, in under a millisecond: a group's page has several. Does not: plots that
+need axes of any kind (`charts`), what stands in a line of text (`inline`).
+
+Names are told apart by colour and by dashes or letters; every plot says by `title` what it shows.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from html import escape
+from itertools import groupby
+from string import ascii_uppercase
+from typing import Final
+
+from fairlead.surfaces.plots.style import GREY, shortened
+
+#: Readable on light pages and on dark ones.
+COLOURS: Final = (
+    *("#3d85e0", "#c9740a", "#2f9e5f", "#b65fc9"),
+    *("#d6485b", "#1f97a8", "#8f8a22", "#8d8d8d"),
+)
+_DASHES: Final = ("", "7 3", "2 3", "9 3 2 3")
+_WIDTH, _LEFT, _RIGHT = 720, 76, 12
+_HEIGHT, _TOP, _BOTTOM = 190, 10, 24
+_ROW: Final = 18
+_NAME: Final = 22
+#: Longer than that, the hour of a day matters little.
+_LONG: Final = timedelta(days=8)
+_Ends = tuple[datetime, datetime] | None
+
+
+def over_time(
+    at: Sequence[datetime],
+    series: Mapping[str, Sequence[float | None]],
+    title: str,
+    written: Callable[[float], str] = "{:,.0f}".format,
+) -> str:
+    """Draw lines over time, each with its name below.
+
+    Parameters
+    ----------
+    at
+        Time-zone-aware, ascending.
+    series
+        Name to a value a time; None leaves a gap. At most as many as there are `COLOURS`.
+    title
+        For those who do not see the plot.
+    written
+        How a value is written at the axis.
+
+    Examples
+    --------
+    >>> day = datetime(2026, 1, 1, tzinfo=UTC)
+    >>> svg = over_time([day, day + timedelta(hours=1)], {"late": [1.0, 2.0]}, "lateness")
+    >>> "M76,88L708,10h0" in svg
+    True
+    """
+    known = [one for values in series.values() for one in values if one is not None]
+    top = _rounded(max([0.0, *(one for one in known if math.isfinite(one))]))
+    inner = _HEIGHT - _TOP - _BOTTOM
+    body = ""
+    for share in (0.0, 0.5, 1.0):
+        y = _TOP + inner * (1 - share)
+        body += (
+            f'<path d="M{_LEFT},{y:g}H{_WIDTH - _RIGHT}" stroke="{GREY}" stroke-opacity=".3"/>'
+            f'<text x="{_LEFT - 6}" y="{y + 4:g}" text-anchor="end">'
+            f"{escape(written(top * share))}</text>"
+        )
+    ends = (at[0], at[-1]) if at else None
+    body += _times(ends, _HEIGHT)
+    for place, values in enumerate(series.values()):
+        body += (
+            f'<path d="{_path(at, values, top, ends)}" fill="none" stroke="{_colour(place)}"'
+            f' stroke-width="2" stroke-linecap="round" stroke-dasharray="{_dash(place)}"/>'
+        )
+    for place, name in enumerate(series):
+        x, y = _LEFT + place % 3 * 215, _HEIGHT + 14 + place // 3 * _ROW
+        body += (
+            f'<path d="M{x},{y}h26" stroke="{_colour(place)}" stroke-width="3"'
+            f' stroke-dasharray="{_dash(place)}"/><text x="{x + 32}" y="{y + 4}">'
+            f"{escape(shortened(name, _NAME))}</text>"
+        )
+    return _svg(body, _HEIGHT + 10 + -(-len(series) // 3) * _ROW, title)
+
+
+def owners_over_time(
+    at: Sequence[datetime], owners: Mapping[str, Sequence[str | None]], title: str
+) -> str:
+    """Draw who owned what as a strip a partition, a letter and a colour an owner.
+
+    Parameters
+    ----------
+    at
+        When it was seen; time-zone-aware, ascending. What was seen holds until the next time.
+    owners
+        Partition to its owner a time; None: nobody.
+    title
+        For those who do not see the plot.
+
+    Examples
+    --------
+    >>> day = datetime(2026, 1, 1, tzinfo=UTC)
+    >>> svg = owners_over_time([day, day + timedelta(hours=1)], {"t-0": ["a", "b"]}, "owners")
+    >>> svg.count("<rect"), "A: a" in svg, "B: b" in svg
+    (2, True, True)
+    """
+    names = sorted({one for of in owners.values() for one in of if one is not None})
+    letters = {name: _letters(place) for place, name in enumerate(names)}
+    height = _TOP + len(owners) * _ROW + _BOTTOM
+    # What was seen last has no next time: it is drawn for as long as one lasts on average.
+    ends = (at[0], at[-1] + (at[-1] - at[0]) / max(len(at) - 1, 1)) if at else None
+    body = _times(ends, height)
+    edges = [*(_x(ends, one) for one in at), _WIDTH - _RIGHT]
+    for row, (partition, of) in enumerate(owners.items()):
+        y = _TOP + row * _ROW
+        name = escape(shortened(partition, 11))
+        body += f'<text x="{_LEFT - 6}" y="{y + 12}" text-anchor="end">{name}</text>'
+        for owner, places in groupby(range(len(of)), key=of.__getitem__):
+            held = list(places)
+            left, right = edges[held[0]], edges[held[-1] + 1]
+            if owner is not None:
+                body += _held((left, y, right - left), letters[owner], names.index(owner), owner)
+    for place, name in enumerate(names):
+        x, y = _LEFT + place % 3 * 215, height + 14 + place // 3 * _ROW
+        body += (
+            f'<path d="M{x},{y}h12" stroke="{_colour(place)}" stroke-width="12"/>'
+            f'<text x="{x + 18}" y="{y + 4}">{letters[name]}: '
+            f"{escape(shortened(name, _NAME))}</text>"
+        )
+    return _svg(body, height + 10 + -(-len(names) // 3) * _ROW, title)
+
+
+def _held(where: tuple[float, int, float], letter: str, place: int, owner: str) -> str:
+    x, y, width = where
+    box = (
+        f'<rect x="{x:g}" y="{y}" width="{max(width - 1, 1):g}" height="{_ROW - 3}"'
+        f' fill="{_colour(place)}"><title>{escape(shortened(owner))}</title></rect>'
+    )
+    if width < 9 * len(letter) + 4:
+        return box
+    return f'{box}<text x="{x + 4:g}" y="{y + 12}" style="fill:#000">{letter}</text>'
+
+
+def _path(at: Sequence[datetime], values: Sequence[float | None], top: float, ends: _Ends) -> str:
+    path, gap = "", True
+    for moment, value in zip(at, values, strict=True):
+        if value is None or not math.isfinite(value):
+            gap = True
+            continue
+        x, y = _x(ends, moment), _TOP + (_HEIGHT - _TOP - _BOTTOM) * (1 - value / top)
+        path += f"{'M' if gap else 'L'}{x:g},{y:g}"
+        gap = False
+    # A value alone is a line of no length, of which the round ends show.
+    return path + "h0" * bool(path)
+
+
+def _x(ends: _Ends, moment: datetime) -> float:
+    assert ends is not None  # noqa: S101 - there is this moment
+    length = ends[1] - ends[0]
+    share = (moment - ends[0]) / length if length else 0.0
+    return round(_LEFT + (_WIDTH - _LEFT - _RIGHT) * share, 1)
+
+
+def _times(ends: _Ends, height: int) -> str:
+    """Write the first time, the middle and the last below a plot."""
+    if ends is None:
+        return ""
+    first, length = ends[0], ends[1] - ends[0]
+    form = "%d %b" if length > _LONG else "%d %b %H:%M"
+    marks = ((0.0, "start"), (0.5, "middle"), (1.0, "end")) if length else ((0.0, "start"),)
+    return "".join(
+        f'<text x="{_LEFT + (_WIDTH - _LEFT - _RIGHT) * share:g}" y="{height - 7}"'
+        f' text-anchor="{anchor}">{(first + length * share).astimezone(UTC):{form}}</text>'
+        for share, anchor in marks
+    )
+
+
+def _rounded(value: float) -> float:
+    """Return the next of 1, 2, 5 times a power of ten."""
+    if value <= 0:
+        return 1.0
+    power: float = 10.0 ** math.floor(math.log10(value))
+    return next(one * power for one in (1, 2, 5, 10) if one * power >= value * (1 - 1e-9))
+
+
+def _letters(place: int) -> str:
+    more, last = divmod(place, len(ascii_uppercase))
+    return (_letters(more - 1) if more else "") + ascii_uppercase[last]
+
+
+def _colour(place: int) -> str:
+    return COLOURS[place % len(COLOURS)]
+
+
+def _dash(place: int) -> str:
+    return _DASHES[place % len(_DASHES)]
+
+
+def _svg(body: str, height: int, title: str) -> str:
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" role="img"'
+        f' aria-label="{escape(title)}" font-size="12" font-family="sans-serif"'
+        f' fill="currentColor">{body}</svg>'
+    )

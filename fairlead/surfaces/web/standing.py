@@ -1,0 +1,80 @@
+"""How a group stands, in a word: whether it follows plans, and what to do next.
+
+Belongs here: words for rows of `fairlead.store.reading.read_groups`. Does not: their order, which
+is the store's, nor links.
+"""
+
+from collections.abc import Collection
+from typing import Final
+
+from fairlead.domain.groups import advice_in
+from fairlead.store.reading import Row
+
+#: Whether a group's consumers follow its plan.
+FOLLOWS: Final = ("yes", "partly", "no", "no plan")
+_NEXT: Final = {
+    "healthy": "nothing",
+    "recovering": "wait",
+    "badly spread": "plan",
+    "slow member": "plan",
+    "overloaded": "add consumers",
+    "hot partition": "add partitions",
+    "stuck partition": "look at its consumer",
+    "crawling partition": "look at its consumer",
+    "unknown": "wait for looks",
+}
+
+
+def kind(diagnosis: str | None) -> str:
+    """Return the class of a diagnosis: `good`, `warn`, `bad`, or `soft` where nothing is known.
+
+    Examples
+    --------
+    >>> [kind(one) for one in ("healthy", "recovering", "overloaded", None)]
+    ['good', 'warn', 'bad', 'soft']
+    """
+    if diagnosis in {None, "unknown"}:
+        return "soft"
+    return {"healthy": "good", "recovering": "warn"}.get(diagnosis or "", "bad")
+
+
+def follows(row: Row) -> str:
+    """Say whether a group's consumers follow its published plan, one of `FOLLOWS`.
+
+    Examples
+    --------
+    >>> follows({"evidence": None, "published": 2, "adherence": 1.0})
+    'yes'
+    """
+    if advice_in(row["evidence"]):
+        return "no"
+    if row["published"] is None:
+        return "no plan"
+    if not row["adherence"]:
+        return "no"
+    return "yes" if row["adherence"] == 1 else "partly"
+
+
+def next_step(row: Row, undecided: Collection[str]) -> str:
+    """Say what is to be done about a group, in a word or a few.
+
+    Parameters
+    ----------
+    row
+        Of `read_groups`.
+    undecided
+        Groups that need a plan and that nothing decides on.
+
+    Examples
+    --------
+    >>> row = {"group": "orders", "waiting_state": None, "evidence": "", "diagnosis": "overloaded"}
+    >>> next_step(row, ()), next_step(row | {"waiting_state": "proposed"}, ())
+    ('add consumers', 'decide')
+    """
+    if row["waiting_state"] is not None:
+        return "decide" if row["waiting_state"] == "proposed" else "wait: it is sent"
+    if row["group"] in undecided:
+        return "turn planning on"
+    if advice_in(row["evidence"]):
+        return "let it follow"
+    return _NEXT.get(row["diagnosis"], "wait for looks")
