@@ -36,6 +36,8 @@ from fairlead.store.migrate import upgrade
 from fairlead.store.monitoring import DecisionCounts, read_all_groups
 from fairlead.store.reading import read_decisions, read_groups, read_history, read_lag
 from fairlead.store.trend import lag_trend
+from fairlead.surfaces.web.group import Asked, group_page
+from fairlead.surfaces.web.pages import groups_page
 
 RESULTS: Final = Path(__file__).with_name("retention.json")
 PAGE: Final = DOCS / "sql.md"
@@ -296,6 +298,8 @@ PLANNING: Final[dict[str, Action]] = {
     "fairlead history": lambda store, _names, _turn: read_history(store.engine, "g7", limit=20),
     "fairlead lag": lambda store, _names, _turn: read_lag(store.engine, "g7", limit=20),
     "a plot of lag": lambda store, _names, _turn: lag_trend(store.engine, "g7"),
+    "the page of groups": lambda store, _names, _turn: groups_page(store.engine),
+    "a group's page": lambda store, _names, _turn: group_page(store.engine, "g7", Asked("g7-3")),
     "a scrape of metrics": lambda store, _names, _turn: read_all_groups(
         store.engine, DecisionCounts()
     ),

@@ -98,19 +98,21 @@ _OF_GROUPS = (
     f"INSERT INTO fairlead_raw.consumer_group (group_id) SELECT g FROM {_GROUPS}",
     f"""
     INSERT INTO fairlead_raw.member_capacity
-        (group_id, member, records_per_s, measured, measured_at, evidence)
-    SELECT g, 'c' || m, 100, true, now(), 'it stayed behind throughout, and consumed so much'
+        (group_id, member, records_per_s, measured, measured_at, evidence, note)
+    SELECT g, 'c' || m, 100, true, now(), 'it stayed behind throughout, and consumed so much', ''
     FROM {_GROUPS}, generate_series(0, 4) m
     """,
     f"""
     INSERT INTO fairlead_raw.group_diagnosis
-        (group_id, since, until, last_seen, diagnosis, names, evidence, late_s, utilisation)
+        (group_id, since, until, last_seen, diagnosis, names, evidence, late_s, utilisation,
+         consumers_why, costs)
     SELECT g, {{began_kept}}::timestamptz + d * interval '12 hours',
         CASE WHEN d < 2 * {{kept}} - 1
             THEN {{began_kept}}::timestamptz + (d + 1) * interval '12 hours' END,
         {{began_kept}}::timestamptz + d * interval '12 hours',
         CASE d % 2 WHEN 0 THEN 'badly spread' ELSE 'healthy' END, '{{{{c1}}}}',
-        'c1 gets 128% of what it can do and is forecast 11 min late in 30 min', 60, 0.8
+        'c1 gets 128% of what it can do and is forecast 11 min late in 30 min', 60, 0.8,
+        'It takes 5, and so many are there.', '{{{{}}}}'
     FROM {_GROUPS}, generate_series(0, 2 * {{kept}} - 1) d
     """,
     f"""
