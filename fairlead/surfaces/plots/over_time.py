@@ -36,6 +36,7 @@ def over_time(
     series: Mapping[str, Sequence[float | None]],
     title: str,
     written: Callable[[float], str] = "{:,.0f}".format,
+    units: Sequence[float] = (),
 ) -> str:
     """Draw lines over time, each with its name below.
 
@@ -49,6 +50,8 @@ def over_time(
         For those who do not see the plot.
     written
         How a value is written at the axis.
+    units
+        In which large values are written, ascending: the axis ends at a round number of them.
 
     Examples
     --------
@@ -58,7 +61,7 @@ def over_time(
     True
     """
     known = [one for values in series.values() for one in values if one is not None]
-    top = _rounded(max([0.0, *(one for one in known if math.isfinite(one))]))
+    top = _rounded(max([0.0, *(one for one in known if math.isfinite(one))]), units)
     inner = _HEIGHT - _TOP - _BOTTOM
     body = ""
     for share in (0.0, 0.5, 1.0):
@@ -177,12 +180,13 @@ def _times(ends: _Ends, height: int) -> str:
     )
 
 
-def _rounded(value: float) -> float:
-    """Return the next of 1, 2, 5 times a power of ten."""
+def _rounded(value: float, units: Sequence[float]) -> float:
+    """Return the end of an axis: the next round number, of which half is one, too."""
     if value <= 0:
-        return 1.0
-    power: float = 10.0 ** math.floor(math.log10(value))
-    return next(one * power for one in (1, 2, 5, 10) if one * power >= value * (1 - 1e-9))
+        return 2.0
+    unit = max((one for one in units if value >= 2 * one), default=1.0)
+    power: float = unit * 10.0 ** math.floor(math.log10(value / unit))
+    return next(one * power for one in (1, 2, 4, 6, 8, 10) if one * power >= value * (1 - 1e-9))
 
 
 def _letters(place: int) -> str:
@@ -201,6 +205,6 @@ def _dash(place: int) -> str:
 def _svg(body: str, height: int, title: str) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" role="img"'
-        f' aria-label="{escape(title)}" font-size="12" font-family="sans-serif"'
+        f' aria-label="{escape(shortened(title, 120))}" font-size="12" font-family="sans-serif"'
         f' fill="currentColor">{body}</svg>'
     )

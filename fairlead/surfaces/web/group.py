@@ -4,6 +4,7 @@ Belongs here: which readings the page shows, and how much of each. Does not: the
 (`fairlead.store.course`), a version's review (`fairlead.surfaces.review`).
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, time
@@ -25,6 +26,10 @@ from fairlead.surfaces.web.standing import next_step
 
 #: Rows of a table; commands give the rest.
 ROWS: Final = 50
+#: Of a minute, an hour, a day: what lengths of time are written in.
+_TIMES_S: Final = (60.0, 3600.0, 86_400.0)
+#: So many partitions are offered to choose from.
+OFFERED: Final = 500
 #: More strips than that are no picture.
 STRIPS: Final = 24
 
@@ -98,6 +103,7 @@ def group_page(
     policy = policy_for(group, policies)
     seen = course.read_seen(engine, group)
     changed = changes(seen)
+    partitions = sorted({one.partition for one in seen})
     return TEMPLATES.get_template("group.html").render(
         row=row,
         before=diagnoses[1] if len(diagnoses) > 1 else None,
@@ -120,7 +126,10 @@ def group_page(
         if asked.partition
         else [],
         owned=_owned(changed, asked.partition),
-        partitions=sorted({one.partition for one in seen})[:1000],
+        partitions=partitions[:OFFERED],
+        strips=min(len(partitions), STRIPS),
+        partition_total=len(partitions),
+        measured=asked.partition in partitions,
         history=reading.read_history(engine, group, limit=ROWS),
         adoption=course.read_adoption(engine, group),
         dagster=asset_url(dagster_url, "assignment_plan", cohort_of(group, policies)),
@@ -179,7 +188,9 @@ def _plot(
         most, when = max(known, default=(None, None), key=lambda pair: pair[0])
         newest = "none" if values[-1] is None else written(values[-1])
         rows.append((line, newest, "unknown" if most is None else written(most), when))
-    return [Plot(name, plots.over_time(at, series, f"{name}, over time", written), rows, missing)]
+    units = _TIMES_S if written is length else ()
+    svg = plots.over_time(at, series, f"{name}, over time", written, units)
+    return [Plot(name, svg, rows, missing)]
 
 
 def _strip(seen: Sequence[Seen], changed: Sequence[Change]) -> str | None:
@@ -191,9 +202,8 @@ def _strip(seen: Sequence[Seen], changed: Sequence[Change]) -> str | None:
     owners: dict[str, list[str | None]] = {}
     for one in seen:
         owners.setdefault(one.partition, [None] * len(at))[place[one.at]] = one.member
-    moves = [name for change in changed for name, *_ in change.moved]
-    often = sorted(owners, key=lambda name: -moves.count(name)) if len(owners) > STRIPS else owners
-    shown = set(list(often)[:STRIPS])
+    moves = Counter(name for change in changed for name, *_ in change.moved)
+    shown = set(sorted(owners, key=lambda name: -moves[name])[:STRIPS])
     picked = {name: of for name, of in owners.items() if name in shown}
     return plots.owners_over_time(at, picked, "Who owned which partition, over time")
 

@@ -12,6 +12,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from fairlead.common.visible import on_page
 from fairlead.common.words import caught_up, length, listed, moment, number, percent, plural, span
+from fairlead.domain.judgement.capacities import STEPS
 from fairlead.domain.judgement.diagnosis import some
 from fairlead.surfaces.web import standing
 
@@ -58,4 +59,5 @@ TEMPLATES.globals |= {
     "address": page_address,
     "follows": standing.follows,
     "kind": standing.kind,
+    "looks_needed": STEPS + 1,
 }

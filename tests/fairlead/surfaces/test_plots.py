@@ -8,7 +8,15 @@ import pytest
 
 from fairlead.domain.choice import Candidate
 from fairlead.domain.consumers import ConsumerChange
-from fairlead.surfaces.plots import as_markdown, consumers, frontier, lag_history, sparkline
+from fairlead.surfaces.plots import (
+    as_markdown,
+    consumers,
+    frontier,
+    lag_history,
+    over_time,
+    owners_over_time,
+    sparkline,
+)
 from fairlead.surfaces.plots.charts import CONSUMERS, POINTS
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -101,3 +109,30 @@ def test_markdown_keeps_its_form() -> None:
     """An alternative text cannot end the image it describes."""
     markdown = as_markdown("<svg/>", "a](http://b) \n[c")
     assert markdown.startswith("![a  http:  b    c](data:image/svg+xml;base64,")
+
+
+@pytest.mark.parametrize("name", ["<b>&\"'", "a\x01b", "\u202eb", "x" * 500])
+def test_plots_in_markup_hold_any_name(name: str) -> None:
+    """They stand in a page as they are: a name can neither end them nor turn its text around."""
+    at = [NOON, NOON + timedelta(hours=1)]
+    for svg in (
+        over_time(at, {name: [1.0, None]}, name),
+        owners_over_time(at, {name: [name, None]}, name),
+    ):
+        assert texts(svg)
+        assert "<b>" not in svg
+        assert not {"\x01", "\u202e"} & set("".join(texts(svg)))
+
+
+def test_axis_ends_at_a_round_number_of_its_unit() -> None:
+    """Eleven minutes are drawn up to twenty, and half of it is whole, too."""
+    at = [NOON, NOON + timedelta(hours=1)]
+    svg = over_time(at, {"late": [660.0, None]}, "", "{:.0f}".format, (60.0, 3600.0))
+    assert texts(svg)[:3] == ["0", "600", "1200"]
+
+
+def test_owners_are_drawn_as_long_as_they_hold() -> None:
+    """An owner who stays is one box; nobody is none, and a gap between."""
+    at = [NOON + timedelta(hours=hour) for hour in range(4)]
+    svg = owners_over_time(at, {"t-0": ["a", "a", None, "b"], "t-1": ["b"] * 4}, "owners")
+    assert svg.count("<rect") == 3

@@ -175,9 +175,9 @@ def test_group_without_a_look_says_so(week: str, served: str) -> None:
     """A group that was only found has a page and a row, and neither is empty."""
     with psycopg.connect(week) as connection:
         connection.execute("INSERT INTO fairlead_raw.consumer_group VALUES ('found')")
-    assert "0 of six looks" in get(served)[2]
+    assert "0 of 6 looks" in get(served)[2]
     page = get(f"{served}/group?group=found")[2]
-    for said in ("takes six looks", "No planning run has measured", "There is no plan yet"):
+    for said in ("takes 6 looks", "No planning run has measured", "There is no plan yet"):
         assert said in page
 
 
