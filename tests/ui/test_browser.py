@@ -96,7 +96,7 @@ def test_npms_is_fetched_once(package: Path) -> None:
 def test_another_package_than_the_pinned_one_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing of it is unpacked."""
     monkeypatch.setattr(browser, "SHA512", f"another{browser.SHA512}")
-    with pytest.raises(OSError, match=f"Chromium {browser.VERSION} is not what it was"):
+    with pytest.raises(OSError, match=f"chromium {browser.VERSION} is not what it was"):
         browser.fetch_npms()
     folder = browser.npms().program.parent
     assert [path.name for path in folder.parent.iterdir()] == [f"{folder.name}.lock"]

@@ -3,6 +3,7 @@
 import re
 from contextlib import ExitStack
 from itertools import pairwise
+from typing import Literal
 
 import pytest
 from confluent_kafka.admin import AdminClient
@@ -10,7 +11,8 @@ from playwright.sync_api import Page, expect
 
 from fairlead.surfaces.links import lineage_url
 from tests.fairlead.followers.helpers import eventually
-from tests.ui.conftest import Surroundings, keep
+from tests.ui.browser import axe
+from tests.ui.conftest import HEIGHT, WIDTH, Surroundings, keep
 from tests.ui.running import ROOT
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres, pytest.mark.spark]
@@ -20,6 +22,7 @@ LINEAGE, MATERIALIZE, CHOOSE = "Lineage", "Materialize all", "Select a partition
 LAUNCH, LAUNCH_RUN = "Launch backfill", "Launch 1 run"
 #: Narrower than any plot: what failed to load has no width.
 PLOT_PX = 300
+PHONE_PX = 390
 #: A run starts Spark first, and the daemon looks once a minute, beside another suite.
 PATIENCE_S = 300.0
 
@@ -53,10 +56,16 @@ def test_person_plans_looks_approves_and_sees_the_plan_followed(
     expect(page).to_have_url(f"{around.review_url}/review?group={group}&version=1")
     expect(page.get_by_role("heading", level=1)).to_contain_text(group)
     keep(page, "review")
+    assert_open_to_all(page)
     expect(page.get_by_role("link", name="This group in Dagster")).to_be_visible()
     page.get_by_role("link", name="All groups").click()
     expect(page.get_by_role("link", name="version 1")).to_be_visible()
     keep(page, "groups")
+    assert_open_to_all(page)
+    page.get_by_role("link", name=group, exact=True).click()
+    expect(page.get_by_role("heading", name="Over time")).to_be_visible()
+    keep(page, "group")
+    assert_open_to_all(page)
 
     show(page, around, "assignment_plan")
     page.locator('a[href*="/jobs/approve/playground"]').first.click()
@@ -123,6 +132,22 @@ def assert_left_to_right(page: Page, *names: str) -> None:
         assert box is not None
         places.append(box["x"])
     assert all(left < right for left, right in pairwise(places)), places
+
+
+def assert_open_to_all(page: Page) -> None:
+    """Let axe-core look for what keeps people out, in light and dark, wide and on a phone."""
+    looks: list[tuple[int, Literal["light", "dark"]]] = [
+        (PHONE_PX, "light"),
+        (WIDTH, "dark"),
+        (WIDTH, "light"),
+    ]
+    page.evaluate(axe())
+    for width, scheme in looks:
+        page.emulate_media(color_scheme=scheme)
+        page.set_viewport_size({"width": width, "height": HEIGHT})
+        found = page.evaluate("axe.run()")["violations"]
+        assert [(one["id"], one["nodes"][0]["html"]) for one in found] == [], (width, scheme)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, (width, scheme)
 
 
 def materialize(page: Page, group: str) -> None:
