@@ -37,7 +37,7 @@ WITHOUT_SERVICES: Final = frozenset(
 
 #: Commands that people wait for, and that hand no data frame to anybody; Spark's client needs it.
 WITHOUT_PANDAS: Final = frozenset(
-    {"brake", "groups", "history", "lag", "look", "plan", "plans", "release"}
+    {"brake", "groups", "history", "lag", "look", "plan", "plans", "release", "why"}
 )
 
 app = typer.Typer(
@@ -66,7 +66,19 @@ for command, short_help, *examples in (
         "simulate",
         "simulate skew --controller planner",
     ),
-    (groups.groups, "What is the matter with each group, and its plan.", "groups", "groups --json"),
+    (
+        groups.groups,
+        "What is the matter with which group, the worst first.",
+        "groups",
+        "groups --wide",
+        "groups --json",
+    ),
+    (
+        groups.why,
+        "Why a group is as it is, or a partition where it is.",
+        "why orders",
+        "why orders orders-7",
+    ),
     (
         groups.lag,
         "How far behind a group is, by partition or member.",

@@ -134,6 +134,9 @@ NewestVersion = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Write one JSON document.")]
+Wide = Annotated[
+    bool, typer.Option("--wide", help="Show every column, however wide the table gets.")
+]
 Reason = Annotated[
     str, typer.Option("--reason", help="Why; stands in the history.", callback=_said)
 ]

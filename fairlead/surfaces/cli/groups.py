@@ -1,15 +1,24 @@
-"""`fairlead groups`, `fairlead lag`, `fairlead history`: what goes on in consumer groups.
+"""`fairlead groups`, `why`, `lag`, `history`: what goes on in consumer groups.
 
 Belongs here: what these commands show. Does not: their queries (`fairlead.store.reading`).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fairlead.surfaces.cli.arguments import At, Group, Json, Limit, Since, opened_engine
+from fairlead.surfaces.cli.arguments import (
+    At,
+    Group,
+    Json,
+    Limit,
+    Since,
+    Wide,
+    known_text,
+    opened_engine,
+)
 from fairlead.surfaces.cli.output import as_text, print_json, print_table, say
 
 if TYPE_CHECKING:
@@ -19,6 +28,11 @@ _GROUPS = {
     "group": "group",
     "diagnosis": "diagnosis",
     "late": "late",
+    "caught_up": "caught up",
+    "follows": "follows",
+    "next": "next",
+}
+_ALL_OF_GROUPS = _GROUPS | {
     "fullest": "fullest",
     "last_seen": "looked at (UTC)",
     "published": "published",
@@ -29,10 +43,22 @@ _GROUPS = {
     "lag_max": "heaviest member",
     "observed_at": "measured (UTC)",
 }
+#: The evidence of so many groups is shown, of the worst.
+_WITH_EVIDENCE = 10
 #: A figure that is older is named as old: looks are taken every minute by default.
 _OLD = timedelta(minutes=5)
 _LAG = ("topic", "partition", "member", "lag", "time_lag_s", "arrival_rate", "cost", "status")
 _LAG_BY_MEMBER = ("member", "partitions", "lag", "arrival_rate", "records_per_s", "measured")
+#: Of diagnoses and moves, the newest.
+_DIAGNOSES = 50
+_MOVES_OF = {
+    "version": "version",
+    "state": "state",
+    "published_at": "published (UTC)",
+    "previous_member": "from",
+    "member": "to",
+    "reason": "why",
+}
 _HISTORY = {
     "at": "at (UTC)",
     "event": "event",
@@ -42,21 +68,33 @@ _HISTORY = {
 }
 
 
-def groups(*, as_json: Json = False) -> None:
-    """List the groups: what is the matter, how late they get, which plan they follow."""
+def groups(*, wide: Wide = False, as_json: Json = False) -> None:
+    """List the groups, the worst first: what is the matter, until when, and what to do next."""
     from fairlead.store.brakes import read_brakes
-    from fairlead.store.reading import read_groups, undecided
+    from fairlead.store.reading import read_groups, undecided, worst_first
+    from fairlead.surfaces.standing import follows, next_step
 
     with opened_engine() as engine:
-        rows, brakes = read_groups(engine), read_brakes(engine)
+        rows, brakes = worst_first(read_groups(engine)), read_brakes(engine)
     now = datetime.now(UTC)
+    waits = undecided(rows, now)
     if as_json:
         print_json(rows)
     elif rows:
-        print_table([row | _forecast(row) | _waits(row) for row in rows], _GROUPS)
-        say(*_late(rows))
+        print_table(
+            [
+                row
+                | _forecast(row)
+                | _waits(row)
+                | {"follows": follows(row), "next": next_step(row, waits)}
+                for row in rows
+            ],
+            _ALL_OF_GROUPS if wide else _GROUPS,
+            wide=wide,
+        )
+        say(*_evidence(rows), *_late(rows))
         say(*_advice(rows), *not_sent(rows), *_not_looked_at(rows, now))
-        say(*_not_planned(undecided(rows, now)), *_braked(brakes))
+        say(*_not_planned(waits), *_braked(brakes))
     else:
         say(
             "No look has found a group yet, and none has been planned. The sensor group_looks "
@@ -83,11 +121,26 @@ def _advice(rows: list[dict[str, Any]]) -> list[str]:
 
 def _forecast(row: dict[str, Any]) -> dict[str, str | None]:
     """Return a group's forecast as people read it; none where too little is known for one."""
-    from fairlead.common.words import length
+    from fairlead.common.words import caught_up, length
 
     if row["diagnosis"] in {None, "unknown"}:
-        return {"late": None, "fullest": None}
-    return {"late": length(row["late_s"]), "fullest": f"{row['utilisation']:.0%}"}
+        return {"late": None, "fullest": None, "caught_up": None}
+    return {
+        "late": length(row["late_s"]),
+        "fullest": f"{row['utilisation']:.0%}",
+        "caught_up": caught_up(row["caught_up_s"]),
+    }
+
+
+def _evidence(rows: list[dict[str, Any]]) -> list[str]:
+    """Return what the diagnoses of the worst groups rest on, a line for each."""
+    from fairlead.surfaces.standing import kind
+
+    ill = [row for row in rows if kind(row["diagnosis"]) == "bad"]
+    lines = [f"{row['group']}: {row['evidence']}" for row in ill[:_WITH_EVIDENCE]]
+    if more := len(ill) - len(lines):
+        lines.append(f"{more} more are ill: `fairlead why GROUP` says what is the matter")
+    return lines
 
 
 def _late(rows: list[dict[str, Any]]) -> list[str]:
@@ -223,3 +276,82 @@ def history(group: Group, *, since: Since = None, limit: Limit = 50, as_json: Js
             f"{group}: nothing happened"
             + (" since then" if since else " yet: no planning run has decided on it")
         )
+
+
+def why(
+    group: Group,
+    partition: Annotated[
+        str | None,
+        typer.Argument(help="One of its partitions, as orders-7.", callback=known_text),
+    ] = None,
+    *,
+    as_json: Json = False,
+) -> None:
+    """Say why a group is as it is: what is the matter and since when, what to do next.
+
+    With a partition: which versions moved it from whom to whom, and why.
+    """
+    from fairlead.store.course import read_diagnoses, read_moves_of
+    from fairlead.store.reading import read_groups, undecided
+
+    with opened_engine() as engine:
+        found = read_diagnoses(engine, group, limit=_DIAGNOSES)
+        (row,) = read_groups(engine, [group])
+        moves = [] if partition is None else _moves_of(engine, group, partition, read_moves_of)
+    if as_json:
+        print_json(row | {"diagnoses": found} | ({} if partition is None else {"moves": moves}))
+    elif partition is None:
+        say(*_why(row, found, undecided([row], datetime.now(UTC))))
+    elif moves:
+        print_table(moves, _MOVES_OF, title=f"{partition} of {group}: who got it, and why")
+    else:
+        say(f"{group}: no version that is stored moves {partition}")
+
+
+def _moves_of(
+    engine: Any, group: str, partition: str, read: Callable[..., list[dict[str, Any]]]
+) -> list[dict[str, Any]]:
+    """Return the versions that move a partition; raises GroupError where there is no such one."""
+    from fairlead.errors import GroupError
+    from fairlead.store.reading import read_lag
+
+    moves = read(engine, group, partition, limit=_DIAGNOSES)
+    known = {
+        f"{row['topic']}-{row['partition']}" for row in ([] if moves else read_lag(engine, group))
+    }
+    if not moves and known and partition not in known:
+        raise GroupError(f"group {group} reads no partition {partition}; name one as {min(known)}")
+    return moves
+
+
+def _why(row: dict[str, Any], found: list[dict[str, Any]], waits: list[str]) -> list[str]:
+    """Return what is known of a group, a line for each thing."""
+    from fairlead.surfaces.standing import follows, next_step
+
+    name = row["group"]
+    lines = []
+    if not found:
+        lines.append(f"{name}: no look has judged it yet")
+    else:
+        before = f"; before: {found[1]['diagnosis']}" if len(found) > 1 else ""
+        since, seen = as_text(row["since"]), as_text(row["last_seen"])
+        lines.append(f"{name}: {row['diagnosis']} since {since} UTC, last seen {seen} UTC{before}")
+        lines.append(f"  {row['evidence']}")
+        if row["diagnosis"] != "unknown":
+            told = _forecast(row)
+            lines.append(
+                f"  late {told['late']} at the policy's horizon; the fullest member gets "
+                f"{told['fullest']} of what it can do; caught up: {told['caught_up']}"
+            )
+            lines.append(f"  {row['consumers_why']}")
+    if row["published"] is not None:
+        lines.append(f"  plan: version {row['published']} is published; followed: {follows(row)}")
+    if waits_for := _waits(row)["waits"]:
+        lines.append(f"  plan: version {waits_for}")
+    if row["outcome"] is not None:
+        lines.append(
+            f"  last decision: {row['outcome']}, {as_text(row['decided_at'])} UTC: {row['reason']}"
+        )
+    lines += [f"  {line}" for line in not_sent([row])]
+    lines.append(f"  next: {next_step(row, waits)}")
+    return lines

@@ -5,6 +5,7 @@ through `visible`. Does not: which columns a command shows.
 """
 
 import json
+import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
@@ -16,8 +17,13 @@ import typer
 
 from fairlead.common.visible import visible
 
-#: How wide a table may get where nobody's window limits it: in a pipe or a file.
-_WIDTH_OF_A_FILE: Final = 200
+#: How wide a table may get in a pipe or a file, unless COLUMNS says so.
+_WIDTH_OF_A_FILE: Final = 80
+#: Texts of several words are broken between words, but into lines of so many characters at least.
+_LEAST_WIDTH: Final = 20
+#: Characters between two columns.
+_BETWEEN: Final = 2
+_NO_LIMIT: Final = 2_000
 _EXIT_CODES: Final = "Exit codes: 0 done; 1 an error, named by one line on standard error; 2 usage."
 
 
@@ -52,8 +58,11 @@ def print_table(
     *,
     title: str | None = None,
     stderr: bool = False,
+    wide: bool = False,
 ) -> None:
-    """Print rows as a table.
+    """Print rows as a table, or, where it would be wider than the window, as one block a row.
+
+    Names and numbers are never broken, so that they can be copied.
 
     Parameters
     ----------
@@ -65,26 +74,69 @@ def print_table(
         Printed above.
     stderr
         Whether standard output belongs to a program.
+    wide
+        Whether the table may be as wide as it gets.
     """
+    from rich.box import SIMPLE_HEAD
+    from rich.cells import cell_len
     from rich.table import Table
 
     headings = dict(columns) if isinstance(columns, Mapping) else {key: key for key in columns}
-    table = Table(title=title and visible(title), title_justify="left")
+    console = _console(stderr=stderr, wide=wide)
+    table = Table(
+        title=title and visible(title),
+        title_justify="left",
+        box=SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )
+    least = -_BETWEEN
     for key, heading in headings.items():
+        texts = [heading, *(visible(as_text(row[key])) for row in rows)]
+        width = max(map(cell_len, texts))
+        if width > _LEAST_WIDTH and any(" " in text for text in texts):
+            width = max(_LEAST_WIDTH, *(cell_len(word) for text in texts for word in text.split()))
         numbers = any(isinstance(row[key], int | float | Decimal) for row in rows)
-        table.add_column(heading, justify="right" if numbers else "left", overflow="fold")
+        table.add_column(heading, justify="right" if numbers else "left", min_width=width)
+        least += width + _BETWEEN
+    if least > console.width:
+        print_rich(_blocks(rows, headings, title), stderr=stderr)
+        return
     for row in rows:
         table.add_row(*(_cell(row[key]) for key in headings))
-    print_rich(table, stderr=stderr)
+    print_rich(table, stderr=stderr, wide=wide)
 
 
-def print_rich(renderable: Any, *, stderr: bool = False) -> None:
+def _blocks(rows: Sequence[Mapping[str, Any]], headings: Mapping[str, str], title: Any) -> Any:
+    """Return rows as blocks of a line a value."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    shown: list[Any] = [Text(visible(title))] if title else []
+    for row in rows:
+        block = Table.grid(padding=(0, 1))
+        block.add_column(no_wrap=True)
+        block.add_column(overflow="fold")
+        for key, heading in headings.items():
+            if row[key] is not None:
+                block.add_row(heading, _cell(row[key]))
+        shown += [block, Text()]
+    return Group(*shown)
+
+
+def print_rich(renderable: Any, *, stderr: bool = False, wide: bool = False) -> None:
     """Print what rich can show; text is not read as markup: names may hold brackets."""
+    _console(stderr=stderr, wide=wide).print(_Visible(renderable), markup=False, crop=False)
+
+
+def _console(*, stderr: bool, wide: bool = False) -> Any:
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
-    width = None if stream.isatty() else _WIDTH_OF_A_FILE
-    Console(stderr=stderr, width=width, highlight=False).print(_Visible(renderable), markup=False)
+    width = None if stream.isatty() or "COLUMNS" in os.environ else _WIDTH_OF_A_FILE
+    return Console(stderr=stderr, width=_NO_LIMIT if wide else width, highlight=False)
 
 
 class _Visible:

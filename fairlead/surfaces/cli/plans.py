@@ -17,6 +17,7 @@ from fairlead.surfaces.cli.arguments import (
     Limit,
     NewestVersion,
     Version,
+    Wide,
     complete_group,
     complete_state,
     known_text,
@@ -35,10 +36,12 @@ _LIST = {
     "group": "group",
     "version": "version",
     "state": "state",
-    "assignor": "assignor",
     "proposed_at": "proposed (UTC)",
     "decided_by": "decided by",
     "moved": "moved",
+}
+_ALL_OF_LIST = _LIST | {
+    "assignor": "assignor",
     "lag_max_before": "heaviest",
     "lag_max_predicted": "predicted",
     "lag_max_achieved": "achieved",
@@ -69,6 +72,7 @@ def list_plans(
         ),
     ] = None,
     limit: Limit = 50,
+    wide: Wide = False,
     as_json: Json = False,
 ) -> None:
     """List the versions, the newest first."""
@@ -79,7 +83,7 @@ def list_plans(
     if as_json:
         print_json(rows)
     elif rows:
-        print_table(rows, _LIST)
+        print_table(rows, _ALL_OF_LIST if wide else _LIST, wide=wide)
         say(*not_sent(rows))
     else:
         of = "".join((f" of {group}" if group else "", f" in state {state}" if state else ""))

@@ -21,8 +21,8 @@ from fairlead.errors import PlanStateError
 from fairlead.store import course, reading
 from fairlead.surfaces import plots
 from fairlead.surfaces.links import asset_url
+from fairlead.surfaces.standing import next_step
 from fairlead.surfaces.web.layout import TEMPLATES, ages
-from fairlead.surfaces.web.standing import next_step
 
 #: Rows of a table; commands give the rest.
 ROWS: Final = 50

@@ -14,7 +14,7 @@ from fairlead.common.visible import on_page
 from fairlead.common.words import caught_up, length, listed, moment, number, percent, plural, span
 from fairlead.domain.judgement.capacities import STEPS
 from fairlead.domain.judgement.diagnosis import some
-from fairlead.surfaces.web import standing
+from fairlead.surfaces import standing
 
 TEMPLATES: Final = Environment(
     loader=ChoiceLoader(

@@ -16,8 +16,8 @@ from fairlead.store.brakes import read_brakes
 from fairlead.store.models.judgement import DIAGNOSES
 from fairlead.store.monitoring import LOOKED_WITHIN
 from fairlead.store.reading import Row, read_groups, read_states, undecided
+from fairlead.surfaces.standing import FOLLOWS, follows, next_step
 from fairlead.surfaces.web.layout import TEMPLATES, ages
-from fairlead.surfaces.web.standing import FOLLOWS, follows, next_step
 
 #: A page is for reading; whoever has more groups filters, or looks for a part of a name.
 SHOWN: Final = 200

@@ -54,6 +54,44 @@ def test_every_answer_is_one_json_document(week: str) -> None:
     assert document(week, "policy", "explain", "orders")["planned"]
 
 
+def test_worst_group_comes_first_with_its_evidence_and_what_to_do(week: str) -> None:
+    """One line each within 80 columns; every column on request, and none of them in the way."""
+    shown = run(week, "groups").stdout.splitlines()
+    assert [line.split()[0] for line in shown[2:4]] == ["billing", "orders"]
+    assert max(map(len, shown[:4])) <= 80
+    assert shown[2].split()[-1] == "decide"
+    assert shown[4].startswith("billing: billing-1 gets 140% of what it can do")
+    wide = run(week, "groups", "--wide").stdout.splitlines()
+    assert "heaviest member" in wide[0]
+    with psycopg.connect(week) as connection:
+        connection.execute(
+            "UPDATE fairlead_raw.group_diagnosis SET loss_s = 60 WHERE group_id = 'orders'"
+        )
+    assert run(week, "groups").stdout.splitlines()[2].startswith("orders")
+
+
+def test_why_says_what_is_the_matter_and_who_got_a_partition(week: str) -> None:
+    """Since when, by which evidence, what next; of a partition each version that moves it."""
+    told = run(week, "why", "orders").stdout
+    assert told.startswith("orders: badly spread since ")
+    assert "orders-2 gets 115% of what it can do" in told
+    assert "plan: version 2 is published; followed: yes" in told
+    assert "next: turn planning on" in told
+    moves = document(week, "why", "orders", "orders-1")["moves"]
+    assert [(one["version"], one["previous_member"], one["member"]) for one in moves] == [
+        (2, "orders-1", "orders-3"),
+        (1, None, "orders-1"),
+    ]
+    assert "orders-1 is the heaviest" in run(week, "why", "orders", "orders-1").stdout
+    with psycopg.connect(week) as connection:
+        connection.execute("SET session_replication_role = replica")
+        connection.execute("DELETE FROM fairlead_raw.moved_partition WHERE partition = 5")
+    nothing = run(week, "why", "orders", "orders-5").stdout
+    assert "no version that is stored moves orders-5" in nothing
+    for wrong in (["orders", "orders-77"], ["nobody"]):
+        assert isinstance(run(week, "why", *wrong).exception, GroupError)
+
+
 def test_people_read_utc_whatever_the_zone_of_the_session(week: str) -> None:
     """A URL may set another one; what is asked of a time before anything was measured, is told."""
     tokyo = f"{week}&options=-c%20timezone%3DAsia/Tokyo"
