@@ -64,6 +64,7 @@ def test_wheel_puts_nothing_of_a_common_name_into_site_packages(wheel: Path) -> 
     """Packages of our own names alone, with their types, and the metadata."""
     files = names(wheel)
     assert tops(files) == {"assignors", "fairlead", "fairlead_planner", "fairlead-0.1.0.dist-info"}
+    assert "fairlead/surfaces/survey/templates/survey.html" in files
     assert {f"{top}/py.typed" for top in ("assignors", "fairlead", "fairlead_planner")} <= files
     assert [name for name in files if "__pycache__" in name or "/tests/" in name] == []
 
@@ -79,7 +80,7 @@ def test_wheel_says_what_it_is(wheel: Path) -> None:
     assert metadata["Requires-Python"] == ">=3.11"
     assert metadata["Description-Content-Type"] == "text/markdown"
     assert "Typing :: Typed" in metadata.get_all("Classifier", [])
-    assert {"aiokafka", "confluent", "kafka-python", "planner"} <= set(
+    assert {"aiokafka", "confluent", "kafka-python", "planner", "survey"} <= set(
         metadata.get_all("Provides-Extra", [])
     )
 

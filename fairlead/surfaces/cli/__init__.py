@@ -26,18 +26,22 @@ from fairlead.surfaces.cli import (
     serve,
     simulate,
     spark,
+    survey,
 )
 from fairlead.surfaces.cli.output import epilog, say_error
 from fairlead.surfaces.cli.surroundings import show_version, use_running_sandbox
 
 #: Commands that are about no cluster, or bring their own.
 WITHOUT_SERVICES: Final = frozenset(
-    {None, "assign", "partition", "decide", "simulate", "sandbox", "spark", "demo", "dev"}
+    {
+        *(None, "assign", "partition", "decide", "simulate", "sandbox", "spark", "survey"),
+        *("demo", "dev"),
+    }
 )
 
 #: Commands that people wait for, and that hand no data frame to anybody; Spark's client needs it.
 WITHOUT_PANDAS: Final = frozenset(
-    {"brake", "groups", "history", "lag", "look", "plan", "plans", "release", "why"}
+    {"brake", "groups", "history", "lag", "look", "plan", "plans", "release", "survey", "why"}
 )
 
 app = typer.Typer(
@@ -108,6 +112,12 @@ for command, short_help, *examples in (
         "Let plans go out again.",
         "release orders --reason 'deployed'",
         "release --all --reason 'incident 4711 is over' --yes",
+    ),
+    (
+        survey.survey,
+        "What is the matter with a cluster's groups, before set-up.",
+        "survey --bootstrap-servers broker-1:9092",
+        "survey --format html > survey.html",
     ),
     (look.look, "Look at all planned groups, again and again.", "look", "look --once"),
     (

@@ -14,7 +14,7 @@ from fairlead.surfaces.cli import app, plan_steps
 FAIRLEAD = Path(sys.executable).with_name("fairlead")
 COMMANDS = [
     *("assign", "partition", "backtest", "simulate", "groups", "lag", "history", "serve"),
-    *("plans", "policy", "sandbox", "db", "demo", "dev"),
+    *("plans", "policy", "sandbox", "db", "demo", "dev", "survey"),
 ]
 
 

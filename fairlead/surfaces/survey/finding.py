@@ -1,0 +1,231 @@
+"""What a survey finds: looks in, a row a group out, worst first, and the rights that are missing.
+
+Belongs here: looking again and again, and putting answers into words. Does not: judging
+(`fairlead.domain.judging`), nor what Kafka is asked (`fairlead.kafka.gateway`).
+"""
+
+from collections.abc import Mapping, Sequence
+from shlex import quote
+from typing import Any, Final
+
+import pyarrow as pa
+
+from fairlead.common.tables import slices
+from fairlead.common.words import caught_up, length
+from fairlead.domain.choice import OBSERVED
+from fairlead.domain.groups import CLASSIC, not_followed
+from fairlead.domain.judging import judge_group
+from fairlead.domain.looks.look import look_of
+from fairlead.domain.looks.questions import Group, Ways
+from fairlead.domain.policy import Policy, policy_for
+from fairlead.domain.snapshot import GroupSnapshot
+from fairlead.kafka.gateway import KafkaGateway
+
+Row = dict[str, Any]
+
+#: Looks until the judgement says more than "unknown".
+ENOUGH: Final = 6
+#: Commits are read before ends; with few groups at a time, seconds lie between the two at most.
+_AT_ONCE: Final = 500
+_FOLLOWING: Final = "fairlead"
+_STREAMS: Final = "stream"
+#: What stands first where nothing is lost: those in trouble, those that nobody knows, the others.
+_CALM: Final = {"unknown": 1, None: 1, "recovering": 2, "healthy": 3}
+
+
+class Survey:
+    """Looks at every group of a cluster, held in memory. Not for several threads.
+
+    Parameters
+    ----------
+    gateway
+        Of the cluster; rights to DESCRIBE are enough.
+    policies
+        By which groups are judged; without one for a group, the default.
+    """
+
+    def __init__(self, gateway: KafkaGateway, policies: Sequence[Policy] = ()) -> None:
+        self._gateway, self._policies = gateway, policies
+        self._looks: list[pa.Table] = []
+        self._seen: list[GroupSnapshot] = []
+
+    @property
+    def looks(self) -> int:
+        """How many looks were taken."""
+        return len(self._looks)
+
+    def look(self) -> None:
+        """Take a look at every group.
+
+        Raises
+        ------
+        KafkaUnavailableError
+            Brokers do not answer in time. The looks before it stay.
+        """
+        names = self._gateway.list_groups()
+        portions = [names[first : first + _AT_ONCE] for first in range(0, len(names), _AT_ONCE)]
+        seen = [self._gateway.snapshot(some, patience_s=0.0) for some in portions or [[]]]
+        self._looks.append(pa.concat_tables([look_of(one) for one in seen]))
+        self._seen = seen
+
+    def found(self) -> list[Row]:
+        """Return a row a group of the newest look, worst first; see `_row` for its keys."""
+        looks = slices(pa.concat_tables(self._looks), "group")  # by time, as they were taken
+        rows: list[Row] = []
+        for seen in self._seen:
+            members = slices(seen.members, "group")
+            for described in seen.groups.to_pylist():
+                name = described["group"]
+                mine = members[name].to_pylist() if name in members else []
+                group = Group(described=described, members=mine, looks=looks[name])
+                rows.append(_row(group, self._judged(group)))
+        return sorted(rows, key=_badness)
+
+    def _judged(self, group: Group) -> list[Row]:
+        if self.looks < ENOUGH:
+            return []
+        policy = policy_for(group.described["group"], self._policies)
+        return judge_group(group, Ways.of(policy, compare=False))
+
+    def missing(self) -> list[Row]:
+        """Return the rights that were missing in the newest look: kind, name and remedy."""
+        wanted = {
+            ("group", row["group"])
+            for seen in self._seen
+            for row in seen.groups.to_pylist()
+            if _refused(row["error"]) and "Topic " not in row["error"]
+        }
+        for seen in self._seen:
+            hidden = {
+                row["group"]
+                for row in seen.groups.to_pylist()
+                if _refused(row["error"]) and "Topic " in row["error"]
+            }
+            known = {row["topic"] for row in seen.offsets.to_pylist() if not row["error"]}
+            wanted |= {
+                ("topic", row["topic"])
+                for row in seen.offsets.to_pylist()
+                if _refused(row["error"])
+            } | {
+                ("topic", topic)
+                for row in seen.members.to_pylist()
+                if row["group"] in hidden
+                for topic in row["topics"]
+                if topic not in known
+            }
+        return [
+            {
+                "kind": kind,
+                "name": name,
+                "remedy": f"kafka-acls.sh --bootstrap-server BROKER --add --allow-principal "
+                f"User:NAME --operation Describe --{kind} {quote(name)}",
+            }
+            for kind, name in sorted(wanted)
+        ]
+
+
+def _refused(error: str | None) -> bool:
+    return "authorization" in (error or "").casefold()
+
+
+def _badness(row: Row) -> tuple[bool, float, int, float, int, str]:
+    """Sort the worst first: who loses records soonest, who is in trouble, who is latest."""
+    loss_s = row["loss_s"]
+    calm = _CALM.get(row["diagnosis"], 0)
+    late_s = row["late_s"] or 0.0
+    return (loss_s is None, loss_s or 0.0, calm, -late_s, -row["lag"], row["group"])
+
+
+def _row(group: Group, judged: Sequence[Row]) -> Row:
+    """Return what is known of a group.
+
+    Keys: group, state, protocol and group_type as Kafka tells; members and partitions, counts;
+    owners, member to number of partitions; lag, records; uncommitted, partitions without a commit;
+    clients, ids; error; follow and kafka_5_6, sentences; diagnosis, evidence, late_s, caught_up_s,
+    loss_s, gain, consumers: of the judgement, null without one.
+    """
+    described, look = group.described, group.looks.slice(group.looks.num_rows - 1).to_pylist()[0]
+    behind = [
+        end - committed
+        for end, committed in zip(look["end"], look["committed"], strict=True)
+        if committed >= 0 and end >= 0
+    ]
+    by_assignor = {one["assignor"]: one for one in judged}
+    observed = by_assignor.get(OBSERVED, {})
+    known = observed.get("diagnosis")
+    return {
+        "group": described["group"],
+        "state": described["state"],
+        "protocol": described["protocol"],
+        "group_type": described["group_type"],
+        "members": len(group.members),
+        "partitions": len(look["end"]),
+        "owners": {one["member"]: len(one["partitions"]) for one in group.members},
+        "lag": sum(max(0, one) for one in behind),
+        "uncommitted": sum(one < 0 for one in look["committed"]),
+        "clients": sorted({one["client_id"] for one in group.members}),
+        "error": described["error"] or observed.get("error"),
+        "follow": follows(described, members=len(group.members)),
+        "kafka_5_6": changes(described),
+        "diagnosis": known,
+        "evidence": observed.get("evidence") or observed.get("outcome"),
+        "late_s": None if known in {None, "unknown"} else observed["late_s"],
+        "caught_up_s": observed.get("caught_up_s"),
+        "loss_s": observed.get("loss_s"),
+        "gain": _gain(observed, by_assignor.get(observed.get("chosen"))),
+        "consumers": observed.get("consumers_why"),
+    }
+
+
+def _gain(observed: Row, chosen: Row | None) -> str | None:
+    """Say what a plan would do; None: nothing was judged."""
+    if chosen is None:
+        return observed.get("decision_reason")
+    return (
+        f"forecast {length(chosen['late_s'])} late instead of {length(observed['late_s'])}, "
+        f"caught up {caught_up(chosen['caught_up_s'])}"
+    )
+
+
+def follows(described: Mapping[str, Any], *, members: int) -> str:
+    """Say how the clients of a group could follow plans.
+
+    Examples
+    --------
+    >>> follows({"group_type": "classic", "protocol": "fairlead"}, members=1)
+    'its clients follow plans already'
+    >>> follows({"group_type": "consumer", "protocol": "uniform"}, members=1)[:39]
+    "the broker's assignor uniform follows n"
+    """
+    kind, protocol = described["group_type"], described["protocol"]
+    if advice := not_followed(kind, protocol):
+        return f"{advice}; a managed cluster takes no plug-ins"
+    if not members:
+        return "it has no members"
+    if protocol == _FOLLOWING:
+        return "its clients follow plans already"
+    if protocol == _STREAMS:
+        return "Kafka Streams assigns by itself, and follows no plans"
+    return (
+        "Java: PlanAssignor in partition.assignment.strategy; kafka-python, aiokafka, "
+        "confluent-kafka: PlanConsumer instead of the consumer's class"
+    )
+
+
+def changes(described: Mapping[str, Any]) -> str:
+    """Say what Kafka 5.0 and 6.0 change for the clients of a group, as KIP-1274 has it.
+
+    Examples
+    --------
+    >>> changes({"group_type": "consumer", "protocol": "uniform"})
+    'nothing: it is on the consumer protocol'
+    """
+    if described["group_type"] not in {None, "", CLASSIC}:
+        return "nothing: it is on the consumer protocol"
+    if described["protocol"] == _STREAMS:
+        return "nothing by KIP-1274, which is not about Kafka Streams"
+    return (
+        "Java consumers: from 5.0 on group.protocol=consumer is the default, and classic has to "
+        "be set; 6.0 takes classic out, and plans are followed by brokers (KIP-1274). Other "
+        "clients: nothing"
+    )

@@ -1,0 +1,124 @@
+"""A survey of the run's broker, as a user runs it; and how its rows are put."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairlead.domain.snapshot import GROUPS
+from fairlead.settings import Settings
+from fairlead.surfaces.survey.finding import changes, follows
+from fairlead.surfaces.survey.page import as_lines, as_page
+from tests.conftest import KafkaTopic
+from tests.fairlead.kafka.conftest import (  # noqa: F401 - fixtures
+    Commit,
+    Join,
+    Produce,
+    commit,
+    join,
+    produce,
+)
+
+#: Runs the command; says on standard error what of the planner was imported.
+PROGRAM = """
+import sys
+from fairlead.surfaces.cli import main
+try:
+    main()
+finally:
+    roots = {name.partition(".")[0] for name in sys.modules}
+    unwanted = {"sqlalchemy", "psycopg", "dagster", "pyspark", "pandas", "rich", "matplotlib"}
+    print("imported:", *sorted(roots & unwanted), file=sys.stderr)
+"""
+
+
+@pytest.mark.kafka
+def test_survey_needs_kafka_alone(
+    *,
+    join: Join,  # noqa: F811
+    produce: Produce,  # noqa: F811
+    commit: Commit,  # noqa: F811
+    kafka_topic: KafkaTopic,
+    settings: Settings,
+    unique_name: str,
+    tmp_path: Path,
+) -> None:
+    """Real consumers: owners and lag at once, a diagnosis from the sixth look on."""
+    topic = kafka_topic(partitions=2)
+    produce(topic, [5, 3])
+    commit(unique_name, {(topic, 0): 1, (topic, 1): 3})
+    join(unique_name, [topic], 2, [{"client.id": "a"}, {"client.id": "b"}])
+    options = ["--minutes", "0.02", "--every", "0.2", "--format", "json"]
+    servers = ["--bootstrap-servers", settings.kafka.bootstrap_servers]
+
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, "survey", *options, *servers],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        timeout=120,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines()[-1] == "imported:"
+    assert f"{unique_name}: Stable" in done.stderr  # the first answer
+    said = json.loads(done.stdout)
+    (mine,) = (row for row in said["groups"] if row["group"] == unique_name)
+    assert (said["looks"] >= 6, mine["diagnosis"] is not None) == (True, True)
+    assert (mine["owners"], mine["lag"], mine["error"]) == ({"a": 1, "b": 1}, 4, None)
+    assert list(tmp_path.iterdir()) == []
+
+
+def row(**known: Any) -> dict[str, Any]:
+    """Return a group that is well, and what else is known of it."""
+    return {
+        "group": "orders",
+        "state": "Stable",
+        "protocol": "range",
+        "group_type": "classic",
+        "members": 1,
+        "partitions": 3,
+        "owners": {"a": 3},
+        "lag": 1200,
+        "uncommitted": 0,
+        "clients": ["a"],
+        "error": None,
+        "follow": follows({"group_type": "classic", "protocol": "range"}, members=1),
+        "kafka_5_6": changes({"group_type": "classic", "protocol": "range"}),
+        "diagnosis": "overloaded",
+        "evidence": "All that arrives is more than all that its members can do. " * 3,
+        "late_s": 61.0,
+        "caught_up_s": None,
+        "loss_s": 7300.0,
+        "gain": "nothing",
+        "consumers": "It takes 3.",
+    } | known
+
+
+def test_text_has_80_columns_and_whole_names() -> None:
+    """All but a name or command that is longer, which is not broken."""
+    name = "a-group-" * 20
+    lines = list(as_lines([row(), row(group=name)], [], 6))
+    assert [line for line in lines if len(line) > 80] == [f"{name}: overloaded"]
+    assert {"  caught up    never", "  records lost in 2 h"} <= set(lines)
+
+
+def test_page_needs_no_network_and_trusts_no_name() -> None:
+    """A group may be called anything; a right that is missing has its remedy."""
+    right = {"kind": "topic", "name": "t", "remedy": "kafka-acls.sh --topic t"}
+    page = as_page([row(group="<script>")], [right], 6)
+    assert "<script" not in page
+    assert "http" not in page
+    assert "kafka-acls.sh --topic t" in page
+    assert "overloaded" in page
+
+
+def test_streams_and_empty_groups_follow_no_plans() -> None:
+    """Neither is told to change its configuration."""
+    assert "Streams" in follows({"group_type": "classic", "protocol": "stream"}, members=2)
+    assert follows({"group_type": "classic", "protocol": ""}, members=0) == "it has no members"
+    assert {"group_type", "protocol"} <= set(GROUPS.names)
