@@ -40,6 +40,7 @@ PASSWORD: Final = "correct horse battery staple"  # noqa: S105 - of a broker tha
 #: Who gets in by PLAIN, with the same password, and sends it as it is.
 PLAIN_USER: Final = "plain"
 _KINDS: Final = {
+    "cluster": ResourceType.BROKER,
     "topic": ResourceType.TOPIC,
     "topics": ResourceType.TOPIC,
     "group": ResourceType.GROUP,

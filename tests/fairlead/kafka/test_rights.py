@@ -1,12 +1,12 @@
 """The rights that docs/trust.md states suffice, on a broker that denies whatever is not allowed."""
 
 import uuid
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import NewTopic
 
 from fairlead.errors import ConfigurationError, FairleadError
@@ -16,6 +16,7 @@ from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.members_topic import MembersTopic
 from fairlead.kafka.nudge import Nudge
 from fairlead.kafka.plan_topic import PlanTopic
+from fairlead.surfaces.survey.finding import Survey
 from fairlead.wire.partitions import by_topic
 from fairlead.workflows.following import tell_members
 from fairlead.workflows.nudging import Goal, nudge_all
@@ -169,3 +170,25 @@ def test_without_rights_nothing_is_possible(broker: SecuredBroker) -> None:
         assert gateway.list_groups() == []
         with pytest.raises(FairleadError, match=r"(?i)authoriz"):
             gateway.live_group("orders")
+
+
+def test_survey_names_the_rights_that_are_missing(broker: SecuredBroker, orders: str) -> None:
+    """A group that may not be described stops no survey, and its remedy is told."""
+    group, user = f"{orders}-group", f"surveyor-{orders}"
+    consumer = Consumer(
+        {
+            "bootstrap.servers": broker.open_servers,
+            "group.id": group,
+            "auto.offset.reset": "earliest",
+        }
+    )
+    consumer.subscribe([orders])
+    broker.add_user(user)
+    broker.allow(user, Right("cluster", "kafka-cluster", ("DESCRIBE",)))
+    with closing(consumer), KafkaGateway(broker.settings(user)) as gateway:
+        eventually(lambda: consumer.poll(0.1) is not None, "the consumer reads")
+        survey = Survey(gateway)
+        survey.look()
+    missing = {(one["kind"], one["name"]): one["remedy"] for one in survey.missing()}
+    assert f"--operation Describe --group {group}" in missing["group", group]
+    assert group in {row["group"] for row in survey.found()}
