@@ -6,6 +6,7 @@ import logging
 import sys
 import unicodedata
 from contextlib import redirect_stderr, redirect_stdout
+from typing import Any, Final
 
 import psycopg
 import pytest
@@ -110,7 +111,7 @@ def test_every_answer_of_the_command_line_is_visible(database: str) -> None:
     assert {row["reason"] for row in json.loads(answer("history", EVIL, "--json"))} == {EVIL}
 
 
-ROWS = [
+ROWS: Final[list[dict[str, Any]]] = [
     {
         "name": "a-group-with-a-long-name.and-more",
         "lag": 1_234_567,
