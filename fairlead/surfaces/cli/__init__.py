@@ -16,6 +16,7 @@ from fairlead.surfaces.cli import (
     backtest,
     brake,
     db,
+    doctor,
     groups,
     keys,
     look,
@@ -118,6 +119,12 @@ for command, short_help, *examples in (
         "What is the matter with a cluster's groups, before set-up.",
         "survey --bootstrap-servers broker-1:9092",
         "survey --format html > survey.html",
+    ),
+    (
+        doctor.doctor,
+        "Whether the set-up is right, and what to do.",
+        "doctor",
+        "doctor --json",
     ),
     (look.look, "Look at all planned groups, again and again.", "look", "look --once"),
     (

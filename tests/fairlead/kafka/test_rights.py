@@ -9,6 +9,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import NewTopic
 
+from fairlead.domain.policy import Discovery
 from fairlead.errors import ConfigurationError, FairleadError
 from fairlead.followers import aiokafka, kafka_python
 from fairlead.followers.confluent import PlanConsumer
@@ -16,6 +17,8 @@ from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.members_topic import MembersTopic
 from fairlead.kafka.nudge import Nudge
 from fairlead.kafka.plan_topic import PlanTopic
+from fairlead.settings import Settings
+from fairlead.surfaces.doctor import examine_kafka
 from fairlead.surfaces.survey.finding import Survey
 from fairlead.wire.partitions import by_topic
 from fairlead.workflows.following import tell_members
@@ -192,3 +195,36 @@ def test_survey_names_the_rights_that_are_missing(broker: SecuredBroker, orders:
     missing = {(one["kind"], one["name"]): one["remedy"] for one in survey.missing()}
     assert f"--operation Describe --group {group}" in missing["group", group]
     assert group in {row["group"] for row in survey.found()}
+
+
+def test_doctor_names_each_right_that_is_missing(broker: SecuredBroker, orders: str) -> None:
+    """The operation, on what, and the remedy; one that is given is named no more."""
+    group, user = f"{orders}-group", f"doctored-{orders}"
+    settings = Settings(kafka=broker.settings(user), discovery=Discovery(include=(group,)))
+    plans, pins = settings.kafka.plan_topic, settings.kafka.pin_topic
+
+    def failed() -> dict[str, str]:
+        found = [one for one in examine_kafka(settings) if one.state == "failed"]
+        return {one.name: f"{one.said}: {one.remedy}" for one in found}
+
+    def named(name: str, text: str) -> None:
+        eventually(lambda: text in failed().get(name, ""), f"{name}: {text}")
+
+    consumer = Consumer({"bootstrap.servers": broker.open_servers, "group.id": group})
+    consumer.subscribe([orders])
+    broker.add_user(user)
+    broker.allow(user, Right("cluster", "kafka-cluster", ("DESCRIBE",)))
+    with closing(consumer), PlanTopic(broker.settings("planner")) as topic:
+        topic.ensure()
+        eventually(lambda: consumer.poll(0.1) is None and bool(consumer.assignment()), "it joins")
+        named("groups", f"--operation Describe --group {group}")
+        broker.allow(user, Right("groups", None, ("DESCRIBE",)), group)
+        named("topics", f"--operation Describe --topic {orders}")
+        broker.allow(user, Right("topics", None, ("DESCRIBE",)), orders)
+        named(plans, f"--operation Describe --topic {plans}")
+        broker.allow(user, Right("topic", plans, ("DESCRIBE", "DESCRIBE_CONFIGS", "READ")))
+        named(plans, "rights are missing: WRITE")
+        broker.allow(user, Right("topic", plans, ("WRITE",)))
+        for name in (pins, settings.kafka.members_topic):
+            broker.allow(user, Right("topic", name, ("DESCRIBE",)))
+        eventually(lambda: failed() == {}, "all is right")

@@ -1,0 +1,31 @@
+"""`fairlead doctor`: whether the set-up is right.
+
+Belongs here: how findings are shown. Does not: what is looked at (`fairlead.surfaces.doctor`).
+"""
+
+from dataclasses import asdict
+
+import typer
+
+from fairlead.surfaces.cli.arguments import Json
+from fairlead.surfaces.cli.output import print_json, print_table, say
+
+
+def doctor(*, as_json: Json = False) -> None:
+    """Say whether all that Fairlead needs is there, and what to do where it is not.
+
+    Settings, Java, disk, Postgres, Kafka with each right that is missing, Dagster, and whether
+    anything looks and plans. Nothing is changed. The exit code is 1 where something failed.
+    """
+    from fairlead.settings import load_settings
+    from fairlead.surfaces.doctor import examine
+
+    found = list(examine(load_settings()))
+    failed = sum(one.state == "failed" for one in found)
+    if as_json:
+        print_json([asdict(one) for one in found])
+    else:
+        print_table([asdict(one) for one in found], ("state", "name", "said"))
+        say(*(f"{one.name}: {one.remedy}" for one in found if one.remedy))
+    if failed:
+        raise typer.Exit(1)

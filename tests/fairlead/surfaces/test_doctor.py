@@ -1,0 +1,105 @@
+"""What the doctor finds: on the run's services, where they are away, and of Dagster's switches."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from dagster import instance_for_test
+from pydantic import SecretStr
+
+from fairlead.settings import PostgresSettings, Settings
+from fairlead.store.brakes import put_on
+from fairlead.store.engine import create_store_engine
+from fairlead.surfaces.doctor import Finding, examine, switched
+from orchestration.switches import switches
+
+FAIRLEAD = Path(sys.executable).with_name("fairlead")
+
+
+def by_name(settings: Settings) -> dict[str, Finding]:
+    """Return what is found, by name."""
+    return {one.name: one for one in examine(settings)}
+
+
+def at(settings: Settings, url: str) -> Settings:
+    """Return the settings with another database."""
+    return settings.model_copy(update={"postgres": PostgresSettings(url=SecretStr(url))})
+
+
+@pytest.mark.kafka
+@pytest.mark.postgres
+def test_services_that_are_right_are_ok(
+    settings: Settings, migrated: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But for what a fresh set-up lacks: a look, a key, a home of Dagster's."""
+    monkeypatch.delenv("DAGSTER_HOME", raising=False)
+    found = by_name(at(settings, migrated))
+    assert {name for name, one in found.items() if one.state == "failed"} == set()
+    for name in ("java", "disk", "database", "schema", "role", "kafka", settings.kafka.pin_topic):
+        assert found[name].state == "ok"
+    for name in ("looks", "keys", "dagster"):
+        assert found[name].state == "warning"
+        assert found[name].remedy
+
+
+@pytest.mark.kafka
+@pytest.mark.postgres
+def test_brake_is_named_with_what_releases_it(settings: Settings, migrated: str) -> None:
+    """Whoever asks why nothing goes out finds it here, too."""
+    engine = create_store_engine(migrated)
+    put_on(engine, None, reason="incident", actor="kim")
+    engine.dispose()
+    brake = by_name(at(settings, migrated))["brake"]
+    assert "kim put it on" in brake.said
+    assert brake.remedy.startswith("fairlead release --all")
+
+
+@pytest.mark.kafka
+@pytest.mark.postgres
+def test_database_of_another_schema_says_what_to_run(settings: Settings, database: str) -> None:
+    """What needs the schema is not looked at then."""
+    found = by_name(at(settings, database))
+    assert (found["schema"].state, found["schema"].remedy) == ("failed", "fairlead db upgrade")
+    assert "role" not in found
+
+
+def test_what_is_away_is_failed_and_the_rest_is_looked_at() -> None:
+    """One error each, no traceback, and exit code 1; for programs as JSON."""
+    away = {
+        "FAIRLEAD_POSTGRES__URL": "postgresql://nobody@127.0.0.1:1/nothing",
+        "FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS": "127.0.0.1:1",
+        "FAIRLEAD_KAFKA__REQUEST_TIMEOUT_S": "1",
+    }
+    done = subprocess.run(
+        [FAIRLEAD, "doctor", "--json"], env=away, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    states = {one["name"]: one["state"] for one in json.loads(done.stdout)}
+    assert (states["database"], states["kafka"], states["disk"]) == ("failed", "failed", "ok")
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("found", "states"),
+    [
+        ({"on": ["planning_sensor"], "off": [], "dead": []}, {"dagster": "ok", "planning": "ok"}),
+        (
+            {"on": [], "off": ["group_looks"], "dead": ["SENSOR"]},
+            {"dagster": "failed", "group_looks": "warning", "planning": "warning"},
+        ),
+    ],
+)
+def test_switches_mean_something(found: Mapping[str, list[str]], states: Mapping[str, str]) -> None:
+    """Daemons that are dead end everything; what is off is said with what turns it on."""
+    told = list(switched(found))
+    assert {one.name: one.state for one in told} == states
+    assert all(one.remedy for one in told if one.state != "ok")
+
+
+def test_fresh_instance_has_nothing_switched() -> None:
+    """Where nobody has turned anything on or off."""
+    with instance_for_test() as instance:
+        assert switches(instance)["on"] == switches(instance)["off"] == []
