@@ -8,7 +8,6 @@ A group's records stand in the one partition where its key lands.
 """
 
 import logging
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -22,9 +21,9 @@ from confluent_kafka import (  # type: ignore[attr-defined] # the type is newer 
     Producer,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka.admin import OffsetSpec
 
-from fairlead.followers.confluent.topics import TopicIdRequest, cause_of
+from fairlead.followers.confluent.topics import Cluster, TopicIdRequest, cause_of
 from fairlead.wire.partitions import home_of
 from fairlead.wire.pin_seals import Seal
 from fairlead.wire.pins import LARGEST_RECORD, Record, decode, encode
@@ -111,8 +110,8 @@ class PinLog:
         Where the group's key lands, and where to begin.
     group
         The group id.
-    connection
-        librdkafka's settings of how to reach the cluster.
+    cluster
+        Where the topic is.
     identity
         The topic's id; "": unknown.
     secrets
@@ -126,7 +125,7 @@ class PinLog:
         partition: TopicPartition,
         group: str,
         *,
-        connection: Mapping[str, Any],
+        cluster: Cluster,
         identity: str,
         secrets: tuple[bytes, ...] = (),
     ) -> None:
@@ -135,19 +134,18 @@ class PinLog:
         self._partition = partition
         self._group = group
         self._key = group.encode()
-        self._connection = connection
+        self._cluster = cluster
         self._floor = partition.offset
         self.identity = identity
         self._seal = Seal(group, identity, secrets)
         self.broken: str | None = None
-        self._admin: AdminClient | None = None
         tail.assign([partition])
 
     @classmethod
     def open(
         cls,
         group: str,
-        connection: Mapping[str, Any],
+        cluster: Cluster,
         topic: str,
         *,
         timeout_s: float,
@@ -159,8 +157,8 @@ class PinLog:
         ----------
         group
             The group id.
-        connection
-            librdkafka's settings of how to reach the cluster.
+        cluster
+            Where the topic is.
         topic
             The pin topic; it must exist.
         timeout_s
@@ -175,7 +173,7 @@ class PinLog:
         """
         tail = Consumer(
             {
-                **connection,
+                **cluster.connection,
                 "group.id": group,  # required, never joined: the one the consumer may read
                 "enable.auto.commit": False,
                 "auto.offset.reset": "error",
@@ -189,7 +187,7 @@ class PinLog:
             }
         )
         try:
-            identity = TopicIdRequest(connection, topic, timeout_s)
+            identity = TopicIdRequest(cluster, topic, timeout_s)
             found = tail.list_topics(topic, timeout=timeout_s).topics[topic]
             if found.error is not None:
                 raise KafkaException(found.error)  # noqa: TRY301 - the tail is closed here
@@ -198,7 +196,7 @@ class PinLog:
             partition = TopicPartition(topic, number, end)
             producer = Producer(
                 {
-                    **connection,
+                    **cluster.connection,
                     "acks": "all",
                     # A record that is refused is not there, and one that is lost is not waited
                     # for: whoever sent it decides what then, and the client sends it once.
@@ -214,7 +212,7 @@ class PinLog:
             )
             return cls(
                 *(tail, producer, partition, group),
-                connection=connection,
+                cluster=cluster,
                 identity=identity.answer(),
                 secrets=secrets,
             )
@@ -275,7 +273,7 @@ class PinLog:
     def skip_to_end(self, timeout_s: float) -> None:
         """Pass over whatever stands in the log by now; where that cannot be known, it is broken."""
         partition = self._partition
-        asked = self._admin_client().list_offsets(
+        asked = self._cluster.admin.list_offsets(
             {TopicPartition(partition.topic, partition.partition): OffsetSpec.latest()},
             isolation_level=IsolationLevel.READ_UNCOMMITTED,
             request_timeout=timeout_s,
@@ -309,7 +307,7 @@ class PinLog:
             self.broken = f"it has grown to {count} partitions, and the group's is another one now"
         elif identity:
             try:
-                now = TopicIdRequest(self._connection, topic, timeout_s).answer()
+                now = TopicIdRequest(self._cluster, topic, timeout_s).answer()
             except KafkaException as error:
                 log.debug("The id of pin topic %s cannot be read: %s", topic, error)
             else:
@@ -317,12 +315,9 @@ class PinLog:
                     self.broken = f"it was made anew: its id is {now}, and was {self.identity}"
 
     def partition_count(self, topic: str, timeout_s: float) -> int | None:
-        """Ask the cluster how many partitions a topic has; None: unknown.
-
-        Asked through the producer: on a consumer the request waits behind its own fetches.
-        """
+        """Ask the cluster how many partitions a topic has; None: unknown."""
         try:
-            found = self._producer.list_topics(topic, timeout=timeout_s).topics[topic]
+            found = self._cluster.admin.list_topics(topic, timeout=timeout_s).topics[topic]
         except KafkaException:
             return None
         return None if found.error is not None else len(found.partitions)
@@ -332,7 +327,7 @@ class PinLog:
 
         Brokers before KIP-848 know of no such groups, and one that does not answer converts none.
         """
-        asked = self._admin_client().list_consumer_groups(
+        asked = self._cluster.admin.list_consumer_groups(
             types={ConsumerGroupType.CONSUMER},  # type: ignore[call-arg] # as above
             request_timeout=timeout_s,
         )
@@ -342,12 +337,6 @@ class PinLog:
             log.debug("What type group %s is of cannot be read: %s", self._group, error)
             return False
         return any(one.group_id == self._group for one in found)
-
-    def _admin_client(self) -> AdminClient:
-        """Return what asks beside the tail, whose own requests wait behind its fetches."""
-        if self._admin is None:
-            self._admin = AdminClient(dict(self._connection))
-        return self._admin
 
     def close(self) -> None:
         """Let go of the connections; what is not yet sent is not sent any more."""

@@ -6,6 +6,7 @@ Belongs here: the pin topic's settings, and a topic's id. Does not: reading or w
 
 import logging
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
@@ -25,23 +26,44 @@ PIN_TOPIC_CONFIG: Final = {
 PIN_PARTITIONS: Final = 8
 
 
-class TopicIdRequest:
-    """Asks for the id that the cluster gave a topic.
+class Cluster:
+    """What one consumer's helpers ask the cluster through, beside what they read. For any thread.
+
+    On a consumer a request waits behind the consumer's own fetches, and a client for each request
+    would log in each time.
 
     Parameters
     ----------
     connection
         librdkafka's settings of how to reach the cluster.
+    """
+
+    def __init__(self, connection: Mapping[str, Any]) -> None:
+        self.connection = dict(connection)
+
+    @cached_property
+    def admin(self) -> AdminClient:
+        """The client, connected when it is first asked for."""
+        return AdminClient({**self.connection, "reconnect.backoff.max.ms": 1000})
+
+
+class TopicIdRequest:
+    """Asks for the id that the cluster gave a topic.
+
+    Parameters
+    ----------
+    cluster
+        Where to ask.
     topic
         Its name.
     timeout_s
         How long the request may take.
     """
 
-    def __init__(self, connection: Mapping[str, Any], topic: str, timeout_s: float) -> None:
-        self._admin = AdminClient(dict(connection))  # answers nothing once it is let go
+    def __init__(self, cluster: Cluster, topic: str, timeout_s: float) -> None:
+        self._cluster = cluster  # its client answers nothing once it is let go
         self._timeout_s = timeout_s
-        asked = self._admin.describe_topics(TopicCollection([topic]), request_timeout=timeout_s)
+        asked = cluster.admin.describe_topics(TopicCollection([topic]), request_timeout=timeout_s)
         self._asked = asked[topic]
 
     def answer(self) -> str:
@@ -62,7 +84,7 @@ class TopicIdRequest:
             raise
 
 
-def create_pin_topic(connection: Mapping[str, Any], topic: str, *, timeout_s: float = 10.0) -> None:
+def create_pin_topic(cluster: Cluster, topic: str, *, timeout_s: float = 10.0) -> None:
     """Create the pin topic unless it exists.
 
     Raises
@@ -72,10 +94,9 @@ def create_pin_topic(connection: Mapping[str, Any], topic: str, *, timeout_s: fl
     KafkaException
         No broker answers in time.
     """
-    admin = AdminClient(dict(connection))
     new = NewTopic(topic, PIN_PARTITIONS, config=PIN_TOPIC_CONFIG)  # replicas: the brokers' default
     try:
-        admin.create_topics([new], request_timeout=timeout_s)[topic].result(timeout_s + 1)
+        cluster.admin.create_topics([new], request_timeout=timeout_s)[topic].result(timeout_s + 1)
     except KafkaException as error:
         code = cause_of(error).code()
         if code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
@@ -90,7 +111,7 @@ def create_pin_topic(connection: Mapping[str, Any], topic: str, *, timeout_s: fl
         raise KafkaException(KafkaError(KafkaError._TIMED_OUT)) from error  # noqa: SLF001
 
 
-def check_pin_topic(connection: Mapping[str, Any], topic: str, *, timeout_s: float = 10.0) -> None:
+def check_pin_topic(cluster: Cluster, topic: str, *, timeout_s: float = 10.0) -> None:
     """Check that the pin topic is not compacted, where its settings may be read.
 
     Raises
@@ -98,12 +119,10 @@ def check_pin_topic(connection: Mapping[str, Any], topic: str, *, timeout_s: flo
     ConfigurationError
         It is compacted.
     """
-    admin = AdminClient(dict(connection))
     resource = ConfigResource(ResourceType.TOPIC, topic)
     try:
-        config = admin.describe_configs([resource], request_timeout=timeout_s)[resource].result(
-            timeout_s + 1
-        )
+        asked = cluster.admin.describe_configs([resource], request_timeout=timeout_s)
+        config = asked[resource].result(timeout_s + 1)
     except (KafkaException, TimeoutError) as error:
         log.debug("The settings of pin topic %s cannot be read: %s", topic, error)
         return
