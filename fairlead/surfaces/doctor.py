@@ -18,8 +18,8 @@ from pathlib import Path
 from shlex import quote
 from typing import Any, Final
 
-from confluent_kafka import (
-    ConsumerGroupType,  # type: ignore[attr-defined] # not in the stubs
+from confluent_kafka import (  # type: ignore[attr-defined] # not in the stubs
+    ConsumerGroupType,
     KafkaException,
     TopicCollection,
 )
