@@ -23,6 +23,7 @@ from dagster_webserver.cli import cli as dagster_webserver
 from sqlalchemy import make_url
 from typer.main import get_command
 
+from fairlead.sandbox.jars import KAFKA_VERSION
 from fairlead.settings import load_settings
 from fairlead.surfaces.cli import app as fairlead
 from fairlead.surfaces.links import LOCATION
@@ -37,7 +38,7 @@ OURS = {name: service for name, service in SERVICES.items() if "build" in servic
 TOP_LEVEL = {"name", "services", "volumes"}
 KEYS = {
     *("build", "cap_drop", "command", "depends_on", "environment", "healthcheck", "image"),
-    *("ports", "read_only", "restart", "security_opt", "tmpfs", "user", "volumes"),
+    *("mem_limit", "ports", "read_only", "restart", "security_opt", "tmpfs", "user", "volumes"),
 }
 CONDITIONS = {"service_healthy", "service_completed_successfully", "service_started"}
 PROGRAMS: dict[str, Any] = {
@@ -92,8 +93,13 @@ def test_services_wait_for_what_they_need() -> None:
 
 
 def test_images_are_pinned_and_nobody_is_root() -> None:
-    """Each image has a version, each service a user, and ports are open to this machine alone."""
+    """Each has a version, a user and a bound on memory, and its ports are this machine's alone.
+
+    Kafka is of the version that the tests run on.
+    """
+    assert SERVICES["kafka"]["image"] == f"apache/kafka:{KAFKA_VERSION}"
     for service in SERVICES.values():
+        assert re.fullmatch(r"[0-9]+[mg]", service["mem_limit"])
         assert PINNED.fullmatch(service["image"])
         assert service["user"] not in {"root", "0"}
         assert all(port.startswith("127.0.0.1:") for port in service.get("ports", ()))
