@@ -73,6 +73,7 @@ SELECT group_id, diagnosis, since, late_s, utilisation, loss_s, caught_up_s,
        consumers_wanted, last_seen, 1 AS holds
 FROM fairlead.diagnosis
 """
+_LAST_LOOK: Final = "SELECT max(last_seen) FROM fairlead.diagnosis"
 _PLANS: Final = """
 SELECT group_id, version, state, proposed_at, decided_at, lag_max_predicted, adherence,
        CASE state WHEN 'published' THEN lease_until ELSE expires_at END AS expires_at
@@ -228,6 +229,13 @@ def read_all_groups(
             brakes=_rows(connection, _BRAKES),
             histories=_rows(connection, _HISTORIES),
         )
+
+
+def last_look(engine: Engine) -> datetime | None:
+    """Return when a look last found what is the matter with any group; raises as `transaction`."""
+    with transaction(engine) as connection:
+        last: datetime | None = connection.scalar(text(_LAST_LOOK))
+    return last
 
 
 def _rows(connection: Connection, statement: str, **parameters: Any) -> Rows:

@@ -167,10 +167,9 @@ def _role(login: str, roles: Collection[str]) -> Finding:
 
 
 def _last_look(engine: Engine) -> Finding:
-    from fairlead.store.engine import transaction  # noqa: PLC0415
+    from fairlead.store.monitoring import last_look  # noqa: PLC0415
 
-    with transaction(engine) as connection:
-        last = connection.scalar(text("SELECT max(last_seen) FROM fairlead.diagnosis"))
+    last = last_look(engine)
     turn_on = "turn the sensor group_looks on, or run `fairlead look`"
     if last is None:
         return Finding("looks", "warning", "no look has judged a group yet", turn_on)

@@ -8,6 +8,7 @@ import contextlib
 import logging
 import re
 from collections.abc import Callable
+from datetime import UTC
 from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
@@ -28,6 +29,7 @@ from starlette.routing import Route
 from fairlead.common.visible import visible
 from fairlead.errors import FairleadError, GroupError, PlanStateError
 from fairlead.settings import Settings
+from fairlead.store.monitoring import last_look
 from fairlead.surfaces.review import review_page
 from fairlead.surfaces.web.group import Asked, group_page
 from fairlead.surfaces.web.metrics import build_registry
@@ -102,6 +104,16 @@ def build_app(engine: Engine, settings: Settings) -> Starlette:
             )
         )
 
+    def ready(_: Request) -> Response:
+        """Say that the database answers, and when a look was last taken."""
+        last = last_look(engine)
+        said = (
+            "no look yet"
+            if last is None
+            else f"last look {last.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        )
+        return PlainTextResponse(f"database ok; {said}\n", headers=_HEADERS)
+
     return Starlette(
         routes=[
             Route("/", groups),
@@ -109,6 +121,7 @@ def build_app(engine: Engine, settings: Settings) -> Starlette:
             Route("/review", review),
             Route("/metrics", metrics),
             Route("/health", _health),
+            Route("/ready", ready),
         ],
         middleware=[Middleware(GZipMiddleware)],
         exception_handlers={
@@ -171,7 +184,7 @@ def _asked_version(version: str | None) -> int | None:
 
 
 async def _health(_: Request) -> Response:
-    """Say that the process answers; whether the database does is a metric."""
+    """Say that the process answers; whether the database does, `/ready` says."""
     return PlainTextResponse("ok\n", headers=_HEADERS)
 
 

@@ -73,6 +73,17 @@ def test_names_may_hold_anything(week: str, served: str) -> None:
     )
 
 
+def test_ready_is_who_has_a_database(week: str, served: str) -> None:
+    """With the last look; of a database of no schema it is 503, while the process stays healthy."""
+    status, _, said = get(f"{served}/ready")
+    assert status == 200
+    assert re.fullmatch(r"database ok; last look 20\d\d-\d\d-\d\dT[\d:]{8}Z\n", said)
+    with psycopg.connect(week) as connection:
+        connection.execute("DROP SCHEMA fairlead CASCADE")
+    assert get(f"{served}/ready")[0] == 503
+    assert get(f"{served}/health")[0] == 200
+
+
 def test_brake_stands_above_the_groups(week: str, served: str) -> None:
     """Who put it on and why, in the page and in the metrics, until it is released."""
     engine = create_store_engine(week)
