@@ -16,7 +16,7 @@ from fairlead.common.words import listed
 from fairlead.domain.cohorts import cohort_of, discover
 from fairlead.domain.records import StoredPlan
 from fairlead.store.attempts import Attempt
-from fairlead.store.brakes import brake_on, read_brakes
+from fairlead.store.brakes import brake_on
 from fairlead.store.outbox import Outbox
 from fairlead.store.reading import read_steps
 from fairlead.workflows.delivery import Terms
@@ -86,7 +86,7 @@ def approved_plans(
         return dg.SkipReason("A publication is under way; it may publish what waits.")
     now = datetime.now(UTC)
     with store.open() as plans:
-        brakes = read_brakes(plans.engine)
+        brakes = plans.brakes()
         approved = plans.approved_unpublished()
         waiting = [plan for plan in approved if brake_on(plan, brakes) is None]
         again = due(plans, Terms.of(settings.get().kafka), now)

@@ -41,6 +41,7 @@ from fairlead.domain.records import (
 )
 from fairlead.errors import PlanStateError, UnstorableError
 from fairlead.store.attempts import Attempt, last_attempts, record_attempts
+from fairlead.store.brakes import Brake, read_brakes
 from fairlead.store.decisions import (
     insert_decisions,
     metric_columns,
@@ -303,6 +304,10 @@ class PlanStore:
         wanted = [] if groups is None else [Plan.group_id.in_(list(groups))]
         with transaction(self._engine) as connection:
             return find_plans(connection, Plan.state.in_(states), *wanted)
+
+    def brakes(self) -> list[Brake]:
+        """Return the brakes that hold: new versions that they hold are not sent."""
+        return read_brakes(self._engine)
 
     def known_groups(self) -> list[str]:
         """Return the groups that anything was ever stored about, ascending."""

@@ -17,7 +17,7 @@ from fairlead.domain.groups import LiveGroup
 from fairlead.domain.records import StoredPlan
 from fairlead.errors import GroupError, InvalidPlanError, TamperedPlanError
 from fairlead.kafka.descriptions import absent, passing
-from fairlead.store.brakes import brake_on, read_brakes
+from fairlead.store.brakes import brake_on
 from fairlead.store.intents import Wanted
 from fairlead.store.plans import PlanStore
 from fairlead.wire.document import PlanDocument
@@ -119,7 +119,7 @@ def publish_all(
         Kafka does not answer, or another publisher took over; what is not published yet stays
         approved or on its way.
     """
-    brakes = read_brakes(store.engine)
+    brakes = store.brakes()
     held = {plan.group: brake for plan in waiting if (brake := brake_on(plan, brakes))}
     for plan in waiting:
         if plan.group in held:

@@ -18,7 +18,7 @@ from fairlead.kafka.members_topic import MembersTopic
 from fairlead.kafka.nudge import Nudge
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import Settings
-from fairlead.surfaces.doctor import examine_kafka
+from fairlead.surfaces.doctor import READS, WRITES, examine_kafka
 from fairlead.surfaces.survey.finding import Survey
 from fairlead.wire.partitions import by_topic
 from fairlead.workflows.following import tell_members
@@ -225,6 +225,6 @@ def test_doctor_names_each_right_that_is_missing(broker: SecuredBroker, orders: 
         broker.allow(user, Right("topic", plans, ("DESCRIBE", "DESCRIBE_CONFIGS", "READ")))
         named(plans, "rights are missing: WRITE")
         broker.allow(user, Right("topic", plans, ("WRITE",)))
-        for name in (pins, settings.kafka.members_topic):
-            broker.allow(user, Right("topic", name, ("DESCRIBE",)))
+        broker.allow(user, Right("topic", pins, READS))
+        broker.allow(user, Right("topic", settings.kafka.members_topic, WRITES))
         eventually(lambda: failed() == {}, "all is right")

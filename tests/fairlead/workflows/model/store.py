@@ -14,6 +14,7 @@ from uuid import UUID
 
 from fairlead.domain.records import StoredPlan
 from fairlead.errors import StoreUnavailableError
+from fairlead.store.brakes import Brake
 from fairlead.store.intents import FOLLOWED, ON_ITS_WAY, POSSIBLE, Intent, Wanted
 from fairlead.store.outbox import Held
 from fairlead.store.told import Sent
@@ -116,6 +117,10 @@ class ModelStore:
         """Return the plans of groups in these states."""
         self.reach("before reading plans")
         return [plan for group in sorted(groups) for plan in self.of(group, *states)]
+
+    def brakes(self) -> list[Brake]:
+        """Return none: what a brake holds is the database's, and not this model's."""
+        return []
 
     def approved_unpublished(self, groups: Collection[str]) -> list[StoredPlan]:
         """Return the plans of groups that wait for publication."""
