@@ -30,7 +30,6 @@ from fairlead.followers.confluent.membership import Event, Membership, Pair
 from fairlead.followers.confluent.participant import Participant
 from fairlead.followers.confluent.pin_listener import KafkaPinTopic, PinListener
 from fairlead.followers.confluent.source import ConfluentSource
-from fairlead.followers.confluent.topics import Cluster
 from fairlead.followers.core.clock import Clock
 from fairlead.followers.core.follower import FollowOptions, new_cache
 from fairlead.followers.core.plan_reader import PlanReader
@@ -41,9 +40,9 @@ RebalanceCallback = Callable[[Consumer, list[TopicPartition]], None]
 
 PIN_TOPIC: Final = "fairlead.pins"
 _METADATA: Final = b"CGMDv2:"
-#: The longest that a rebalance may find `poll` waiting for records; the client waits no longer
-#: at a time. `consume` waits for as many as it may return: its slices stay short.
-AT_REST_S: Final = 0.2
+#: The longest that a rebalance may find `poll` waiting for records. `consume` waits for as many
+#: as it may return: its slices stay short.
+AT_REST_S: Final = 0.1
 
 
 class PlanConsumer(Consumer):
@@ -95,15 +94,15 @@ class PlanConsumer(Consumer):
         super().__init__(settings)
         self._callbacks: dict[Event, RebalanceCallback | None] = {}
         self._closed = False
-        group, cluster = settings["group.id"], Cluster(connection_of(settings))
+        group, connection = settings["group.id"], connection_of(settings)
         options, clock, rng = options or FollowOptions(), Clock(), random.Random()  # noqa: S311
         reader = PlanReader(
             group,
-            open_source=partial(ConfluentSource.open, group, cluster, options.plan_topic),
+            open_source=partial(ConfluentSource.open, group, connection, options.plan_topic),
             new_cache=partial(new_cache, group, options),
             on_tick=lambda: None,
         )
-        topic = KafkaPinTopic(group, cluster, pin_topic, secrets)
+        topic = KafkaPinTopic(group, connection, pin_topic, secrets)
         listener = PinListener(group, topic, clock, rng)
         client_id = settings.get("client.id", "rdkafka")
         self._participant = Participant(

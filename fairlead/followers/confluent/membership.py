@@ -30,7 +30,7 @@ Fetched = TypeVar("Fetched")
 _SLICE_S: Final = 0.02
 _READ_S: Final = 0.02
 #: How often to look after plan and log while this member owns what was decided.
-_AT_REST_S: Final = 0.5
+_AT_REST_S: Final = 0.25
 #: How often subscribing may wait so long for the log to show that it works.
 _READS_TO_JOIN: Final = 25
 

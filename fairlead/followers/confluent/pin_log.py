@@ -8,6 +8,7 @@ A group's records stand in the one partition where its key lands.
 """
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -21,9 +22,9 @@ from confluent_kafka import (  # type: ignore[attr-defined] # the type is newer 
     Producer,
     TopicPartition,
 )
-from confluent_kafka.admin import OffsetSpec
+from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from fairlead.followers.confluent.topics import Cluster, TopicIdRequest, cause_of
+from fairlead.followers.confluent.topics import TopicIdRequest, cause_of
 from fairlead.wire.partitions import home_of
 from fairlead.wire.pin_seals import Seal
 from fairlead.wire.pins import LARGEST_RECORD, Record, decode, encode
@@ -110,8 +111,8 @@ class PinLog:
         Where the group's key lands, and where to begin.
     group
         The group id.
-    cluster
-        Where the topic is.
+    connection
+        librdkafka's settings of how to reach the cluster.
     identity
         The topic's id; "": unknown.
     secrets
@@ -125,7 +126,7 @@ class PinLog:
         partition: TopicPartition,
         group: str,
         *,
-        cluster: Cluster,
+        connection: Mapping[str, Any],
         identity: str,
         secrets: tuple[bytes, ...] = (),
     ) -> None:
@@ -134,18 +135,19 @@ class PinLog:
         self._partition = partition
         self._group = group
         self._key = group.encode()
-        self._cluster = cluster
+        self._connection = connection
         self._floor = partition.offset
         self.identity = identity
         self._seal = Seal(group, identity, secrets)
         self.broken: str | None = None
+        self._admin: AdminClient | None = None
         tail.assign([partition])
 
     @classmethod
     def open(
         cls,
         group: str,
-        cluster: Cluster,
+        connection: Mapping[str, Any],
         topic: str,
         *,
         timeout_s: float,
@@ -157,8 +159,8 @@ class PinLog:
         ----------
         group
             The group id.
-        cluster
-            Where the topic is.
+        connection
+            librdkafka's settings of how to reach the cluster.
         topic
             The pin topic; it must exist.
         timeout_s
@@ -173,7 +175,7 @@ class PinLog:
         """
         tail = Consumer(
             {
-                **cluster.connection,
+                **connection,
                 "group.id": group,  # required, never joined: the one the consumer may read
                 "enable.auto.commit": False,
                 "auto.offset.reset": "error",
@@ -187,7 +189,7 @@ class PinLog:
             }
         )
         try:
-            identity = TopicIdRequest(cluster, topic, timeout_s)
+            identity = TopicIdRequest(connection, topic, timeout_s)
             found = tail.list_topics(topic, timeout=timeout_s).topics[topic]
             if found.error is not None:
                 raise KafkaException(found.error)  # noqa: TRY301 - the tail is closed here
@@ -196,7 +198,7 @@ class PinLog:
             partition = TopicPartition(topic, number, end)
             producer = Producer(
                 {
-                    **cluster.connection,
+                    **connection,
                     "acks": "all",
                     # A record that is refused is not there, and one that is lost is not waited
                     # for: whoever sent it decides what then, and the client sends it once.
@@ -212,7 +214,7 @@ class PinLog:
             )
             return cls(
                 *(tail, producer, partition, group),
-                cluster=cluster,
+                connection=connection,
                 identity=identity.answer(),
                 secrets=secrets,
             )
@@ -273,7 +275,7 @@ class PinLog:
     def skip_to_end(self, timeout_s: float) -> None:
         """Pass over whatever stands in the log by now; where that cannot be known, it is broken."""
         partition = self._partition
-        asked = self._cluster.admin.list_offsets(
+        asked = self._admin_client().list_offsets(
             {TopicPartition(partition.topic, partition.partition): OffsetSpec.latest()},
             isolation_level=IsolationLevel.READ_UNCOMMITTED,
             request_timeout=timeout_s,
@@ -307,7 +309,7 @@ class PinLog:
             self.broken = f"it has grown to {count} partitions, and the group's is another one now"
         elif identity:
             try:
-                now = TopicIdRequest(self._cluster, topic, timeout_s).answer()
+                now = TopicIdRequest(self._connection, topic, timeout_s).answer()
             except KafkaException as error:
                 log.debug("The id of pin topic %s cannot be read: %s", topic, error)
             else:
@@ -315,9 +317,12 @@ class PinLog:
                     self.broken = f"it was made anew: its id is {now}, and was {self.identity}"
 
     def partition_count(self, topic: str, timeout_s: float) -> int | None:
-        """Ask the cluster how many partitions a topic has; None: unknown."""
+        """Ask the cluster how many partitions a topic has; None: unknown.
+
+        Asked through the producer: on a consumer the request waits behind its own fetches.
+        """
         try:
-            found = self._cluster.admin.list_topics(topic, timeout=timeout_s).topics[topic]
+            found = self._producer.list_topics(topic, timeout=timeout_s).topics[topic]
         except KafkaException:
             return None
         return None if found.error is not None else len(found.partitions)
@@ -327,7 +332,7 @@ class PinLog:
 
         Brokers before KIP-848 know of no such groups, and one that does not answer converts none.
         """
-        asked = self._cluster.admin.list_consumer_groups(
+        asked = self._admin_client().list_consumer_groups(
             types={ConsumerGroupType.CONSUMER},  # type: ignore[call-arg] # as above
             request_timeout=timeout_s,
         )
@@ -337,6 +342,12 @@ class PinLog:
             log.debug("What type group %s is of cannot be read: %s", self._group, error)
             return False
         return any(one.group_id == self._group for one in found)
+
+    def _admin_client(self) -> AdminClient:
+        """Return what asks beside the tail, whose own requests wait behind its fetches."""
+        if self._admin is None:
+            self._admin = AdminClient(dict(self._connection))
+        return self._admin
 
     def close(self) -> None:
         """Let go of the connections; what is not yet sent is not sent any more."""

@@ -5,7 +5,8 @@ record means (`plan_cache`).
 """
 
 import logging
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
@@ -16,7 +17,7 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-from fairlead.followers.confluent.topics import Cluster, TopicIdRequest
+from fairlead.followers.confluent.topics import TopicIdRequest
 from fairlead.followers.core.plan_cache import PlanRecord
 from fairlead.wire.partitions import home_of
 from fairlead.wire.record import Origin
@@ -36,10 +37,10 @@ class ConfluentSource:
         group: str,
         partition: TopicPartition,
         origin: Origin,
-        cluster: Cluster,
+        connection: Mapping[str, Any],
     ) -> None:
         self._consumer = consumer
-        self._cluster = cluster
+        self._connection = connection
         self._group = group
         self._partition = partition
         self._ended = False
@@ -47,27 +48,28 @@ class ConfluentSource:
         consumer.assign([TopicPartition(partition.topic, partition.partition, OFFSET_BEGINNING)])
 
     @classmethod
-    def open(cls, group: str, cluster: Cluster, topic: str) -> "ConfluentSource | None":
+    def open(
+        cls, group: str, connection: Mapping[str, Any], topic: str
+    ) -> "ConfluentSource | None":
         """Connect; None where the topic does not exist, or may not be read.
 
         Parameters
         ----------
         group
             The group id.
-        cluster
-            Where the topic is.
+        connection
+            librdkafka's settings of how to reach the cluster.
         topic
             The plan topic.
         """
         consumer = Consumer(
             {
-                **cluster.connection,
+                **connection,
                 "group.id": group,  # required, never joined: the one that the consumer may read
                 "enable.auto.commit": False,
                 "allow.auto.create.topics": False,
                 "auto.offset.reset": "earliest",
                 "isolation.level": "read_committed",
-                "fetch.wait.max.ms": 1000,  # an empty answer costs both sides, and tells nothing
                 "enable.partition.eof": True,  # the last stable offset, whatever stands before it
             }
         )
@@ -76,9 +78,9 @@ class ConfluentSource:
             found = metadata.topics[topic]
             if found.error is None:
                 number = home_of(group, len(found.partitions))
-                origin = Origin(topic, metadata.cluster_id or "", _topic_id(cluster, topic))
+                origin = Origin(topic, metadata.cluster_id or "", _topic_id(connection, topic))
                 partition = TopicPartition(topic, number)
-                return cls(consumer, group, partition, origin, cluster)
+                return cls(consumer, group, partition, origin, connection)
         except BaseException:
             consumer.close()
             raise
@@ -108,12 +110,12 @@ class ConfluentSource:
         librdkafka goes on from the offset that it had in the topic before, and says nothing.
         """
         topic = self._partition.topic
-        found = self._cluster.admin.list_topics(topic, timeout=_TIMEOUT_S).topics[topic]
+        found = self._consumer.list_topics(topic, timeout=_TIMEOUT_S).topics[topic]
         if found.error is not None:
             return False
         if home_of(self._group, len(found.partitions)) != self._partition.partition:
             return True
-        log_now = _topic_id(self._cluster, topic)
+        log_now = _topic_id(self._connection, topic)
         return bool(log_now) and log_now != self.origin.log
 
     def at_end(self) -> bool:
@@ -139,10 +141,10 @@ class ConfluentSource:
         return None
 
 
-def _topic_id(cluster: Cluster, topic: str) -> str:
+def _topic_id(connection: Mapping[str, Any], topic: str) -> str:
     """Ask for the id that the cluster gave a topic; "": it does not tell."""
     try:
-        return TopicIdRequest(cluster, topic, _TIMEOUT_S).answer()
+        return TopicIdRequest(connection, topic, _TIMEOUT_S).answer()
     except KafkaException as error:
         log.debug("The id of topic %s is not known: %s", topic, error)
         return ""

@@ -6,7 +6,6 @@ Belongs here: the pin topic's settings, and a topic's id. Does not: reading or w
 
 import logging
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
@@ -26,44 +25,23 @@ PIN_TOPIC_CONFIG: Final = {
 PIN_PARTITIONS: Final = 8
 
 
-class Cluster:
-    """What one consumer's helpers ask the cluster through, beside what they read. For any thread.
-
-    On a consumer a request waits behind the consumer's own fetches, and a client for each request
-    would log in each time.
-
-    Parameters
-    ----------
-    connection
-        librdkafka's settings of how to reach the cluster.
-    """
-
-    def __init__(self, connection: Mapping[str, Any]) -> None:
-        self.connection = dict(connection)
-
-    @cached_property
-    def admin(self) -> AdminClient:
-        """The client, connected when it is first asked for."""
-        return AdminClient({**self.connection, "reconnect.backoff.max.ms": 1000})
-
-
 class TopicIdRequest:
     """Asks for the id that the cluster gave a topic.
 
     Parameters
     ----------
-    cluster
-        Where to ask.
+    connection
+        librdkafka's settings of how to reach the cluster.
     topic
         Its name.
     timeout_s
         How long the request may take.
     """
 
-    def __init__(self, cluster: Cluster, topic: str, timeout_s: float) -> None:
-        self._cluster = cluster  # its client answers nothing once it is let go
+    def __init__(self, connection: Mapping[str, Any], topic: str, timeout_s: float) -> None:
+        self._admin = AdminClient(dict(connection))  # answers nothing once it is let go
         self._timeout_s = timeout_s
-        asked = cluster.admin.describe_topics(TopicCollection([topic]), request_timeout=timeout_s)
+        asked = self._admin.describe_topics(TopicCollection([topic]), request_timeout=timeout_s)
         self._asked = asked[topic]
 
     def answer(self) -> str:
@@ -84,7 +62,7 @@ class TopicIdRequest:
             raise
 
 
-def create_pin_topic(cluster: Cluster, topic: str, *, timeout_s: float = 10.0) -> None:
+def create_pin_topic(connection: Mapping[str, Any], topic: str, *, timeout_s: float = 10.0) -> None:
     """Create the pin topic unless it exists.
 
     Raises
@@ -94,9 +72,10 @@ def create_pin_topic(cluster: Cluster, topic: str, *, timeout_s: float = 10.0) -
     KafkaException
         No broker answers in time.
     """
+    admin = AdminClient(dict(connection))
     new = NewTopic(topic, PIN_PARTITIONS, config=PIN_TOPIC_CONFIG)  # replicas: the brokers' default
     try:
-        cluster.admin.create_topics([new], request_timeout=timeout_s)[topic].result(timeout_s + 1)
+        admin.create_topics([new], request_timeout=timeout_s)[topic].result(timeout_s + 1)
     except KafkaException as error:
         code = cause_of(error).code()
         if code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
@@ -111,7 +90,7 @@ def create_pin_topic(cluster: Cluster, topic: str, *, timeout_s: float = 10.0) -
         raise KafkaException(KafkaError(KafkaError._TIMED_OUT)) from error  # noqa: SLF001
 
 
-def check_pin_topic(cluster: Cluster, topic: str, *, timeout_s: float = 10.0) -> None:
+def check_pin_topic(connection: Mapping[str, Any], topic: str, *, timeout_s: float = 10.0) -> None:
     """Check that the pin topic is not compacted, where its settings may be read.
 
     Raises
@@ -119,10 +98,12 @@ def check_pin_topic(cluster: Cluster, topic: str, *, timeout_s: float = 10.0) ->
     ConfigurationError
         It is compacted.
     """
+    admin = AdminClient(dict(connection))
     resource = ConfigResource(ResourceType.TOPIC, topic)
     try:
-        asked = cluster.admin.describe_configs([resource], request_timeout=timeout_s)
-        config = asked[resource].result(timeout_s + 1)
+        config = admin.describe_configs([resource], request_timeout=timeout_s)[resource].result(
+            timeout_s + 1
+        )
     except (KafkaException, TimeoutError) as error:
         log.debug("The settings of pin topic %s cannot be read: %s", topic, error)
         return
