@@ -6,6 +6,7 @@ what is demanded at the end (`test_storm`).
 
 import json
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -26,6 +27,8 @@ from tests.records import unsigned
 
 WORKER = Path(__file__).with_name("storm_worker.py")
 SESSION_S = 3.0
+#: What kafka-python, aiokafka and librdkafka log of a session that was missed.
+_DROPPED = re.compile(r"member_id was not recognized|Heartbeat session expired|SESSTMOUT")
 NAMES = [f"c{number:02}" for number in range(12)]
 FEWEST, MOST_PARTITIONS = 4, 20
 #: Beyond the time in which brokers must be heard of by their controller.
@@ -304,6 +307,18 @@ class Storm:
         self._producer.send(
             self.plan_topic, key=self.group.encode(), value=value, headers=headers
         ).get(timeout=120)
+
+    def dropped(self) -> set[Path]:
+        """Return the folders of members whose client says that the group dropped them.
+
+        On a machine without a processor to give, a member misses its session by itself.
+        """
+        return {
+            said.parent
+            for name in ("log", "errors")
+            for said in self.folder.glob(f"*/{name}")
+            if _DROPPED.search(said.read_text(errors="replace"))
+        }
 
     def readers(self) -> dict[int, Counter[Path]]:
         """Return message number to who read it, how often."""

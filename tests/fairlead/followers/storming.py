@@ -47,10 +47,11 @@ def weather(storm: Storm, events: int, weights: Mapping[str, int]) -> None:
     eventually(lambda: len(storm.readers()) == storm.sent, "every message is read", within_s=180)
     readers = storm.readers()
     twice = {number: by for number, by in readers.items() if by.total() > 1}
-    excused = {number for number, by in twice.items() if by.keys() & storm.harmed}
+    harmed = storm.harmed | storm.dropped()
+    excused = {number for number, by in twice.items() if by.keys() & harmed}
     log.warning(
         "%s, %s: %d events, %d messages, none lost, %d read twice, all but %d around members "
-        "that died or were fenced (%d of them); brokers away %d times; "
+        "that died, were fenced or dropped (%d of them); brokers away %d times; "
         "settled in %.1f s as a rule, %.1f s at most",
         ["static " * kind.static + f"{kind.client} {dict(kind.configs)}" for kind in storm.kinds],
         storm.history[0],
@@ -58,7 +59,7 @@ def weather(storm: Storm, events: int, weights: Mapping[str, int]) -> None:
         storm.sent,
         len(twice),
         len(twice) - len(excused),
-        len(storm.harmed),
+        len(harmed),
         storm.outages,
         statistics.median(storm.settled_s),
         max(storm.settled_s),
