@@ -1,45 +1,113 @@
-"""What follows from who owned what when: changes of owners, who came and left, lag by name.
+"""How a group went, look by look: who owned what, how much lay there, who came and who left.
 
-Belongs here: pure functions over what snapshots saw. Does not: reading them
-(`fairlead.store.course`), drawing them (`fairlead.surfaces.plots`).
+Belongs here: what is kept of a look, and pure functions over many. Does not: storing and reading
+them (`fairlead.store.course`), drawing them (`fairlead.surfaces.plots`).
 """
 
-from collections.abc import Iterable, Sequence
+import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import groupby, pairwise
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from assignors.problem import kafka_order
+from fairlead.domain.judgement.looks import Float64, Int32, Mask
+from fairlead.domain.looks.look import INTERVAL
 
 #: What nobody owns is under this name.
 NOBODY: Final = "nobody"
 
 
-class Seen(NamedTuple):
-    """One partition in one snapshot: `partition` is "topic-number", `lag` in records."""
+class Last(NamedTuple):
+    """The newest look that is kept of a group: when it was taken, and its `digest_of`."""
 
     at: datetime
-    partition: str
-    member: str | None
-    lag: int | None
+    digest: int
 
-    @property
-    def owner(self) -> str:
-        """The member's name, or `NOBODY`."""
-        return self.member or NOBODY
+
+def digest_of(
+    topics: Sequence[str], counts: Sequence[int], members: Sequence[str], owner: Sequence[int]
+) -> int:
+    """Return what differs where others own something, or others are there: 8 bytes, with a sign."""
+    text = repr([list(one) for one in (topics, counts, members, owner)])
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), signed=True)
+
+
+def is_kept(at: datetime, digest: int, last: Last | None) -> bool:
+    """Whether a look is kept: the first of its interval, and where owners or members are others.
+
+    Examples
+    --------
+    >>> from datetime import UTC
+    >>> noon, later = (datetime(2026, 1, 1, 12, minute, tzinfo=UTC) for minute in (0, 14))
+    >>> is_kept(later, 7, Last(noon, 7)), is_kept(later, 8, Last(noon, 7)), is_kept(noon, 7, None)
+    (False, True, True)
+    """
+    interval_s = INTERVAL.total_seconds()
+    return (
+        last is None
+        or last.digest != digest
+        or last.at.timestamp() // interval_s != at.timestamp() // interval_s
+    )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Kept:
+    """What is kept of a look at a group: P partitions, M members.
+
+    Parameters
+    ----------
+    at
+        When it was taken; time-zone-aware.
+    digest
+        Its `digest_of`.
+    late_s, utilisation
+        The forecast; None where too little is known for one.
+    group_type, protocol
+        As Kafka tells: `classic` or `consumer`, and the assignor's name.
+    topics, counts
+        Whose partitions stand one behind the other.
+    members
+        Who was there.
+    owner
+        Index into `members` for each partition; -1: nobody.
+    lag, work, behind_s
+        Of each partition: records behind; what arrives, in records of the usual kind a second; how
+        long ago what is read now was written, in seconds.
+    capacity
+        What each member can do, in records of the usual kind a second; 0: not known.
+    """
+
+    at: datetime
+    digest: int
+    late_s: float | None
+    utilisation: float | None
+    group_type: str
+    protocol: str
+    topics: Sequence[str]
+    counts: Sequence[int]
+    members: Sequence[str]
+    owner: Sequence[int]
+    lag: Sequence[float]
+    work: Sequence[float]
+    behind_s: Sequence[float]
+    capacity: Sequence[float]
 
 
 @dataclass(frozen=True)
 class Change:
-    """What changed between two snapshots.
+    """What changed between two looks.
 
     Parameters
     ----------
     since, at
-        When the snapshots before and after it were taken.
+        When the looks before and after it were taken.
     moved
         Partition, owner before, owner after.
     came, left
-        Members that own something in one of the two alone.
+        Members that were there at one of the two alone.
     """
 
     since: datetime
@@ -49,66 +117,133 @@ class Change:
     left: tuple[str, ...]
 
 
-def changes(seen: Iterable[Seen]) -> list[Change]:
-    """Return when owners changed, the newest first: at least one rebalance lies in each change.
+@dataclass(frozen=True, eq=False)
+class Course:
+    """L looks at a group, over the P partitions and M members that were there at any of them.
 
     Parameters
     ----------
-    seen
-        By time.
+    at
+        When they were taken, ascending.
+    partitions, members
+        Names; a partition's is "topic-number".
+    owner
+        int32 of shape (L, P); -1: nobody.
+    present
+        Which members were there, bool of shape (L, M).
+    lag, work, behind_s
+        As in `Kept`, float64 of shape (L, P); NaN where the partition was not there.
+    capacity
+        As in `Kept`, float64 of shape (L, M); NaN where it is not known.
 
     Examples
     --------
     >>> from datetime import UTC
-    >>> one, two = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)
-    >>> (change,) = changes([Seen(one, "t-0", "a", 5), Seen(two, "t-0", "b", 4)])
+    >>> def look(day, owner, members):
+    ...     return Kept(at=datetime(2026, 1, day, tzinfo=UTC), digest=0, late_s=0, utilisation=1,
+    ...         group_type="classic", protocol="range", topics=["t"], counts=[2], members=members,
+    ...         owner=owner, lag=[5, 4], work=[1, 2], behind_s=[3, 9], capacity=[4] * len(members))
+    >>> course = Course.of([look(1, [0, 0], ["a"]), look(2, [0, 1], ["a", "b"])])
+    >>> (change,) = course.changes()
     >>> change.moved, change.came, change.left
-    ((('t-0', 'a', 'b'),), ('b',), ('a',))
+    ((('t-1', 'a', 'b'),), ('b',), ())
+    >>> course.by_owner(course.lag).tolist()
+    [[9.0, nan], [5.0, 4.0]]
     """
-    owners = [
-        (at, {one.partition: one.owner for one in rows})
-        for at, rows in groupby(seen, key=lambda one: one.at)
-    ]
-    found = []
-    for (since, before), (at, after) in pairwise(owners):
-        moved = tuple(
-            (name, before.get(name, NOBODY), owner)
-            for name, owner in after.items()
-            if before.get(name, NOBODY) != owner
-        )
-        if moved:
-            was, is_now = ({*of.values()} - {NOBODY} for of in (before, after))
-            came, left = tuple(sorted(is_now - was)), tuple(sorted(was - is_now))
-            found.append(Change(since, at, moved, came, left))
-    return found[::-1]
+
+    at: tuple[datetime, ...]
+    partitions: tuple[str, ...]
+    members: tuple[str, ...]
+    owner: Int32
+    present: Mask
+    lag: Float64
+    work: Float64
+    behind_s: Float64
+    capacity: Float64
+
+    @classmethod
+    def of(cls, looks: Sequence[Kept]) -> "Course":
+        """Lay looks out; they are by time."""
+        counts: dict[str, int] = {}
+        for look in looks:
+            for topic, count in zip(look.topics, look.counts, strict=True):
+                counts[topic] = max(counts.get(topic, 0), count)
+        topics = sorted(counts, key=kafka_order)
+        starts = dict(zip(topics, np.cumsum([0, *(counts[one] for one in topics)]), strict=False))
+        members = sorted({name for look in looks for name in look.members}, key=kafka_order)
+        place = {name: index for index, name in enumerate(members)}
+        shape, by_member = (len(looks), sum(counts.values())), (len(looks), len(members))
+        owner, present = np.full(shape, -1, np.int32), np.zeros(by_member, np.bool_)
+        lag, work, behind_s = (np.full(shape, np.nan) for _ in range(3))
+        capacity = np.full(by_member, np.nan)
+        for row, look in enumerate(looks):
+            parts = [
+                np.arange(starts[topic], starts[topic] + count)
+                for topic, count in zip(look.topics, look.counts, strict=True)
+            ]
+            here = np.concatenate([np.empty(0, np.int64), *parts])
+            mine = np.array([place[name] for name in look.members], np.int32)
+            owner[row, here] = np.append(mine, np.int32(-1))[np.array(look.owner, np.int64)]
+            lag[row, here], work[row, here] = look.lag, look.work
+            behind_s[row, here] = look.behind_s
+            present[row, mine] = True
+            capacity[row, mine] = [one or np.nan for one in look.capacity]
+        names = tuple(f"{topic}-{number}" for topic in topics for number in range(counts[topic]))
+        at = tuple(look.at for look in looks)
+        return cls(at, names, tuple(members), owner, present, lag, work, behind_s, capacity)
+
+    def by_owner(self, values: Float64, *, worst: bool = False) -> Float64:
+        """Sum values of shape (L, P) by owner, or take the largest; NaN where a member is away."""
+        found = np.zeros(self.present.shape)
+        look, partition = np.nonzero((self.owner >= 0) & ~np.isnan(values))
+        where = look, self.owner[look, partition]
+        (np.maximum if worst else np.add).at(found, where, values[look, partition])
+        found[~self.present] = np.nan
+        return found
+
+    def owner_name(self, look: int, partition: int) -> str:
+        """Return who owns a partition at a look, or `NOBODY`."""
+        owner = int(self.owner[look, partition])
+        return NOBODY if owner < 0 else self.members[owner]
+
+    def changes(self) -> list[Change]:
+        """Return where owners or members changed, the newest first: a rebalance each, or more."""
+        moved = self.owner[1:] != self.owner[:-1]
+        other = self.present[1:] != self.present[:-1]
+        found = []
+        for before in np.flatnonzero(moved.any(axis=1) | other.any(axis=1))[::-1].tolist():
+            after = before + 1
+            came, left = (
+                tuple(
+                    self.members[one] for one in np.flatnonzero(other[before] & self.present[row])
+                )
+                for row in (after, before)
+            )
+            names = tuple(
+                (self.partitions[one], self.owner_name(before, one), self.owner_name(after, one))
+                for one in np.flatnonzero(moved[before]).tolist()
+            )
+            found.append(Change(self.at[before], self.at[after], names, came, left))
+        return found
 
 
-def lag_by(
-    seen: Sequence[Seen], what: Literal["owner", "partition"], *, most: int
-) -> tuple[list[datetime], dict[str, list[float | None]], int]:
-    """Add up lag by owner or partition, over time.
+def most_of(names: Sequence[str], values: Float64, most: int) -> dict[str, list[float | None]]:
+    """Return the names whose values are largest at any time, at most so many, in their order.
 
-    Returns
-    -------
-    The times, ascending; of at most so many names, those with the most lag at any time, by name,
-    their lag in records, a value a time, None where a name is not there; and how many names there
-    are.
+    Parameters
+    ----------
+    values
+        Of shape (L, K) for K names; NaN: not known, None in the answer.
 
     Examples
     --------
-    >>> from datetime import UTC
-    >>> day = datetime(2026, 1, 1, tzinfo=UTC)
-    >>> rows = [Seen(day, "t-0", "a", 5), Seen(day, "t-1", "a", 4), Seen(day, "t-2", None, 1)]
-    >>> lag_by(rows, "owner", most=1)[1:]
-    ({'a': [9.0]}, 2)
+    >>> most_of(["a", "b"], np.array([[1.0, 5.0], [np.nan, 2.0]]), 1)
+    {'b': [5.0, 2.0]}
     """
-    times = sorted({one.at for one in seen})
-    place = {at: index for index, at in enumerate(times)}
-    lags: dict[str, list[float | None]] = {}
-    for one in seen:
-        if one.lag is not None:
-            values = lags.setdefault(getattr(one, what), [None] * len(times))
-            values[place[one.at]] = (values[place[one.at]] or 0.0) + one.lag
-    order = sorted(lags, key=lambda name: (-max(one or 0.0 for one in lags[name]), name))
-    picked = sorted(order[:most], key=lambda name: (name == NOBODY, name))
-    return times, {name: lags[name] for name in picked}, len(lags)
+    peaks = np.where(np.isnan(values), -np.inf, values).max(axis=0, initial=-np.inf)
+    known = np.flatnonzero(np.isfinite(peaks))
+    picked = np.sort(known[np.argsort(-peaks[known], kind="stable")][:most])
+    return {
+        names[one]: [None if np.isnan(value) else value for value in values[:, one].tolist()]
+        for one in picked.tolist()
+    }

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fairlead.domain.choice import Candidate, Outcome
+from fairlead.domain.course import Kept
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.prospect import Prospect
 from fairlead.errors import TamperedPlanError
@@ -39,6 +40,8 @@ class Findings:
         and high.
     capacities
         Member to what is known of its speed now; replaces what was known before.
+    kept
+        What is kept of the look; None: it is like the one that is kept already.
     """
 
     diagnosis: str
@@ -52,6 +55,7 @@ class Findings:
     consumers_wanted: int | None = None
     consumers_why: str = ""
     costs: Mapping[str, Mapping[str, list[float]]] = field(default_factory=dict)
+    kept: Kept | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -93,6 +93,11 @@ def read_brakes(engine: Engine) -> list[Brake]:
         return holding(connection)
 
 
+def brakes_on(engine: Engine, group: str) -> list[Brake]:
+    """Return the brakes that hold for a group: its own, and that of all groups."""
+    return [brake for brake in read_brakes(engine) if brake.group in {None, group}]
+
+
 def holding(connection: Connection) -> list[Brake]:
     """Return the brakes that hold, as this transaction sees them."""
     rows = connection.execute(text(_HOLDING))

@@ -1,35 +1,30 @@
 """How one group went: what was the matter with it, who owned what, how far behind, what moved.
 
-Belongs here: readings for a group's page, bounded however large the group and long its history.
-Does not: what people ask of all groups and of a plan (`reading`), what follows from the rows
-(`fairlead.domain.course`).
+Belongs here: what is kept of looks, and readings for a group's page, bounded however large the
+group and long its history. Does not: what people ask of all groups and of a plan (`reading`), what
+follows from the rows (`fairlead.domain.course`).
 """
 
+from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Final
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine, text
 
-from fairlead.domain.course import Seen
+from fairlead.domain.course import Kept, Last
 from fairlead.store.reading import Row, read_rows, require_group
 
+#: Four days of looks a quarter of an hour apart.
+LOOKS: Final = 400
+#: Of a group with many partitions fewer are read: as many as have so many of them.
+CELLS: Final = 40_000
 #: Two days of snapshots a quarter of an hour apart.
-SNAPSHOTS: Final = 192
-#: Of a group with many partitions fewer snapshots are read: as many as have so many rows.
-LAG_ROWS: Final = 10_000
+ADOPTIONS: Final = 192
 DAYS: Final = 90
 
 _DIAGNOSES: Final = """
 SELECT since, until, last_seen, diagnosis, names, evidence, late_s, utilisation
 FROM fairlead_raw.group_diagnosis WHERE group_id = :group ORDER BY since DESC LIMIT :limit
-"""
-_BALANCE: Final = """
-SELECT measured_at, lag_max, late_s, utilisation FROM fairlead_raw.balance
-WHERE group_id = :group AND kind = 'observed' AND NOT EXISTS (
-    -- A rollback is weighed with the lag of an older snapshot: that is no measurement.
-    SELECT FROM fairlead_raw.plan WHERE plan.group_id = :group
-        AND plan.snapshot_id = balance.snapshot_id AND rolled_back_from IS NOT NULL
-)
-ORDER BY measured_at DESC LIMIT :limit
 """
 _DAYS: Final = """
 SELECT day, plans, no_changes, failures, late_s_worst, lag_max_worst, imbalance_worst
@@ -39,19 +34,34 @@ _ADOPTION: Final = """
 SELECT observed_at, version, planned, as_planned FROM fairlead_raw.plan_adoption
 WHERE group_id = :group ORDER BY observed_at DESC LIMIT :limit
 """
-_SNAPSHOTS: Final = """
-SELECT snapshot_at FROM fairlead_raw.lag_snapshot WHERE group_id = :group
-ORDER BY snapshot_at DESC LIMIT :limit
+_LOOKS: Final = """
+SELECT looked_at AS at, digest, late_s, utilisation, group_type, protocol, topics, counts, members,
+       owner, lag, work, behind_s, capacity
+FROM fairlead_raw.group_look WHERE group_id = :group ORDER BY looked_at DESC
+LIMIT (
+    SELECT greatest(2, least(:looks, :cells / greatest(1, cardinality(owner))))
+    FROM fairlead_raw.group_look WHERE group_id = :group ORDER BY looked_at DESC LIMIT 1
+)
 """
-_PARTITIONS: Final = """
-SELECT count(*) AS partitions FROM fairlead_raw.partition_lag
-WHERE group_id = :group AND snapshot_at = :newest
-"""
-_SEEN: Final = """
-SELECT snapshot_at, topic || '-' || partition AS partition, member, lag
-FROM fairlead_raw.partition_lag
-WHERE group_id = :group AND snapshot_at BETWEEN :first AND :newest
-ORDER BY snapshot_at, topic, partition_lag.partition
+# Of the last days alone, or every day that is kept would be looked at for a group that is gone.
+_LAST: Final = text("""
+SELECT known.group_id, newest.looked_at, newest.digest
+FROM unnest(CAST(:groups AS text[])) known (group_id)
+CROSS JOIN LATERAL (
+    SELECT looked_at, digest FROM fairlead_raw.group_look
+    WHERE group_look.group_id = known.group_id AND looked_at > now() - interval '1 day'
+    ORDER BY looked_at DESC LIMIT 1
+) newest
+""")
+_KEEP: Final = text("""
+INSERT INTO fairlead_raw.group_look (group_id, looked_at, digest, late_s, utilisation, group_type,
+    protocol, topics, counts, members, owner, lag, work, behind_s, capacity)
+VALUES (:group, :at, :digest, :late_s, :utilisation, :group_type, :protocol, :topics, :counts,
+    :members, :owner, :lag, :work, :behind_s, :capacity)
+ON CONFLICT DO NOTHING
+""")
+_LAST_PLANNING: Final = """
+SELECT max(last_at) AS at FROM fairlead_raw.group_day WHERE day > current_date - 8
 """
 _MOVES_OF: Final = """
 SELECT move.version, plan.state, plan.created_at, published.at AS published_at,
@@ -77,14 +87,6 @@ def read_diagnoses(engine: Engine, group: str, *, limit: int) -> list[Row]:
     return read_rows(engine, _DIAGNOSES, group=group, limit=limit)
 
 
-def read_balance(engine: Engine, group: str) -> list[Row]:
-    """Return the newest measurements of a group, the oldest first.
-
-    `lag_max` is the heaviest member's, in records; `late_s` the forecast, `utilisation` a share.
-    """
-    return read_rows(engine, _BALANCE, group=group, limit=SNAPSHOTS)[::-1]
-
-
 def read_days(engine: Engine, group: str) -> list[Row]:
     """Return a group's newest days, a row each, the oldest first."""
     return read_rows(engine, _DAYS, group=group, limit=DAYS)[::-1]
@@ -92,25 +94,34 @@ def read_days(engine: Engine, group: str) -> list[Row]:
 
 def read_adoption(engine: Engine, group: str) -> list[Row]:
     """Return how many planned partitions were where the plan has them, the newest first."""
-    return read_rows(engine, _ADOPTION, group=group, limit=SNAPSHOTS)
+    return read_rows(engine, _ADOPTION, group=group, limit=ADOPTIONS)
 
 
-def read_seen(engine: Engine, group: str) -> list[Seen]:
-    """Return who owned which partition and how far behind it was, by time and partition.
+def last_planning(engine: Engine) -> datetime | None:
+    """Return when a planning run last took a snapshot of any group; None: not within a week."""
+    at: datetime | None = read_rows(engine, _LAST_PLANNING)[0]["at"]
+    return at
 
-    The newest `SNAPSHOTS`, or as many of them as have `LAG_ROWS` partitions, two at least.
+
+def keep_looks(connection: Connection, kept: Mapping[str, Kept]) -> None:
+    """Store what is kept of a look at groups; the days are there."""
+    if kept:
+        connection.execute(_KEEP, [{"group": group, **vars(one)} for group, one in kept.items()])
+
+
+def last_looks(connection: Connection, groups: Iterable[str]) -> dict[str, Last]:
+    """Return the newest look that is kept of each group; without one in the last day: none."""
+    rows = connection.execute(_LAST, {"groups": list(groups)})
+    return {row.group_id: Last(row.looked_at, row.digest) for row in rows}
+
+
+def read_looks(engine: Engine, group: str) -> list[Kept]:
+    """Return what is kept of a group's looks, the oldest first.
+
+    The newest `LOOKS`, or as many of them as have `CELLS` partitions, two at least.
     """
-    taken = [
-        row["snapshot_at"] for row in read_rows(engine, _SNAPSHOTS, group=group, limit=SNAPSHOTS)
-    ]
-    if not taken:
-        return []
-    ((partitions,),) = (
-        row.values() for row in read_rows(engine, _PARTITIONS, group=group, newest=taken[0])
-    )
-    first = taken[: max(LAG_ROWS // max(partitions, 1), 2)][-1]
-    rows = read_rows(engine, _SEEN, group=group, first=first, newest=taken[0])
-    return [Seen(*row.values()) for row in rows]
+    rows = read_rows(engine, _LOOKS, group=group, looks=LOOKS, cells=CELLS)
+    return [Kept(**row) for row in reversed(rows)]
 
 
 def read_moves_of(engine: Engine, group: str, partition: str, *, limit: int) -> list[Row]:

@@ -29,6 +29,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from fairlead.domain.calls import Call, StandingCall
 from fairlead.domain.choice import FORECAST, METRICS, RACKS
+from fairlead.domain.course import Last
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.records import (
     Findings,
@@ -42,6 +43,7 @@ from fairlead.domain.records import (
 from fairlead.errors import PlanStateError, UnstorableError
 from fairlead.store.attempts import Attempt, last_attempts, record_attempts
 from fairlead.store.brakes import Brake, read_brakes
+from fairlead.store.course import keep_looks, last_looks
 from fairlead.store.decisions import (
     insert_decisions,
     metric_columns,
@@ -388,6 +390,11 @@ class PlanStore:
         with transaction(self._engine) as connection:
             return known_capacities(connection, groups)
 
+    def last_looks(self, groups: Iterable[str]) -> dict[str, Last]:
+        """Return the newest look that is kept of each group; those without one are missing."""
+        with transaction(self._engine) as connection:
+            return last_looks(connection, groups)
+
     def calls(self, age: timedelta) -> dict[str, StandingCall]:
         """Return the groups that looks of that age at most call a plan for, the latest first."""
         with transaction(self._engine) as connection:
@@ -405,10 +412,14 @@ class PlanStore:
         calls
             Those of them that need a plan.
         """
+        kept = {group: one.kept for group, (_, one) in found.items() if one.kept is not None}
+        if kept:
+            self._ensure_days(one.at for one in kept.values())
         try:
             with transaction(self._engine) as connection:
                 register_groups(connection, found)
                 record_findings(connection, found, calls=calls)
+                keep_looks(connection, kept)
         except UnstorableError:  # of some group: the others are stored
             names = list(found)
             half = len(names) // 2

@@ -9,7 +9,7 @@ import multiprocessing
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
@@ -22,9 +22,10 @@ from fairlead.archive import LookArchive
 from fairlead.common.tables import slices
 from fairlead.domain.basis import differences
 from fairlead.domain.calls import Call
-from fairlead.domain.groups import with_advice
+from fairlead.domain.course import Kept, Last, digest_of, is_kept
+from fairlead.domain.groups import CLASSIC, with_advice
 from fairlead.domain.judgement.capacities import Capacity
-from fairlead.domain.judgement.decision import Judgement
+from fairlead.domain.judgement.decision import Judgement, Question
 from fairlead.domain.judging import Row, ask, rows_of
 from fairlead.domain.looks.look import EVERY_LOOK, HISTORY, look_of
 from fairlead.domain.looks.questions import Group, Ways, question_about
@@ -83,10 +84,13 @@ class Memory:
         Group to what is known of its members' speeds.
     changed_at
         Group to when a plan of it last took effect.
+    kept
+        Group to the newest look that is kept for those who ask how it went.
     """
 
     capacities: Mapping[str, Mapping[str, Capacity]] = field(default_factory=dict)
     changed_at: Mapping[str, datetime] = field(default_factory=dict)
+    kept: Mapping[str, Last] = field(default_factory=dict)
 
     def of(self, groups: Iterable[str]) -> "Memory":
         """Return what is remembered of some groups."""
@@ -94,6 +98,7 @@ class Memory:
         return Memory(
             {name: self.capacities[name] for name in names if name in self.capacities},
             {name: self.changed_at[name] for name in names if name in self.changed_at},
+            {name: self.kept[name] for name in names if name in self.kept},
         )
 
 
@@ -203,7 +208,8 @@ def _judged(
                 memory.capacities.get(name, {}),
                 memory.changed_at.get(name),
             )
-            _judge(group, Ways.of(policy_for(name, policies), compare=False), seen.at, diagnosed)
+            ways = Ways.of(policy_for(name, policies), compare=False)
+            _judge(group, ways, seen.at, memory.kept.get(name), diagnosed)
         except ValueError as error:  # offsets that no broker told, say: the next look may know
             _log.info("group %s: not diagnosed: %s", name, error)
         except Exception:  # noqa: BLE001 - one group's data must not end the look
@@ -211,7 +217,7 @@ def _judged(
     return diagnosed
 
 
-def _judge(group: Group, ways: Ways, at: datetime, diagnosed: Diagnosed) -> None:
+def _judge(group: Group, ways: Ways, at: datetime, last: Last | None, diagnosed: Diagnosed) -> None:
     """Judge a group whose members read something, and add what came of it."""
     question = question_about(group, ways)
     if not question.problem.partition_total:
@@ -219,6 +225,9 @@ def _judge(group: Group, ways: Ways, at: datetime, diagnosed: Diagnosed) -> None
     judgement = ask(question, ways)
     name, look_id = group.described["group"], group.described["snapshot_id"]
     findings = _findings(group, question.problem, judgement)
+    kept = _kept(group, question, judgement, at)
+    if is_kept(at, kept.digest, last):
+        findings = replace(findings, kept=kept)
     if judgement.outcome == "plan":
         rows = rows_of(question, judgement, ways)
         diagnosed.judged.extend(row | {"snapshot_id": look_id, "group": name} for row in rows)
@@ -280,6 +289,31 @@ def _findings(group: Group, problem: Problem, judgement: Judgement) -> Findings:
         consumers_why=judgement.size.why,
         costs=judgement.costs.told(problem),
         capacities=judgement.capacities,
+    )
+
+
+def _kept(group: Group, question: Question, judgement: Judgement, at: datetime) -> Kept:
+    """Return what is kept of a look."""
+    problem, outlook = question.problem, judgement.outlook
+    known = judgement.diagnosis.name != "unknown"
+    laid_out = {
+        "topics": list(problem.topics),
+        "counts": problem.partition_counts.tolist(),
+        "members": list(problem.members),
+        "owner": problem.owner.tolist(),
+    }
+    return Kept(
+        at=at,
+        digest=digest_of(**laid_out),
+        late_s=judgement.kept.late_s if known else None,
+        utilisation=judgement.kept.utilisation if known else None,
+        group_type=group.described["group_type"] or CLASSIC,
+        protocol=group.described["protocol"] or "",
+        **laid_out,
+        lag=question.looks.lag[-1].tolist(),
+        work=outlook.arrivals.tolist(),
+        behind_s=outlook.late_s.tolist(),
+        capacity=outlook.capacities.tolist(),
     )
 
 

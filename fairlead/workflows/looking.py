@@ -159,7 +159,7 @@ def _diagnosed(
     store: PlanStore,
 ) -> Mapping[str, Call]:
     """Judge what was seen, and store what is the matter; return what calls for a plan."""
-    memory = Memory(store.capacities(groups), store.last_changes(groups))
+    memory = Memory(store.capacities(groups), store.last_changes(groups), store.last_looks(groups))
     diagnosed = diagnose(archive, seen, settings.policies, memory)
     followed = store.in_state("published", groups=diagnosed.calls) if diagnosed.calls else []
     calls = members_changed(diagnosed.calls, seen, followed)

@@ -1,5 +1,5 @@
--- Every history by the day: a partition a day (UTC) of lag, decisions, candidates, balances and
--- adoptions, dropped whole once it is beyond retention. What is asked for longer is kept beside it,
+-- Every history by the day: a partition a day (UTC) of lag, decisions, candidates, balances, adoptions
+-- and looks, dropped whole once it is beyond retention. What is asked for longer is kept beside it,
 -- small: a row a group and day, and what each plan predicted and came to. Days have no foreign keys (to
 -- drop one would lock the table that it refers to), and there is no default partition: a row that no day
 -- takes would escape retention, so the writer makes the day first.
@@ -134,6 +134,18 @@ END $$;
 COMMENT ON FUNCTION fairlead_raw.sum_up_balances IS
     'Takes balances over into the day of their group, and to the plan that they are of.';
 
+CREATE FUNCTION fairlead_raw.sum_up_looks() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    INSERT INTO fairlead_raw.group_day AS kept (group_id, day, late_s_worst)
+    SELECT group_id, (looked_at AT TIME ZONE 'UTC')::date, max(late_s)
+    FROM stored WHERE late_s IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2
+    ON CONFLICT (group_id, day) DO UPDATE SET late_s_worst = excluded.late_s_worst
+    WHERE kept.late_s_worst IS NULL OR kept.late_s_worst < excluded.late_s_worst;
+    RETURN NULL;
+END $$;
+COMMENT ON FUNCTION fairlead_raw.sum_up_looks IS 'Takes lateness over into the day of its group.';
+
 CREATE FUNCTION fairlead_raw.sum_up_adoptions() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -155,6 +167,9 @@ CREATE TRIGGER sum_up AFTER INSERT ON fairlead_raw.decision
 CREATE TRIGGER sum_up AFTER INSERT ON fairlead_raw.balance
     REFERENCING NEW TABLE AS stored
     FOR EACH STATEMENT EXECUTE FUNCTION fairlead_raw.sum_up_balances();
+CREATE TRIGGER sum_up AFTER INSERT ON fairlead_raw.group_look
+    REFERENCING NEW TABLE AS stored
+    FOR EACH STATEMENT EXECUTE FUNCTION fairlead_raw.sum_up_looks();
 CREATE TRIGGER sum_up AFTER INSERT ON fairlead_raw.plan_adoption
     REFERENCING NEW TABLE AS stored
     FOR EACH STATEMENT EXECUTE FUNCTION fairlead_raw.sum_up_adoptions();

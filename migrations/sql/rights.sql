@@ -19,7 +19,8 @@ GRANT INSERT (group_id, version, state, actor, reason, sha256, topic, partition,
 GRANT INSERT (group_id, snapshot_id, snapshot_at, outcome, reason, version)
     ON fairlead_raw.decision TO fairlead_planner;
 GRANT INSERT ON fairlead_raw.moved_partition, fairlead_raw.candidate, fairlead_raw.balance,
-                fairlead_raw.plan_adoption, fairlead_raw.lag_snapshot, fairlead_raw.partition_lag
+                fairlead_raw.plan_adoption, fairlead_raw.lag_snapshot, fairlead_raw.partition_lag,
+                fairlead_raw.group_look
     TO fairlead_planner;
 GRANT INSERT, UPDATE ON fairlead_raw.plan_record TO fairlead_planner;
 GRANT INSERT, UPDATE, DELETE ON fairlead_raw.plan_intent, fairlead_raw.plan_attempt TO fairlead_planner;

@@ -11,6 +11,7 @@ CREATE VIEW fairlead.plan_pruned AS SELECT * FROM fairlead_raw.plan_pruned;
 CREATE VIEW fairlead.decision AS SELECT * FROM fairlead_raw.decision;
 CREATE VIEW fairlead.candidate AS SELECT * FROM fairlead_raw.candidate;
 CREATE VIEW fairlead.member_capacity AS SELECT * FROM fairlead_raw.member_capacity;
+CREATE VIEW fairlead.group_look AS SELECT * FROM fairlead_raw.group_look;
 
 CREATE VIEW fairlead.group_day AS
 SELECT group_id, day, plans, no_changes, failures, first_at,

@@ -15,9 +15,12 @@ import psycopg
 import pyarrow as pa
 
 from fairlead.domain.choice import Candidate
+from fairlead.domain.course import Kept, digest_of
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.records import Findings, MemberLoad
 from fairlead.store import NoPlan, PlanDraft, PlanStore, create_store_engine
+from fairlead.store.course import keep_looks
+from fairlead.store.engine import transaction
 from fairlead.store.migrate import upgrade
 from fairlead.store.outbox import Outbox, Wanted
 from fairlead.store.told import Sent
@@ -147,6 +150,8 @@ def store_week(url: str) -> None:
         store = PlanStore(engine)
         for group, moment, owners, lags in MEASURED:
             store.record_lag(_lag(group, moment, owners, lags))
+            with transaction(engine) as connection:
+                keep_looks(connection, {group: _look(group, moment, owners, lags)})
         _orders(store)
         _billing(store)
     finally:
@@ -331,6 +336,30 @@ def _lag(group: str, moment: datetime, owners: Owners, lags: Sequence[int]) -> p
             "time_lag_s": [lag / 20 for lag in lags],
             "status": status,
         }
+    )
+
+
+def _look(group: str, moment: datetime, owners: Owners, lags: Sequence[int]) -> Kept:
+    """Return what is kept of a look at that moment."""
+    owned = {partition: name for name, share in owners.items() for partition in share}
+    members, count = list(owners), len(lags)
+    owner = [members.index(owned[one]) if one in owned else -1 for one in range(count)]
+    *_, late_s, utilisation = FOUND.get((group, moment), (5.0, 0.9))
+    return Kept(
+        at=moment,
+        digest=digest_of([group], [count], members, owner),
+        late_s=late_s if members else None,
+        utilisation=utilisation if members else None,
+        group_type="classic",
+        protocol="fairlead",
+        topics=[group],
+        counts=[count],
+        members=members,
+        owner=owner,
+        lag=list(lags),
+        work=[10.0 * (count - partition) for partition in range(count)],
+        behind_s=[lag / 20 for lag in lags],
+        capacity=[SPEEDS[group].get(name, (0.0, False))[0] for name in members],
     )
 
 

@@ -77,6 +77,11 @@ VALUES ('g', '2026-01-31+00', 'observed', NULL, 's0', 3),
 INSERT INTO plan_adoption (group_id, version, observed_at, planned, as_planned)
 VALUES ('g', 1, '2026-02-01+00', 3, 2);
 
+INSERT INTO group_look (group_id, looked_at, digest, late_s, group_type, protocol, topics, counts,
+    members, owner, lag, work, behind_s, capacity)
+VALUES ('g', '2026-02-01+00', 7, 1.5, 'classic', 'range', '{t}', '{2}', '{c0}', '{0,-1}', '{5,6.5}',
+    '{1,0.25}', '{3,9}', '{12.5}');
+
 INSERT INTO lag_snapshot (group_id, snapshot_id, snapshot_at)
 SELECT 'g', 's' || n, '2026-01-31 22:30+00'::timestamptz + n * interval '1 hour'
 FROM generate_series(0, 3) n;

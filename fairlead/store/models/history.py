@@ -12,12 +12,16 @@ from decimal import Decimal
 from typing import Final
 
 from sqlalchemy import (
+    ARRAY,
+    REAL,
     CheckConstraint,
     ForeignKey,
     ForeignKeyConstraint,
     Index,
     Integer,
     PrimaryKeyConstraint,
+    SmallInteger,
+    Text,
     UniqueConstraint,
     text,
 )
@@ -159,6 +163,53 @@ class GroupDay(Base):
     )
     late_s_worst: Mapped[float | None] = mapped_column(
         comment="Most seconds that the worst partition was forecast to be behind."
+    )
+
+
+class GroupLook(Base):
+    """What a look saw of a group: the first of each quarter of an hour, and after each change."""
+
+    __tablename__ = "group_look"
+    __table_args__ = (
+        {
+            "comment": "What looks saw of each group: the first of each quarter of an hour, and "
+            "each that saw other owners or members.",
+            "postgresql_partition_by": "RANGE (looked_at)",
+        },
+    )
+
+    group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
+    looked_at: Mapped[datetime] = mapped_column(primary_key=True, comment="When it was looked at.")
+    digest: Mapped[int] = mapped_column(
+        comment="Of topics, counts, members and owner: another one where these are others."
+    )
+    late_s: Mapped[float | None] = mapped_column(
+        comment="Seconds the worst partition was forecast to be behind; null: not known."
+    )
+    utilisation: Mapped[float | None] = mapped_column(
+        comment="Share of what it can do that the fullest member got; null: not known."
+    )
+    group_type: Mapped[str] = mapped_column(comment="classic or consumer, as Kafka tells.")
+    protocol: Mapped[str] = mapped_column(comment="The assignor's name, as Kafka tells.")
+    topics: Mapped[list[str]] = mapped_column(ARRAY(Text), comment="Those that members read.")
+    counts: Mapped[list[int]] = mapped_column(
+        ARRAY(Integer),
+        comment="Partitions of each topic, which stand one behind the other in owner, lag, work "
+        "and behind_s.",
+    )
+    members: Mapped[list[str]] = mapped_column(ARRAY(Text), comment="Who was there.")
+    owner: Mapped[list[int]] = mapped_column(
+        ARRAY(SmallInteger), comment="Place in members, from 0, of each owner; -1: nobody."
+    )
+    lag: Mapped[list[float]] = mapped_column(ARRAY(REAL), comment="Records behind.")
+    work: Mapped[list[float]] = mapped_column(
+        ARRAY(REAL), comment="What arrives, in records of the group's usual kind a second."
+    )
+    behind_s: Mapped[list[float]] = mapped_column(
+        ARRAY(REAL), comment="Seconds since what is read next was written."
+    )
+    capacity: Mapped[list[float]] = mapped_column(
+        ARRAY(REAL), comment="What each member can do, as work is counted; 0: not known."
     )
 
 

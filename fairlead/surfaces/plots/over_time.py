@@ -23,6 +23,8 @@ COLOURS: Final = (
 )
 _DASHES: Final = ("", "7 3", "2 3", "9 3 2 3")
 _WIDTH, _LEFT, _RIGHT = 720, 76, 12
+#: Room for the names of partitions.
+_NAMED: Final = 140
 _HEIGHT, _TOP, _BOTTOM = 190, 10, 24
 _ROW: Final = 18
 _NAME: Final = 22
@@ -114,19 +116,19 @@ def owners_over_time(
     height = _TOP + len(owners) * _ROW + _BOTTOM
     # What was seen last has no next time: it is drawn for as long as one lasts on average.
     ends = (at[0], at[-1] + (at[-1] - at[0]) / max(len(at) - 1, 1)) if at else None
-    body = _times(ends, height)
-    edges = [*(_x(ends, one) for one in at), _WIDTH - _RIGHT]
+    body = _times(ends, height, _NAMED)
+    edges = [*(_x(ends, one, _NAMED) for one in at), _WIDTH - _RIGHT]
     for row, (partition, of) in enumerate(owners.items()):
         y = _TOP + row * _ROW
-        name = escape(shortened(partition, 11))
-        body += f'<text x="{_LEFT - 6}" y="{y + 12}" text-anchor="end">{name}</text>'
+        name = escape(shortened(partition, 20))
+        body += f'<text x="{_NAMED - 6}" y="{y + 12}" text-anchor="end">{name}</text>'
         for owner, places in groupby(range(len(of)), key=of.__getitem__):
             held = list(places)
             left, right = edges[held[0]], edges[held[-1] + 1]
             if owner is not None:
                 body += _held((left, y, right - left), letters[owner], names.index(owner), owner)
     for place, name in enumerate(names):
-        x, y = _LEFT + place % 3 * 215, height + 14 + place // 3 * _ROW
+        x, y = _NAMED + place % 3 * 190, height + 14 + place // 3 * _ROW
         body += (
             f'<path d="M{x},{y}h12" stroke="{_colour(place)}" stroke-width="12"/>'
             f'<text x="{x + 18}" y="{y + 4}">{letters[name]}: '
@@ -159,14 +161,14 @@ def _path(at: Sequence[datetime], values: Sequence[float | None], top: float, en
     return path + "h0" * bool(path)
 
 
-def _x(ends: _Ends, moment: datetime) -> float:
+def _x(ends: _Ends, moment: datetime, left: int = _LEFT) -> float:
     assert ends is not None  # noqa: S101 - there is this moment
     length = ends[1] - ends[0]
     share = (moment - ends[0]) / length if length else 0.0
-    return round(_LEFT + (_WIDTH - _LEFT - _RIGHT) * share, 1)
+    return round(left + (_WIDTH - left - _RIGHT) * share, 1)
 
 
-def _times(ends: _Ends, height: int) -> str:
+def _times(ends: _Ends, height: int, left: int = _LEFT) -> str:
     """Write the first time, the middle and the last below a plot."""
     if ends is None:
         return ""
@@ -174,7 +176,7 @@ def _times(ends: _Ends, height: int) -> str:
     form = "%d %b" if length > _LONG else "%d %b %H:%M"
     marks = ((0.0, "start"), (0.5, "middle"), (1.0, "end")) if length else ((0.0, "start"),)
     return "".join(
-        f'<text x="{_LEFT + (_WIDTH - _LEFT - _RIGHT) * share:g}" y="{height - 7}"'
+        f'<text x="{left + (_WIDTH - left - _RIGHT) * share:g}" y="{height - 7}"'
         f' text-anchor="{anchor}">{(first + length * share).astimezone(UTC):{form}}</text>'
         for share, anchor in marks
     )

@@ -30,6 +30,7 @@ from fairlead.domain.approval import PlanFacts, decide
 from fairlead.domain.choice import improvement, lightening
 from fairlead.domain.cohorts import cohort_of
 from fairlead.domain.policy import Policy, policy_for
+from fairlead.store.brakes import brakes_on
 from fairlead.surfaces import plots
 from fairlead.surfaces.links import asset_url
 from fairlead.surfaces.review import ways
@@ -109,6 +110,7 @@ def review_page(
         shown=facts.shown,
         summary=_summary(facts),
         risks=risks(facts),
+        brakes=brakes_on(engine, group),
         policy=_policy(facts, policies),
         age=span(facts.now - plan.snapshot_at),
         rows=ROWS,

@@ -4,7 +4,7 @@ Belongs here: how something is written on any of them. Does not: what a page sho
 """
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 from urllib.parse import quote, urlencode
 
@@ -44,9 +44,21 @@ def ages(now: datetime) -> Callable[[datetime], str]:
     return lambda at: f"{span(now - at)} ago"
 
 
+def minute(at: datetime) -> str:
+    """Write a moment of these days, as plots do.
+
+    Examples
+    --------
+    >>> minute(datetime(2026, 1, 2, 3, 4, tzinfo=UTC))
+    '02 Jan 03:04'
+    """
+    return f"{at.astimezone(UTC):%d %b %H:%M}"
+
+
 TEMPLATES.filters |= {
     "caught_up": caught_up,
     "listed": listed,
+    "minute": minute,
     "moment": moment,
     "named": some,
     "number": number,

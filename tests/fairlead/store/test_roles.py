@@ -30,6 +30,7 @@ INSERTED = {
     "decision",
     "lag_snapshot",
     "moved_partition",
+    "group_look",
     "partition_lag",
     "plan",
     "plan_adoption",

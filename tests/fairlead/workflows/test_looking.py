@@ -25,6 +25,7 @@ from fairlead.sandbox import Services
 from fairlead.settings import PostgresSettings, Settings
 from fairlead.spark.warehouse import Warehouse
 from fairlead.store import PlanStore
+from fairlead.store.course import read_looks
 from fairlead.store.engine import create_store_engine
 from fairlead.workflows import diagnosing
 from fairlead.workflows import looking as taking
@@ -123,6 +124,12 @@ def test_groups_are_diagnosed_as_they_are_looked_at(
         ("unknown", []),
         ("badly spread", ["one"]),
     ]
+    first, *_ = read_looks(engine, unique_name)
+    assert (first.topics, first.counts, first.members) == ([topic], [4], ["one", "two"])
+    assert (first.owner, first.lag) == ([0, 0, 1, 1], [100, 80, 5, 5])
+    assert (first.group_type, first.protocol, first.late_s) == ("classic", "range", None)
+    digests = {look.digest for look in read_looks(engine, unique_name)}
+    assert digests == {store.last_looks([unique_name])[unique_name].digest}
 
 
 @pytest.mark.parametrize("lags", [(100, 80, 5, 5), (5, 5, 5, 5)])

@@ -94,6 +94,10 @@ def test_brake_stands_above_the_groups(week: str, served: str) -> None:
     assert "No new plan goes out: the brake of all groups holds: kim put it on" in page
     assert "&lt;b&gt;incident" in page
     assert "No new plan goes out for orders" in page
+    for path in ("group?group=orders", "review?group=orders"):
+        own = get(f"{served}/{path}")[2]
+        assert own.count("No new plan goes out") == 2, path
+        assert "ann put it on" in own
     assert 'fairlead_brake_timestamp_seconds{group=""} 1' in metrics
     assert 'fairlead_brake_timestamp_seconds{group="orders"} 1' in metrics
     release(engine, None, reason="over")
@@ -175,10 +179,10 @@ def test_group_has_its_own_page(served: str) -> None:
     text = unescape(page)
     assert "before: recovering" in text
     assert "orders-2 gets 115% of what it can do" in text
-    assert page.count('role="img"') == 7
+    assert page.count('role="img"') == 12
     assert "1 partition with another owner in version 2 than in 1" in text
     moves = text[text.index("Each version that moves") :]
-    assert moves.index('version=2">') < moves.index("Its owners as planning runs saw them")
+    assert moves.index('version=2">') < moves.index("Its owners as looks saw them")
     assert "<bdi>orders-1</bdi></a>: <bdi>orders-1</bdi> → <bdi>orders-3</bdi>" in text
 
 
@@ -188,7 +192,7 @@ def test_group_without_a_look_says_so(week: str, served: str) -> None:
         connection.execute("INSERT INTO fairlead_raw.consumer_group VALUES ('found')")
     assert "0 of 6 looks" in get(served)[2]
     page = get(f"{served}/group?group=found")[2]
-    for said in ("takes 6 looks", "No planning run has measured", "There is no plan yet"):
+    for said in ("0 of 6 looks", "No look has seen who reads", "There is no plan yet"):
         assert said in page
 
 

@@ -11,6 +11,7 @@ _MOVED: Final = (
     ("decision", "snapshot_at"),
     ("lag_snapshot", "snapshot_at"),
     ("partition_lag", "snapshot_at"),
+    ("group_look", "looked_at"),
     ("balance", "measured_at"),
     ("plan", "created_at"),
     ("group_diagnosis", "until"),

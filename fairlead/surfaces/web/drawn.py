@@ -1,0 +1,143 @@
+"""What a group's page draws of its course: plots with the table beside each, and the owners' strip.
+
+Belongs here: which figures are drawn, and how much of them. Does not: drawing
+(`fairlead.surfaces.plots`), what follows from looks (`fairlead.domain.course`).
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, time
+from typing import Any, Final
+
+import numpy as np
+
+from fairlead.common.words import length, number, percent, rate
+from fairlead.domain.course import NOBODY, Change, Course, Kept, most_of
+from fairlead.domain.judgement.looks import Float64
+from fairlead.surfaces import plots
+
+#: Of a minute, an hour, a day: what lengths of time are written in.
+_TIMES_S: Final = (60.0, 3600.0, 86_400.0)
+#: More strips than that are no picture.
+STRIPS: Final = 24
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A plot with the table beside it: a row a line, its newest value and its largest, with when.
+
+    `missing` says how many lines are not drawn.
+    """
+
+    name: str
+    svg: str
+    rows: Sequence[tuple[str, str, str, datetime | None]]
+    missing: int = 0
+
+
+def plots_of(looks: Sequence[Kept], course: Course, objective_s: float) -> list[Plot]:
+    """Draw how a group went: used, late, behind and at work, in all, by consumer, by partition."""
+    forecast: dict[str, list[float | None]] = {
+        "forecast": [look.late_s for look in looks],
+        "objective": [objective_s] * len(looks),
+    }
+    work = course.by_owner(course.work)
+    by_consumer = [
+        ("Used", work / course.capacity, percent),
+        ("Late", course.by_owner(course.behind_s, worst=True), length),
+        ("Records behind", course.by_owner(course.lag), number),
+        ("Work arriving", work, rate),
+    ]
+    by_partition = [
+        ("Late", course.behind_s, length),
+        ("Records behind", course.lag, number),
+        ("Work arriving", course.work, rate),
+    ]
+    return [
+        *_plot("Late, forecast", course.at, forecast, length),
+        *(
+            plot
+            for what, names, of in (
+                ("consumer", course.members, by_consumer),
+                ("partition", course.partitions, by_partition),
+            )
+            for name, values, written in of
+            for plot in _most(f"{name}, by {what}", course.at, names, values, written)
+        ),
+    ]
+
+
+def plots_of_partition(course: Course, partition: str) -> list[Plot]:
+    """Draw how far behind one partition was, and who owned it; nothing where it is not known."""
+    if partition not in course.partitions:
+        return []
+    place = course.partitions.index(partition)
+    late = {partition: _known(course.behind_s[:, place])}
+    behind = {partition: _known(course.lag[:, place])}
+    return [
+        *_plot(f"Late, {partition}", course.at, late, length),
+        *_plot(f"Records behind, {partition}", course.at, behind, number),
+    ]
+
+
+def days_of(rows: Sequence[Mapping[str, Any]]) -> list[Plot]:
+    """Draw the days, of which one alone says nothing that the other plots do not."""
+    if len(rows) < 2:  # noqa: PLR2004 - two make a line
+        return []
+    at = [datetime.combine(row["day"], time(), UTC) for row in rows]
+    worst = {"worst of the day": [row["late_s_worst"] for row in rows]}
+    return _plot("Late by the day, forecast", at, worst, length)
+
+
+def strip_of(course: Course, changes: Sequence[Change]) -> str | None:
+    """Draw who owned what; of many partitions, those that changed hands most often."""
+    if not course.at:
+        return None
+    moves = Counter(name for change in changes for name, *_ in change.moved)
+    places = sorted(range(len(course.partitions)), key=lambda one: -moves[course.partitions[one]])
+    picked = {
+        course.partitions[place]: [
+            None if owner == NOBODY else owner
+            for owner in (course.owner_name(look, place) for look in range(len(course.at)))
+        ]
+        for place in sorted(places[:STRIPS])
+    }
+    return plots.owners_over_time(course.at, picked, "Who owned which partition, over time")
+
+
+def _most(
+    name: str,
+    at: Sequence[datetime],
+    names: Sequence[str],
+    values: Float64,
+    written: Callable[[float], str],
+) -> list[Plot]:
+    """Plot the lines with the largest values."""
+    lines = most_of(names, values, len(plots.COLOURS))
+    return _plot(name, at, lines, written, len(names) - len(lines))
+
+
+def _known(values: Float64) -> list[float | None]:
+    return [None if np.isnan(one) else one for one in values.tolist()]
+
+
+def _plot(
+    name: str,
+    at: Sequence[datetime],
+    series: Mapping[str, Sequence[float | None]],
+    written: Callable[[float], str],
+    missing: int = 0,
+) -> list[Plot]:
+    """Return a plot, or none where nothing is known."""
+    if not any(one is not None for values in series.values() for one in values):
+        return []
+    rows = []
+    for line, values in series.items():
+        known = [(one, when) for one, when in zip(values, at, strict=True) if one is not None]
+        most, when = max(known, default=(None, None), key=lambda pair: pair[0])
+        newest = "none" if values[-1] is None else written(values[-1])
+        rows.append((line, newest, "unknown" if most is None else written(most), when))
+    units = _TIMES_S if written is length else ()
+    svg = plots.over_time(at, series, f"{name}, over time", written, units)
+    return [Plot(name, svg, rows, missing)]
