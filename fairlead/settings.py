@@ -187,6 +187,9 @@ class WebSettings(_Section):
     dagster_url: WebAddress | None = Field(
         default=None, description="Where the Dagster UI is reached."
     )
+    docs_url: WebAddress | None = Field(
+        default=None, description="Where these pages are reached: what alerts name as runbooks."
+    )
 
 
 class Settings(BaseSettings):

@@ -10,6 +10,7 @@ import promql_parser
 import psycopg
 import pytest
 import yaml
+from markdown.extensions.toc import slugify
 from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 
@@ -27,6 +28,11 @@ RULES: list[dict[str, Any]] = [
     for group in yaml.safe_load((DEPLOY / "prometheus/alerts.yml").read_text())["groups"]
     for rule in group["rules"]
 ]
+LINKS = ("page", "runbook_url")
+LINK = re.compile(
+    r'\{\{ with query "fairlead_web_info" \}\}\{\{ \. \| first \| label "(?P<label>\w+)" \}\}'
+    r"\{\{ end \}\}(?P<path>/.*)"
+)
 #: What a group variable becomes when all are chosen.
 VARIABLES = {"$group": ".*"}
 
@@ -116,11 +122,33 @@ def test_labels_that_are_shown_exist(exposed: list[Metric]) -> None:
     ]
     wrong = []
     for expression, text in shown:
-        named = set(re.findall(r"\{\{ *(?:\$labels\.)?([a-z]+) *\}\}", text))
+        named = set(re.findall(r"\{\{ *(?:\$labels\.)?([a-z]+)(?: \| \w+)? *\}\}", text)) - {"end"}
         named |= set(re.findall(r"\b(?:by|on) \(([a-z]+)\)", expression))
         for selector in selectors(expression):
             wrong += [(expression, label) for label in named - labels[selector.name]]
     assert wrong == []
+
+
+def test_every_alert_leads_to_a_page_and_to_what_to_do(exposed: list[Metric]) -> None:
+    """What annotations ask for is exposed, and their addresses are those of pages and headings."""
+    info = {
+        label: value
+        for metric in exposed
+        for sample in metric.samples
+        if sample.name == "fairlead_web_info"
+        for label, value in sample.labels.items()
+    }
+    for rule in RULES:
+        page, runbook = (LINK.fullmatch(rule["annotations"][name]) for name in LINKS)
+        assert page is not None, rule["alert"]
+        assert runbook is not None, rule["alert"]
+        assert {page["label"], runbook["label"]} == {"url", "docs_url"} == info.keys()
+        assert page["path"].partition("?")[0] in {"/", "/group", "/review"}
+        name, _, anchor = runbook["path"].strip("/").partition("/#")
+        headings = re.findall(
+            "^## (.+)$", (DEPLOY.parent / f"docs/{name}.md").read_text(), re.MULTILINE
+        )
+        assert anchor in {slugify(one, "-") for one in headings}, rule["alert"]
 
 
 def test_panels_say_what_they_show() -> None:

@@ -107,7 +107,9 @@ def test_mistyped_key_is_told_the_nearest_one(config: Path, toml: str, meant: st
     with pytest.raises(ConfigurationError, match=rf": no such key; did you mean {meant}\?$"):
         load_settings()
     config.write_text("[web]\ncolour = 1")
-    with pytest.raises(ConfigurationError, match=r": no such key; there are dagster_url, url$"):
+    with pytest.raises(
+        ConfigurationError, match=r": no such key; there are dagster_url, docs_url, url$"
+    ):
         load_settings()
 
 

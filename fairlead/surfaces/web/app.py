@@ -60,7 +60,7 @@ def build_app(engine: Engine, settings: Settings) -> Starlette:
     """
     dagster_url = settings.web.dagster_url
     own = urlsplit(settings.web.url or "").hostname
-    registry = build_registry(engine, settings.looks.every)
+    registry = build_registry(engine, settings.looks.every, settings.policies, settings.web)
     threads = anyio.CapacityLimiter(PAGES_AT_ONCE)
 
     async def page(make: Callable[[], str]) -> Response:

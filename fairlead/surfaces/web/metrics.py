@@ -9,7 +9,7 @@ series. What is of a partition is asked in SQL.
 
 import logging
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from importlib.metadata import version
@@ -22,7 +22,9 @@ from prometheus_client.registry import Collector
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
+from fairlead.domain.policy import Policy, policy_for
 from fairlead.errors import FairleadError
+from fairlead.settings import WebSettings
 from fairlead.store.monitoring import LOOKED_WITHIN, DecisionCounts, Readings, read_all_groups
 
 _log = logging.getLogger(__name__)
@@ -227,7 +229,12 @@ GAUGES: Final = (
 )
 
 
-def build_registry(engine: Engine, look_every: timedelta = timedelta(0)) -> CollectorRegistry:
+def build_registry(
+    engine: Engine,
+    look_every: timedelta = timedelta(0),
+    policies: Sequence[Policy] = (),
+    web: WebSettings = WebSettings(),  # noqa: B008 - frozen
+) -> CollectorRegistry:
     """Return a registry of its own, which reads the database at each scrape.
 
     Parameters
@@ -237,9 +244,14 @@ def build_registry(engine: Engine, look_every: timedelta = timedelta(0)) -> Coll
     look_every
         From one look to the next: ten looks may fail before a group's series end, and a quarter of
         an hour passes at least.
+    policies
+        Say how far behind is too far.
+    web
+        What alerts link to.
     """
     registry = CollectorRegistry()
-    registry.register(GroupCollector(engine, max(LOOKED_WITHIN, 10 * look_every)))
+    looked_within = max(LOOKED_WITHIN, 10 * look_every)
+    registry.register(GroupCollector(engine, looked_within, policies, web))
     ProcessCollector(registry=registry)
     return registry
 
@@ -252,9 +264,16 @@ class GroupCollector(Collector):
     and no old figure passes for a new one.
     """
 
-    def __init__(self, engine: Engine, looked_within: timedelta = LOOKED_WITHIN) -> None:
-        self._engine = engine
-        self._looked_within = looked_within
+    def __init__(
+        self,
+        engine: Engine,
+        looked_within: timedelta,
+        policies: Sequence[Policy],
+        web: WebSettings,
+    ) -> None:
+        self._engine, self._looked_within = engine, looked_within
+        self._policies, self._web = policies, web
+        self._objectives: dict[str, float] = {}
         self._counts = DecisionCounts()
         self._one_at_a_time = threading.Lock()
 
@@ -267,11 +286,31 @@ class GroupCollector(Collector):
         build = InfoMetricFamily("fairlead_build", "The version of Fairlead.")
         build.add_metric([], {"version": version("fairlead")})
         yield build
+        links = InfoMetricFamily("fairlead_web", "Where browsers reach the pages and the docs.")
+        web = self._web
+        links.add_metric([], {"url": web.url or "", "docs_url": web.docs_url or ""})
+        yield links
         readings = self._read()
         up = "Whether the database answered with what was asked: 1, or 0."
         yield GaugeMetricFamily("fairlead_database_up", up, value=float(readings is not None))
         if readings is not None:
             yield from metrics(readings)
+            yield self._objective(row["group_id"] for row in readings.diagnoses)
+
+    def _objective(self, groups: Iterable[str]) -> Metric:
+        """Return each group's objective; a policy is looked for once."""
+        family = GaugeMetricFamily(
+            "fairlead_group_objective_seconds",
+            "How far behind is too far for the group, by its policy.",
+            labels=("group",),
+            unit="seconds",
+        )
+        for group in groups:
+            if group not in self._objectives:
+                objective = policy_for(group, self._policies).objective
+                self._objectives[group] = objective.total_seconds()
+            family.add_metric([group], self._objectives[group])
+        return family
 
     def _read(self) -> Readings | None:
         with self._one_at_a_time:
