@@ -51,6 +51,10 @@ def assignment_plan(
             decided, members = decide_on(plans, warehouse, recent, policies, datetime.now(UTC))
             outcomes += decided
             read.append(members)
+            if any(policy.observe for policy in policies):
+                from fairlead.surfaces.backtest.observing import observe  # noqa: PLC0415 - simulation
+
+                observe(engine, spark.looks(), members, policies, datetime.now(UTC))
         ordered = worst_first(outcomes)
         reasons = {outcome.decision.group: outcome.stored.reason for outcome in outcomes}
         for group in ordered[:ROWS]:

@@ -342,6 +342,8 @@ def _ways_to_decide(plan: StoredPlan) -> dict[str, Any]:
     group = plan.group.replace("'", "''")
     sql = f"SELECT fairlead.approve_plan('{group}', {plan.version}, 'why', '{plan.sha256}');"
     ways: dict[str, Any] = {}
+    if plan.observed_only:
+        return {"approval": "none: the policy of the group observes, and publishes nothing"}
     if plan.four_eyes:
         ways["four eyes"] = "it is approved in SQL, by a database user who is no planner"
     else:

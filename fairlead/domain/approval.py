@@ -68,6 +68,9 @@ def decide(policy: Policy, facts: PlanFacts, now: datetime) -> ApprovalDecision:
     >>> decide(Policy(approval=Approval(automatic=True, max_moves=20)), facts, noon).approved
     True
     """
+    if policy.observe:
+        reason = "is observed: the policy publishes nothing, and nobody can approve it"
+        return ApprovalDecision(approved=False, reason=reason)
     if policy.four_eyes:
         reason = "waits for a person other than who proposed it: the policy asks for four eyes"
         return ApprovalDecision(approved=False, reason=reason)
@@ -91,6 +94,8 @@ def requirements(policy: Policy) -> list[str]:
     >>> requirements(Policy(four_eyes=True))
     ['a person approves, as a database user who is no planner and did not propose it']
     """
+    if policy.observe:
+        return ["nothing is approved: the policy observes"]
     if policy.four_eyes:
         return ["a person approves, as a database user who is no planner and did not propose it"]
     if not policy.approval.automatic:

@@ -159,6 +159,7 @@ def _decide(
             if one["topic"] in layout.topics
         },
         four_eyes=policy.four_eyes,
+        observed_only=policy.observe,
         prospect=prospect,
         statuses=frozenset(judged["statuses"] or ()),
         loads={} if prospect is None else layout.loads(prospect, owner, judged["capacities"]),

@@ -168,6 +168,11 @@ class Policy(_Rule):
     four_eyes: bool = Field(
         default=False, description="Whoever approves is not who proposed, as the database knows."
     )
+    observe: bool = Field(
+        default=False,
+        description="Plans are stored, and none is approved or published; what would have come of "
+        "them is replayed.",
+    )
     approval: Approval = Approval()
 
     @field_validator("assignors")

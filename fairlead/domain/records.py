@@ -158,6 +158,8 @@ class PlanDraft(NoPlan):
         As in `PlanDocument`.
     four_eyes
         Whether the approver must not be the proposer.
+    observed_only
+        Whether the policy observes: nobody can approve it.
     rolled_back_from
         The version whose assignment this is again; None: it is a new one.
     prospect
@@ -178,6 +180,7 @@ class PlanDraft(NoPlan):
     weights: Mapping[str, npt.NDArray[np.float64]]
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     four_eyes: bool = False
+    observed_only: bool = False
     rolled_back_from: int | None = None
     prospect: Prospect | None = None
     statuses: frozenset[str] = frozenset()
@@ -220,7 +223,7 @@ class StoredPlan:
         The stored hash of `document`, and the hash that the approval names; None: not approved.
     topic, partition, record_offset
         Where it was published; None: it was not.
-    four_eyes, rolled_back_from
+    four_eyes, observed_only, rolled_back_from
         As in `PlanDraft`.
     lease_until
         When consumers leave it unless they are told of it again; None: they are not to follow it.
@@ -245,6 +248,7 @@ class StoredPlan:
     four_eyes: bool
     rolled_back_from: int | None
     lease_until: datetime | None = None
+    observed_only: bool = False
 
     def expired(self, now: datetime) -> bool:
         """Whether it is too late to approve or publish the plan at `now` (time-zone-aware)."""

@@ -80,6 +80,7 @@ def propose(connection: Connection, drafts: Sequence[PlanDraft]) -> dict[str, in
                 "document": document,
                 "sha256": content_hash(document),
                 "four_eyes": draft.four_eyes,
+                "observed_only": draft.observed_only,
                 "rolled_back_from": draft.rolled_back_from,
                 "judged": _judged(draft),
             }

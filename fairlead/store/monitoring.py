@@ -78,7 +78,7 @@ _PLANS: Final = """
 SELECT group_id, version, state, proposed_at, decided_at, lag_max_predicted, adherence,
        CASE state WHEN 'published' THEN lease_until ELSE expires_at END AS expires_at
 FROM fairlead.plan_history LEFT JOIN fairlead.plan_record USING (group_id, version)
-WHERE state IN ('published', 'proposed', 'approved', 'sending')
+WHERE state IN ('published', 'proposed', 'approved', 'sending') AND NOT observed_only
 """
 _DECISIONS: Final = """
 SELECT known.group_id, decided.decided_at, planned.created_at

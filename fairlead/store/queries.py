@@ -134,6 +134,7 @@ def find_plans(connection: Connection, *conditions: ColumnElement[bool]) -> list
             publication.partition,
             publication.record_offset,
             Plan.four_eyes,
+            Plan.observed_only,
             Plan.rolled_back_from,
             PlanTold.lease_until,
         )

@@ -47,9 +47,10 @@ LEFT JOIN LATERAL (
     WHERE group_id = known.group_id AND state = 'published'
 ) published ON true
 LEFT JOIN LATERAL (
-    SELECT version, state FROM fairlead.plan
+    SELECT version, CASE WHEN observed_only THEN 'observed' ELSE state END AS state
+    FROM fairlead.plan
     WHERE group_id = known.group_id AND state IN ('proposed', 'approved', 'sending')
-    ORDER BY state = 'sending' DESC LIMIT 1
+    ORDER BY plan.state = 'sending' DESC LIMIT 1
 ) waiting ON true
 LEFT JOIN fairlead.plan_attempt attempt ON attempt.group_id = known.group_id
     AND attempt.version IN (published.version, waiting.version)
@@ -85,8 +86,10 @@ FROM fairlead_raw.consumer_group known
 LEFT JOIN fairlead_raw.group_diagnosis found
     ON found.group_id = known.group_id AND found.until IS NULL
 LEFT JOIN (
-    SELECT DISTINCT ON (group_id) group_id, version, state FROM fairlead_raw.plan
-    WHERE state IN ('proposed', 'approved', 'sending') ORDER BY group_id, state = 'sending' DESC
+    SELECT DISTINCT ON (group_id) group_id, version,
+        CASE WHEN observed_only THEN 'observed' ELSE state END AS state
+    FROM fairlead_raw.plan WHERE state IN ('proposed', 'approved', 'sending')
+    ORDER BY group_id, plan.state = 'sending' DESC
 ) waiting ON waiting.group_id = known.group_id
 LEFT JOIN fairlead_raw.plan published
     ON published.group_id = known.group_id AND published.state = 'published'

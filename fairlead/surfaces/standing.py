@@ -12,6 +12,7 @@ from fairlead.store.reading import Row
 
 #: Whether a group's consumers follow its plan.
 FOLLOWS: Final = ("yes", "partly", "no", "no plan")
+_WAITING: Final = {"proposed": "decide", "observed": "see what it would save"}
 _NEXT: Final = {
     "healthy": "nothing",
     "recovering": "wait",
@@ -72,7 +73,7 @@ def next_step(row: Row, undecided: Collection[str]) -> str:
     ('add consumers', 'decide')
     """
     if row["waiting_state"] is not None:
-        return "decide" if row["waiting_state"] == "proposed" else "wait: it is sent"
+        return _WAITING.get(row["waiting_state"], "wait: it is sent")
     if row["group"] in undecided:
         return "turn planning on"
     if advice_in(row["evidence"]):

@@ -110,6 +110,8 @@ def _weighed(
     draft = look.decision
     if not isinstance(draft, PlanDraft):
         return draft, _NOTHING
+    if waiting is not None and waiting.observed_only != draft.observed_only:
+        waiting = None  # its policy was another one: the draft takes its place
     answer = weigh(draft, look.policy, draft.statuses, now)
     reason = _overtaken([one for one in (waiting, published) if one is not None], draft)
     if (

@@ -275,6 +275,7 @@ BEGIN
     GET DIAGNOSTICS gone = ROW_COUNT;
     what := 'diagnoses that hold no more';
     RETURN NEXT;
+    DELETE FROM fairlead_raw.group_observed WHERE day < first_kept;
     DELETE FROM fairlead_raw.group_day WHERE day < first_kept;
     GET DIAGNOSTICS gone = ROW_COUNT;
     what := 'days of groups in summary';

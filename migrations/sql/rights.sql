@@ -12,7 +12,7 @@ GRANT SELECT ON ALL TABLES IN SCHEMA fairlead, fairlead_raw
 -- By column: state, times and the database's users are not the planner's to say.
 GRANT INSERT (group_id) ON fairlead_raw.consumer_group TO fairlead_planner;
 GRANT INSERT (group_id, version, plan_id, assignor, reason, snapshot_id, snapshot_at, created_at,
-              expires_at, document, sha256, four_eyes, rolled_back_from, judged)
+              expires_at, document, sha256, four_eyes, observed_only, rolled_back_from, judged)
     ON fairlead_raw.plan TO fairlead_planner;
 GRANT INSERT (group_id, version, state, actor, reason, sha256, topic, partition, record_offset)
     ON fairlead_raw.plan_event TO fairlead_planner;
@@ -22,7 +22,7 @@ GRANT INSERT ON fairlead_raw.moved_partition, fairlead_raw.candidate, fairlead_r
                 fairlead_raw.plan_adoption, fairlead_raw.lag_snapshot, fairlead_raw.partition_lag,
                 fairlead_raw.group_look
     TO fairlead_planner;
-GRANT INSERT, UPDATE ON fairlead_raw.plan_record TO fairlead_planner;
+GRANT INSERT, UPDATE ON fairlead_raw.plan_record, fairlead_raw.group_observed TO fairlead_planner;
 GRANT INSERT, UPDATE, DELETE ON fairlead_raw.plan_intent, fairlead_raw.plan_attempt TO fairlead_planner;
 
 REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA fairlead, fairlead_raw FROM PUBLIC;

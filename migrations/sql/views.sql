@@ -11,6 +11,7 @@ CREATE VIEW fairlead.plan_pruned AS SELECT * FROM fairlead_raw.plan_pruned;
 CREATE VIEW fairlead.decision AS SELECT * FROM fairlead_raw.decision;
 CREATE VIEW fairlead.candidate AS SELECT * FROM fairlead_raw.candidate;
 CREATE VIEW fairlead.member_capacity AS SELECT * FROM fairlead_raw.member_capacity;
+CREATE VIEW fairlead.group_observed AS SELECT * FROM fairlead_raw.group_observed;
 CREATE VIEW fairlead.group_look AS SELECT * FROM fairlead_raw.group_look;
 
 CREATE VIEW fairlead.group_day AS
@@ -29,6 +30,7 @@ SELECT plan.group_id,
        plan.rolled_back_from,
        plan.created_at AS proposed_at,
        plan.four_eyes,
+       plan.observed_only,
        coalesce(approved.database_user, rejected.database_user) AS decided_by,
        coalesce(approved.at, rejected.at) AS decided_at,
        coalesce(approved.reason, rejected.reason) AS decision,

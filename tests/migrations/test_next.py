@@ -82,6 +82,8 @@ INSERT INTO group_look (group_id, looked_at, digest, late_s, group_type, protoco
 VALUES ('g', '2026-02-01+00', 7, 1.5, 'classic', 'range', '{t}', '{2}', '{c0}', '{0,-1}', '{5,6.5}',
     '{1,0.25}', '{3,9}', '{12.5}');
 
+INSERT INTO group_observed VALUES ('g', '2026-02-01', '2026-02-01+00', 60, 59.5, 3, 1, 20);
+
 INSERT INTO lag_snapshot (group_id, snapshot_id, snapshot_at)
 SELECT 'g', 's' || n, '2026-01-31 22:30+00'::timestamptz + n * interval '1 hour'
 FROM generate_series(0, 3) n;

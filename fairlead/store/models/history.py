@@ -166,6 +166,28 @@ class GroupDay(Base):
     )
 
 
+class GroupObserved(Base):
+    """What plans would have brought a group on a day, where its policy observes."""
+
+    __tablename__ = "group_observed"
+    __table_args__ = (
+        {"comment": "What plans would have brought each group that is observed, day by day."},
+    )
+
+    group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
+    day: Mapped[date] = mapped_column(primary_key=True, comment="The day (UTC).")
+    until: Mapped[datetime] = mapped_column(comment="When the last look was that was replayed.")
+    late_recorded_s: Mapped[float] = mapped_column(
+        comment="Partition-seconds beyond the objective, as measured."
+    )
+    late_s: Mapped[float] = mapped_column(comment="The same, replayed with the owners there were.")
+    late_planned_s: Mapped[float] = mapped_column(comment="The same, replayed under plans.")
+    plans: Mapped[int] = mapped_column(Integer, comment="Plans that would have been published.")
+    paused_s: Mapped[float] = mapped_column(
+        comment="Partition-seconds for which partitions would have stood still for them."
+    )
+
+
 class GroupLook(Base):
     """What a look saw of a group: the first of each quarter of an hour, and after each change."""
 

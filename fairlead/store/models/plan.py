@@ -110,6 +110,10 @@ class Plan(Base):
         server_default=text("false"),
         comment="Whether the approver must not be the proposer, nor a planner.",
     )
+    observed_only: Mapped[bool] = mapped_column(
+        server_default=text("false"),
+        comment="Whether its policy observes: nobody can approve it.",
+    )
     rolled_back_from: Mapped[int | None] = mapped_column(
         Integer, comment="The version whose assignment this is again; null: it is a new one."
     )

@@ -47,6 +47,8 @@ class Stretch:
         Partitions that went to another owner although theirs was still there.
     published, held_back
         Plans that were published; decisions whose plan the policy did not approve.
+    paused_s
+        Partition-seconds for which partitions stood still for these plans.
     """
 
     at: datetime
@@ -55,6 +57,7 @@ class Stretch:
     moved: int
     published: int
     held_back: int
+    paused_s: float = 0.0
 
 
 def replay(recording: Recording, in_charge: str, policy: Policy) -> Iterator[Stretch]:
@@ -216,11 +219,15 @@ def _stretches(
     late = (lags > objective_s).sum(axis=1) * world.step_s
     worst = lags.max(axis=1, initial=0.0)
     edges = recording.seconds
-    moved, published, refused = (
+    moved, published, paused, refused = (
         np.histogram(at, bins=[*edges[:-1], edges[-1] + 1], weights=weights)[0]
         for at, weights in (
             ([h.at_s for h in ran.handovers], [h.moved for h in ran.handovers]),
             ([h.at_s for h in ran.handovers if h.planned and plans], None),
+            (
+                [h.at_s for h in ran.handovers if h.planned and plans],
+                [h.paused for h in ran.handovers if h.planned and plans],
+            ),
             (held_back, None),
         )
     )
@@ -233,6 +240,7 @@ def _stretches(
             moved=int(moved[row]),
             published=int(published[row]),
             held_back=int(refused[row]),
+            paused_s=float(paused[row]) * ran.cadence.pause_s,
         )
 
 

@@ -18,6 +18,7 @@ from rich.table import Table
 
 from assignors.registry import LAG_BLIND
 from fairlead.common.tables import slices
+from fairlead.common.words import plural
 from fairlead.domain.choice import OBSERVED
 from fairlead.errors import GroupError
 from fairlead.surfaces.backtest.replay import RECORDED
@@ -52,6 +53,8 @@ class Course:
         Partitions moved in each, int64 of shape (N,).
     plans, held_back
         Plans published; decisions whose plan the policy did not approve.
+    paused_s
+        Partition-seconds for which partitions stood still for these plans.
     """
 
     in_charge: str
@@ -61,6 +64,7 @@ class Course:
     moves: npt.NDArray[np.int64]
     plans: int
     held_back: int
+    paused_s: float
 
     @property
     def summary(self) -> dict[str, float | int]:
@@ -72,6 +76,7 @@ class Course:
             "moves": int(self.moves.sum()),
             "plans": self.plans,
             "held_back": self.held_back,
+            "paused_partition_minutes": round(self.paused_s / 60, 1),
         }
 
 
@@ -157,7 +162,7 @@ class Report:
         for heading in _HEADINGS:
             table.add_column(heading, justify="right")
         for course in self.courses:
-            late, p95, most, moves, plans, held_back = course.summary.values()
+            late, p95, most, moves, plans, held_back, _ = course.summary.values()
             by_plans = course.in_charge not in LAG_BLIND | set(HISTORY)
             table.add_row(
                 course.in_charge,
@@ -168,6 +173,43 @@ class Report:
                 end_section=course.in_charge == OBSERVED,
             )
         return table
+
+    def saved(self) -> str | None:
+        """Say what the best who plans would have saved, and at what cost; None: nobody plans."""
+        course = {one.in_charge: one for one in self.courses}
+        planning = [one for one in self.courses if one.in_charge not in LAG_BLIND | set(HISTORY)]
+        if not planning:
+            return None
+        best = planning[0]
+        late_s, planned_s = (float(one.late_s.sum()) for one in (course[OBSERVED], best))
+        return f"{best.in_charge} {would_have_saved(late_s, planned_s, best.plans, best.paused_s)}"
+
+
+def would_have_saved(late_s: float, planned_s: float, plans: int, paused_s: float) -> str:
+    """Say what plans would have saved, and at what cost.
+
+    Parameters
+    ----------
+    late_s, planned_s
+        Partition-seconds beyond the objective, with the owners there were and under the plans.
+    plans, paused_s
+        How many plans, and the partition-seconds for which partitions stand still for them.
+
+    Examples
+    --------
+    >>> would_have_saved(30_000, 5_280, 3, 90)
+    'would have saved 412 of 500 late partition-minutes, for 3 plans and 1.5 of standing still'
+    >>> would_have_saved(0, 0, 0, 0)
+    'would have saved nothing: no partition was late'
+    """
+    if not late_s and not planned_s:
+        return "would have saved nothing: no partition was late"
+    saved, of = (late_s - planned_s) / 60, late_s / 60
+    what = f"saved {saved:,.0f} of" if saved >= 0 else f"added {-saved:,.0f} to"
+    return (
+        f"would have {what} {of:,.0f} late partition-minutes, for {plural(plans, 'plan')}"
+        f" and {paused_s / 60:,.1f} of standing still"
+    )
 
 
 def _course(in_charge: str, rows: pa.Table) -> Course:
@@ -180,6 +222,7 @@ def _course(in_charge: str, rows: pa.Table) -> Course:
         moves=rows["moved"].to_numpy(),
         plans=pc.sum(rows["published"]).as_py(),
         held_back=pc.sum(rows["held_back"]).as_py(),
+        paused_s=pc.sum(rows["paused_s"]).as_py(),
     )
 
 

@@ -40,6 +40,7 @@ STRETCHES: Final = pa.schema(
         "moved": pa.int64(),
         "published": pa.int64(),
         "held_back": pa.int64(),
+        "paused_s": pa.float64(),
     }
 )
 """One row for whoever is in charge and each snapshot but the first, with what happened since the

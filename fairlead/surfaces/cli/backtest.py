@@ -85,6 +85,8 @@ def backtest(
         print_json(report.as_dict())
     else:
         print_rich(report.table())
+        if saved := report.saved():
+            say(f"{saved}.")
         for reason, count in report.skipped.items():
             say(f"skipped {count:,} snapshots: {reason}", err=True)
     if output is not None:

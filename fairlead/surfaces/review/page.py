@@ -181,6 +181,6 @@ def _decisions(facts: Facts, dagster_url: str | None) -> list[ways.Way]:
     """Return what a person can do; bytes that do not verify are not to be approved."""
     if facts.stored.state != "proposed":
         return []
-    approvable = facts.waits and facts.document is not None
+    approvable = facts.waits and facts.document is not None and not facts.stored.observed_only
     approve = [ways.approve(facts.stored, dagster_url)] if approvable else []
     return [*approve, ways.reject(facts.stored, dagster_url)]

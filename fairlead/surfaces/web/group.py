@@ -7,8 +7,8 @@ Belongs here: which readings the page shows, and how much of each. Does not: the
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Final
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
 
 from sqlalchemy import Engine
 
@@ -19,6 +19,8 @@ from fairlead.domain.policy import Policy, policy_for
 from fairlead.errors import PlanStateError
 from fairlead.store import course, reading
 from fairlead.store.brakes import brakes_on
+from fairlead.store.observed import observed_days
+from fairlead.surfaces.backtest.report import would_have_saved
 from fairlead.surfaces.links import asset_url
 from fairlead.surfaces.standing import next_step
 from fairlead.surfaces.survey.finding import follows as follow_how
@@ -119,11 +121,24 @@ def group_page(
         partition_total=len(went.partitions),
         history=reading.read_history(engine, group, limit=ROWS),
         adoption=course.read_adoption(engine, group),
+        observed=_observed(engine, group, read_at),
         dagster=asset_url(dagster_url, "assignment_plan", cohort_of(group, policies)),
         age=ages(read_at),
         rows=ROWS,
         now=read_at,
     )
+
+
+def _observed(engine: Engine, group: str, now: datetime) -> dict[str, Any] | None:
+    """Return what plans would have brought in a week, where the group is observed."""
+    days = observed_days(engine, group, now.astimezone(UTC).date() - timedelta(days=7))
+    if not days:
+        return None
+    sums = [
+        sum(getattr(day, name) for day in days)
+        for name in ("late_s", "late_planned_s", "plans", "paused_s")
+    ]
+    return {"days": days, "said": would_have_saved(*sums)}
 
 
 def _can_follow(looks: Sequence[Kept]) -> str:

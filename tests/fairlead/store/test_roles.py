@@ -31,6 +31,7 @@ INSERTED = {
     "lag_snapshot",
     "moved_partition",
     "group_look",
+    "group_observed",
     "partition_lag",
     "plan",
     "plan_adoption",
@@ -39,7 +40,7 @@ INSERTED = {
     "plan_intent",
     "plan_record",
 }
-REWRITTEN = {"plan_attempt", "plan_intent", "plan_record"}
+REWRITTEN = {"group_observed", "plan_attempt", "plan_intent", "plan_record"}
 READING = {"history_days", "plan_diff", "plan_owners"}
 CALLED = {
     "fairlead_planner": READING
@@ -171,7 +172,9 @@ def test_rights_are_exactly_these(store_url: str) -> None:
             assert held(role, "INSERT") == (INSERTED if role == "fairlead_planner" else set())
             planner = role == "fairlead_planner"
             assert held(role, "UPDATE") == (REWRITTEN if planner else set())
-            assert held(role, "DELETE") == (REWRITTEN - {"plan_record"} if planner else set())
+            assert held(role, "DELETE") == (
+                REWRITTEN - {"group_observed", "plan_record"} if planner else set()
+            )
             for right in ("TRUNCATE", "REFERENCES", "TRIGGER"):
                 assert held(role, right) == set(), (role, right)
         for role, called in CALLED.items():

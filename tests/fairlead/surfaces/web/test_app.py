@@ -186,6 +186,22 @@ def test_group_has_its_own_page(served: str) -> None:
     assert "<bdi>orders-1</bdi></a>: <bdi>orders-1</bdi> → <bdi>orders-3</bdi>" in text
 
 
+def test_group_that_is_observed_says_what_plans_would_have_saved(week: str, served: str) -> None:
+    """Of the last seven days, and day by day."""
+    assert "What plans would have brought" not in get(f"{served}/group?group=orders")[2]
+    with psycopg.connect(week) as connection:
+        for age, late_s in ((0, 18_000), (6, 12_000), (7, 99_999)):
+            connection.execute(
+                "INSERT INTO fairlead_raw.group_observed VALUES"
+                " ('orders', (now() AT TIME ZONE 'UTC')::date - %s::int,"
+                " now(), 1, %s, 2640, 1, 45)",
+                (age, late_s),
+            )
+    page = get(f"{served}/group?group=orders")[2]
+    said = "412 of 500 late partition-minutes, for 2 plans and 1.5 of standing still."
+    assert f"In the last seven days, plans would have saved {said}" in page
+
+
 def test_group_without_a_look_says_so(week: str, served: str) -> None:
     """A group that was only found has a page and a row, and neither is empty."""
     with psycopg.connect(week) as connection:
