@@ -11,7 +11,7 @@ from typing import Any, Final
 from uuid import uuid4
 
 import pyarrow as pa
-from sqlalchemy import Connection, func, null, select, tuple_
+from sqlalchemy import Connection, func, null, select
 from sqlalchemy.dialects.postgresql import insert
 
 from fairlead.domain.choice import FORECAST, METRICS, RACKS
@@ -25,7 +25,7 @@ from fairlead.store.models import (
     MovedPartition,
     Plan,
 )
-from fairlead.store.queries import close_open_plans, plans_at
+from fairlead.store.queries import among, close_open_plans, is_one_of, plans_at
 from fairlead.wire.document import content_hash
 
 _MOVES: Final = pa.schema(
@@ -54,7 +54,7 @@ def propose(connection: Connection, drafts: Sequence[PlanDraft]) -> dict[str, in
         return {}
     last = select(Plan.group_id, func.max(Plan.version)).group_by(Plan.group_id)
     taken = dict(
-        connection.execute(last.where(Plan.group_id.in_([one.group for one in drafts]))).all()
+        connection.execute(last.where(among(Plan.group_id, [one.group for one in drafts]))).all()
     )
     versions = {draft.group: taken.get(draft.group, 0) + 1 for draft in drafts}
     close_open_plans(
@@ -170,8 +170,8 @@ def stored_decisions(
         return {}
     rows = connection.execute(
         select(Decision.group_id, Decision.outcome, Decision.reason, Decision.version).where(
-            Decision.group_id.in_(list(snapshot_of)),
-            tuple_(Decision.group_id, Decision.snapshot_id).in_(list(snapshot_of.items())),
+            among(Decision.group_id, snapshot_of),
+            is_one_of((Decision.group_id, Decision.snapshot_id), snapshot_of.items()),
             Decision.snapshot_at.between(min(times), max(times)),  # in these days alone
         )
     ).all()

@@ -23,7 +23,6 @@ from sqlalchemy import (
     func,
     select,
     text,
-    tuple_,
 )
 from sqlalchemy.dialects.postgresql import insert
 
@@ -71,9 +70,11 @@ from fairlead.store.models import (
 )
 from fairlead.store.outbox import Outbox
 from fairlead.store.queries import (
+    among,
     close_open_plans,
     ensure_days,
     find_plans,
+    is_one_of,
     last_decisions,
     lock_groups,
     measured_lag,
@@ -303,7 +304,7 @@ class PlanStore:
 
     def in_state(self, *states: str, groups: Iterable[str] | None = None) -> list[StoredPlan]:
         """Return the plans in any of these states: of these groups, or of all."""
-        wanted = [] if groups is None else [Plan.group_id.in_(list(groups))]
+        wanted = [] if groups is None else [among(Plan.group_id, groups)]
         with transaction(self._engine) as connection:
             return find_plans(connection, Plan.state.in_(states), *wanted)
 
@@ -372,8 +373,8 @@ class PlanStore:
         """Return the metrics that were stored with plans as their prediction, by group, version."""
         keys = [(plan.group, plan.version) for plan in plans]
         predicted = select(PlanBalance).where(
-            PlanBalance.group_id.in_([group for group, _ in keys]),
-            tuple_(PlanBalance.group_id, PlanBalance.version).in_(keys),
+            among(PlanBalance.group_id, [group for group, _ in keys]),
+            is_one_of((PlanBalance.group_id, PlanBalance.version), keys),
             PlanBalance.kind == "predicted",
         )
         with transaction(self._engine) as connection:

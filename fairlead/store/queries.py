@@ -4,17 +4,19 @@ Belongs here: registering and locking a group, taking a plan to its next state, 
 when things last happened. Does not: opening or ending transactions (`plans`).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 from sqlalchemy import (
     ARRAY,
     ColumnElement,
     Connection,
+    Integer,
     Text,
     and_,
+    any_,
     func,
     literal,
     select,
@@ -29,6 +31,28 @@ from fairlead.store.models import ConsumerGroup, Decision, LagSnapshot, Plan, Pl
 
 #: How long a transaction waits for all groups together that others are at.
 PATIENCE: Final = timedelta(seconds=5)
+
+
+def among(column: Any, values: Iterable[str]) -> ColumnElement[bool]:
+    """Whether a column has one of thousands of texts: one parameter, where `in_` takes thousands.
+
+    Parameters
+    ----------
+    column
+        A model's.
+    """
+    return cast("ColumnElement[bool]", column == any_(literal(list(values), ARRAY(Text))))
+
+
+def is_one_of(
+    pair: tuple[Any, Any], keys: Collection[tuple[str, int]] | Collection[tuple[str, str]]
+) -> ColumnElement[bool]:
+    """Whether two columns have one of thousands of pairs of values, as `among`."""
+    names, others = zip(*keys, strict=True) if keys else ((), ())
+    kind = Text if others and isinstance(others[0], str) else Integer
+    wanted = func.unnest(literal(list(names), ARRAY(Text)), literal(list(others), ARRAY(kind)))
+    rows = wanted.table_valued("first", "second").render_derived()
+    return tuple_(*pair).in_(select(rows.c.first, rows.c.second))
 
 
 def register_groups(connection: Connection, groups: Iterable[str]) -> None:
@@ -85,7 +109,7 @@ def close_open_plans(
     open_plans = connection.execute(
         select(Plan.group_id, Plan.version, Plan.state)
         .where(
-            Plan.group_id.in_(list(reasons)),
+            among(Plan.group_id, reasons),
             Plan.state.in_(("proposed", "approved")),
             *conditions,
         )
@@ -162,8 +186,8 @@ def plans_at(
         return {}
     plans = find_plans(
         connection,
-        Plan.group_id.in_({group for group, _ in keys}),  # by the index, however many there are
-        tuple_(Plan.group_id, Plan.version).in_(keys),
+        among(Plan.group_id, {group for group, _ in keys}),  # by the index, however many there are
+        is_one_of((Plan.group_id, Plan.version), keys),
     )
     return {(plan.group, plan.version): plan for plan in plans}
 

@@ -6,7 +6,9 @@ approving it (`proposal`).
 """
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
+from itertools import islice
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,7 +17,7 @@ from fairlead.domain.drafting import SnapshotTables, decisions
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.spark.warehouse import Recent, Warehouse
 from fairlead.store.plans import PlanStore
-from fairlead.workflows.proposal import Look, Outcome, carry_out
+from fairlead.workflows.proposal import AT_ONCE, Look, Outcome, carry_out
 
 
 def decide_on(
@@ -31,13 +33,23 @@ def decide_on(
     -------
     outcomes, members
         One a group; and the snapshot's table of members.
+
+    Notes
+    -----
+    While the database takes some decisions, the next ones are laid out.
     """
     tables = _load(warehouse, recent)
-    looks = [
+    looks = (
         Look(decision, policy_for(decision.group, policies))
         for decision in decisions(tables, policies, now)
-    ]
-    return carry_out(plans, looks, now), tables.members
+    )
+    outcomes: list[Outcome] = []
+    with ThreadPoolExecutor(1) as ahead:
+        following = ahead.submit(list, islice(looks, AT_ONCE))
+        while some := following.result():
+            following = ahead.submit(list, islice(looks, AT_ONCE))
+            outcomes += carry_out(plans, some, now)
+    return outcomes, tables.members
 
 
 def _load(warehouse: Warehouse, recent: Recent) -> SnapshotTables:
