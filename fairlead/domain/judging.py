@@ -1,23 +1,28 @@
-"""Judging one group: its looks, members and memory in, rows of candidates out. Runs on executors.
+"""Judging groups: their looks, members and memory in, rows of candidates out. Runs on executors.
 
-Belongs here: asking the question about a group, and laying the answer out. Does not: the question
+Belongs here: asking the questions about groups, and laying the answer out. Does not: the question
 (`fairlead.domain.looks.questions`), where the tables come from (`fairlead.spark`).
 """
 
 import json
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
 
 from assignors.assignment import Assignment
 from assignors.metrics import measure
 from assignors.problem import Problem
 from fairlead.domain.choice import OBSERVED
 from fairlead.domain.judgement.candidates import Candidate
-from fairlead.domain.judgement.decision import Judgement, Question, judge
+from fairlead.domain.judgement.decision import Judgement, Question, judge, together
 from fairlead.domain.judgement.looks import Looks
 from fairlead.domain.looks.lag import LEAST, LOOKED_BACK, partition_statuses
 from fairlead.domain.looks.questions import Group, Ways, capacity_rows, lasting, question_about
+from fairlead.errors import GroupError
 
 Row = dict[str, Any]
+
+#: Offsets of partitions at looks that are laid out side by side at once, or few more.
+_CELLS: Final = 1_000_000
 
 
 def judge_group(group: Group, ways: Ways) -> list[Row]:
@@ -28,26 +33,71 @@ def judge_group(group: Group, ways: Ways) -> list[Row]:
     Rows of the schema `fairlead.spark.planning.CANDIDATES`, values by column; what is missing is
     null. What is wrong with the group is the error of its only row, `observed`.
     """
+    return next(judge_groups([(group, ways)]))
+
+
+def judge_groups(groups: Iterable[tuple[Group, Ways]]) -> Iterator[list[Row]]:
+    """Judge groups, as `judge_group` does each of them."""
+    for group, ways, question in questions_about(groups):
+        try:
+            rows = _rows(group, ways, question)
+        except Exception as error:  # noqa: BLE001 - one group's data must not fail the others' job
+            rows = [{"assignor": OBSERVED, "error": f"The group cannot be planned: {error!r}"}]
+        key = {name: group.described[name] for name in ("snapshot_id", "group")}
+        yield [row | key for row in rows]
+
+
+def questions_about(
+    groups: Iterable[tuple[Group, Ways]],
+) -> Iterator[tuple[Group, Ways, Question | Exception]]:
+    """Ask about groups, whose looks are seen side by side as far as memory has room for them.
+
+    Yields
+    ------
+    Each group with its question, or with what is wrong with it.
+    """
+    asked: list[tuple[Group, Ways, Question | Exception]] = []
+    cells = 0
+    for group, ways in groups:
+        question = _asked(group, ways)
+        asked.append((group, ways, question))
+        cells += question.looks.end.size if isinstance(question, Question) else 0
+        if cells >= _CELLS:
+            yield from _together(asked)
+            asked, cells = [], 0
+    yield from _together(asked)
+
+
+def _asked(group: Group, ways: Ways) -> Question | Exception:
+    if group.described["error"]:
+        return GroupError(group.described["error"])
     try:
-        rows = _rows(group, ways)
-    except Exception as error:  # noqa: BLE001 - one group's data must not fail the others' job
-        rows = [{"assignor": OBSERVED, "error": f"The group cannot be planned: {error!r}"}]
-    key = {name: group.described[name] for name in ("snapshot_id", "group")}
-    return [row | key for row in rows]
+        return question_about(group, ways)
+    except Exception as error:  # noqa: BLE001 - as above
+        return error
 
 
-def _rows(group: Group, ways: Ways) -> list[Row]:
+def _together(
+    asked: Sequence[tuple[Group, Ways, Question | Exception]],
+) -> Iterator[tuple[Group, Ways, Question | Exception]]:
+    questions = iter(together([one for _, _, one in asked if isinstance(one, Question)]))
+    for group, ways, one in asked:
+        yield group, ways, next(questions) if isinstance(one, Question) else one
+
+
+def _rows(group: Group, ways: Ways, question: Question | Exception) -> list[Row]:
     """Return what is known of the observed assignment, then of each candidate."""
     if group.described["error"]:
         return [{"assignor": OBSERVED, "error": group.described["error"]}]
-    question = question_about(group, ways)
+    if isinstance(question, Exception):
+        raise question
     problem = question.problem
+    if problem.members and problem.partition_total:
+        return rows_of(question, ask(question, ways), ways)
     observed = {"assignor": OBSERVED, **_figures(Assignment(problem, problem.owner))}
     if not problem.members:
         return [observed | {"outcome": "The group has no members"}]
-    if not problem.partition_total:
-        return [observed | {"outcome": "No member reads a topic that has partitions"}]
-    return rows_of(question, ask(question, ways), ways)
+    return [observed | {"outcome": "No member reads a topic that has partitions"}]
 
 
 def ask(question: Question, ways: Ways) -> Judgement:

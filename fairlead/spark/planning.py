@@ -19,7 +19,7 @@ from assignors.metrics import Metrics
 from fairlead.archive import LookArchive
 from fairlead.common.tables import slices
 from fairlead.domain.choice import OBSERVED
-from fairlead.domain.judging import Row, judge_group
+from fairlead.domain.judging import Row, judge_groups
 from fairlead.domain.looks.look import looked_back
 from fairlead.domain.looks.questions import Group, Ways
 from fairlead.domain.policy import Policy
@@ -127,9 +127,9 @@ def plan_task(place: Place, ways: Sequence[Ways], task: int) -> Iterator[pa.Reco
     ------
     Rows of the schema `CANDIDATES`, by the groups' names.
     """
-    groups = _groups(place, task)
-    while some := list(islice(groups, _AT_ONCE)):
-        yield as_batch([row for group, way in some for row in judge_group(group, ways[way])])
+    judged = judge_groups((group, ways[way]) for group, way in _groups(place, task))
+    while some := list(islice(judged, _AT_ONCE)):
+        yield as_batch([row for rows in some for row in rows])
 
 
 def as_batch(rows: Sequence[Row]) -> pa.RecordBatch:

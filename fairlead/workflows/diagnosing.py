@@ -7,8 +7,9 @@ Belongs here: judging groups between planning runs, by what a look has seen. Doe
 import logging
 import multiprocessing
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -26,9 +27,9 @@ from fairlead.domain.course import Kept, Last, digest_of, is_kept
 from fairlead.domain.groups import CLASSIC, with_advice
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.judgement.decision import Judgement, Question
-from fairlead.domain.judging import Row, ask, rows_of
+from fairlead.domain.judging import Row, ask, questions_about, rows_of
 from fairlead.domain.looks.look import EVERY_LOOK, HISTORY, look_of
-from fairlead.domain.looks.questions import Group, Ways, question_about
+from fairlead.domain.looks.questions import Group, Ways
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.domain.records import Findings, StoredPlan
 from fairlead.domain.snapshot import GroupSnapshot
@@ -196,11 +197,12 @@ def _judged(
     earlier = archive.read(seen.at - history, seen.at, names)
     looks = slices(pa.concat_tables([earlier, seen.look]), "group")
     members = slices(seen.members, "group")
+    groups: list[tuple[Group, Ways]] = []
     for described in seen.groups.to_pylist():
         name = described["group"]
         if described["error"] is not None or name not in members:
             continue
-        try:
+        with _apart(name):
             group = Group.remembered(
                 described,
                 members[name],
@@ -208,18 +210,37 @@ def _judged(
                 memory.capacities.get(name, {}),
                 memory.changed_at.get(name),
             )
-            ways = Ways.of(policy_for(name, policies), compare=False)
-            _judge(group, ways, seen.at, memory.kept.get(name), diagnosed)
-        except ValueError as error:  # offsets that no broker told, say: the next look may know
-            _log.info("group %s: not diagnosed: %s", name, error)
-        except Exception:  # noqa: BLE001 - one group's data must not end the look
-            _log.exception("group %s: not diagnosed", name)
+            groups.append((group, Ways.of(policy_for(name, policies), compare=False)))
+    for group, ways, question in questions_about(groups):
+        name = group.described["group"]
+        with _apart(name):
+            if isinstance(question, Exception):
+                raise question
+            _judge(group, question, ways, diagnosed, at=seen.at, last=memory.kept.get(name))
     return diagnosed
 
 
-def _judge(group: Group, ways: Ways, at: datetime, last: Last | None, diagnosed: Diagnosed) -> None:
+@contextmanager
+def _apart(name: str) -> Iterator[None]:
+    """Say in the log what is wrong with a group: it must not end the look."""
+    try:
+        yield
+    except ValueError as error:  # offsets that no broker told, say: the next look may know
+        _log.info("group %s: not diagnosed: %s", name, error)
+    except Exception:  # noqa: BLE001 - one group's data must not end the look
+        _log.exception("group %s: not diagnosed", name)
+
+
+def _judge(
+    group: Group,
+    question: Question,
+    ways: Ways,
+    diagnosed: Diagnosed,
+    *,
+    at: datetime,
+    last: Last | None,
+) -> None:
     """Judge a group whose members read something, and add what came of it."""
-    question = question_about(group, ways)
     if not question.problem.partition_total:
         return
     judgement = ask(question, ways)

@@ -18,9 +18,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
 from fairlead.domain.judgement.looks import Float64, Int64, Looks, Mask
+
+Places = npt.NDArray[np.intp]
 
 #: What at most counts as a lag at rest, in records.
 MOST_AT_REST: Final = 10
@@ -130,6 +133,27 @@ class Commits:
         """Return the same with records counted as what they take, float64 of shape (P,)."""
         return replace(self, consumed=_PerMember(looks).sum(self.taken * costs))
 
+    def of(self, mine: slice, members: slice) -> "Commits":
+        """Return what commits say of some of the partitions, and of those who own them."""
+        return Commits(
+            taken=self.taken[:, mine],
+            consumed=self.consumed[:, members],
+            marked=self.marked[:, members],
+            busy=self.busy[:, members],
+            steady=self.steady[:, members],
+            replayed=self.replayed[:, members],
+            interval_s=self.interval_s[members],
+            late=self.late[members],
+            silent=self.silent[members],
+            foreign=self.foreign[mine],
+            stuck=self.stuck[mine],
+            crawling=self.crawling[mine],
+            read=self.read[mine],
+            backlog=self.backlog[mine],
+            waiting_s=self.waiting_s[mine],
+            explained_s=self.explained_s[members],
+        )
+
     @property
     def usual_interval_s(self) -> float:
         """The longest usual interval of a member that commits, in seconds; 0 where none does."""
@@ -137,7 +161,13 @@ class Commits:
         return float(finite.max(initial=0.0))
 
 
-def read_commits(looks: Looks, before: Int64 | None = None, *, handed_over: bool = True) -> Commits:
+def read_commits(
+    looks: Looks,
+    before: Int64 | None = None,
+    *,
+    team_of: Places | None = None,
+    handed_over: bool = True,
+) -> Commits:
     """Read from looks what their commits say.
 
     Parameters
@@ -147,6 +177,8 @@ def read_commits(looks: Looks, before: Int64 | None = None, *, handed_over: bool
     before
         Where the logs ended at the oldest look of all, int64 of shape (P,); None: at these looks'
         first.
+    team_of
+        Number of each member's group, ascending, shape (M,); None: there is one group.
     handed_over
         Whether partitions that have just changed hands are stuck if they were before.
 
@@ -157,6 +189,7 @@ def read_commits(looks: Looks, before: Int64 | None = None, *, handed_over: bool
     if not looks.members:
         # Nobody is somebody who owns nothing: nothing below need know of groups without members.
         looks = replace(looks, members=("",))
+    team_of = np.zeros(len(looks.members), np.intp) if team_of is None else team_of
     per_member = _PerMember(looks)
     held = (looks.owner[1:] == looks.owner[:-1]) & (looks.owner[1:] >= 0) & looks.in_one_log[:-1]
     advance = looks.advanced
@@ -180,7 +213,7 @@ def read_commits(looks: Looks, before: Int64 | None = None, *, handed_over: bool
     )
     crawling, read = _crawling(looks, held)
     if handed_over:
-        stuck |= _stuck_before(looks, before, moved) & (looks.lag[-1] > rest)
+        stuck |= _stuck_before(looks, before, moved, team_of) & (looks.lag[-1] > rest)
     crawling &= ~stuck & ~_any_owned(looks, stuck)[np.maximum(looks.owner[-1], 0)]
     free = moved & ~stuck & ~crawling
     taken = np.where(free, advance, 0)
@@ -189,7 +222,7 @@ def read_commits(looks: Looks, before: Int64 | None = None, *, handed_over: bool
     replays = consumed > REPLAY * per_member.sum(np.where(free, looks.arrived, 0))
     if replays.any():
         replays &= 2.0 * per_member.sum(np.where(free & old, advance, 0)) > consumed
-    explained_s = _ages(looks, per_member, free, unpunctual)
+    explained_s = _ages(looks, per_member, free, unpunctual, team_of)
     proven = np.maximum(looks.end[:-1] - looks.position[1:] - rest, 0)
     known = {"proven": proven, "rest": rest, "explained_s": explained_s}
     busy = _busy(looks, per_member, free, unpunctual, **known)
@@ -397,7 +430,7 @@ def held_up(looks: Looks) -> Mask:
     return found
 
 
-def _stuck_before(looks: Looks, before: Int64 | None, moved: Mask) -> Mask:
+def _stuck_before(looks: Looks, before: Int64 | None, moved: Mask, team_of: Places) -> Mask:
     """Return the partitions that were stuck at their last owner, and still wait.
 
     Where somebody comes or goes every few minutes, no owner has a partition for long enough.
@@ -411,7 +444,7 @@ def _stuck_before(looks: Looks, before: Int64 | None, moved: Mask) -> Mask:
     waits = changed & behind & (looks.owner[-1] >= 0)
     if not waits.any():
         return nothing
-    was = read_commits(looks.until(first), before, handed_over=False)
+    was = read_commits(looks.until(first), before, team_of=team_of, handed_over=False)
     stays: Mask = was.stuck & waits & ~moved[first:].any(axis=0)
     return stays
 
@@ -437,10 +470,10 @@ def _turns(looks: Looks, moved: Mask) -> Mask:
     last = np.maximum.accumulate(np.where(moved, steps, -1), axis=0)
     before = np.concatenate((np.full((1, moved.shape[1]), -1), last[:-1]))
     owner = looks.owner[-1]
-    others = np.zeros(moved.shape, dtype=np.int64)
-    for member in np.unique(owner[owner >= 0]).tolist():
-        mine = owner == member
-        others[:, mine] = moved[:, mine].sum(axis=1, keepdims=True) - moved[:, mine]
+    cell = np.where(moved & (owner >= 0), owner + len(looks.members) * steps, -1)
+    size = len(looks.members) * len(moved)
+    every = np.bincount(cell[cell >= 0], minlength=size).reshape(len(moved), -1)
+    others = np.where(owner >= 0, every[:, np.maximum(owner, 0)] - moved, 0)
     between = (others > 0).cumsum(axis=0)
     columns = np.arange(moved.shape[1])
     since = np.where(before >= 0, between[np.maximum(before, 0), columns], 0)
@@ -473,12 +506,12 @@ def _foreign(looks: Looks) -> Mask:
     return foreign
 
 
-def _ages(looks: Looks, per_member: _PerMember, free: Mask, late: Mask) -> Float64:
+def _ages(looks: Looks, per_member: _PerMember, free: Mask, late: Mask, team_of: Places) -> Float64:
     """Return how old a lag each member's commits explain, in seconds, float64 of shape (M,).
 
     A look sees a commit at an age between none and the commit interval: half of it in the median.
-    That of the member at the lower quartile counts for all: behind are hardly ever three quarters
-    of a group; where they are, backlogs show later. Where looks and commits keep step, a member
+    That of the member at the lower quartile counts for all of a group: behind are hardly ever three
+    quarters of it; where they are, backlogs show later. Where looks and commits keep step, a member
     shows the same age at every look: the least it has shown is explained, too. Never more than a
     step, within which these members commit.
     """
@@ -486,18 +519,38 @@ def _ages(looks: Looks, per_member: _PerMember, free: Mask, late: Mask) -> Float
     lag = per_member.sum(np.where(free, looks.lag[1:], 0))
     usable = (arrived >= _FEW) & ~late
     enough = usable.sum(axis=0) > STUCK_STEPS // 2
-    explained: Float64 = np.full(per_member.members, min(_AUTO_COMMIT_S, looks.step))
     if not enough.any():
         return np.full(per_member.members, looks.step)
     per_s = np.maximum(arrived, 1.0) / looks.seconds[:, None]
     ages = np.sort(np.where(usable, lag / per_s, np.inf)[:, enough], axis=0)
     middle = (usable.sum(axis=0)[enough] - 1) // 2
     medians = ages[middle, np.arange(middle.size)]
-    low, usual, high = np.quantile(medians, (0.25, 0.5, 0.75)).tolist()
-    explained = np.maximum(np.minimum(explained, 2.0 * high), 2.0 * low)
-    own = np.minimum(_OWN * ages[0], _PEERS * usual)
+    low, usual, high = _quartiles(medians, team_of[enough], int(team_of[-1]) + 1)[:, team_of]
+    explained = np.minimum(min(_AUTO_COMMIT_S, looks.step), 2.0 * high)
+    explained = np.maximum(explained, 2.0 * low)
+    own = np.minimum(_OWN * ages[0], _PEERS * usual[enough])
     explained[enough] = np.maximum(explained[enough], own)
-    return np.minimum(explained, looks.step)
+    capped: Float64 = np.minimum(explained, looks.step)
+    return capped
+
+
+def _quartiles(values: Float64, team_of: Places, teams: int) -> Float64:
+    """Return the lower quartile, median and upper quartile by team, float64 of shape (3, teams).
+
+    Infinite where a team has no value.
+    """
+    ordered = values[np.lexsort((values, team_of))]
+    counts = np.bincount(team_of, minlength=teams)
+    first, some = np.cumsum(counts) - counts, counts > 0
+    place = np.array([[0.25], [0.5], [0.75]]) * (counts[some] - 1)
+    below = place.astype(np.int64)
+    above, share = np.minimum(below + 1, counts[some] - 1), place - below
+    low, high = ordered[first[some] + below], ordered[first[some] + above]
+    found = np.full((3, teams), np.inf)
+    near = 1.0 - share  # from the nearer end, as numpy's own: the same to the last bit
+    apart = high - low
+    found[:, some] = np.where(share < near, low + apart * share, high - apart * near)
+    return found
 
 
 def _busy(

@@ -38,14 +38,12 @@ from fairlead.domain.judgement.looks import Float64, Int32, Looks, Mask
 from fairlead.domain.judgement.notes import InvalidNoteError, note, read_note
 from fairlead.domain.judgement.peers import Peers
 from fairlead.domain.judgement.racks import DAY_S, GIGABYTE, RackTraffic
-from fairlead.domain.judgement.rates import Rates, arrival_rates
+from fairlead.domain.judgement.rates import Rates
 from fairlead.domain.judgement.retention import retention_of
 from fairlead.domain.judgement.rules import Rules
+from fairlead.domain.judgement.seeing import Seen, see
 from fairlead.domain.judgement.sizing import Size, size
 
-#: How far back rates and commits are looked at, and how many looks at least.
-HISTORY_S: Final = 3600.0
-LEAST_LOOKS: Final = STEPS + 4
 #: Arrivals that have changed matter where they are more than this share of a member's capacity.
 CHANGED: Final = 0.1
 #: A plan that cannot bring a group within its objective must make it better by this share.
@@ -83,6 +81,9 @@ class Question:
         Whether every partition stands still at each rebalance, not only those that move.
     record_bytes
         Bytes of a record on average, float64 of shape (P,); NaN, or None: not known.
+    seen
+        What the looks say, where they were seen beside those of others; None: they are seen when
+        the question is asked.
     """
 
     problem: Problem
@@ -93,6 +94,19 @@ class Question:
     changed_at: float | None = None
     eager: bool = False
     record_bytes: Float64 | None = None
+    seen: Seen | None = None
+
+
+def together(questions: Sequence[Question]) -> list[Question]:
+    """Return questions whose looks were seen side by side: the answers are the same, and cheaper.
+
+    Where that fails, they are as they were: each question fails by itself, or does not.
+    """
+    try:
+        seen = see([one.looks for one in questions])
+    except Exception:  # noqa: BLE001 - one group's data must not fail the others
+        return list(questions)
+    return [replace(one, seen=its) for one, its in zip(questions, seen, strict=True)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,13 +252,13 @@ class State:
 
     def __init__(self, question: Question) -> None:
         self.question = question
-        self.looks = question.looks.bridged().spaced()
-        self.recent = self.looks.last(HISTORY_S, LEAST_LOOKS)
+        self.seen = question.seen or see([question.looks])[0]
+        self.looks, self.recent = self.seen.looks, self.seen.recent
 
     @cached_property
     def rates(self) -> Rates:
         """Arrivals by partition; those of a new partition are like its topic's others."""
-        found, problem = arrival_rates(self.recent), self.question.problem
+        found, problem = self.seen.rates, self.question.problem
         missing = ~found.known
         if not missing.any() or missing.all():
             return found
@@ -259,12 +273,8 @@ class State:
     @cached_property
     def commits(self) -> Commits:
         """What commits say, with what was consumed in records of the usual kind."""
-        found = self._records
+        found = self.seen.commits
         return found if self.costs.equal else found.in_work(self.recent, self.costs.value)
-
-    @cached_property
-    def _records(self) -> Commits:
-        return read_commits(self.recent, self.looks.end[0])
 
     @cached_property
     def _notes(self) -> tuple[dict[str, Mix], list[Equation], bool]:
@@ -284,7 +294,7 @@ class State:
     @cached_property
     def equations(self) -> list[Equation]:
         """What members read while they were at their limit, in the last day."""
-        found = equations_of(self.recent, self._records, self.question.rules.objective_s)
+        found = equations_of(self.recent, self.seen.commits, self.question.rules.objective_s)
         return lasting(self._notes[1], found, float(self.recent.at[0]))
 
     @cached_property

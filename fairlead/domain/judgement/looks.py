@@ -4,8 +4,10 @@ Belongs here: the arrays that everything else works on, and what happened from o
 Does not: where looks come from (`fairlead.kafka`, `lines`), nor what they mean.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +23,8 @@ NONE = -1
 _FURTHEST = 2.0**62
 #: A step is short that lasts less than this share of the shorter of its neighbours.
 _SHORT = 0.25
+#: What `read_commits` asks of looks.
+_BY_PARTITION = ("in_one_log", "arrived", "position", "lag", "advanced")
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +82,41 @@ class Looks:
         """The usual length of a step: the median, in seconds; 0 with one look."""
         return float(np.median(self.seconds)) if len(self) > 1 else 0.0
 
+    @classmethod
+    def beside(cls, groups: "Sequence[Looks]") -> "Looks":
+        """Lay the looks at several groups side by side, which were taken at the same times.
+
+        Members stand one group's behind another's, whatever their names; a group without any has
+        one who owns nothing.
+        """
+        if len(groups) == 1 and groups[0].members:
+            return groups[0]
+        names = [one.members or ("",) for one in groups]
+        firsts = np.cumsum([0, *map(len, names)])
+        owners = [
+            np.where(one.owner >= 0, one.owner + np.int32(first), one.owner)
+            for one, first in zip(groups, firsts.tolist(), strict=False)
+        ]
+        begin, end, committed = (
+            np.concatenate([getattr(one, name) for one in groups], axis=1)
+            for name in ("begin", "end", "committed")
+        )
+        return replace(
+            groups[0],
+            begin=begin,
+            end=end,
+            committed=committed,
+            members=tuple(chain.from_iterable(names)),
+            owner=np.concatenate(owners, axis=1),
+        )
+
+    def part(self, group: "Looks", columns: slice) -> "Looks":
+        """Return a group's own looks, with what is known already of its columns beside others."""
+        if group is not self:
+            for name in _BY_PARTITION:
+                vars(group)[name] = vars(self)[name][:, columns]  # as `cached_property` does
+        return group
+
     def last(self, seconds: float, least: int) -> "Looks":
         """Return the looks of the last so many seconds, and `least` of them where there are.
 
@@ -111,6 +150,8 @@ class Looks:
         [10, 20, 30, -1]
         """
         seen = self.end >= 0
+        if seen.all():
+            return self
         alone = np.zeros_like(seen)
         alone[1:-1] = ~seen[1:-1] & seen[:-2] & seen[2:] & (self.end[2:] >= self.end[:-2])
         went_on = seen[-3:-2] & seen[-2:-1] & (self.end[-2:-1] >= self.end[-3:-2])

@@ -46,6 +46,10 @@ class Rates:
     known: Mask
     seconds: Float64
 
+    def of(self, mine: slice) -> "Rates":
+        """Return the arrivals of some of the partitions."""
+        return Rates(self.per_s[mine], self.deviation[mine], self.known[mine], self.seconds[mine])
+
 
 def arrival_rates(looks: Looks) -> Rates:
     """Estimate how fast each partition fills now.

@@ -16,8 +16,8 @@ import numpy as np
 
 from assignors.problem import kafka_order
 from fairlead.domain.judgement.commits import read_commits
-from fairlead.domain.judgement.decision import HISTORY_S, LEAST_LOOKS
 from fairlead.domain.judgement.looks import NONE, Looks
+from fairlead.domain.judgement.seeing import HISTORY_S, LEAST_LOOKS
 from fairlead.simulation.reading import Int64
 from fairlead.simulation.traffic import Float64
 from fairlead.simulation.world import Mask, Roster, World
