@@ -124,18 +124,32 @@ _OF_GROUPS = (
 )
 _LOOKS = "generate_series(0, {looks} - 1) k, LATERAL (SELECT {day}::timestamptz + k"
 _LOOK = f"{_GROUPS}, {_LOOKS} * interval '15 minutes' AS at) looked"
-_OF_A_DAY = (
-    f"""
-    INSERT INTO fairlead_raw.lag_snapshot (group_id, snapshot_id, snapshot_at)
-    SELECT g, to_char(at, 'YYYYMMDD"T"HH24MI'), at FROM {_LOOK} ORDER BY at, g
-    """,
-    f"""
+_LAG = f"""
     INSERT INTO fairlead_raw.partition_lag (group_id, snapshot_at, topic, partition, member,
         begin_offset, end_offset, committed_offset, lag, arrival_rate, consumption_rate,
         time_lag_s, status)
     SELECT g, at, g, p, 'c' || p % 5, 0, 1000000, 999000, 1000, 50.5, 49.5, 20.2, 'OK'
     FROM {_LOOK}, generate_series(0, {{partitions}} - 1) p ORDER BY at, g, p
+"""
+_SEEN = f"""
+    INSERT INTO fairlead_raw.group_look (group_id, looked_at, digest, late_s, utilisation,
+        group_type, protocol, topics, counts, members, owner, lag, work, behind_s, capacity)
+    SELECT g, at, k / 24, 5, 0.8, 'classic', 'fairlead', ARRAY[g], ARRAY[{{partitions}}],
+        '{{{{c0,c1,c2,c3,c4}}}}', owner, figures, figures, figures, '{{{{100,100,100,100,100}}}}'
+    FROM (
+        SELECT k, {{day}}::timestamptz + k * interval '15 minutes' AS at,
+            ARRAY(SELECT ((p + k / 24) % 5)::smallint FROM generate_series(0, {{partitions}} - 1) p)
+                AS owner,
+            ARRAY(SELECT (p * k)::real FROM generate_series(0, {{partitions}} - 1) p) AS figures
+        FROM generate_series(0, {{looks}} - 1) k
+    ) looked, {_GROUPS} ORDER BY at, g
+"""
+_OF_A_DAY = (
+    f"""
+    INSERT INTO fairlead_raw.lag_snapshot (group_id, snapshot_id, snapshot_at)
+    SELECT g, to_char(at, 'YYYYMMDD"T"HH24MI'), at FROM {_LOOK} ORDER BY at, g
     """,
+    _SEEN,
     f"""
     INSERT INTO fairlead_raw.decision
         (group_id, snapshot_id, snapshot_at, decided_at, outcome, reason)
@@ -167,13 +181,15 @@ _OF_A_DAY = (
 )
 
 
-def fill(url: str, size: Size, *, groups: int, partitions: int) -> None:
+def fill(url: str, size: Size, *, groups: int, partitions: int, lag: bool = True) -> None:
     """Fill a migrated database with rows as a planner would have left them.
 
     Parameters
     ----------
     partitions
         Of each group.
+    lag
+        Whether the lag of each partition in each snapshot is among them, most of all rows.
     """
     began_kept = TODAY - timedelta(days=size.kept - 1)
     given = {
@@ -197,7 +213,7 @@ def fill(url: str, size: Size, *, groups: int, partitions: int) -> None:
         for number in range(size.kept):
             day = began_kept + timedelta(days=number)
             connection.execute("SELECT fairlead_raw.ensure_day(%s)", [day])
-            for statement in _OF_A_DAY:
+            for statement in (*_OF_A_DAY, *((_LAG,) if lag else ())):
                 _run(connection, statement, given | {"day": day.isoformat()})
             connection.commit()
         connection.execute("SELECT fairlead_raw.ensure_day(%s)", [TODAY + timedelta(days=1)])

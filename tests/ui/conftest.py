@@ -89,6 +89,14 @@ class Surroundings:
         statement = "SELECT status FROM runs WHERE status = ANY(%s)"
         return bool(_column(self.dagster, statement, UNFINISHED))
 
+    def seen_to_change(self) -> bool:
+        """Whether looks have seen partitions of the group with other owners."""
+        statement = (
+            "SELECT digest FROM fairlead.group_look"
+            " WHERE group_id = %s AND cardinality(members) > 1"
+        )
+        return len(set(_column(self.store, statement, self.group))) > 1
+
     def observed(self, text: str) -> bool:
         """Whether something has been observed of an asset in such words."""
         statement = (

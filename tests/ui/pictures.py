@@ -18,6 +18,9 @@ SHOWN: Final = (
     "review",
     "launchpad",
     "plan_adoption",
+    "why-groups",
+    "why-owners",
+    "why-partition",
 )
 
 

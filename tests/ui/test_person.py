@@ -75,6 +75,13 @@ def test_person_plans_looks_approves_and_sees_the_plan_followed(
     eventually(lambda: around.states(group) == ["published"], "published", within_s=PATIENCE_S)
     eventually(lambda: not around.runs_under_way(), "the run's end", within_s=PATIENCE_S)
 
+    see_it_followed(page, around)
+    look_up_why_a_partition_moved(page, around)
+    assert around.forked()  # as `make dev` has it
+
+
+def see_it_followed(page: Page, around: Surroundings) -> None:
+    """Open what publication and adoption showed, and what became of the plan."""
     show(page, around, "published_plan")
     expect(page.get_by_text("offset").first).to_be_visible()
     keep(page, "published_plan")
@@ -86,7 +93,25 @@ def test_person_plans_looks_approves_and_sees_the_plan_followed(
     show(page, around, "assignment_plan")
     expect(page.get_by_text(became).first).to_be_visible()
     keep(page, "assignment_plan-published")
-    assert around.forked()  # as `make dev` has it
+
+
+def look_up_why_a_partition_moved(page: Page, around: Surroundings) -> None:
+    """Go from the list to the group, to its owners over time, to the reason of one move."""
+    eventually(around.seen_to_change, "a look sees other owners", within_s=PATIENCE_S)
+    page.goto(around.review_url)
+    keep(page, "why-groups")
+    page.get_by_role("link", name=around.group, exact=True).click()
+    page.get_by_role("link", name="Owners", exact=True).click()
+    keep(page, "why-owners")
+    changes = page.get_by_role("region", name="Changes of owners")
+    changes.get_by_role("link").first.click()
+    expect(page).to_have_url(re.compile(r"partition=.+#partition$"))
+    moves = page.get_by_role("region", name="Moves of the partition")
+    expect(moves.get_by_role("link", name="version 1")).to_be_visible()
+    expect(moves.get_by_role("row").nth(1)).to_contain_text("The plan:")
+    expect(page.get_by_role("region", name="Owners of the partition")).to_be_visible()
+    keep(page, "why-partition")
+    assert_open_to_all(page)
 
 
 @pytest.mark.parametrize("page_of_the_site", ["README.md", "docs/own-cluster.md"])

@@ -75,9 +75,10 @@ def over_time(
         )
     ends = (at[0], at[-1]) if at else None
     body += _times(ends, _HEIGHT)
+    places = [_x(ends, moment) for moment in at]
     for place, values in enumerate(series.values()):
         body += (
-            f'<path d="{_path(at, values, top, ends)}" fill="none" stroke="{_colour(place)}"'
+            f'<path d="{_path(places, values, top)}" fill="none" stroke="{_colour(place)}"'
             f' stroke-width="2" stroke-linecap="round" stroke-dasharray="{_dash(place)}"/>'
         )
     for place, name in enumerate(series):
@@ -148,14 +149,14 @@ def _held(where: tuple[float, int, float], letter: str, place: int, owner: str) 
     return f'{box}<text x="{x + 4:g}" y="{y + 12}" style="fill:#000">{letter}</text>'
 
 
-def _path(at: Sequence[datetime], values: Sequence[float | None], top: float, ends: _Ends) -> str:
+def _path(places: Sequence[float], values: Sequence[float | None], top: float) -> str:
     path, gap = "", True
-    for moment, value in zip(at, values, strict=True):
+    for x, value in zip(places, values, strict=True):
         if value is None or not math.isfinite(value):
             gap = True
             continue
-        x, y = _x(ends, moment), _TOP + (_HEIGHT - _TOP - _BOTTOM) * (1 - value / top)
-        path += f"{'M' if gap else 'L'}{x:g},{y:g}"
+        y = _TOP + (_HEIGHT - _TOP - _BOTTOM) * (1 - value / top)
+        path += f"{'M' if gap else 'L'}{x:g},{y:.4g}"
         gap = False
     # A value alone is a line of no length, of which the round ends show.
     return path + "h0" * bool(path)
