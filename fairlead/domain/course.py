@@ -98,19 +98,18 @@ class Kept:
 
 @dataclass(frozen=True)
 class Change:
-    """What changed between two looks.
+    """What changed between a look and the one before it.
 
     Parameters
     ----------
-    since, at
-        When the looks before and after it were taken.
+    at
+        When the look was taken: each that sees a change is kept.
     moved
         Partition, owner before, owner after.
     came, left
         Members that were there at one of the two alone.
     """
 
-    since: datetime
     at: datetime
     moved: tuple[tuple[str, str, str], ...]
     came: tuple[str, ...]
@@ -223,7 +222,7 @@ class Course:
                 (self.partitions[one], self.owner_name(before, one), self.owner_name(after, one))
                 for one in np.flatnonzero(moved[before]).tolist()
             )
-            found.append(Change(self.at[before], self.at[after], names, came, left))
+            found.append(Change(self.at[after], names, came, left))
         return found
 
 

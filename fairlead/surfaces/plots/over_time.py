@@ -92,7 +92,10 @@ def over_time(
 
 
 def owners_over_time(
-    at: Sequence[datetime], owners: Mapping[str, Sequence[str | None]], title: str
+    at: Sequence[datetime],
+    owners: Mapping[str, Sequence[str | None]],
+    title: str,
+    until: datetime | None = None,
 ) -> str:
     """Draw who owned what as a strip a partition, a letter and a colour an owner.
 
@@ -104,6 +107,8 @@ def owners_over_time(
         Partition to its owner a time; None: nobody.
     title
         For those who do not see the plot.
+    until
+        How long what was seen last holds; None: for as long as one lasts on average.
 
     Examples
     --------
@@ -115,8 +120,9 @@ def owners_over_time(
     names = sorted({one for of in owners.values() for one in of if one is not None})
     letters = {name: _letters(place) for place, name in enumerate(names)}
     height = _TOP + len(owners) * _ROW + _BOTTOM
-    # What was seen last has no next time: it is drawn for as long as one lasts on average.
-    ends = (at[0], at[-1] + (at[-1] - at[0]) / max(len(at) - 1, 1)) if at else None
+    ends = None
+    if at:
+        ends = at[0], max(at[-1], until or at[-1] + (at[-1] - at[0]) / max(len(at) - 1, 1))
     body = _times(ends, height, _NAMED)
     edges = [*(_x(ends, one, _NAMED) for one in at), _WIDTH - _RIGHT]
     for row, (partition, of) in enumerate(owners.items()):

@@ -90,8 +90,8 @@ def days_of(rows: Sequence[Mapping[str, Any]]) -> list[Plot]:
     return _plot("Late by the day, forecast", at, worst, length)
 
 
-def strip_of(course: Course, changes: Sequence[Change]) -> str | None:
-    """Draw who owned what; of many partitions, those that changed hands most often."""
+def strip_of(course: Course, changes: Sequence[Change], until: datetime | None) -> str | None:
+    """Draw who owned what until the last look; of many partitions, the most restless."""
     if not course.at:
         return None
     moves = Counter(name for change in changes for name, *_ in change.moved)
@@ -103,7 +103,8 @@ def strip_of(course: Course, changes: Sequence[Change]) -> str | None:
         ]
         for place in sorted(places[:STRIPS])
     }
-    return plots.owners_over_time(course.at, picked, "Who owned which partition, over time")
+    title = "Who owned which partition, over time"
+    return plots.owners_over_time(course.at, picked, title, until)
 
 
 def _most(

@@ -104,7 +104,7 @@ def group_page(
             *plots_of(looks, went, policy.objective.total_seconds()),
             *days_of(course.read_days(engine, group)),
         ],
-        strip=strip_of(went, changes),
+        strip=strip_of(went, changes, row["last_seen"]),
         looks=looks,
         changes=changes,
         restless=_restless(changes),
