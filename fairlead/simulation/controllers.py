@@ -7,7 +7,7 @@ Belongs here: what a controller is, and those that need no memory of looks. Does
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -83,6 +83,15 @@ class Controller(Protocol):
 
     def decide(self, moment: Moment) -> Int32 | None:
         """Return a plan, int32 of shape (P,), or None: no change."""
+        ...
+
+
+@runtime_checkable
+class TakesBack(Protocol):
+    """Whoever takes plans back that have made it worse."""
+
+    def take_back(self, moment: Moment) -> Int32 | None:
+        """Return, at a look, who owns what without the plan in force, or None: it stays."""
         ...
 
 

@@ -31,6 +31,8 @@ class Course:
         Of all partitions at all moments: how far behind, seconds.
     plans, moves
         Published, and partitions that plans moved.
+    taken_back
+        Plans that were, since they had made it worse.
     rebalances, rebalance_moves
         Because members or partitions came or went, and what they moved of members that stayed.
     pauses
@@ -46,6 +48,7 @@ class Course:
     rebalances: int
     rebalance_moves: int
     pauses: int
+    taken_back: int = 0
 
     @classmethod
     def of(cls, run: Run, *, late_s: float = LATE_S, warm_up_s: float = WARM_UP_S) -> "Course":
@@ -58,7 +61,8 @@ class Course:
         late = (behind > late_s) & counts
         healthy = behind[counts & ~ill]
         plans = [handover for handover in run.handovers if handover.planned]
-        others = [handover for handover in run.handovers if not handover.planned]
+        back = sum(handover.back for handover in run.handovers)
+        others = [one for one in run.handovers if not (one.planned or one.back)]
         return cls(
             late=round(float((late & ~ill).sum() * minutes), 1),
             stuck=round(float((late & ill).sum() * minutes), 1),
@@ -69,6 +73,7 @@ class Course:
             rebalances=len(others),
             rebalance_moves=sum(other.moved for other in others),
             pauses=sum(handover.paused for handover in run.handovers),
+            taken_back=back,
         )
 
     def as_dict(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairlead.simulation.commits import Commits
-from fairlead.simulation.controllers import START, Controller, Moment, Truth
+from fairlead.simulation.controllers import START, Controller, Moment, TakesBack, Truth
 from fairlead.simulation.membership import Membership
 from fairlead.simulation.reading import Int32, Reading
 from fairlead.simulation.seen import Seen
@@ -34,7 +34,9 @@ class Handover:
     at_s
         Seconds from the start.
     planned
-        Whether it was a plan; else the group changed.
+        Whether it was a plan; else the group changed, or a plan was taken back.
+    back
+        Whether a plan was taken back.
     moved
         Partitions that went to another owner while theirs was still there.
     moved_rate
@@ -48,6 +50,7 @@ class Handover:
     moved: int
     moved_rate: float
     paused: int
+    back: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +111,7 @@ class _Loop:
                 self._rebalance(step)
             if step in looks:
                 self._seen.look(step, self._commits.at(step), self._reading.owner)
+                self._regret(step)
             if step in decisions:
                 self._decide(step)
             self._reading.run(step, following)
@@ -118,6 +122,13 @@ class _Loop:
         self._group = Membership.at(self._world, step)
         owner = self._controller.rebalance(self._moment(step))
         self._hand_over(step, self._group.outside(owner), planned=False)
+
+    def _regret(self, step: int) -> None:
+        if not isinstance(self._controller, TakesBack):
+            return
+        owner = self._controller.take_back(self._moment(step))
+        if owner is not None:
+            self._hand_over(step, self._group.outside(owner), planned=False, back=True)
 
     def _decide(self, step: int) -> None:
         owner = self._controller.decide(self._moment(step))
@@ -148,7 +159,7 @@ class _Loop:
             speeds=world.speeds[step, group.members],
         )
 
-    def _hand_over(self, step: int, owner: Int32, *, planned: bool) -> None:
+    def _hand_over(self, step: int, owner: Int32, *, planned: bool, back: bool = False) -> None:
         world, reading, group = self._world, self._reading, self._group
         before = reading.owner
         went = owner != before
@@ -169,6 +180,7 @@ class _Loop:
             moved=int(moved.sum()),
             moved_rate=float(world.rates[step, moved].sum()),
             paused=int(pauses.sum()),
+            back=back,
         )
         if step or planned:
             self._handovers.append(handover)

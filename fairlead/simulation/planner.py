@@ -6,11 +6,16 @@ Belongs here: turning a moment into a question, and keeping the answer's memory.
 
 from collections.abc import Mapping
 
+import numpy as np
+
+from assignors.registry import assign
+from fairlead.domain.hindsight import made_worse, rest_s
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.judgement.decision import Question, judge
 from fairlead.domain.judgement.rules import Rules
 from fairlead.simulation.controllers import ByPlans, Moment
 from fairlead.simulation.reading import Int32
+from fairlead.wire.document import PlanDocument
 
 
 class Planner(ByPlans):
@@ -30,19 +35,46 @@ class Planner(ByPlans):
         super().__init__()
         self._rules, self._eager, self._plans = rules, eager, plans
         self._capacities: Mapping[str, Capacity] = {}
+        #: The plan before the one in force; None: there is none.
+        self._before: PlanDocument | None = None
+        self._regrets, self._rests_until = 0, -np.inf
+        self._doubts_until = -np.inf
+        self._regretted_at: float | None = None
 
     def plan(self, moment: Moment) -> Int32 | None:
         """Ask what is the matter, and whether a plan would help."""
-        judgement = judge(
-            Question(
-                problem=moment.problem,
-                looks=moment.looks(),
-                rules=self._rules,
-                capacities=self._capacities,
-                changed_at=self.changed_at,
-                eager=self._eager,
-            )
-        )
+        judgement = judge(self._question(moment))
         self._capacities = judgement.capacities
         self.judgements.append((moment.at, judgement))
-        return judgement.owner if self._plans else None
+        rests = moment.at < max(self._rests_until, self._doubts_until) and judgement.moved > 0
+        return judgement.owner if self._plans and not rests else None
+
+    def take_over(self, moment: Moment, owner: Int32) -> None:
+        """Remember what was followed before, too."""
+        self._before = self._plan
+        super().take_over(moment, owner)
+
+    def take_back(self, moment: Moment) -> Int32 | None:
+        """Go back where the plan in force has made it worse: to the plan before, or to none."""
+        if self._plan is None or self.changed_at == self._regretted_at or not self._plans:
+            return None
+        found = made_worse(self._question(moment))
+        if found is not None:  # until the next look says so, too, or does not
+            self._doubts_until = moment.at + 1
+        if found is None or not found.sure:
+            return None
+        self._regrets += 1
+        self._rests_until = moment.at + rest_s(self._regrets)
+        self._plan, self._before = self._before, None
+        self.changed_at = self._regretted_at = moment.at
+        return found.owner if self._plan else assign("range", moment.problem).owner
+
+    def _question(self, moment: Moment) -> Question:
+        return Question(
+            problem=moment.problem,
+            looks=moment.looks(),
+            rules=self._rules,
+            capacities=self._capacities,
+            changed_at=self.changed_at,
+            eager=self._eager,
+        )

@@ -51,7 +51,7 @@ class Reading:
         members = world.speeds.shape[1]
         slot = np.where(self.owner < 0, members, self.owner).astype(np.int64)
         budgets = np.zeros((last - first, members + 1))
-        budgets[:, :members] = world.speeds[first:last] * world.step_s
+        budgets[:, :members] = world.speeds[first:last] * world.step_s * self._unspoilt()
         readable = self.still_until <= first
         for step in range(first, last):
             if not readable.all():
@@ -64,6 +64,17 @@ class Reading:
                 waiting[step + 1] = there - self._sharing.read(now)
             if self._ahead is not None:
                 self._ahead[step + 1] = self._sharing.ahead()
+
+    def _unspoilt(self) -> Float64:
+        """Return the share of its speed that each member does with what it owns, shape (M,)."""
+        share = np.ones(self.world.speeds.shape[1])
+        for spoil in self.world.roster.spoils:
+            owners = self.owner[list(spoil.partitions)]
+            owned = np.bincount(owners[owners >= 0], minlength=share.size)
+            if spoil.home is not None:
+                owned[spoil.home] = 0
+            share = np.where(owned > spoil.most, np.minimum(share, spoil.share), share)
+        return share
 
     def delivered(self, step: int | Int64, partition: Int64 | slice = slice(None)) -> Float64:
         """Offsets up to which applications have been given records, at the starts of steps."""

@@ -51,6 +51,29 @@ class Stuck:
 
 
 @dataclass(frozen=True)
+class Spoil:
+    """Partitions that make whoever reads one of them do a share of its speed, but for their home.
+
+    What no look at the group before a plan can tell: records that are dear to others than their
+    home, whose cache is warm, say.
+
+    Parameters
+    ----------
+    partitions, home
+        Which, and the member that reads them as it reads all else; None: nobody does.
+    share
+        Of the speed.
+    most
+        Who owns no more than so many of them is not slowed down.
+    """
+
+    partitions: tuple[int, ...]
+    home: int | None
+    share: float
+    most: int = 0
+
+
+@dataclass(frozen=True)
 class Commits:
     """How consumers commit: each at a random phase, or the whole group at the same moments."""
 
@@ -84,7 +107,7 @@ class Scenario:
         Of a record in a log: how many a chunk of 1 MiB holds.
     costs
         What a record takes.
-    slow, changes, growth, stuck, crawling, commits
+    slow, spoils, changes, growth, stuck, crawling, commits
         What happens.
     misses
         What looks miss.
@@ -108,6 +131,7 @@ class Scenario:
     record_bytes: float = 1000.0
     costs: Costs = field(default_factory=Costs)
     slow: tuple[Slow, ...] = ()
+    spoils: tuple[Spoil, ...] = ()
     changes: tuple[Change, ...] = ()
     growth: tuple[Growth, ...] = ()
     stuck: tuple[Stuck, ...] = ()

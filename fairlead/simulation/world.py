@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlead.simulation.crawling import limits
-from fairlead.simulation.scenario import Scenario
+from fairlead.simulation.scenario import Scenario, Spoil
 from fairlead.simulation.traffic import Float64
 
 Int64 = npt.NDArray[np.int64]
@@ -39,6 +39,8 @@ class Roster:
         Whether a transaction's marker stands at the end of each log: lag 1 at rest.
     eager
         Whether every partition stands still at each rebalance, not only those that move.
+    spoils
+        What makes members slow that own it.
     """
 
     members: tuple[str, ...]
@@ -50,6 +52,7 @@ class Roster:
     record_bytes: float = 1000.0
     markers: bool = False
     eager: bool = False
+    spoils: tuple[Spoil, ...] = ()
 
     @classmethod
     def of(cls, scenario: Scenario) -> "Roster":
@@ -69,6 +72,7 @@ class Roster:
             record_bytes=scenario.record_bytes,
             markers=scenario.markers,
             eager=scenario.eager,
+            spoils=scenario.spoils,
         )
 
 

@@ -1,0 +1,385 @@
+"""Whether a plan has made a group worse: what came, replayed under the owners before the plan.
+
+Belongs here: the verdict with its evidence, and for how long a group rests after it. Does not:
+going back (`fairlead.workflows.taking_back`), nor judging what is (`judgement`).
+
+The arrivals that came are replayed with the owners before the plan and the speeds that were
+measured before it, a fluid for each member. A plan is worse where the replay became less late
+since the plan than the group did, and will be less late at the horizon, by more than the replay's
+own error. That has three parts, each in seconds of lateness, summed over partitions:
+
+- *hindcast*: the same replay over the time before the plan, against what was seen then.
+- *bystanders*: members that the plan gave nothing, replayed with what they have, against what was
+  seen of them. Whatever makes them later than that, a deploy or a slower network, is no plan's
+  doing, and is expected of all partitions alike.
+- *resolution*: each late partition is known to the age of a commit.
+
+A tenth of what changed since the plan is no difference, either.
+
+A member that never was at its limit counts with what it has shown, so that the replay is rather too
+late than too early. Where members came or went since, there is no verdict: who they are is new.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from fairlead.common.words import length, plural
+from fairlead.domain.judgement.capacities import STEPS, shown
+from fairlead.domain.judgement.commits import Commits, read_commits
+from fairlead.domain.judgement.decision import Question, State
+from fairlead.domain.judgement.forecast import Outlook
+from fairlead.domain.judgement.looks import Float64, Int32, Looks, Mask
+from fairlead.domain.judgement.seeing import HISTORY_S, LEAST_LOOKS
+
+#: Looks behind a handover that it takes to see what it did, and as many before it.
+SETTLES: Final = STEPS + 1
+#: Looks one after the other that have to say the same.
+IN_A_ROW: Final = 2
+#: Two ways of becoming late that differ by less than this share are the same.
+CLOSE: Final = 0.1
+#: For so long a group rests after the first plan that made it worse; each further one doubles it.
+FIRST_REST_S: Final = 2 * 3600.0
+LONGEST_REST_S: Final = 7 * 86_400.0
+
+
+@dataclass(frozen=True, eq=False)
+class Hindsight:
+    """What the owners before the plan would have come to.
+
+    Parameters
+    ----------
+    seen_s
+        By how much more the group is late than when the plan came, summed over partitions.
+    before_s
+        The same, replayed under the owners before.
+    error_s
+        The replay's own error.
+    evidence
+        In a sentence.
+    owner
+        The owners before the plan, int32 of shape (P,).
+    sure
+        Whether `IN_A_ROW` looks say so: until then nothing new is planned.
+    """
+
+    seen_s: float
+    before_s: float
+    error_s: float
+    evidence: str
+    owner: Int32
+    sure: bool = False
+
+
+def rest_s(times: int) -> float:
+    """Return how long a group rests whose plans made it worse so many times lately, this one too.
+
+    Examples
+    --------
+    >>> [rest_s(times) / 3600 for times in (1, 2, 3, 20)]
+    [2.0, 4.0, 8.0, 168.0]
+    """
+    return float(min(FIRST_REST_S * 2.0 ** (times - 1), LONGEST_REST_S))
+
+
+def made_worse(question: Question) -> Hindsight | None:
+    """Say that the plan which a group follows has made it worse; None: nothing says so.
+
+    Parameters
+    ----------
+    question
+        As it is judged now; its looks begin well before `changed_at`.
+
+    Notes
+    -----
+    Pure. Nothing is said before the group has followed the plan for `SETTLES` looks, while a
+    question that came up before the plan is open, or where the owners before cannot come back.
+    """
+    found = _at_last_look(question)
+    if found is None:
+        return None
+    looks = question.looks
+    earlier = (
+        replace(question, looks=looks.until(len(looks) - 1 - back), seen=None)
+        for back in range(1, IN_A_ROW)
+    )
+    sure = all(_at_last_look(past) is not None for past in earlier)
+    return replace(found, sure=sure)
+
+
+def _at_last_look(question: Question) -> Hindsight | None:
+    looks = question.looks.bridged().spaced()
+    if not (looks.lag[-1] > 0).any():
+        return None
+    split = _handover(question, looks)
+    if split is None:
+        return None
+    before, since = split
+    state = State(question)
+    rules, mine = question.rules, question.problem.owner
+    late_s, objective_s = state.outlook.late_s, rules.objective_s
+    if not (late_s > objective_s).any() or _open(question, before, since, state):
+        return None
+    old = before.owner[-1]
+    replay = _Replay.of(before, since, state, old)
+    if replay is None:
+        return None
+    seen_s = float((_over(late_s, objective_s) - replay.began).sum())
+    before_s = float(replay.became(old).sum())
+    error_s = replay.hindcast_s + replay.bystanders_s(mine) + replay.resolution_s(mine)
+    began_s = float(replay.began.sum())
+    surely = replay.outlook.sure_lateness(mine, rules.horizon_s)
+    ahead = _beyond(surely, mine, objective_s) - began_s
+    ahead_before = replay.ahead_s(old, rules.horizon_s) - began_s
+    for became, would_have in ((seen_s, before_s), (ahead, ahead_before)):
+        if became - would_have <= error_s + CLOSE * abs(would_have):
+            return None
+    late = plural(int((late_s > objective_s).sum()), "partition")
+    evidence = (
+        f"{late} late, by {_more(seen_s)} in all than when the plan came, and by {_more(ahead)} in "
+        f"{length(rules.horizon_s)}; what came since, replayed under the owners before with the "
+        f"speeds measured then: by {_more(before_s)}, and by {_more(ahead_before)}; known to "
+        f"{length(error_s)}"
+    )
+    return Hindsight(seen_s, before_s, error_s, evidence, old)
+
+
+def _handover(  # noqa: PLR0911 - each is a reason for no verdict
+    question: Question, looks: Looks
+) -> tuple[Looks, Looks] | None:
+    """Split looks into those before the plan, and those since, from the last one before it on.
+
+    None: it is too early, too late, or somebody came or went.
+    """
+    changed_at, problem = question.changed_at, question.problem
+    if changed_at is None:
+        return None
+    known: Mask = np.asarray((looks.owner >= 0).any(axis=1))
+    first = int(np.searchsorted(looks.at, changed_at, side="right"))
+    behind = np.flatnonzero(known[:first])
+    if behind.size < SETTLES or not problem.assignable.any():
+        return None
+    old, new = looks.owner[behind[-1]], problem.owner
+    owned = problem.assignable & ~((old >= 0) & (old < len(problem.members)) & (new >= 0))
+    if owned.any() or np.array_equal(old, new):
+        return None
+    if (looks.owner[behind[-SETTLES:]] != old).any():
+        return None  # they had hardly begun
+    rows = looks.owner[first:]
+    if ((rows >= 0) & (rows != old) & (rows != new)).any():
+        return None
+    other = np.flatnonzero((known[first:, None] & (rows != new)).any(axis=1))
+    followed = first + (int(other[-1]) + 1 if other.size else 0)
+    stood_still = float(looks.at[followed - 1]) + question.rules.pause_s
+    if int((looks.at[followed:] > stood_still).sum()) < SETTLES:
+        return None
+    cut = int(behind[-1])
+    return looks.until(cut), looks.last(looks.now - float(looks.at[cut]), 1)
+
+
+def _open(question: Question, before: Looks, since: Looks, state: State) -> bool:
+    """Whether what was asked before the plan is open still: the plan is there to answer it."""
+    told_s = question.rules.pause_s + (SETTLES + 1) * state.looks.step
+    told = since.now - float(since.at[0]) >= told_s
+    if told and not state.diagnosis.asks:
+        return False
+    problem = replace(question.problem, owner=before.owner[-1])
+    past = replace(question, problem=problem, looks=before, seen=None, capacities={})
+    asked = State(past).diagnosis
+    if not asked.asks:
+        return False
+    return not told or bool(set(asked.names) & set(state.diagnosis.names))
+
+
+@dataclass(frozen=True, eq=False)
+class _Replay:
+    """Members as fluids: P partitions, M members, S steps since the plan; all in work.
+
+    Parameters
+    ----------
+    state
+        Of now.
+    old
+        The owners before, int32 of shape (P,).
+    speeds
+        As measured before the plan, work a second, float64 of shape (M,).
+    at
+        The looks since, from the last one before the plan on, float64 of shape (S + 1,).
+    arrived
+        In each step, float64 of shape (S, P); nothing of what is held.
+    waited
+        When the plan came, float64 of shape (P,).
+    usual
+        What arrived before the plan, a second, float64 of shape (P,).
+    began
+        Lateness beyond the objective when the plan came, float64 of shape (P,).
+    free
+        What is replayed: neither stuck nor crawling, nor of a silent member; bool of shape (P,).
+    hindcast_s
+        By how much the same replay is wrong of the time before the plan.
+    """
+
+    state: State
+    old: Int32
+    speeds: Float64
+    at: Float64
+    arrived: Float64
+    waited: Float64
+    usual: Float64
+    began: Float64
+    free: Mask
+    hindcast_s: float
+
+    @classmethod
+    def of(cls, before: Looks, since: Looks, state: State, old: Int32) -> "_Replay | None":
+        """Replay what came; None: nobody knows how fast somebody was."""
+        costs, members = state.costs.value, state.question.problem.members
+        recent = before.last(HISTORY_S, LEAST_LOOKS)
+        commits = read_commits(recent, before.end[0]).in_work(recent, costs)
+        speeds = _speeds(members, recent, commits, state)
+        free = ~(state.held | commits.stuck | commits.crawling)
+        theirs = np.bincount(old[free], since.arrived[:, free].sum(axis=0), len(members)) > 0
+        if (theirs & (speeds <= 0)).any():
+            return None
+        waited = np.where(free, commits.backlog, 0.0) * costs
+        first = np.argmax((recent.owner == old).all(axis=1))  # of those that stand up to the plan
+        then = recent.last(recent.now - float(recent.at[first]), 1)
+        objective_s = state.question.rules.objective_s
+        waits = np.where(free, then.lag[0], 0).astype(np.float64)
+        rates = recent.arrived.sum(axis=0) / max(recent.now - float(recent.at[0]), 1.0)
+        came = then.arrived * free * costs
+        replayed = _late_s(
+            then.at, came, waits * costs, rates * free * costs, owner=old, speeds=speeds
+        )
+        lag_s = before.time_lag(np.where(free, commits.backlog, 0.0), rates)
+        earlier = _over(then.until(0).time_lag(waits, rates), objective_s)
+        began = _over(lag_s, objective_s)
+        wrong = np.diff(_over(replayed, objective_s), axis=0)[0] - (began - earlier)
+        return cls(
+            state,
+            old,
+            speeds,
+            since.at,
+            since.arrived * free * costs,
+            waited,
+            rates * free * costs,
+            began,
+            free,
+            abs(float(wrong[free].sum())),
+        )
+
+    @property
+    def outlook(self) -> Outlook:
+        """What is expected as it is, if as much comes as came since the plan."""
+        seconds = float(self.at[-1] - self.at[0])
+        came = self.arrived.sum(axis=0)
+        return replace(
+            self.state.outlook, arrivals=came / seconds, deviation=np.sqrt(came) / seconds
+        )
+
+    def late_s(self, owner: Int32) -> Float64:
+        """Return how late partitions would be under some owners, at first and now, shape (2, P)."""
+        late = _late_s(
+            self.at, self.arrived, self.waited, self.usual, owner=owner, speeds=self.speeds
+        )
+        return late * self.free
+
+    def became(self, owner: Int32) -> Float64:
+        """Return by how much later each would be now than at first, beyond the objective."""
+        first, now = _over(self.late_s(owner), self.state.question.rules.objective_s)
+        return np.asarray(now - first, np.float64)
+
+    def bystanders_s(self, owner: Int32) -> float:
+        """Return by how much members became later than they should that the plan gave nothing."""
+        given = np.unique(owner[owner != self.old])
+        theirs = ~np.isin(owner, given) & (owner >= 0) & self.free
+        if not theirs.any():
+            return 0.0
+        objective_s = self.state.question.rules.objective_s
+        seen = _over(self.state.outlook.late_s, objective_s) - self.began
+        excess = np.maximum(seen - self.became(owner), 0.0)[theirs].sum()
+        return float(excess) * owner.size / float(theirs.sum())
+
+    def resolution_s(self, owner: Int32) -> float:
+        """Return how old the commits of what is late are at most, summed over partitions."""
+        explained_s = np.nan_to_num(self.state.commits.explained_s, posinf=HISTORY_S)
+        late = self.state.outlook.late_s > self.state.question.rules.objective_s
+        return float(explained_s[owner[late & (owner >= 0)]].sum())
+
+    def ahead_s(self, owner: Int32, horizon_s: float) -> float:
+        """Return how late all would be at the horizon, beyond the objective."""
+        late_s = self.late_s(owner)[1]
+        expected = self.outlook
+        outlook = replace(
+            expected, backlog=late_s * expected.arrivals, late_s=late_s, capacities=self.speeds
+        )
+        objective_s = self.state.question.rules.objective_s
+        return _beyond(outlook.lateness(owner, horizon_s), owner, objective_s)
+
+
+def _speeds(members: Sequence[str], recent: Looks, commits: Commits, state: State) -> Float64:
+    """Return what each member did before the plan: at its limit, else at least.
+
+    A member that was not at its limit can do what it has done at its limit since, if that is more.
+    """
+    then, now = shown(recent, commits), shown(state.recent, state.commits)
+    speeds = np.zeros(len(members))
+    for member, name in enumerate(members):
+        known, newer = then.get(name), now.get(name)
+        speeds[member] = 0.0 if known is None else known.records_per_s
+        if newer is not None and newer.measured and not (known is not None and known.measured):
+            speeds[member] = max(speeds[member], newer.records_per_s)
+    return speeds
+
+
+def _late_s(
+    at: Float64,
+    arrived: Float64,
+    waited: Float64,
+    before: Float64,
+    *,
+    owner: Int32,
+    speeds: Float64,
+) -> Float64:
+    """Replay: return how late each of P partitions is at the first and last of S + 1 moments.
+
+    A member's partitions are all as late as it is: it reads in the order of arrival. What waits at
+    first came as it came `before`, a second.
+    """
+    count, owned = speeds.size, owner >= 0
+    seconds = np.diff(at)
+    came = np.zeros((seconds.size, count))
+    for step in range(seconds.size):
+        came[step] = np.bincount(owner[owned], arrived[step, owned], count)
+    began = np.bincount(owner[owned], waited[owned], count).astype(np.float64)
+    backlog = began
+    for step, lasted in enumerate(seconds.tolist()):
+        backlog = np.maximum(backlog + came[step] - speeds * lasted, 0.0)
+    total = np.concatenate((np.zeros((1, count)), np.cumsum(came, axis=0)))
+    per_s = np.bincount(owner[owned], before[owned], count)
+    usual = np.where(per_s > 0, per_s, np.inf)
+    late = np.zeros((2, count))
+    late[0] = began / usual
+    for member in np.flatnonzero(backlog > 0).tolist():
+        stands = total[-1, member] - backlog[member]
+        if stands >= 0:
+            late[1, member] = at[-1] - np.interp(stands, total[:, member], at)
+        else:
+            late[1, member] = at[-1] - at[0] - stands / usual[member]
+    return np.where(owned, late[:, owner], 0.0)
+
+
+def _over(late_s: Float64, objective_s: float) -> Float64:
+    return np.maximum(late_s - objective_s, 0.0)
+
+
+def _more(seconds: float) -> str:
+    return f"{length(abs(seconds))} {'less' if seconds < 0 else 'more'}"
+
+
+def _beyond(lateness: Float64, owner: Int32, objective_s: float) -> float:
+    """Sum members' lateness beyond the objective over their partitions."""
+    owned = owner >= 0
+    return float(np.maximum(lateness[owner[owned]] - objective_s, 0.0).sum())

@@ -1,0 +1,65 @@
+"""Plans that make it worse are taken back, and nothing else is."""
+
+from dataclasses import replace
+
+import pytest
+
+from fairlead.simulation.churn import Change
+from fairlead.simulation.costs import Costs, Dear
+from fairlead.simulation.loop import Cadence, Handover, run
+from fairlead.simulation.misled import MISLED
+from fairlead.simulation.registry import controller
+from fairlead.simulation.scenario import Scenario
+from fairlead.simulation.world import World
+from tests.lengths import form
+
+pytestmark = pytest.mark.long
+SEED = 1
+
+
+def handovers(scenario: Scenario, hours: float) -> tuple[Handover, ...]:
+    """Return what the planner does to a group."""
+    world = World.of(scenario, seed=SEED, hours=hours)
+    return run(world, controller("planner", scenario, Cadence()), Cadence()).handovers
+
+
+@pytest.mark.parametrize("name", form(short=["crowded-skew"], long=[*MISLED]))
+def test_plan_that_makes_it_worse_is_taken_back(name: str) -> None:
+    """Within a quarter of an hour, all of it; then the group rests."""
+    plan, back, *later = handovers(MISLED[name](SEED), hours=5.0 if name == "turned" else 0.8)
+    assert (plan.planned, plan.back) == (True, False)
+    assert (back.planned, back.back, back.moved) == (False, True, plan.moved)
+    assert back.at_s - plan.at_s < 1200
+    assert later == []
+
+
+@pytest.mark.test_long(
+    guarded_by="tests/fairlead/simulation/test_taken_back.py::"
+    "test_plan_that_makes_it_worse_is_taken_back"
+)
+def test_rest_doubles() -> None:
+    """The second plan comes after two hours, and the third after four more."""
+    done = handovers(MISLED["crowded-skew"](SEED), hours=7.0)
+    taken_back = [one.at_s for one in done if one.back]
+    planned = [one.at_s for one in done if one.planned]
+    rests = [after - before for before, after in zip(taken_back, planned[1:], strict=False)]
+    assert 2 * 3600 <= rests[0] < 2.5 * 3600
+    assert 4 * 3600 <= rests[1] < 4.5 * 3600
+
+
+def test_nothing_is_said_when_somebody_comes_or_goes() -> None:
+    """A member restarts behind the plan: who it is now nobody measured before."""
+    misled = MISLED["crowded-skew"](SEED)
+    restart = (Change(1000.0, 3, joins=False), Change(1100.0, 3, joins=True))
+    done = handovers(replace(misled, changes=restart), hours=0.5)
+    assert [one.planned for one in done[:3]] == [True, False, False]
+    assert not any(one.back for one in done)
+
+
+def test_what_makes_everybody_slower_is_no_plans_doing() -> None:
+    """A deploy right behind a plan: members that the plan gave nothing are later, too."""
+    skew = replace(MISLED["crowded-skew"](SEED), spoils=())
+    dear = Costs(dear=(Dear(3.0, from_s=930.0),))
+    done = handovers(replace(skew, costs=dear), hours=0.6)
+    assert done[0].planned
+    assert not any(one.back for one in done)
