@@ -5,6 +5,7 @@
 \getenv owner OWNER_PASSWORD
 \getenv planner PLANNER_PASSWORD
 \getenv reader READER_PASSWORD
+\getenv approver APPROVER_PASSWORD
 
 CREATE USER dagster PASSWORD :'dagster';
 CREATE DATABASE dagster OWNER dagster;
@@ -16,6 +17,7 @@ CREATE ROLE fairlead_reader NOLOGIN;
 
 CREATE USER owner PASSWORD :'owner';
 CREATE USER planner PASSWORD :'planner' IN ROLE fairlead_planner;
+CREATE USER approver PASSWORD :'approver' IN ROLE fairlead_approver CONNECTION LIMIT 20;
 CREATE USER reader PASSWORD :'reader' IN ROLE fairlead_reader CONNECTION LIMIT 20;
 CREATE DATABASE fairlead OWNER owner;
 

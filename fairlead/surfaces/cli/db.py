@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from fairlead.surfaces.cli.output import epilog, say
+from fairlead.surfaces.cli.output import epilog, say, say_error
 
 app = typer.Typer(
     help="The schema and the size of the database that postgres.url names (fairlead.toml, "
@@ -65,8 +65,27 @@ def prune(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would go; drop nothing.")
     ] = False,
+    every: Annotated[
+        float | None,
+        typer.Option(min=0.01, help="Do it again after so many hours, as a service, until Ctrl-C."),
+    ] = None,
 ) -> None:
     """Drop the history of old days, and plans that nobody followed. The others stay for good."""
+    import time
+
+    from fairlead.errors import FairleadError
+
+    while every is not None:
+        try:
+            _prune(older_than, dry_run=dry_run)
+        except FairleadError as error:
+            say_error(error)  # the database may answer next time, or a long read has ended
+        time.sleep(every * 3600)
+    _prune(older_than, dry_run=dry_run)
+
+
+def _prune(older_than: datetime | None, *, dry_run: bool) -> None:
+    """Prune once, and say what went."""
     from fairlead.settings import load_settings
     from fairlead.store import prune as retention
     from fairlead.store.engine import create_store_engine
