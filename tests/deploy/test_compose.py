@@ -28,6 +28,7 @@ from fairlead.settings import load_settings
 from fairlead.surfaces.cli import app as fairlead
 from fairlead.surfaces.links import LOCATION
 from orchestration.proxy import ProxyRunCoordinator
+from tests.deploy.containers import VARIABLE, interpolated
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -53,13 +54,7 @@ INSTRUCTIONS = re.findall(
     re.sub(r"\\\n *", "", re.sub("(?m)^#.*\n", "", (DEPLOY / "Dockerfile").read_text())),
     re.MULTILINE,
 )
-PINNED = re.compile(r"[a-z0-9./-]+:[0-9]+\.[0-9]+[a-z0-9.-]*")
-VARIABLE = re.compile(r"\$\{([A-Z_]+)(?::-([^}]*)|:\?[^}]*)?\}")
-
-
-def interpolated(value: str) -> str:
-    """Return a value as Compose does, where every variable without a default is `secret`."""
-    return VARIABLE.sub(lambda found: found[2] or "secret", value)
+PINNED = re.compile(r"[a-z0-9./-]+:v?[0-9]+\.[0-9]+[a-z0-9.-]*")
 
 
 def test_compose_names_what_exists() -> None:
@@ -171,11 +166,14 @@ def test_image_is_built_of_what_is_sent_to_the_builder() -> None:
     (context,) = {service["build"]["context"] for service in OURS.values()}
     assert (DEPLOY / context).resolve() == ROOT
     sent = re.findall("^!(.+)$", (ROOT / ".dockerignore").read_text(), re.MULTILINE)
+    base = re.search(r"^ARG BASE=(\S+)$", (DEPLOY / "Dockerfile").read_text(), re.MULTILINE)
+    assert base is not None
+    assert PINNED.fullmatch(base[1])
     stages = []
     for instruction, arguments in INSTRUCTIONS:
         words = shlex.split(arguments)
         if instruction == "FROM":
-            assert PINNED.fullmatch(words[0])
+            assert words[0] == "${BASE}"
             stages.append(words[-1])
         if instruction == "COPY" and not words[0].startswith("--"):
             for source in words[:-1]:
@@ -184,7 +182,7 @@ def test_image_is_built_of_what_is_sent_to_the_builder() -> None:
         if instruction == "COPY" and words[0].startswith("--from="):
             assert words[0].removeprefix("--from=") in stages
     assert {instruction for instruction, _ in INSTRUCTIONS} <= {
-        *("FROM", "RUN", "WORKDIR", "ENV", "COPY", "USER", "EXPOSE"),
+        *("ARG", "FROM", "RUN", "WORKDIR", "ENV", "COPY", "USER", "EXPOSE"),
         *("HEALTHCHECK", "ENTRYPOINT", "CMD"),
     }
     by_hash = "--require-hashes --requirement requirements-uv.lock"

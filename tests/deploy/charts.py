@@ -1,0 +1,105 @@
+"""The chart, rendered for eight sets of values; `python -m tests.deploy.charts` writes them anew.
+
+Belongs here: the sets, where helm comes from, and the form of golden files. Does not: what is
+asked of them (`test_chart`).
+"""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+ROOT: Final = Path(__file__).parents[2]
+CHART: Final = ROOT / "deploy/chart"
+GOLDEN: Final = Path(__file__).with_name("golden")
+HELM: Final = "helm.sh/helm/v3/cmd/helm@v3.18.6"
+#: The newest Kubernetes that helm is told of; its own build by `go install` names a far older one.
+KUBERNETES: Final = "1.33.0"
+#: Values beside the broker, by name.
+SETS: Final[dict[str, dict[str, Any]]] = {
+    "plain": {},
+    "secured-kafka": {"kafka": {"propertiesSecret": {"name": "kafka-client"}}},
+    "links": {"serve": {"url": "https://plans.example.com", "dagsterUrl": "https://d.example.com"}},
+    "looks": {"looks": {"enabled": True, "storageClass": "fast"}},
+    "looks-on-a-claim": {"looks": {"enabled": True, "existingClaim": "looks"}},
+    "survey-alone": {
+        "serve": {"replicas": 0},
+        "migrate": {"enabled": False},
+        "prune": {"enabled": False},
+        "survey": {"enabled": True, "minutes": 2},
+        "podDisruptionBudget": {"enabled": False},
+    },
+    "monitored": {
+        "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
+        "prometheusRule": {"enabled": True},
+        "dashboard": {"enabled": True},
+    },
+    "own-image-and-nodes": {
+        "image": {
+            "repository": "registry.example.com/fairlead",
+            "tag": "0.1.0-1",
+            "pullSecrets": [{"name": "registry"}],
+        },
+        "settings": {"existingConfigMap": "policies"},
+        "networkPolicy": {"from": [{"namespaceSelector": {"matchLabels": {"name": "monitoring"}}}]},
+        "podAnnotations": {"example.com/team": "streaming"},
+        "nodeSelector": {"disk": "ssd"},
+        "tolerations": [{"key": "dedicated", "operator": "Exists"}],
+    },
+}
+
+
+def helm(folder: Path) -> Path:
+    """Return helm: the machine's own, or one that Go builds into a folder."""
+    if own := shutil.which("helm"):
+        return Path(own)
+    go = shutil.which("go")
+    assert go, "install helm, or Go, which builds it"
+    surroundings = {**os.environ, "GOBIN": str(folder)}
+    subprocess.run([go, "install", HELM], env=surroundings, check=True)
+    return folder / "helm"
+
+
+def rendered(program: Path, values: dict[str, Any]) -> str:
+    """Return the manifests of a set of values in the form of golden files.
+
+    Documents are sorted, and what is another file of the repository is not written out again.
+    """
+    given = {"kafka": {"bootstrapServers": "broker-1:9092"}, **values}
+    given["kafka"] = {"bootstrapServers": "broker-1:9092", **given["kafka"]}
+    ended = subprocess.run(
+        [
+            *(program, "template", "fairlead", CHART, "--namespace", "streaming"),
+            *("--kube-version", KUBERNETES, "--values", "-"),
+        ],
+        input=json.dumps(given),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    documents = [document for document in yaml.safe_load_all(ended.stdout) if document]
+    for document in documents:
+        if document["kind"] == "PrometheusRule":
+            alerts = yaml.safe_load((ROOT / "deploy/prometheus/alerts.yml").read_text())
+            assert document["spec"] == alerts
+            document["spec"] = "deploy/prometheus/alerts.yml"
+        if "fairlead.json" in document.get("data", {}):
+            dashboard = json.loads((ROOT / "deploy/grafana/fairlead.json").read_text())
+            assert json.loads(document["data"]["fairlead.json"]) == dashboard
+            document["data"] = "deploy/grafana/fairlead.json"
+    documents.sort(key=lambda document: (document["kind"], document["metadata"]["name"]))
+    return yaml.safe_dump_all(documents, width=100)
+
+
+if __name__ == "__main__":
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        program = helm(Path(folder))
+        for name, values in SETS.items():
+            (GOLDEN / f"{name}.yaml").write_text(rendered(program, values))

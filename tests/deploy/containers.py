@@ -1,0 +1,218 @@
+"""Compose's services in containers of this machine, by buildah, podman and runc.
+
+Belongs here: the base image, the builds, and what a service of `deploy/compose.yaml` is to podman.
+Does not: what is asked of them (`test_image`). Registries of images are not asked: every image
+rests on a Debian that debootstrap makes, so Postgres and Prometheus are Debian's.
+"""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from fairlead.sandbox.jars import kafka_classpath
+from fairlead.sandbox.processes import wait_until
+
+ROOT: Final = Path(__file__).parents[2]
+DEPLOY: Final = ROOT / "deploy"
+COMPOSE: Final[dict[str, Any]] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+VARIABLE: Final = re.compile(r"\$\{([A-Z_]+)(?::-([^}]*)|:\?[^}]*)?\}")
+#: Debian packages that build and run images.
+PACKAGES: Final = ("buildah", "crun", "debootstrap", "podman", "runc")
+BASE: Final = "localhost/fairlead-test/debian"
+IMAGE: Final = "localhost/fairlead-test/fairlead"
+BESIDE: Final = "localhost/fairlead-test/beside"
+_CERTIFICATES: Final = "/etc/ssl/certs/ca-certificates.crt"
+_PODMAN: Final = ("podman", "--runtime", "runc", "--cgroup-manager", "cgroupfs")
+#: What stands in for images of registries: the image and the command here.
+_STAND_INS: Final[dict[str, tuple[str, list[str]]]] = {
+    "postgres": (BESIDE, ["sh", "/tests/postgres.sh"]),
+    "kafka": (IMAGE, ["sh", "/tests/kafka.sh"]),
+    "prometheus": (
+        BESIDE,
+        [
+            *("prometheus", "--config.file=/etc/prometheus/prometheus.yml"),
+            "--storage.tsdb.path=/prometheus",
+        ],
+    ),
+}
+
+
+def interpolated(value: str) -> str:
+    """Return a value as Compose does, where every variable without a default is `secret`."""
+    return VARIABLE.sub(lambda found: found[2] or "secret", value)
+
+
+def run(*words: str | Path, timeout_s: float = 900) -> str:
+    """Run a command and return what it printed; fail with all that it said."""
+    ended = subprocess.run(
+        [*map(str, words)],
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        check=False,
+    )
+    assert ended.returncode == 0, f"{words}: {ended.stdout[-2000:]}{ended.stderr[-4000:]}"
+    return ended.stdout
+
+
+def build(scratch: Path) -> None:
+    """Make the base, the image of deploy/Dockerfile on it, and one with Postgres and Prometheus."""
+    missing = [name for name in PACKAGES if shutil.which(name) is None]
+    assert not missing, f"apt-get install {' '.join(missing)}: images are built and run by them"
+    root = scratch / "debian"
+    wanted = "python3,python3-venv,ca-certificates"
+    run("debootstrap", "--variant=minbase", f"--include={wanted}", "bookworm", root)
+    shutil.copy(_CERTIFICATES, root / _CERTIFICATES[1:])  # the machine's own authorities, too
+    container = run("buildah", "from", "scratch").strip()
+    run("buildah", "add", "--quiet", container, root, "/")
+    for name in ("SSL_CERT_FILE", "PIP_CERT"):
+        run("buildah", "config", "--env", f"{name}={_CERTIFICATES}", container)
+    run("buildah", "commit", "--quiet", container, BASE)
+    run("buildah", "rm", container)
+    shutil.rmtree(root)
+    built = ("buildah", "bud", "--isolation", "chroot", "--network", "host")
+    run(*built, "--build-arg", f"BASE={BASE}", "-f", DEPLOY / "Dockerfile", "-t", IMAGE, ROOT)
+    (scratch / "Dockerfile").write_text(
+        f"FROM {BASE}\nRUN apt-get update && apt-get install --yes --no-install-recommends "
+        "postgresql prometheus\n"
+    )
+    run(*built, "-f", scratch / "Dockerfile", "-t", BESIDE, scratch)
+
+
+class Composed:
+    """The services of Compose, in one network of their own that reaches nothing else.
+
+    Parameters
+    ----------
+    scratch
+        A folder for what is mounted.
+    name
+        Of this set of containers and volumes.
+    mounts
+        Files that take the place of those that Compose mounts, by their path in the container.
+    """
+
+    def __init__(self, scratch: Path, name: str, mounts: Mapping[str, Path]) -> None:
+        self._name = name
+        self._mounts = mounts
+        self._hosts = scratch / "hosts"
+        self._hosts.write_text(f"127.0.0.1 localhost {' '.join(COMPOSE['services'])}\n")
+        jars = scratch / "kafka"
+        jars.mkdir()
+        for jar in kafka_classpath():
+            shutil.copy(jar, jars)
+        self._jars = jars
+        self._started: list[str] = []
+        self._run("network", IMAGE, ["sleep", "infinity"], ["--network", "none"])
+
+    def start(self, service: str) -> None:
+        """Start a service as compose.yaml describes it."""
+        described = COMPOSE["services"][service]
+        image, command = _STAND_INS.get(service, (IMAGE, described.get("command", [])))
+        options = [
+            *(f"--cap-drop={name}" for name in described.get("cap_drop", ())),
+            *(f"--security-opt={name.split(':')[0]}" for name in described.get("security_opt", ())),
+            *(f"--tmpfs={path}" for path in described.get("tmpfs", ())),
+            *(["--read-only"] if described.get("read_only") else []),
+        ]
+        if service not in _STAND_INS:
+            options.append(f"--user={described['user']}")
+        for name, value in described.get("environment", {}).items():
+            options.append(f"--env={name}={interpolated(str(value))}")
+        for mount in described.get("volumes", ()):
+            source, path, *_ = mount.split(":")
+            if path in self._mounts:
+                options.append(f"--volume={self._mounts[path]}:{path}:ro")
+            elif source.startswith("."):
+                options.append(f"--volume={(DEPLOY / source).resolve()}:{path}:ro")
+            else:
+                options.append(f"--volume={self._name}-{source}:{path}")
+        self._run(service, image, list(command), [*options, *self._shared()])
+
+    def start_beside(self, name: str, command: Sequence[str]) -> None:
+        """Start a program of the image in the same network, with no service's settings."""
+        self._run(name, IMAGE, list(command), [*self._shared(), "--tmpfs=/tmp"])
+
+    def exec(self, service: str, *words: str) -> str:
+        """Run a command in a service's container and return what it printed."""
+        return run(*_PODMAN, "exec", self._of(service), *words)
+
+    def healthy(self, service: str) -> bool:
+        """Ask by the health check of compose.yaml."""
+        _, *words = COMPOSE["services"][service]["healthcheck"]["test"]
+        asked = subprocess.run(
+            [*_PODMAN, "exec", self._of(service), *words], capture_output=True, check=False
+        )
+        return asked.returncode == 0
+
+    def wait(self, condition: Callable[[], bool], what: str, *, within_s: float) -> None:
+        """Wait for a condition; fail with what the containers said."""
+        if not wait_until(condition, timeout_s=within_s):
+            said = "\n".join(f"== {name}\n{self.log(name)[-1500:]}" for name in self._started)
+            raise AssertionError(f"not within {within_s} s: {what}\n{said}")
+
+    def ended_well(self, service: str) -> bool:
+        """Wait for a service that ends by itself; say whether it succeeded."""
+        return run(*_PODMAN, "wait", self._of(service)).strip() == "0"
+
+    def log(self, service: str) -> str:
+        """Return what a container printed."""
+        ended = subprocess.run(
+            [*_PODMAN, "logs", self._of(service)], capture_output=True, text=True, check=False
+        )
+        return ended.stdout + ended.stderr
+
+    def stop(self, service: str, *, within_s: int) -> None:
+        """Send SIGTERM, and SIGKILL when the time is over."""
+        run(*_PODMAN, "stop", "--time", str(within_s), self._of(service))
+
+    def kill(self, service: str) -> None:
+        """End a container as a crash would, and start it again."""
+        run(*_PODMAN, "kill", self._of(service))
+        run(*_PODMAN, "start", self._of(service))
+
+    def exit_code(self, service: str) -> int:
+        """Return the code that a stopped container ended with; 137 is SIGKILL's."""
+        form = "{{.State.ExitCode}}"
+        return int(run(*_PODMAN, "inspect", "--format", form, self._of(service)))
+
+    def remove(self) -> None:
+        """Remove the containers and volumes of this set."""
+        for name in reversed(self._started):
+            subprocess.run([*_PODMAN, "rm", "--force", self._of(name)], check=False)
+        for volume in COMPOSE["volumes"]:
+            subprocess.run(
+                [*_PODMAN, "volume", "rm", "--force", f"{self._name}-{volume}"], check=False
+            )
+
+    def _shared(self) -> list[str]:
+        tests = Path(__file__).parent
+        return [
+            f"--network=container:{self._of('network')}",
+            f"--volume={self._hosts}:/etc/hosts:ro",
+            f"--volume={tests}:/tests:ro",
+            f"--volume={self._jars}:/kafka:ro",
+        ]
+
+    def _run(self, name: str, image: str, command: list[str], options: list[str]) -> None:
+        self._started.append(name)
+        run(
+            *_PODMAN,
+            "run",
+            "--detach",
+            "--ulimit",
+            "host",
+            "--name",
+            self._of(name),
+            *options,
+            image,
+            *command,
+        )
+
+    def _of(self, service: str) -> str:
+        return f"{self._name}-{service}"

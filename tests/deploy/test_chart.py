@@ -1,0 +1,123 @@
+"""The chart: what it makes is what is written down, valid for Kubernetes, and locked down."""
+
+import subprocess
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.deploy.charts import CHART, GOLDEN, ROOT, SETS, helm, rendered
+
+#: Kinds that hold pods, by the way to the pod.
+PODS = {
+    "Deployment": ("spec", "template", "spec"),
+    "Job": ("spec", "template", "spec"),
+    "CronJob": ("spec", "jobTemplate", "spec", "template", "spec"),
+}
+
+
+def documents(name: str) -> list[dict[str, Any]]:
+    return list(yaml.safe_load_all((GOLDEN / f"{name}.yaml").read_text()))
+
+
+def pods(name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    for document in documents(name):
+        if way := PODS.get(document["kind"]):
+            pod = document
+            for key in way:
+                pod = pod[key]
+            yield document["metadata"]["name"], pod
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_pods_are_restricted(name: str) -> None:
+    """Each meets the restricted Pod Security Standard and knows one login at most."""
+    for _, pod in pods(name):
+        assert pod["automountServiceAccountToken"] is False
+        assert pod["securityContext"]["runAsNonRoot"]
+        assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        for container in pod["containers"]:
+            assert container["securityContext"] == {
+                "allowPrivilegeEscalation": False,
+                "readOnlyRootFilesystem": True,
+                "capabilities": {"drop": ["ALL"]},
+            }
+            secrets = [entry for entry in container["env"] if "valueFrom" in entry]
+            assert sum(entry["name"] == "FAIRLEAD_POSTGRES__URL" for entry in secrets) <= 1
+            assert not container["image"].endswith((":latest", ":"))
+            mounted = {mount["name"] for mount in container["volumeMounts"]}
+            assert mounted == {volume["name"] for volume in pod["volumes"]}
+
+
+def test_each_service_has_its_own_login() -> None:
+    """Pages read, looks plan, migrations own; a survey knows no database."""
+    keys = {}
+    for name in ("looks", "survey-alone"):
+        for owner, pod in pods(name):
+            environment = {entry["name"]: entry for entry in pod["containers"][0]["env"]}
+            url = environment.get("FAIRLEAD_POSTGRES__URL")
+            keys[owner] = url and url["valueFrom"]["secretKeyRef"]["key"]
+    assert keys == {
+        "fairlead-serve": "reader-url",
+        "fairlead-looks": "planner-url",
+        "fairlead-migrate": "owner-url",
+        "fairlead-prune": "owner-url",
+        "fairlead-survey-1": None,
+    }
+
+
+def test_version_is_that_of_the_package() -> None:
+    """Chart, image and package are released together."""
+    released = version("fairlead")
+    described = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    assert described["version"] == described["appVersion"] == released
+    dagster = (ROOT / "deploy/kubernetes/dagster-values.yaml").read_text()
+    assert dagster.count(f"tag: {released}") == 3
+
+
+@pytest.mark.test_long(guarded_by="tests/deploy/test_chart.py::test_pods_are_restricted")
+def test_helm_makes_what_is_written_down(tmp_path: Path) -> None:
+    """Helm lints, every set renders to its golden file, bad values are refused by their schema."""
+    program = helm(tmp_path)
+    subprocess.run(
+        [program, "lint", "--strict", CHART, "--set", "kafka.bootstrapServers=broker-1:9092"],
+        check=True,
+    )
+    for name, values in SETS.items():
+        assert rendered(program, values) == (GOLDEN / f"{name}.yaml").read_text(), name
+    for wrong in (
+        {"kafka": {"bootstrapServers": "broker-1"}},
+        {"image": {"repository": "fairlead", "tag": "latest"}},
+        {"serve": {"replica": 2}},
+        {"postgres": {"secret": ""}},
+    ):
+        with pytest.raises(AssertionError, match="meet the specifications"):
+            rendered(program, wrong)
+
+
+@pytest.mark.test_long(guarded_by="tests/deploy/test_chart.py::test_pods_are_restricted")
+def test_kubernetes_takes_it(tmp_path: Path) -> None:
+    """Kubernetes' own schemas, as kubernetes-validate brings them, know every field."""
+    environment = tmp_path / "venv"
+    uv = ROOT / ".fairlead/uv/bin/uv"
+    subprocess.run([uv, "venv", "--quiet", environment], check=True)
+    python = environment / "bin/python"
+    subprocess.run(
+        [uv, "pip", "install", "--quiet", "--python", python, "kubernetes-validate==1.33.1"],
+        check=True,
+    )
+    for name in SETS:
+        manifests = tmp_path / f"{name}.yaml"
+        known = [
+            document for document in documents(name) if "monitoring" not in document["apiVersion"]
+        ]
+        manifests.write_text(
+            yaml.safe_dump_all(known).replace("data: deploy/grafana/fairlead.json", "data: {}")
+        )
+        subprocess.run(
+            [environment / "bin/kubernetes-validate", "--strict", "-k", "1.33.1", manifests],
+            check=True,
+        )

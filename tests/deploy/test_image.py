@@ -1,0 +1,104 @@
+"""The image and Compose, run: from empty volumes to a followed plan, and to the end."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.deploy.containers import COMPOSE, DEPLOY, Composed, build
+
+pytestmark = pytest.mark.test_long(guarded_by="tests/deploy/test_compose.py")
+
+OURS = [name for name, service in COMPOSE["services"].items() if "build" in service]
+#: Stopping takes at most so long: an orchestrator kills then.
+GRACE_S = 10
+SETTINGS = """
+[looks]
+every = "PT10S"
+
+[[policies]]
+groups = "*"
+approval = { automatic = true, min_improvement = 0.05 }
+"""
+
+
+@pytest.fixture(scope="module")
+def composed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Composed]:
+    """Build the images and start all services, in the order that Compose keeps."""
+    scratch = tmp_path_factory.mktemp("image")
+    import os
+
+    if not os.environ.get("SKIPB"):
+        build(scratch)
+    settings = scratch / "fairlead.toml"
+    settings.write_text((DEPLOY / "fairlead.toml").read_text().split("[[policies]]")[0] + SETTINGS)
+    settings.chmod(0o644)
+    composed = Composed(scratch, "fairlead-test", {"/etc/fairlead/fairlead.toml": settings})
+    try:
+        waited: set[str] = set()
+        while left := [name for name in SERVICES if name not in waited]:
+            for name in left:
+                needed = COMPOSE["services"][name].get("depends_on", {})
+                if not set(needed) - waited:
+                    _started(composed, name)
+                    waited.add(name)
+        yield composed
+    finally:
+        composed.remove()
+
+
+#: Grafana shows what Prometheus has; Debian has no package of it.
+SERVICES = [name for name in COMPOSE["services"] if name != "grafana"]
+READY_AFTER_S: dict[str, float] = {}
+
+
+def _started(composed: Composed, name: str) -> None:
+    began = time.monotonic()
+    composed.start(name)
+    if COMPOSE["services"][name]["restart"] == "no":
+        assert composed.ended_well(name), composed.log(name)
+    elif "test" in COMPOSE["services"][name].get("healthcheck", {}) and name != "kafka":
+        composed.wait(lambda: composed.healthy(name), f"{name} is healthy", within_s=180)
+    elif name == "kafka":  # its own check is a script of another image
+        composed.wait(lambda: "Kafka Server started" in composed.log(name), name, within_s=90)
+    READY_AFTER_S[name] = round(time.monotonic() - began, 1)
+
+
+def test_from_empty_to_a_followed_plan(composed: Composed) -> None:
+    """Looks find the group late, planning is turned on, consumers follow, Prometheus sees it."""
+    composed.start_beside("workload", ["python", "/tests/workload.py"])
+    workspace = ["--workspace", "/opt/dagster/workspace.yaml"]
+    composed.exec("daemon", "dagster", "sensor", "start", "planning_sensor", *workspace)
+    followed = (
+        "SELECT count(*) FROM fairlead.plan_history WHERE group_id = 'carts'"
+        " AND state = 'published' AND adherence = 1"
+    )
+
+    composed.wait(lambda: asked(composed, followed) == "1", "a plan is followed", within_s=600)
+    page = "import urllib.request as r; print(r.urlopen('http://127.0.0.1:{}').read().decode())"
+    fetched = composed.exec("serve", "python", "-c", page.format("9464/group?group=carts"))
+    assert "carts" in fetched
+    up = page.format("9090/api/v1/query?query=fairlead_group_late_seconds")
+    composed.wait(
+        lambda: '"group":"carts"' in composed.exec("serve", "python", "-c", up),
+        "Prometheus has scraped the pages",
+        within_s=180,
+    )
+    assert asked(composed, "SELECT rolname FROM pg_roles WHERE rolname = 'approver'") == "approver"
+
+
+@pytest.mark.parametrize("name", [name for name in OURS if name != "migrate"])
+def test_ends_in_time_and_leaves_nothing_half_published(composed: Composed, name: str) -> None:
+    """SIGTERM ends each service before it would be killed; nothing is left on its way."""
+    began = time.monotonic()
+    composed.stop(name, within_s=GRACE_S)
+    assert time.monotonic() - began < GRACE_S
+    assert composed.exit_code(name) != 137
+    sending = "SELECT count(*) FROM fairlead_raw.plan WHERE state = 'sending'"
+    assert asked(composed, sending) == "0"
+
+
+def asked(composed: Composed, query: str) -> str:
+    """Return what Fairlead's database answers."""
+    words = ["psql", "--username", "postgres", "--no-align", "--tuples-only", "--command", query]
+    return composed.exec("postgres", *words, "fairlead").strip()

@@ -1,0 +1,56 @@
+"""In a container: records at a steady rate under skew, and consumers that follow plans.
+
+Each of three consumers can do 60 records a second. 120 arrive, 85 of them where `range` has one
+consumer read.
+"""
+
+import sys
+import threading
+import time
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from fairlead.followers.kafka_python import PlanConsumer
+
+SERVERS = "kafka:9092"
+RATES = (40, 25, 20, 6, 6, 6, 6, 6, 5)
+SPEED = 60.0
+
+
+def produce() -> None:
+    """Send what is due of each partition, ten times a second."""
+    producer = Producer({"bootstrap.servers": SERVERS})
+    began, sent = time.monotonic(), [0] * len(RATES)
+    while True:
+        passed = time.monotonic() - began
+        for partition, rate in enumerate(RATES):
+            while sent[partition] < rate * passed:
+                producer.produce("carts", b"x" * 100, partition=partition)
+                sent[partition] += 1
+        producer.poll(0.1)
+
+
+def consume(number: int) -> None:
+    """Read records, each of which takes its time."""
+    consumer = PlanConsumer(
+        "carts",
+        bootstrap_servers=SERVERS,
+        group_id="carts",
+        client_id=f"carts-{number}",
+        auto_offset_reset="earliest",
+        auto_commit_interval_ms=1000,
+        max_poll_records=20,
+    )
+    for _ in consumer:
+        time.sleep(1 / SPEED)
+
+
+if __name__ == "__main__":
+    admin = AdminClient({"bootstrap.servers": SERVERS})
+    for made in admin.create_topics([NewTopic("carts", len(RATES), 1)]).values():
+        made.result()
+    for one in (produce, *(lambda number=number: consume(number) for number in (1, 2, 3))):
+        threading.Thread(target=one, daemon=True).start()
+    sys.stdout.write("running\n")
+    threading.Event().wait()
