@@ -1,6 +1,6 @@
 """In a container: records at a steady rate under skew, and consumers that follow plans.
 
-Each of three consumers can do 60 records a second. 120 arrive, 85 of them where `range` has one
+Each of three consumers can do 25 records a second. 50 arrive, 32 of them where `range` has one
 consumer read.
 """
 
@@ -14,8 +14,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from fairlead.followers.kafka_python import PlanConsumer
 
 SERVERS = "kafka:9092"
-RATES = (40, 25, 20, 6, 6, 6, 6, 6, 5)
-SPEED = 60.0
+RATES = (14, 10, 8, 3, 3, 3, 3, 3, 3)
+SPEED = 25.0
 
 
 def produce() -> None:
