@@ -93,7 +93,7 @@ def rendered(program: Path, values: dict[str, Any]) -> str:
             assert json.loads(document["data"]["fairlead.json"]) == dashboard
             document["data"] = "deploy/grafana/fairlead.json"
     documents.sort(key=lambda document: (document["kind"], document["metadata"]["name"]))
-    return yaml.safe_dump_all(documents, width=100)
+    return str(yaml.safe_dump_all(documents, width=100))
 
 
 if __name__ == "__main__":
