@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any, Final
 from unittest.mock import patch
 
+import yaml
 from click.testing import CliRunner
 from packaging.requirements import Requirement
 from typer.main import get_command
@@ -89,6 +90,18 @@ def _pytest(arguments: Sequence[str]) -> None:
             assert (ROOT / argument).exists(), argument
 
 
+def _helm(arguments: Sequence[str]) -> None:
+    """Charts and files of the checkout exist, and what is set is a value of ours."""
+    install, _, chart, option, given = arguments
+    assert (install, option[:2]) == ("install", "--")
+    if option == "--set":
+        values = yaml.safe_load((ROOT / chart / "values.yaml").read_text())
+        for key in given.partition("=")[0].split("."):
+            values = values[key]
+    else:
+        assert (ROOT / given).exists(), given
+
+
 def _kafka_topics(arguments: Sequence[str]) -> None:
     """Let Kafka's own tool read the options: the last stops it before it asks a broker."""
     try:
@@ -131,6 +144,7 @@ _CHECKS: Final[Mapping[str, Callable[[Sequence[str]], None]]] = {
     "dagster": _dagster,
     "export": _export,
     "fairlead": _fairlead,
+    "helm": _helm,
     "kafka-topics.sh": _kafka_topics,
     "make": _make,
     "mkdir": _mkdir,
