@@ -1,15 +1,13 @@
 """What a record of each partition takes, in records of the usual kind.
 
 Belongs here: costs, from what members read while they were at their limit. Does not: who is at a
-limit (`commits`), nor how fast members are (`capacities`).
+limit (`commits`), solving for costs (`likely_costs`), nor how fast members are (`capacities`).
 
 A member at its limit spends all of a stretch on what it reads: with c what a record of a partition
 takes, and s how much a member does a second, sum over p of c_p n_p = s dt. Kafka's clients read one
 fetched chunk after the other, and plans move partitions: stretches hold partitions in ever other
 shares, and each is an equation of its own. A member that was not at its limit is a bound: the sum
-is at most s dt. Where equations leave something open, all is taken to be usual: records take
-equally long, members are equally fast; few deviate, but those much (Student t priors, maximum a
-posteriori by Gauss and Newton in logarithms).
+is at most s dt.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,51 +21,31 @@ import numpy.typing as npt
 from assignors.problem import Problem
 from fairlead.common.words import plural
 from fairlead.domain.judgement.commits import Commits, held_up
-from fairlead.domain.judgement.looks import Float64, Looks, Mask
-from fairlead.domain.judgement.peers import linked
+from fairlead.domain.judgement.looks import Float64, Looks
 
 Places = npt.NDArray[np.intp]
 Mix = tuple[Places, Float64]
 """What was read: partitions, intp of shape (N,), and records of each, float64 of shape (N,)."""
 
-#: A stretch is so long at most, in seconds, and so many commit intervals at least.
+#: A stretch is so long at least, in seconds.
 STRETCH_S: Final = 120.0
-INTERVALS: Final = 2
-#: Whoever commits more rarely than looks are taken, by such a factor, is looked at for so many
-#: times its longest pause: when in a step a commit came nobody knows.
-LATE: Final = 1.5
-GAPS: Final = 4.0
-#: But no longer, in seconds.
-LONGEST_S: Final = 480.0
 #: So many equations of a member are remembered, for so long.
 REMEMBERED: Final = 6
 LASTS_S: Final = 7 * 86_400.0
-#: A cost counts that deviates from the usual by such a factor, and is known so well.
-DEVIATES: Final = 1.5
-SURE: Final = 2.0
 #: A cost is known whose interval of nine in ten lies within a quarter of it.
 NINE_IN_TEN: Final = 1.645
 KNOWN: Final = 0.135
-#: The priors: usual deviations of costs and speeds, in logarithms, and degrees of freedom.
-_COST: Final = 0.25
-_SPEED: Final = 0.12
-_TOPIC: Final = 0.5
-_FREEDOM: Final = 1.5
-#: How well a cost is known is told without believing that members are equally fast.
-_ANY_SPEED: Final = 0.5
-#: What commits tell of a stretch may be so wrong, and comes so many seconds late.
-_NOISE: Final = 0.03
-_LATE_S: Final = 5.0
-#: An equation that contradicts the others counts less; and less as it grows old.
-_OUTLIER: Final = 4.0
-_HALF_S: Final = 6 * 3600.0
-_ROUNDS: Final = 30
-_NEAR: Final = 0.003
-_LARGEST_STEP: Final = 0.5
+#: How far from a stretch's ends commits come, a standard deviation in seconds; of an unknown moment
+#: in a step, as a share of the step.
+BLUR_S: Final = 2.0
+_ANYWHERE: Final = 0.29
 #: No more equations than these at once; the newest count.
 _MOST: Final = 300
 #: Nor with more coefficients in all.
 _CELLS: Final = 4_000_000
+#: To tell a slow member from what it reads, stretches are off by so much, and by so many seconds.
+_OFF: Final = 0.03
+_LATE_S: Final = 5.0
 #: An explanation is told that leaves equations so much less wrong: three standard deviations.
 _TELLS: Final = 9.0
 #: Two explanations are told for so long at most.
@@ -94,6 +72,8 @@ class Equation:
         intp of shape (N,).
     records
         What was read of each, float64 of shape (N,); positive.
+    blur_s
+        How far from a stretch's ends its first and last commit came: a standard deviation.
     """
 
     member: str
@@ -102,6 +82,7 @@ class Equation:
     limited: bool
     partitions: Places
     records: Float64
+    blur_s: float = BLUR_S
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +149,9 @@ class Costs:
         return float((self.value[partitions] * records).sum()) / total if total > 0 else 1.0
 
 
-def equations_of(looks: Looks, commits: Commits, objective_s: float = 60.0) -> list[Equation]:
+def equations_of(
+    looks: Looks, commits: Commits, objective_s: float = 60.0, *, bounds: bool = False
+) -> list[Equation]:
     """Return the equations that looks hold, each member's in order of time.
 
     Parameters
@@ -179,13 +162,15 @@ def equations_of(looks: Looks, commits: Commits, objective_s: float = 60.0) -> l
         What these say.
     objective_s
         Whoever wants to be in time by a few seconds cannot wait for stretches of minutes.
+    bounds
+        Whether bounds say something though nobody was at a limit: somebody was before.
     """
     least_s = min(STRETCH_S, 2.0 * objective_s)
     counted = commits.marked & commits.steady & ~commits.replayed
-    if not (counted & commits.busy).any():
+    if not bounds and not (counted & commits.busy).any():
         return []  # nobody was at a limit
     total = np.concatenate((np.zeros((1, looks.partitions)), commits.taken.cumsum(axis=0)))
-    most = _at_most(looks.partitions)
+    most = at_most(looks.partitions)
     commits = replace(commits, busy=commits.busy & ~held_up(looks))
     found: list[Equation] = []
     for member in np.flatnonzero(counted.any(axis=0)).tolist():
@@ -198,6 +183,8 @@ def equations_of(looks: Looks, commits: Commits, objective_s: float = 60.0) -> l
         row, place = np.nonzero(read > 0)
         records = read[row, place]
         begin = np.searchsorted(row, np.arange(len(chosen) + 1)).tolist()
+        # When in its step a commit came nobody knows, where it comes less often than looks.
+        blur_s = looks.step * _ANYWHERE if commits.late[member] else BLUR_S
         seconds, at = (looks.at[end] - looks.at[start]).tolist(), looks.at[end].tolist()
         found += [
             Equation(
@@ -207,6 +194,7 @@ def equations_of(looks: Looks, commits: Commits, objective_s: float = 60.0) -> l
                 number < len(limited[-most:]),
                 place[begin[number] : begin[number + 1]],
                 records[begin[number] : begin[number + 1]],
+                blur_s,
             )
             for number in range(len(chosen))
             if begin[number] < begin[number + 1]
@@ -214,7 +202,7 @@ def equations_of(looks: Looks, commits: Commits, objective_s: float = 60.0) -> l
     return found
 
 
-def _at_most(partitions: int) -> int:
+def at_most(partitions: int) -> int:
     """Return how many equations are solved at once."""
     return max(1, min(_MOST, _CELLS // max(partitions, 1)))
 
@@ -238,18 +226,15 @@ def _stretches(
 
     def of(intervals: Sequence[int]) -> Iterator[tuple[int, int]]:
         """Yield stretches of enough of these intervals, one after the other."""
-        count, span, longest, before = 0, 0.0, 0.0, -2
+        count, span, before = 0, 0.0, -2
         for interval in intervals:
-            if abs(interval - before) != 1:
-                count, span, longest = 0, 0.0, 0.0
-            before, gap = interval, gaps[interval]
-            count, span, longest = count + 1, span + gap, max(longest, gap)
-            late = longest if longest > LATE * looks.step else 0.0
-            least = max(least_s - 1.0, min(GAPS * late, LONGEST_S))
-            if span >= least and count >= INTERVALS:
+            span = gaps[interval] + (span if abs(interval - before) == 1 else 0.0)
+            count = count + 1 if span > gaps[interval] else 1
+            before = interval
+            if span >= least_s - 1.0:
                 begin, end = sorted((interval, interval - count + 1))
                 yield ends[begin], ends[end + 1]
-                count, span, longest = 0, 0.0, 0.0
+                span = 0.0
 
     backwards = np.flatnonzero(at_rest)[::-1].tolist()
     return list(of(np.flatnonzero(limited).tolist())), list(islice(of(backwards), 1))
@@ -296,60 +281,6 @@ def fewest(equations: Sequence[Equation], partitions: int) -> list[Equation]:
     return remembered
 
 
-def solve(
-    equations: Sequence[Equation], topic_of: npt.NDArray[np.integer], rates: Float64, now: float
-) -> Costs:
-    """Estimate what records take.
-
-    Parameters
-    ----------
-    equations
-        Of P partitions.
-    topic_of
-        Each partition's topic, an integer of shape (P,).
-    rates
-        Arrivals, records a second, float64 of shape (P,): what is usual is what most records take.
-    now
-        Seconds since the epoch.
-
-    Notes
-    -----
-    O(E U² + U³) a round for E equations of U partitions, topics and members.
-    """
-    count = topic_of.size
-    costs = Costs(np.ones(count), np.ones(count), np.full(count, np.inf))
-    equations = sorted(equations, key=lambda one: one.at)[-_at_most(count) :]
-    if not any(one.limited for one in equations):
-        return costs
-    partitions = np.concatenate([one.partitions for one in equations])
-    read, column = np.unique(partitions, return_inverse=True)
-    names = sorted({one.member for one in equations})
-    place = {name: index for index, name in enumerate(names)}
-    member = np.array([place[one.member] for one in equations])
-    seconds = np.array([one.seconds for one in equations])
-    rows = np.zeros((len(equations), read.size))
-    row = np.repeat(np.arange(len(equations)), [one.partitions.size for one in equations])
-    rows[row, column] = np.concatenate([one.records for one in equations]) / seconds[row]
-    age = np.maximum(now - np.array([one.at for one in equations]), 0.0)
-    found, deviation = _most_likely(
-        rows,
-        member,
-        np.unique(topic_of[read], return_inverse=True)[1],
-        np.array([one.limited for one in equations]),
-        0.5 ** (age / _HALF_S) / (_NOISE**2 + (_LATE_S / seconds) ** 2),
-    )
-    # What connects nobody has read is not compared: each set has a usual kind of its own.
-    equation, partition = np.nonzero(rows)
-    _, related = linked(len(names), member[equation], partition, read.size)
-    for part in np.unique(related).tolist():
-        mine = related == part
-        found[mine] -= _weighted_median(found[mine], np.maximum(rates[read][mine], 1e-9))
-    told = (np.abs(found) > np.log(DEVIATES)) & (np.abs(found) > SURE * deviation)
-    costs.value[read] = np.where(told, np.exp(found), 1.0)
-    costs.estimate[read], costs.deviation[read] = np.exp(found), deviation
-    return costs
-
-
 def suspect(mine: Sequence[Equation], costs: Costs, usual: float) -> int | None:
     """Return the partition that may be dear where a member seems slow; None: it is the member.
 
@@ -378,7 +309,7 @@ def suspect(mine: Sequence[Equation], costs: Costs, usual: float) -> int | None:
     rows *= costs.value[read]
     work = rows.sum(axis=1)
     seconds = np.array([one.seconds for one in mine])
-    precision = 1.0 / (_NOISE**2 + (_LATE_S / seconds) ** 2)
+    precision = 1.0 / (_OFF**2 + (_LATE_S / seconds) ** 2)
     of_member = float((precision * (work / np.average(work, weights=precision) - 1.0) ** 2).sum())
     # One partition's records would take so many times as long, for the others to be as usual.
     rest = work[:, None] - rows
@@ -390,66 +321,3 @@ def suspect(mine: Sequence[Equation], costs: Costs, usual: float) -> int | None:
         return None
     likely = of_each < of_each.min() + 1.0
     return int(read[np.where(likely, rows.mean(axis=0), 0.0).argmax()])
-
-
-def _most_likely(
-    rows: Float64, member: Places, topic: Places, limited: Mask, precision: Float64
-) -> tuple[Float64, Float64]:
-    """Return the most likely logarithms of costs, and their standard deviations, shapes (U,).
-
-    Parameters
-    ----------
-    rows
-        Records a second of each partition in each equation, float64 of shape (E, U).
-    member, limited, precision
-        Of each equation, shapes (E,).
-    topic
-        Of each partition, shape (U,).
-    """
-    size, kinds, members = rows.shape[1], int(topic.max()) + 1, int(member.max()) + 1
-    # Unknown are by how much each partition deviates from its topic, topics, and members' speeds.
-    unknown = np.zeros(size + kinds + members)
-    own, of_topic, speed = np.split(unknown, [size, size + kinds])  # views
-    scale = float(np.median(np.log(rows[limited].sum(axis=1))))
-    spread = np.repeat((_COST, _TOPIC, _SPEED), (size, kinds, members)) ** 2
-    slope = np.zeros((len(rows), unknown.size))
-    slope[np.arange(len(rows)), size + kinds + member] = -1.0
-    firsts = np.flatnonzero(np.diff(topic, prepend=-1))  # partitions are in order of topics
-    for _ in range(_ROUNDS):
-        work = rows * np.exp(own + of_topic[topic])
-        load = work.sum(axis=1)
-        off = np.log(load) - speed[member] - scale
-        weight = precision / (1.0 + off**2 * precision / _OUTLIER)
-        counts = limited | (off > 0)
-        slope[:, :size] = work / load[:, None]
-        slope[:, size : size + kinds] = np.add.reduceat(slope[:, :size], firsts, axis=1)
-        free = spread + unknown**2 / _FREEDOM
-        told, noise = slope[counts], 1.0 / weight[counts]
-        # As many unknowns as there are partitions, and few equations: solved in these.
-        square = (told * free) @ told.T + np.diag(noise)
-        side = told @ unknown - off[counts]
-        step = free * (told.T @ np.linalg.solve(square, side)) - unknown
-        step = np.clip(step, -_LARGEST_STEP, _LARGEST_STEP)
-        unknown += step
-        middle = float(np.average(speed, weights=1.0 / free[size + kinds :]))
-        scale += middle
-        speed -= middle
-        if np.abs(step).max() < _NEAR:
-            break
-    free[size + kinds :] = _ANY_SPEED**2 + speed**2 / _FREEDOM
-    scaled = told * free
-    square = scaled @ told.T + np.diag(noise)
-    # Of the sum of a partition's and its topic's logarithms.
-    both = scaled[:, :size] + scaled[:, size + topic]
-    variance = free[:size] + free[size + topic]
-    variance -= (both * np.linalg.solve(square, both)).sum(axis=0)
-    deviation = np.sqrt(np.maximum(variance, 0.0))
-    # Where equations contradict each other more than commits explain, all of it is known less.
-    deviation *= max(1.0, float(np.sqrt((precision * off**2)[limited].mean())))
-    return own + of_topic[topic], deviation
-
-
-def _weighted_median(values: Float64, weights: Float64) -> float:
-    order = np.argsort(values)
-    place = np.searchsorted(weights[order].cumsum(), weights.sum() / 2.0)
-    return float(values[order][min(int(place), values.size - 1)])

@@ -14,6 +14,7 @@ import numpy as np
 
 from assignors.problem import Problem
 from fairlead.common.words import length
+from fairlead.domain.judgement.ahead import set_right
 from fairlead.domain.judgement.candidates import (
     FLAGSHIP,
     Candidate,
@@ -30,10 +31,10 @@ from fairlead.domain.judgement.costs import (
     equations_of,
     fewest,
     lasting,
-    solve,
 )
 from fairlead.domain.judgement.diagnosis import Diagnosis, Findings, diagnose, some
 from fairlead.domain.judgement.forecast import Forecast, Outlook
+from fairlead.domain.judgement.likely_costs import solve
 from fairlead.domain.judgement.looks import Float64, Int32, Looks, Mask
 from fairlead.domain.judgement.notes import InvalidNoteError, note, read_note
 from fairlead.domain.judgement.peers import Peers
@@ -273,8 +274,12 @@ class State:
     @cached_property
     def commits(self) -> Commits:
         """What commits say, with what was consumed in records of the usual kind."""
-        found = self.seen.commits
+        found = self._records
         return found if self.costs.equal else found.in_work(self.recent, self.costs.value)
+
+    @cached_property
+    def _records(self) -> Commits:
+        return set_right(self.recent, self.seen.commits)
 
     @cached_property
     def _notes(self) -> tuple[dict[str, Mix], list[Equation], bool]:
@@ -294,8 +299,10 @@ class State:
     @cached_property
     def equations(self) -> list[Equation]:
         """What members read while they were at their limit, in the last day."""
-        found = equations_of(self.recent, self.seen.commits, self.question.rules.objective_s)
-        return lasting(self._notes[1], found, float(self.recent.at[0]))
+        before = self._notes[1]
+        objective_s = self.question.rules.objective_s
+        found = equations_of(self.recent, self._records, objective_s, bounds=bool(before))
+        return lasting(before, found, float(self.recent.at[0]))
 
     @cached_property
     def costs(self) -> Costs:

@@ -1,0 +1,330 @@
+"""The most likely costs of records, and how well they are known.
+
+Belongs here: solving equations for costs. Does not: the equations (`costs`).
+
+The logarithms of topics' costs, of what partitions deviate from them, and of members' speeds
+are the unknown; all are likely to be usual, and few deviate, but those much (Student t priors). The
+maximum a posteriori is found by Gauss and Newton. How far off equations are is told by what they
+contradict each other: commits blur the ends of stretches, so that what one stretch lacks the next
+one has too much, and of the rest nothing is known.
+
+How well a cost is known is told of its ratio to the usual, the rate-weighted median of what is
+connected by who has read what: a common factor nobody can know. It is told without believing that
+records or members are usual: whoever seems slow may read what is dear.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlead.domain.judgement.costs import Costs, Equation, Places, at_most
+from fairlead.domain.judgement.looks import Float64, Mask
+from fairlead.domain.judgement.peers import linked
+
+#: A cost counts that deviates from the usual by such a factor, and is known so well.
+DEVIATES: Final = 1.5
+SURE: Final = 2.0
+#: The priors: usual deviations of costs, topics and speeds, in logarithms, and degrees of freedom.
+_COST: Final = 0.25
+_TOPIC: Final = 0.5
+_SPEED: Final = 0.12
+_FREEDOM: Final = 1.5
+#: How well a cost is known is told with these instead of the first and the last.
+_ANY_COST: Final = 0.7
+_ANY_SPEED: Final = 0.5
+#: A cost is an assumption of whose variance equations take less than this share.
+_LEARNT: Final = 0.6
+#: Records of a topic take the same where no partition seems further from the others than the first;
+#: then they differ by the second.
+_APART: Final = 0.35
+_SAME: Final = 0.06
+#: Equations are off by so much besides what commits blur.
+_NOISE: Final = 0.01
+#: So many stretches tell as much of how far off they are as is expected; and at least this share of
+#: it is seen, however many unknown are fitted to them.
+_SURE: Final = 4.0
+_FREE: Final = 0.3
+#: An equation that contradicts the others counts less; and less as it grows old.
+_OUTLIER: Final = 30.0
+_HALF_S: Final = 6 * 3600.0
+#: At first all equations are doubted by so much, and in each round by this share of it.
+_DOUBT: Final = 0.3
+_COOLS: Final = 0.7
+_ROUNDS: Final = 40
+_NEAR: Final = 0.003
+_LARGEST_STEP: Final = 0.5
+
+
+def solve(
+    equations: Sequence[Equation], topic_of: npt.NDArray[np.integer], rates: Float64, now: float
+) -> Costs:
+    """Estimate what records take.
+
+    Parameters
+    ----------
+    equations
+        Of P partitions.
+    topic_of
+        Each partition's topic, an integer of shape (P,).
+    rates
+        Arrivals, records a second, float64 of shape (P,): what is usual is what most records take.
+    now
+        Seconds since the epoch.
+
+    Notes
+    -----
+    O(E U² + U³) a round for E equations of U partitions, topics and members.
+    """
+    count = topic_of.size
+    costs = Costs(np.ones(count), np.ones(count), np.full(count, np.inf))
+    equations = sorted(equations, key=lambda one: one.at)[-at_most(count) :]
+    equations.sort(key=lambda one: (one.member, one.at))
+    if not any(one.limited for one in equations):
+        return costs
+    partitions = np.concatenate([one.partitions for one in equations])
+    read, column = np.unique(partitions, return_inverse=True)
+    names = sorted({one.member for one in equations})
+    place = {name: index for index, name in enumerate(names)}
+    member = np.array([place[one.member] for one in equations])
+    seconds = np.array([one.seconds for one in equations])
+    rows = np.zeros((len(equations), read.size))
+    row = np.repeat(np.arange(len(equations)), [one.partitions.size for one in equations])
+    rows[row, column] = np.concatenate([one.records for one in equations]) / seconds[row]
+    age = np.maximum(now - np.array([one.at for one in equations]), 0.0)
+    likely = _most_likely(
+        rows,
+        member,
+        np.unique(topic_of[read], return_inverse=True)[1],
+        np.array([one.limited for one in equations]),
+        _Noise.of(equations, member, age),
+    )
+    # What connects nobody has read is not compared: each set has a usual kind of its own.
+    equation, partition = np.nonzero(rows)
+    _, related = linked(len(names), member[equation], partition, read.size)
+    found, deviation = likely.cost.copy(), np.full(read.size, np.inf)
+    weight = np.maximum(rates[read], 1e-9)
+    for part in np.unique(related).tolist():
+        mine = np.flatnonzero(related == part)
+        usual = _weighted_median(found[mine], weight[mine])
+        near = mine[_middle(found[mine], weight[mine])]
+        found[mine] -= usual
+        deviation[mine] = likely.deviation(mine, near, weight[near])
+        alike = likely.by_topics(mine, near, weight[mine])
+        deviation[mine] = np.minimum(deviation[mine], alike)
+    told = (np.abs(found) > np.log(DEVIATES)) & (np.abs(found) > SURE * deviation)
+    costs.value[read] = np.where(told, np.exp(found), 1.0)
+    costs.estimate[read], costs.deviation[read] = np.exp(found), deviation
+    return costs
+
+
+@dataclass(frozen=True, eq=False)
+class _Likely:
+    """The most likely logarithms of costs, and what is known of them: U partitions, E equations.
+
+    `cost` and `topic` are of each partition; `own` and `common` are what was known without any
+    equation, as variances, of each partition and topic; `side` and `told` are what equations tell
+    of each partition's sum of both, float64 of shape (E, U).
+    """
+
+    cost: Float64
+    topic: Places
+    own: Float64
+    common: Float64
+    side: Float64
+    told: Float64
+
+    def deviation(self, chosen: Places, usual: Places, weight: Float64) -> Float64:
+        """Return the standard deviations of some costs over the mean of those that are usual.
+
+        Infinite where equations tell hardly more than was assumed without them.
+        """
+        share = np.zeros(self.cost.size)
+        share[usual] = weight / weight.sum()
+        of_topic = np.bincount(self.topic, share, self.common.size)
+        topic = self.topic[chosen]
+        assumed = self.own[chosen] * (1.0 - 2.0 * share[chosen])
+        assumed += self.common[topic] * (1.0 - 2.0 * of_topic[topic])
+        assumed += float(share**2 @ self.own + of_topic**2 @ self.common)
+        side, told = self.side @ share, self.told @ share
+        learnt = (self.side[:, chosen] * self.told[:, chosen]).sum(axis=0)
+        learnt += float(side @ told) - 2.0 * (self.side[:, chosen].T @ told)
+        left = np.sqrt(np.maximum(assumed - learnt, 0.0))
+        return np.where(learnt >= _LEARNT * assumed, left, np.inf)
+
+    def by_topics(self, chosen: Places, usual: Places, weight: Float64) -> Float64:
+        """Return the same if all records of a topic took the same; infinite where some do not.
+
+        `weight` is of the chosen ones.
+        """
+        found = np.full(chosen.size, np.inf)
+        topic = self.topic[chosen]
+        kinds = np.unique(topic)
+        if kinds.size == 1:
+            return found
+        shares = np.zeros((kinds.size, self.cost.size))
+        place = np.searchsorted(kinds, topic)
+        shares[place, chosen] = weight
+        shares /= shares.sum(axis=1, keepdims=True)
+        center = shares @ self.cost
+        alike = np.bincount(place, np.abs(self.cost[chosen] - center[place]) > _APART) == 0
+        middle = int(np.searchsorted(kinds, np.bincount(self.topic[usual]).argmax()))
+        over = shares - shares[middle]
+        of_topic = np.stack([np.bincount(self.topic, row, self.common.size) for row in over])
+        assumed = over**2 @ self.own + of_topic**2 @ self.common
+        learnt = ((over @ self.side.T) * (over @ self.told.T)).sum(axis=1)
+        left = np.sqrt(np.maximum(assumed - learnt, 0.0) + _SAME**2)
+        left[(learnt < _LEARNT * assumed) | ~alike] = np.inf
+        others = np.arange(kinds.size) != middle
+        left[middle] = left[others].min() if alike[middle] else np.inf
+        return np.where(alike[middle], left[place], found)
+
+
+@dataclass(frozen=True, eq=False)
+class _Noise:
+    """How far E equations may be off, as shares.
+
+    `blur` is what a second of it is of each stretch, `follows` which stretch begins where the one
+    before it ends, `older` by how much its age makes an equation say less, `member` whose it is,
+    and `usual_s` what blurs it as far as is known beforehand.
+    """
+
+    blur: Float64
+    follows: Mask
+    older: Float64
+    member: Places
+    usual_s: Float64
+
+    @classmethod
+    def of(cls, equations: Sequence[Equation], member: Places, age: Float64) -> "_Noise":
+        """Lay it out for equations in order of members and time."""
+        seconds = np.array([one.seconds for one in equations])
+        begins = np.array([one.at for one in equations]) - seconds
+        limited = np.array([one.limited for one in equations])
+        follows = np.zeros(len(equations), dtype=bool)
+        follows[1:] = (np.abs(begins[1:] - begins[:-1] - seconds[:-1]) < 1.0) & (
+            (member[1:] == member[:-1]) & limited[1:] & limited[:-1]
+        )
+        usual_s = np.array([one.blur_s for one in equations])
+        return cls(1.0 / seconds, follows, 2.0 ** (age / _HALF_S), member, usual_s)
+
+    def late_s(self, off: Float64) -> Float64:
+        """Return by how many seconds commits of each equation's member blur it, shape (E,).
+
+        What one stretch lacks the next one has too much.
+        """
+        later = np.flatnonzero(self.follows)
+        seconds = off / self.blur
+        whose, count = self.member[later], int(self.member.max()) + 1
+        seen = np.bincount(whose, -seconds[later] * seconds[later - 1], count)
+        usual = self.usual_s**2
+        late = _SURE * usual + np.maximum(seen, 0.0)[self.member]
+        found: Float64 = np.sqrt(late / (_SURE + np.bincount(whose, minlength=count)[self.member]))
+        return found
+
+    def beside(self, off: Float64, late_s: Float64, limited: Mask, unknown: int) -> float:
+        """Return the variance of what equations are off besides."""
+        count = int(limited.sum())
+        seen = float((off**2 - 2.0 * (late_s * self.blur) ** 2)[limited].sum())
+        # What the unknown have been fitted to is not seen any more.
+        free = max(count - unknown, _FREE * count)
+        return (_SURE * _NOISE**2 + max(seen, 0.0)) / (_SURE + free)
+
+    def covariance(self, late_s: Float64, off: Float64, beside: float) -> Float64:
+        """Return how far equations are off together, float64 of shape (E, E)."""
+        blur = late_s * self.blur
+        alone = beside + 2.0 * blur**2
+        more = np.sqrt(self.older * (1.0 + off**2 / alone / _OUTLIER))
+        table = np.diag(alone * more**2)
+        later = np.flatnonzero(self.follows)
+        table[later, later - 1] = -(blur * more)[later] * (blur * more)[later - 1]
+        table[later - 1, later] = table[later, later - 1]
+        return table
+
+
+def _most_likely(
+    rows: Float64, member: Places, topic: Places, limited: Mask, noise: _Noise
+) -> _Likely:
+    """Return the most likely logarithms of costs.
+
+    Parameters
+    ----------
+    rows
+        Records a second of each partition in each equation, float64 of shape (E, U).
+    member, limited
+        Of each equation, shapes (E,).
+    noise
+        How far they may be off.
+    topic
+        Of each partition, shape (U,).
+    """
+    size, kinds, members = rows.shape[1], int(topic.max()) + 1, int(member.max()) + 1
+    # Unknown are by how much each partition deviates from its topic, topics, and members' speeds.
+    unknown = np.zeros(size + kinds + members)
+    own, of_topic, speed = np.split(unknown, [size, size + kinds])  # views
+    scale = float(np.median(np.log(rows[limited].sum(axis=1))))
+    spread = np.repeat((_COST, _TOPIC, _SPEED), (size, kinds, members)) ** 2
+    slope = np.zeros((len(rows), unknown.size))
+    slope[np.arange(len(rows)), size + kinds + member] = -1.0
+    firsts = np.flatnonzero(np.diff(topic, prepend=-1))  # partitions are in order of topics
+    # Costs come first: who knows none takes all that they make of it for late commits.
+    settled, doubt = False, _DOUBT
+    for _ in range(_ROUNDS):
+        work = rows * np.exp(own + of_topic[topic])
+        load = work.sum(axis=1)
+        off = np.log(load) - speed[member] - scale
+        late_s = noise.late_s(off) if settled else noise.usual_s
+        beside = noise.beside(off, late_s, limited, size) if settled else _NOISE**2 + doubt**2
+        counts = limited | (off > 0)
+        slope[:, :size] = work / load[:, None]
+        slope[:, size : size + kinds] = np.add.reduceat(slope[:, :size], firsts, axis=1)
+        free = spread + unknown**2 / _FREEDOM
+        wrong = noise.covariance(late_s, off, beside)[np.ix_(counts, counts)]
+        told = slope[counts]
+        # As many unknowns as there are partitions, and few equations: solved in these.
+        square = (told * free) @ told.T + wrong
+        side = told @ unknown - off[counts]
+        step = free * (told.T @ np.linalg.solve(square, side)) - unknown
+        step = np.clip(step, -_LARGEST_STEP, _LARGEST_STEP)
+        unknown += step
+        middle = float(np.average(speed, weights=1.0 / free[size + kinds :]))
+        scale += middle
+        speed -= middle
+        doubt *= _COOLS
+        if settled and np.abs(step).max() < _NEAR:
+            break
+        settled = settled or doubt < _NOISE
+    # Whoever seems slow or fast may be, or what it reads is dear or cheap.
+    reads = np.zeros((members, size))
+    np.maximum.at(reads, member, rows > 0)
+    free[:size] += _ANY_COST**2 + (reads * speed[:, None] ** 2).max(axis=0)
+    free[size + kinds :] = _ANY_SPEED**2 + speed**2 / _FREEDOM
+    scaled = told * free
+    inverse = np.linalg.inv(scaled @ told.T + wrong)
+    both = scaled[:, :size] + scaled[:, size + topic]
+    return _Likely(
+        cost=own + of_topic[topic],
+        topic=topic,
+        own=free[:size],
+        common=free[size : size + kinds],
+        side=both,
+        told=inverse @ both,
+    )
+
+
+def _middle(values: Float64, weights: Float64) -> Places:
+    """Return the values in the middle half of their weights, and three at least."""
+    order = np.argsort(values, kind="stable")
+    until = weights[order].cumsum() / weights.sum()
+    first, last = np.searchsorted(until, (0.25, 0.75))
+    middle = int(np.searchsorted(until, 0.5))
+    found: Places = order[max(min(first, middle - 1), 0) : max(last, middle + 1) + 1]
+    return found
+
+
+def _weighted_median(values: Float64, weights: Float64) -> float:
+    order = np.argsort(values)
+    place = np.searchsorted(weights[order].cumsum(), weights.sum() / 2.0)
+    return float(values[order][min(int(place), values.size - 1)])

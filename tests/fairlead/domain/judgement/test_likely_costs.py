@@ -1,0 +1,100 @@
+"""How well costs are known, over random members at their limit."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairlead.domain.judgement.costs import Costs, Equation
+from fairlead.domain.judgement.likely_costs import solve
+from fairlead.domain.judgement.looks import Float64, Mask
+from tests.lengths import form
+
+NOW = 1e9
+MEMBERS = form(short=60, long=1000)
+
+
+@dataclass
+class Told:
+    """How many costs had to be known, how many of these are, and how many intervals are right."""
+
+    must: int = 0
+    found: int = 0
+    known: int = 0
+    right: int = 0
+
+    def add(self, costs: Costs, truth: Float64, must: Mask) -> None:
+        """Count what is told of the first partitions, of which the truth is known."""
+        low, _, high = costs.known()[: truth.size].T
+        known = ~np.isnan(low)
+        self.must += int(must.sum())
+        self.found += int((must & known).sum())
+        self.known += int(known.sum())
+        self.right += int((known & (low <= truth) & (truth <= high)).sum())
+
+
+def told_of(seed: int, noise: float, *, topics: bool, alone: bool) -> Told:
+    """Let a member read partitions in ever other shares, beside two that are at rest."""
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(2, 9))
+    costs, topic = np.ones(count), np.zeros(3 * count, np.int64)
+    if topics:
+        first = int(rng.integers(1, count))
+        costs[first:], topic[first:] = np.exp(rng.uniform(-1.5, 2.5)), 1
+    else:
+        costs[rng.integers(count)] = np.exp(rng.uniform(1.1, 3.4))
+    topic[count:] = topic[count - 1] + 1
+    usual, speed, equations = rng.dirichlet(np.full(count, 3.0)), 100.0 * rng.uniform(0.7, 1.3), []
+    shares = np.zeros((30, count))
+    for stretch, share in enumerate(shares):
+        share[:] = usual * np.exp(0.7 * rng.standard_normal(count))
+        if topics:
+            share[:] = usual * np.where(topic[:count] == 1, (1.0, 0.35, 2.5)[stretch % 3], 1.0)
+        if alone:
+            share[:] = np.arange(count) == stretch % count
+        share[:] /= share.sum()
+        work = 120.0 * speed * np.exp(noise * rng.standard_normal())
+        read, at = np.flatnonzero(share), NOW - 3600.0 + 120.0 * stretch
+        records = (share * work / (share * costs).sum())[read]
+        equations.append(Equation("a", at, 120.0, limited=True, partitions=read, records=records))
+    for number, name in enumerate("bc", start=1):
+        mine = np.arange(count) + number * count
+        bound = np.full(count, 120.0 * 60.0 / count)
+        equations.append(Equation(name, NOW, 120.0, limited=False, partitions=mine, records=bound))
+    rates = np.concatenate(
+        (usual * speed / (usual * costs).sum(), np.full(2 * count, 60.0 / count))
+    )
+    ordered = np.argsort(costs, kind="stable")
+    middle = np.searchsorted(rates[ordered].cumsum(), rates[:count].sum() / 2.0)
+    found = Told()
+    found.add(
+        solve(equations, topic, rates, NOW),
+        costs / costs[ordered][middle],
+        np.ones(count, dtype=bool) if topics else shares.max(axis=0) >= 2.0 * shares.min(axis=0),
+    )
+    return found
+
+
+def test_the_truth_is_in_nine_of_ten_intervals_and_most_are_told() -> None:
+    """Of partitions and topics in shares that differ twofold, and of those read alone."""
+    total = Told()
+    for seed in range(MEMBERS):
+        kind = seed % 3
+        found = told_of(seed, (0.003, 0.01, 0.02)[seed % 5 % 3], topics=kind == 1, alone=kind == 2)
+        total.must, total.found = total.must + found.must, total.found + found.found
+        total.known, total.right = total.known + found.known, total.right + found.right
+    assert total.right >= 0.9 * total.known
+    assert total.found >= 0.9 * total.must
+
+
+def test_what_is_dear_among_partitions_in_constant_shares_is_not_known() -> None:
+    """One partition moves away; whether what remains is usual nobody can know."""
+
+    def read(name: str, at: float, places: np.ndarray, records: float) -> Equation:
+        amounts = np.full(places.size, records)
+        return Equation(name, at, 120.0, limited=name == "a", partitions=places, records=amounts)
+
+    with_it = [read("a", NOW - 600.0 * n, np.arange(11), 100.0) for n in range(1, 5)]
+    without = read("a", NOW, np.arange(10), 162.0)
+    idle = read("b", NOW, np.arange(11, 21), 600.0)
+    costs = solve([*with_it, without, idle], np.zeros(21, np.int64), np.ones(21), NOW)
+    assert np.isnan(costs.known()).all()
