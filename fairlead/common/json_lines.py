@@ -5,6 +5,7 @@ line may say (whoever answers).
 """
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn
 
@@ -16,11 +17,24 @@ _SHOWN = 60
 #: And of a message, which names what it is about: names have any length.
 _LONGEST_MESSAGE = 1000
 
+#: What tells where a value of an object ends.
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[][{},:]')
+
 Answer = Callable[[dict[str, Any]], dict[str, Any]]
 
 
-def answer_lines(lines: Iterable[bytes], answer: Answer) -> Iterator[dict[str, Any]]:
+def answer_lines(
+    lines: Iterable[bytes], answer: Answer, *, spare: str = ""
+) -> Iterator[dict[str, Any]]:
     """Answer each line as it comes, errors in their place; a blank line is an error too.
+
+    Parameters
+    ----------
+    lines, answer
+        What is asked, and who answers.
+    spare
+        A key of whose value a line need not fail: where that is no JSON, as it is nested too
+        deeply or has numbers that are none, it counts as an empty text.
 
     Examples
     --------
@@ -30,12 +44,19 @@ def answer_lines(lines: Iterable[bytes], answer: Answer) -> Iterator[dict[str, A
     {'error': 'not JSON: Expecting value: line 1 column 1 (char 0)'}
     """
     for line in lines:
-        yield _answer(line, answer)
+        yield _answer(line, answer, spare)
 
 
-def _answer(line: bytes, answer: Answer) -> dict[str, Any]:
+def _answer(line: bytes, answer: Answer, spare: str) -> dict[str, Any]:
     try:
-        return answer(_parse(line))
+        try:
+            request = _parse(line)
+        except (InvalidProblemError, RecursionError):
+            without = _without(line, spare.encode()) if spare else line
+            if without == line:
+                raise
+            request = _parse(without)
+        return answer(request)
     except InvalidProblemError as error:
         return _error(str(error))
     except MemoryError:
@@ -44,6 +65,20 @@ def _answer(line: bytes, answer: Answer) -> dict[str, Any]:
         return _error("is nested too deeply to be read")
     except Exception as error:  # noqa: BLE001 - the lines behind this one must be answered too
         return _error(f"cannot be answered, which is a fault of Fairlead: {error!r}")
+
+
+def _without(line: bytes, key: bytes) -> bytes:
+    """Return an object's text with an empty text in place of the value of a key."""
+    depth, begin, after_key = 0, -1, False
+    for token in _TOKEN.finditer(line):
+        text = token.group()
+        if begin >= 0 and depth == 1 and text in b",}":
+            return line[:begin] + b'""' + line[token.start() :]
+        if after_key and text == b":":
+            begin = token.end()
+        after_key = depth == 1 and begin < 0 and text == b'"' + key + b'"'
+        depth += (text in b"[{") - (text in b"]}")
+    return line
 
 
 def _error(message: str) -> dict[str, Any]:

@@ -1,13 +1,13 @@
 """A question and its answer as JSON objects: what `fairlead decide` reads and writes.
 
 Belongs here: checking what a line says, and laying it out as arrays. Does not: the judgement
-(`decision`), nor lines and their errors (`fairlead.common.json_lines`). The format is fixed: all
-that a decision knows is in the line, and the `memory` of an answer goes into the next question.
+(`decision`), its memory (`memory`), nor lines and their errors (`fairlead.common.json_lines`). The
+format is fixed: all that a decision knows is in the line, and the `memory` of an answer goes into
+the next question.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
-from datetime import UTC, datetime
+from dataclasses import asdict
 from typing import Any, Final
 
 import numpy as np
@@ -16,11 +16,12 @@ from pydantic import ValidationError
 from assignors.problem import InvalidProblemError, Member, Problem
 from fairlead.common.json_lines import an_object, check_keys, shown
 from fairlead.common.nearest import known_keys, no_such
-from fairlead.domain.judgement.capacities import LARGEST_RATE, Capacity
+from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.judgement.costs import Costs
 from fairlead.domain.judgement.decision import Judgement, Question, judge
 from fairlead.domain.judgement.forecast import Forecast
 from fairlead.domain.judgement.looks import NONE, Int32, Int64, Looks
+from fairlead.domain.judgement.memory import as_row, capacities_of, moment, recalled, written
 from fairlead.domain.policy import Policy
 
 _KEYS: Final = frozenset(
@@ -28,9 +29,6 @@ _KEYS: Final = frozenset(
 )
 _MEMBER_KEYS: Final = frozenset({"topics", "instance_id", "rack"})
 _SNAPSHOT_KEYS: Final = frozenset({"at", "begin", "end", "committed", "owners"})
-_CAPACITY_KEYS: Final = frozenset({"records_per_s", "measured", "at"})
-#: Of the memory.
-_FORMAT: Final = 1
 _LARGEST_OFFSET: Final = 2**63 - 1
 
 
@@ -99,16 +97,14 @@ def _question(line: Mapping[str, Any], policy: Policy) -> Question:
         },
     )
     changed_at = line.get("changed_at")
-    capacities, forgotten = _remembered(line, looks)
+    capacities, forgotten = _remembered(line, looks, problem)
     return Question(
         problem=problem,
         looks=looks,
         rules=policy.rules(),
         capacities=capacities,
         forgotten=forgotten,
-        changed_at=None
-        if changed_at is None
-        else min(_moment(changed_at, "changed_at"), looks.now),
+        changed_at=None if changed_at is None else min(moment(changed_at, "changed_at"), looks.now),
     )
 
 
@@ -163,20 +159,7 @@ def _at(snapshot: Any, place: int) -> float:
     check_keys(
         an_object(snapshot, where), _SNAPSHOT_KEYS, required=("at", "end"), where=f"{where}."
     )
-    return _moment(snapshot["at"], f"{where}.at")
-
-
-def _moment(text: Any, where: str) -> float:
-    """Return a time as seconds since the epoch."""
-    try:
-        moment = datetime.fromisoformat(text)
-    except (TypeError, ValueError):
-        raise InvalidProblemError(
-            f"{where}: {shown(text)} is no time, such as 2026-03-02T00:00:00+00:00"
-        ) from None
-    if moment.tzinfo is None:
-        raise InvalidProblemError(f"{where}: {shown(text)} has no time zone, such as +00:00")
-    return moment.timestamp()
+    return moment(snapshot["at"], f"{where}.at")
 
 
 def _by_topic(
@@ -248,60 +231,25 @@ def _owned(looks: Looks, layout: Problem) -> dict[str, dict[str, list[int]]]:
     return owned
 
 
-def _remembered(line: Mapping[str, Any], looks: Looks) -> tuple[dict[str, Capacity], bool]:
+def _remembered(
+    line: Mapping[str, Any], looks: Looks, problem: Problem
+) -> tuple[dict[str, Capacity], bool]:
     """Read what is known from before: the memory, or the capacities where it makes no sense.
 
     Also returned is whether there was a memory that made none.
     """
-    capacities = _capacities(line.get("capacities"), looks)
+    capacities = capacities_of(line.get("capacities"), looks)
     memory = line.get("memory")
     if memory is None:
         return capacities, False
     try:
-        return _of_memory(memory, looks), False
-    except (InvalidProblemError, LookupError, TypeError, AttributeError):
+        return recalled(memory, looks, problem), False
+    except InvalidProblemError:
         return capacities, True
-
-
-def _of_memory(memory: Any, looks: Looks) -> dict[str, Capacity]:
-    if memory["format"] != _FORMAT:
-        raise InvalidProblemError("memory.format: another one")
-    rows = {name: dict(row) for name, row in memory["members"].items()}
-    notes = {name: row.pop("note") for name, row in rows.items()}
-    if not all(isinstance(one, str) for one in notes.values()):
-        raise InvalidProblemError("memory.members: no notes")
-    return {name: replace(one, note=notes[name]) for name, one in _capacities(rows, looks).items()}
-
-
-def _capacities(given: Any, looks: Looks) -> dict[str, Capacity]:
-    """Read what is known from before; what a fast clock dated later is older than the looks."""
-    known = {}
-    for name, value in ({} if given is None else an_object(given, "capacities")).items():
-        where = f"capacities.{name}"
-        check_keys(
-            an_object(value, where), _CAPACITY_KEYS, required=_CAPACITY_KEYS, where=f"{where}."
-        )
-        speed, measured = value["records_per_s"], value["measured"]
-        if type(speed) not in (int, float) or not 0 <= speed <= LARGEST_RATE:
-            raise InvalidProblemError(f"{where}.records_per_s: {shown(speed)} is no rate")
-        if not isinstance(measured, bool):
-            raise InvalidProblemError(f"{where}.measured: {shown(measured)} is not true or false")
-        at = _moment(value["at"], f"{where}.at")
-        at = at if at <= looks.now else float(looks.at[0])
-        known[name] = Capacity(float(speed), measured, at)
-    return known
 
 
 def _answer(judgement: Judgement, question: Question) -> dict[str, Any]:
     chosen = judgement.chosen
-    capacities = {
-        name: {
-            "records_per_s": one.records_per_s,
-            "measured": one.measured,
-            "at": datetime.fromtimestamp(one.at, UTC).isoformat(),
-        }
-        for name, one in judgement.capacities.items()
-    }
     answer: dict[str, Any] = {
         "outcome": judgement.outcome,
         "reason": judgement.reason,
@@ -312,14 +260,8 @@ def _answer(judgement: Judgement, question: Question) -> dict[str, Any]:
             "horizon_s": question.rules.horizon_s,
             "kept": _forecast(judgement.kept),
         },
-        "capacities": capacities,
-        "memory": {
-            "format": _FORMAT,
-            "members": {
-                name: {**capacities[name], "note": one.note}
-                for name, one in judgement.capacities.items()
-            },
-        },
+        "capacities": {name: as_row(one) for name, one in judgement.capacities.items()},
+        "memory": written(judgement.capacities, question.looks, question.problem),
         "costs": _costs(judgement.costs, question.problem),
         "consumers": asdict(judgement.size),
         "moved": 0 if chosen is None else chosen.moved,

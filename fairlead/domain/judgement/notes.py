@@ -30,6 +30,12 @@ LENGTH_BY_PARTITION: Final = 80
 LARGEST: Final = 1e18
 
 
+#: What reading nonsense ends in.
+_NONSENSE: Final = (
+    ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError,
+)  # fmt: skip
+
+
 class InvalidNoteError(ValueError):
     """A note that says nothing, or nonsense."""
 
@@ -86,7 +92,14 @@ def read_note(
         first = dict(zip(map(_digits, problem.topics), _places(problem), strict=True))
         mix = _mix(document["mix"], first) if "mix" in document else None
         equations = [_equation(member, row, first, now) for row in document["equations"]]
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except (
+        ValueError,
+        TypeError,
+        LookupError,
+        AttributeError,
+        ArithmeticError,
+        RecursionError,
+    ) as error:
         raise InvalidNoteError(f"what is remembered of {member} makes no sense") from error
     return (
         mix if mix is not None and mix[0].size else None,

@@ -46,18 +46,21 @@ def decide() -> None:
     """
     from fairlead.domain.judgement.lines import answer_question
 
-    serve(answer_question)
+    serve(answer_question, spare="memory")
 
 
-def serve(answer: "Answer") -> None:
-    """Answer standard input line by line; exit with 1 when any answer is an error."""
+def serve(answer: "Answer", *, spare: str = "") -> None:
+    """Answer standard input line by line; exit with 1 when any answer is an error.
+
+    No line fails for the value of its key `spare`.
+    """
     from fairlead.common.json_lines import answer_lines
 
     if sys.stdin is None:  # closed by whoever started us
         raise typer.Exit
     source: BinaryIO = sys.stdin.buffer
     failed = False
-    for result in answer_lines(source, answer):
+    for result in answer_lines(source, answer, spare=spare):
         failed |= "error" in result
         sys.stdout.write(json.dumps(result) + "\n")
         sys.stdout.flush()
