@@ -30,10 +30,10 @@ NASTY: tuple[Any, ...] = (
 def spoilt(memory: Any, rng: np.random.Generator) -> Any:
     """Return a memory in which a random value is another one."""
     spoilt_one = copy.deepcopy(memory)
-    place, above, key = spoilt_one, None, None
-    while isinstance(place, dict) and place and (above is None or rng.random() < 0.8):
-        above, key = place, list(place)[int(rng.integers(len(place)))]
-        place = place[key]
+    above, key = spoilt_one, "members"
+    while rng.random() < 0.9 and isinstance(above[key], dict) and above[key]:
+        above = above[key]
+        key = list(above)[int(rng.integers(len(above)))]
     above[key] = NASTY[int(rng.integers(len(NASTY)))]
     return spoilt_one
 
