@@ -39,6 +39,10 @@ def describe(
     shown: dict[str, Any] = {"followed": _verdict(mine, as_planned, planned)}
     if read:
         shown["adherence"] = round(as_planned / planned, DECIMALS) if planned else 1.0
+    if held_up := {one.plan.group: one.held_up for one in mine if one.held_up}:
+        shown["held up by"] = "; ".join(
+            f"{group}: {who}" if len(groups) > 1 else who for group, who in held_up.items()
+        )
     if mine and mine[0].adoption:
         if len(groups) > 1:
             shown["shown in detail"] = mine[0].plan.group
@@ -53,7 +57,7 @@ def describe(
                 "heaviest predicted": "Records of the heaviest member under the plan",
                 "heaviest achieved": "The same, by the live assignment, under the plan's lag",
                 "lower bound": "No assignment has a lighter heaviest member",
-                "note": "Why the live assignment could not be read",
+                "note": "Why the live assignment could not be read, or who holds the group up",
             },
         )
     return shown | {
@@ -104,5 +108,5 @@ def _row(one: Observed, predicted: Metrics) -> dict[str, Any]:
         "heaviest predicted": int(predicted["lag_max"]),
         "heaviest achieved": adoption.achieved.lag_max if adoption else None,
         "lower bound": adoption.achieved.lag_lower_bound if adoption else None,
-        "note": one.error,
+        "note": one.error or one.held_up,
     }

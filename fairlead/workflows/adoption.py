@@ -6,11 +6,12 @@ not: reading live assignments (`fairlead.kafka`), storing the result (`fairlead.
 
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
 from assignors.metrics import Metrics, measure
+from fairlead.common.words import listed
 from fairlead.domain.as_problem import Ownership, assignment_of, planned, problem_of
 from fairlead.domain.groups import LiveGroup
 from fairlead.domain.records import SeenAdoption, StoredPlan
@@ -19,6 +20,8 @@ from fairlead.wire.document import PlanDocument
 from fairlead.wire.fit import fit
 
 LOOK_AGAIN_S: Final = 1.0
+#: Two heartbeats of clients' own setting, `heartbeat.interval.ms`.
+HELD_UP_S: Final = 6.0
 
 
 @dataclass(frozen=True)
@@ -35,11 +38,14 @@ class Adoption:
         Metrics of the live members' assignment under the lag that the plan was made for, so that
         they compare with the predicted ones; kept, moved and placed are counted against the plan
         as it fits them.
+    holders
+        Members that own what the plan gives to others, ascending.
     """
 
     planned: int
     as_planned: int
     achieved: Metrics
+    holders: tuple[str, ...] = ()
 
     @property
     def adherence(self) -> float:
@@ -85,10 +91,12 @@ def compare(
         wanted = fit(plan, topics, partition_counts or plan.partition_counts)
     problem = problem_of(plan, wanted, topics)
     should, live = assignment_of(problem, wanted).owner, assignment_of(problem, owned)
+    elsewhere = (should >= 0) & (live.owner >= 0) & (should != live.owner)
     return Adoption(
         planned=int((should >= 0).sum()),
         as_planned=int(((should >= 0) & (should == live.owner)).sum()),
         achieved=measure(problem, live),
+        holders=tuple(sorted({problem.members[one] for one in set(live.owner[elsewhere])})),
     )
 
 
@@ -106,12 +114,29 @@ class Observed:
         How far it follows the plan; None: it could not be read.
     error
         Why not.
+    holders
+        Members that own what the plan gives to others, and did at every look.
+    held_s
+        For how long these have been seen to.
     """
 
     plan: StoredPlan
     at: datetime | None = None
     adoption: Adoption | None = None
     error: str = ""
+    holders: tuple[str, ...] = ()
+    held_s: float = 0.0
+
+    @property
+    def held_up(self) -> str:
+        """For whom the group waits, and what to do; "": for nobody, or not yet for long."""
+        if not self.holders or self.held_s < HELD_UP_S:
+            return ""
+        return (
+            f"what the plan gives to others is held by {listed(self.holders, at_most=3)}, for "
+            f"{self.held_s:.0f} s: ask them by status(); restart who follows the plan and does not "
+            "give up, replace who follows none"
+        )
 
 
 def observe(
@@ -150,7 +175,8 @@ def observe(
     while pending:
         found = live(plan.group for plan in pending)
         for plan in pending:
-            seen[plan.group] = _seen(plan, documents[plan.group], found[plan.group])
+            now = _seen(plan, documents[plan.group], found[plan.group])
+            seen[plan.group] = _since(seen.get(plan.group), now)
         pending = [
             plan for plan in pending if plan.group in patiently and not _settled(seen[plan.group])
         ]
@@ -184,6 +210,17 @@ def _seen(plan: StoredPlan, document: PlanDocument, live: LiveGroup | GroupError
     owned = {member.name: member.partitions for member in live.members}
     topics = {member.name: member.topics for member in live.members}
     return Observed(plan, live.observed_at, compare(document, owned, topics, live.partition_counts))
+
+
+def _since(before: Observed | None, now: Observed) -> Observed:
+    """Note who holds on to partitions of others since the first look, and for how long."""
+    holders = now.adoption.holders if now.adoption else ()
+    if before is None or before.at is None or now.at is None:
+        return replace(now, holders=holders)
+    passed_s = before.held_s + (now.at - before.at).total_seconds()
+    return replace(
+        now, holders=tuple(name for name in holders if name in before.holders), held_s=passed_s
+    )
 
 
 def _settled(seen: Observed) -> bool:

@@ -1,8 +1,18 @@
 """What consumers own, held against their plan."""
 
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from types import SimpleNamespace
+from uuid import UUID
+
 import pytest
 
-from fairlead.workflows.adoption import compare
+from fairlead.domain.groups import LiveGroup, LiveMember
+from fairlead.domain.records import StoredPlan
+from fairlead.wire.document import content_hash
+from fairlead.workflows import adoption
+from fairlead.workflows.adoption import Observed, compare, observe
 from tests.fairlead.workflows.plans import make_plan
 
 PLAN = make_plan({"a": {"t": [0]}, "b": {"t": [1, 2]}}, {"t": [100.0, 60.0, 50.0]})
@@ -10,25 +20,25 @@ PLAN = make_plan({"a": {"t": [0]}, "b": {"t": [1, 2]}}, {"t": [100.0, 60.0, 50.0
 
 def test_group_that_follows_its_plan_has_adherence_one() -> None:
     """Every partition is where the plan wants it, and the balance is the planned one."""
-    adoption = compare(PLAN, {"a": {"t": [0]}, "b": {"t": [1, 2]}})
-    assert (adoption.planned, adoption.as_planned, adoption.adherence) == (3, 3, 1.0)
-    assert adoption.achieved.lag_max == 110
-    assert adoption.achieved.moved == 0
+    seen = compare(PLAN, {"a": {"t": [0]}, "b": {"t": [1, 2]}})
+    assert (seen.planned, seen.as_planned, seen.adherence) == (3, 3, 1.0)
+    assert seen.achieved.lag_max == 110
+    assert seen.achieved.moved == 0
 
 
 def test_partition_elsewhere_lowers_adherence_and_counts_as_moved() -> None:
     """The achieved balance is that of the live assignment under the plan's lag."""
-    adoption = compare(PLAN, {"a": {"t": [0, 1]}, "b": {"t": [2]}})
-    assert adoption.adherence == pytest.approx(2 / 3)
-    assert adoption.achieved.lag_max == 160
-    assert adoption.achieved.moved == 1
+    seen = compare(PLAN, {"a": {"t": [0, 1]}, "b": {"t": [2]}})
+    assert seen.adherence == pytest.approx(2 / 3)
+    assert seen.achieved.lag_max == 160
+    assert seen.achieved.moved == 1
 
 
 def test_newcomer_with_the_share_of_a_member_that_is_gone_follows_the_plan() -> None:
     """As after a rolling restart without lasting names: the plan is held against who lives."""
-    adoption = compare(PLAN, {"a": {"t": [0]}, "c": {"t": [1, 2]}})
-    assert (adoption.planned, adoption.as_planned) == (3, 3)
-    assert adoption.achieved.moved == 0
+    seen = compare(PLAN, {"a": {"t": [0]}, "c": {"t": [1, 2]}})
+    assert (seen.planned, seen.as_planned) == (3, 3)
+    assert seen.achieved.moved == 0
 
 
 def test_members_that_are_gone_do_not_count_in_the_balance() -> None:
@@ -46,10 +56,10 @@ def test_share_of_a_member_that_left_must_be_where_the_plan_puts_it_then() -> No
 
 def test_partitions_that_came_later_do_not_change_what_was_planned() -> None:
     """They are placed among the others as followers do, and not counted."""
-    adoption = compare(
+    seen = compare(
         PLAN, {"a": {"t": [0, 1, 3]}, "c": {"t": [2, 4]}}, {"c": ["u"]}, {"t": 5, "u": 1}
     )
-    assert adoption.planned == 3
+    assert seen.planned == 3
 
 
 def test_group_that_owns_nothing_follows_nothing() -> None:
@@ -60,3 +70,61 @@ def test_group_that_owns_nothing_follows_nothing() -> None:
 def test_plan_for_nobody_is_always_followed() -> None:
     """A plan without partitions cannot be broken."""
     assert compare(make_plan({}, {}), {}).adherence == 1.0
+
+
+def published() -> StoredPlan:
+    """Return PLAN as the database has it."""
+    value, now = PLAN.to_bytes(), datetime.now(UTC)
+    return StoredPlan(
+        group=PLAN.group,
+        version=PLAN.version,
+        plan_id=UUID(PLAN.plan_id),
+        state="published",
+        assignor=PLAN.assignor,
+        reason="lighter",
+        snapshot_id="s1",
+        snapshot_at=now,
+        created_at=now,
+        expires_at=None,
+        document=value,
+        sha256=content_hash(value),
+        approved_sha256=content_hash(value),
+        topic=None,
+        partition=None,
+        record_offset=None,
+        four_eyes=False,
+        rolled_back_from=None,
+    )
+
+
+def observed(monkeypatch: pytest.MonkeyPatch, *looks: dict[str, list[int]]) -> Observed:
+    """Look at a group as often as it is said who owns what, four seconds apart."""
+    number, now = count(), datetime.now(UTC)
+
+    def described(groups: Iterable[str]) -> dict[str, LiveGroup]:
+        look = next(number)
+        members = tuple(
+            LiveMember(name, name, "host", None, name, ("t",), {"t": tuple(share)}, None)
+            for name, share in looks[look].items()
+        )
+        at = now + timedelta(seconds=4 * look)
+        return {
+            group: LiveGroup(group, "Stable", "range", members, {"t": 3}, at) for group in groups
+        }
+
+    clock = SimpleNamespace(monotonic=count(1).__next__, sleep=lambda _: None)
+    monkeypatch.setattr(adoption, "time", clock)
+    (seen,) = observe([published()], described, patiently=[PLAN.group], until=len(looks))
+    assert seen.error == ""
+    return seen
+
+
+def test_who_holds_on_to_what_others_are_to_have_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once two heartbeats have passed, with what to do; who has given up meanwhile is not."""
+    stuck, moving = {"a": [0, 1], "b": [2]}, {"a": [1], "b": [0, 2]}
+    assert observed(monkeypatch, stuck).held_up == ""
+    assert observed(monkeypatch, moving, stuck).holders == ("a",)
+    held_up = observed(monkeypatch, moving, stuck, stuck).held_up
+    assert held_up.startswith("what the plan gives to others is held by a, for 8 s: ")
+    assert "restart" in held_up
+    assert observed(monkeypatch, moving, stuck, {"a": [0], "b": [1, 2]}).held_up == ""
