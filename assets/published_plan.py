@@ -13,6 +13,7 @@ from assets.shown.cohorts import materialized
 from assets.shown.publication import describe
 from assets.steps import step
 from fairlead.common.words import plural
+from fairlead.settings import Settings
 from fairlead.store.plans import PlanStore
 from fairlead.workflows.delivery import Terms
 from fairlead.workflows.publication_pass import (
@@ -21,6 +22,7 @@ from fairlead.workflows.publication_pass import (
     followed_up,
     publication_pass,
 )
+from fairlead.workflows.requests import take_up
 
 
 def publish(
@@ -28,10 +30,14 @@ def publish(
     groups: Collection[str],
     *,
     kafka: KafkaResource,
-    terms: Terms,
+    settings: Settings,
     log: dg.DagsterLogManager,
 ) -> Pass:
-    """Publish the approved plans of groups, and log what is said and what could not be."""
+    """Publish the approved plans of groups, and log what is said and what could not be.
+
+    What people asked for on pages is done first: a rollback may then be approved.
+    """
+    terms = Terms.of(settings.kafka)
     log.info("Publishing what is approved of %s", plural(len(groups), "group"))
     with (
         failures_recorded(plans, groups),
@@ -41,6 +47,15 @@ def publish(
         # Before there is a plan: followers ask ever more seldom for a topic that does not exist,
         # and what is wrong with it is to be known before anybody approves.
         topic.ensure()
+        asked = take_up(
+            plans,
+            groups,
+            policies=settings.policies,
+            live=gateway.live_group,
+            topic=topic,
+            terms=terms,
+            now=datetime.now(UTC),
+        )
         done = publication_pass(
             plans,
             groups,
@@ -50,6 +65,8 @@ def publish(
             now=datetime.now(UTC),
             follow_up=followed_up(gateway, plans),
         )
+    for group, answer in asked.items():
+        log.info("Group %s: asked for on a page: %s", group, answer)
     for result in [result for result in done.results if result.position is None][:ROWS]:
         log.warning("Group %s: not published: %s", result.group, result.reason)
     for difference in done.found[:ROWS]:
@@ -79,10 +96,9 @@ def published_plan(
     store: StoreResource,
 ) -> dg.MaterializeResult[None]:
     """Publish the approved plans of the run's groups."""
-    terms = Terms.of(settings.get().kafka)
     with store.open() as plans:
         known = scope_of(context).of(plans.known_groups(), settings)
-        done = publish(plans, known, kafka=kafka, terms=terms, log=context.log)
+        done = publish(plans, known, kafka=kafka, settings=settings.get(), log=context.log)
     groups = [one.group for one in sorted(done.results, key=lambda one: one.position is not None)]
     return materialized(
         context,

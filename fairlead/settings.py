@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Self
 
 from pydantic import (
     AfterValidator,
@@ -20,6 +20,7 @@ from pydantic import (
     Field,
     SecretStr,
     ValidationError,
+    model_validator,
 )
 from pydantic_core import ErrorDetails
 from pydantic_settings import (
@@ -31,6 +32,7 @@ from pydantic_settings import (
 )
 
 from fairlead.common.nearest import WrongAt, known_keys, nearest, no_such
+from fairlead.domain.identity import HeaderSettings, TokenSettings
 from fairlead.domain.policy import Discovery, Policy
 from fairlead.errors import ConfigurationError
 from fairlead.wire.signing import Signer
@@ -181,7 +183,7 @@ WebAddress = Annotated[str, Field(pattern="^https?://[^/]"), AfterValidator(_wit
 
 
 class WebSettings(_Section):
-    """Where people's browsers reach what Fairlead links to; None: no links to it."""
+    """Where people's browsers reach the pages, and who may act on them."""
 
     url: WebAddress | None = Field(default=None, description="Where `fairlead serve` is reached.")
     dagster_url: WebAddress | None = Field(
@@ -190,6 +192,25 @@ class WebSettings(_Section):
     docs_url: WebAddress | None = Field(
         default=None, description="Where these pages are reached: what alerts name as runbooks."
     )
+    token: TokenSettings | None = Field(
+        default=None, description="A signed token proves to the pages who asks."
+    )
+    header: HeaderSettings | None = Field(
+        default=None, description="A header beside a shared secret proves to the pages who asks."
+    )
+    approvers: tuple[Annotated[str, Field(min_length=1)], ...] = Field(
+        default=("*",),
+        description="Who may act on pages, of those whom the proxy names: * and ? stand in.",
+    )
+
+    @model_validator(mode="after")
+    def _one_proof(self) -> Self:
+        """Refuse two proofs, of which the weaker would count, and one without an address."""
+        if self.token is not None and self.header is not None:
+            raise WrongAt("web.token proves who asks already: name one of the two", "header")
+        if (self.token or self.header) is not None and self.url is None:
+            raise WrongAt("acting on pages takes it: forms count that its pages have sent", "url")
+        return self
 
 
 class Settings(BaseSettings):

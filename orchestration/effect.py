@@ -16,7 +16,6 @@ from assets.shown.cohorts import if_possible
 from assets.shown.publication import describe
 from fairlead.domain.cohorts import cohort_of
 from fairlead.errors import KafkaUnavailableError, StoreUnavailableError
-from fairlead.workflows.delivery import Terms
 from orchestration.runs import known_cohorts
 from orchestration.sensors import LOOK_EVERY_S
 
@@ -54,8 +53,7 @@ def take_effect(
         if not plans.outbox().may_send():
             return {"what happens next": _LATER}
         try:
-            terms = Terms.of(current.kafka)
-            done = publish(plans, [group], kafka=kafka, terms=terms, log=context.log)
+            done = publish(plans, [group], kafka=kafka, settings=current, log=context.log)
         except UNREACHABLE as error:  # what was decided has been decided
             context.log.warning("Not published by this run: %s", error)
             return {"what happens next": _LATER}

@@ -15,6 +15,7 @@ from assets.shown.plans import describe_step
 from fairlead.common.words import listed
 from fairlead.domain.cohorts import cohort_of, discover
 from fairlead.domain.records import StoredPlan
+from fairlead.store import acts
 from fairlead.store.attempts import Attempt
 from fairlead.store.brakes import brake_on
 from fairlead.store.outbox import Outbox
@@ -73,7 +74,8 @@ def group_discovery(
     minimum_interval_seconds=LOOK_EVERY_S,
     default_status=dg.DefaultSensorStatus.RUNNING,
     description="Starts publication of plans that were approved after their planning run ended, "
-    "and of those that groups are to be told of again before their leases are over.",
+    "and of those that groups are to be told of again before their leases are over; does what "
+    "people asked for on pages.",
     owners=OWNERS,
     tags=changes("consumers"),
     metadata=written_here(),
@@ -91,6 +93,8 @@ def approved_plans(
         waiting = [plan for plan in approved if brake_on(plan, brakes) is None]
         again = due(plans, Terms.of(settings.get().kafka), now)
         again += [intent.group for intent in Outbox(plans.engine).outstanding()]
+        asked = acts.asked(plans.engine)
+        again += [one.group for one in asked if one.group is not None]
         attempts = plans.last_attempts([*(plan.group for plan in waiting), *again])
     known = known_cohorts(context.instance)
     current = settings.get()
@@ -116,7 +120,7 @@ def approved_plans(
         nothing = _why_nothing((plan.group for plan in waiting), not_sent)
         return dg.SkipReason(". ".join([nothing, *dict.fromkeys(held)]))
     tried = [attempt for attempt in covered if attempt.group not in later]
-    reason = _what_waits(waiting, again, tried, time.time())
+    reason = _what_waits(waiting, [*again, *(str(one.id) for one in asked)], tried, time.time())
     return run_requests(cohorts, known, reason=reason)
 
 

@@ -345,7 +345,9 @@ def _ways_to_decide(plan: StoredPlan) -> dict[str, Any]:
     if plan.observed_only:
         return {"approval": "none: the policy of the group observes, and publishes nothing"}
     if plan.four_eyes:
-        ways["four eyes"] = "it is approved in SQL, by a database user who is no planner"
+        by_page = ", or by two people on its review's page" if plan.four_eyes == "proxy" else ""
+        said = f"it is approved in SQL, by a database user who is no planner{by_page}"
+        ways["four eyes"] = said
     else:
         ways["to approve it"] = launchpad(
             "Open the launchpad, type why, launch",

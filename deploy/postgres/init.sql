@@ -14,6 +14,7 @@ CREATE DATABASE dagster OWNER dagster;
 CREATE ROLE fairlead_planner NOLOGIN;
 CREATE ROLE fairlead_approver NOLOGIN;
 CREATE ROLE fairlead_reader NOLOGIN;
+CREATE ROLE fairlead_web NOLOGIN;
 
 CREATE USER owner PASSWORD :'owner';
 CREATE USER planner PASSWORD :'planner' IN ROLE fairlead_planner;

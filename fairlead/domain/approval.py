@@ -91,13 +91,15 @@ def requirements(policy: Policy) -> list[str]:
 
     Examples
     --------
-    >>> requirements(Policy(four_eyes=True))
+    >>> requirements(Policy(four_eyes="database"))
     ['a person approves, as a database user who is no planner and did not propose it']
     """
     if policy.observe:
         return ["nothing is approved: the policy observes"]
     if policy.four_eyes:
-        return ["a person approves, as a database user who is no planner and did not propose it"]
+        who = "a person approves, as a database user who is no planner and did not propose it"
+        pages = "; or two people on pages, as the proxy names them"
+        return [who + pages if policy.four_eyes == "proxy" else who]
     if not policy.approval.automatic:
         return ["a person approves"]
     rules = policy.approval

@@ -23,6 +23,7 @@ from pydantic import (
 
 from fairlead.common.hours import parse_hours, time_zone
 from fairlead.common.nearest import WrongAt, no_such
+from fairlead.domain.identity import FourEyes
 from fairlead.domain.judgement.rules import Rules
 
 #: What stands for any characters in a shell pattern; [!]] is a set too.
@@ -165,8 +166,10 @@ class Policy(_Rule):
         description="A plan that waits for longer can neither be approved nor published;"
         " default: it can.",
     )
-    four_eyes: bool = Field(
-        default=False, description="Whoever approves is not who proposed, as the database knows."
+    four_eyes: FourEyes | None = Field(
+        default=None,
+        description="Whoever approves is not who proposed: as the database knows them, or, on "
+        "pages, as the proxy in front of them tells two people.",
     )
     observe: bool = Field(
         default=False,
@@ -183,6 +186,17 @@ class Policy(_Rule):
         for name in assignors:
             option_defaults(name)  # raises where there is no such assignor
         return assignors
+
+    @field_validator("four_eyes", mode="before")
+    @classmethod
+    def _whose_eyes(cls, given: Any) -> Any:
+        """Take false for no; true does not say who sees that there are two."""
+        if given is True or given in ("true", "True"):
+            raise ValueError(
+                'say who tells two people apart: "database", by their logins, or "proxy", by whom '
+                "the proxy in front of the pages names"
+            )
+        return None if given is False else given
 
     @field_validator("racks", mode="before")
     @classmethod

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from fairlead.domain.choice import Candidate, Outcome
 from fairlead.domain.course import Kept
+from fairlead.domain.identity import FourEyes
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.prospect import Prospect
 from fairlead.errors import TamperedPlanError
@@ -157,11 +158,13 @@ class PlanDraft(NoPlan):
     partition_counts, members, weights, topic_ids
         As in `PlanDocument`.
     four_eyes
-        Whether the approver must not be the proposer.
+        Who sees that another person approves than proposed; None: nobody has to.
     observed_only
         Whether the policy observes: nobody can approve it.
     rolled_back_from
         The version whose assignment this is again; None: it is a new one.
+    request_id
+        What a person asked for on a page, where that is why.
     prospect
         What holds this plan against another one; None where nothing was judged.
     statuses
@@ -179,9 +182,10 @@ class PlanDraft(NoPlan):
     members: Mapping[str, MemberShare]
     weights: Mapping[str, npt.NDArray[np.float64]]
     topic_ids: Mapping[str, str] = field(default_factory=dict)
-    four_eyes: bool = False
+    four_eyes: FourEyes | None = None
     observed_only: bool = False
     rolled_back_from: int | None = None
+    request_id: UUID | None = None
     prospect: Prospect | None = None
     statuses: frozenset[str] = frozenset()
     loads: Mapping[str, MemberLoad] = field(default_factory=dict)
@@ -245,7 +249,7 @@ class StoredPlan:
     topic: str | None
     partition: int | None
     record_offset: int | None
-    four_eyes: bool
+    four_eyes: FourEyes | None
     rolled_back_from: int | None
     lease_until: datetime | None = None
     observed_only: bool = False

@@ -15,7 +15,7 @@ from fairlead.domain.records import StoredPlan
 from fairlead.store.engine import transaction
 
 _HOLDING: Final = """
-SELECT group_id, since, reason, actor FROM fairlead.brakes ORDER BY group_id NULLS FIRST
+SELECT group_id, since, reason, actor, number FROM fairlead.brakes ORDER BY group_id NULLS FIRST
 """
 
 
@@ -31,12 +31,15 @@ class Brake:
         When it was put on last.
     reason, actor
         Why, and by whom.
+    number
+        Of the event that put it on.
     """
 
     group: str | None
     since: datetime
     reason: str
     actor: str
+    number: int = 0
 
     def __str__(self) -> str:
         """Say what it holds."""
@@ -101,7 +104,10 @@ def brakes_on(engine: Engine, group: str) -> list[Brake]:
 def holding(connection: Connection) -> list[Brake]:
     """Return the brakes that hold, as this transaction sees them."""
     rows = connection.execute(text(_HOLDING))
-    return [Brake(row.group_id, row.since.astimezone(UTC), row.reason, row.actor) for row in rows]
+    return [
+        Brake(row.group_id, row.since.astimezone(UTC), row.reason, row.actor, row.number)
+        for row in rows
+    ]
 
 
 def brake_on(plan: StoredPlan, brakes: Iterable[Brake]) -> Brake | None:

@@ -82,6 +82,7 @@ def propose(connection: Connection, drafts: Sequence[PlanDraft]) -> dict[str, in
                 "four_eyes": draft.four_eyes,
                 "observed_only": draft.observed_only,
                 "rolled_back_from": draft.rolled_back_from,
+                "request_id": draft.request_id,
                 "judged": _judged(draft),
             }
         )

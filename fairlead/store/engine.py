@@ -168,7 +168,7 @@ def _in_our_words(error: Exception, cause: BaseException | None, url: URL) -> Ex
     if sqlstate == _NOT_ALLOWED:
         return ConfigurationError(
             f"The database {where} refuses {url.username or 'this user'}: {message}. Its roles are"
-            " fairlead_planner, fairlead_approver and fairlead_reader"
+            " fairlead_planner, fairlead_approver, fairlead_web and fairlead_reader"
         )
     if sqlstate in _UNSTORABLE or (isinstance(cause, psycopg.DataError) and sqlstate is None):
         return UnstorableError(f"Postgres does not take it: {message}")

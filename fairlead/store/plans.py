@@ -11,6 +11,7 @@ those of `fairlead.store.engine.transaction`.
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
+from uuid import UUID
 
 import pyarrow as pa
 from sqlalchemy import (
@@ -287,6 +288,12 @@ class PlanStore:
         if not plans:
             raise PlanStateError(f"group {group} has no version {version}")
         return plans[0]
+
+    def requested(self, request_id: UUID) -> StoredPlan | None:
+        """Return the version that was made because a person asked for it on a page."""
+        with transaction(self._engine) as connection:
+            plans = find_plans(connection, Plan.request_id == request_id)
+        return plans[0] if plans else None
 
     def published(self, group: str) -> StoredPlan | None:
         """Return the plan that the group is to follow now."""

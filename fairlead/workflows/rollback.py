@@ -7,6 +7,7 @@ publishing it, which takes approval as any plan does (`publication`).
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from uuid import UUID
 
 from fairlead.domain.approval import ApprovalDecision
 from fairlead.domain.basis import differences_from
@@ -37,6 +38,7 @@ def rollback(
     reason: str,
     now: datetime,
     actor: str | None = None,
+    request_id: UUID | None = None,
 ) -> RolledBack:
     """Propose an old version's assignment again, as the group's next version.
 
@@ -59,6 +61,8 @@ def rollback(
         When the new version is made.
     actor
         Who asks for it; None: the database's session user alone is known.
+    request_id
+        What a person asked for on a page, where that is why.
 
     Raises
     ------
@@ -91,7 +95,7 @@ def rollback(
         reason=f"rollback to version {version}: {reason}{by}",
         now=now,
     )
-    draft = replace(draft, rolled_back_from=version)
+    draft = replace(draft, rolled_back_from=version, request_id=request_id)
     approval = weigh(draft, policy, lag.statuses if lag else frozenset(), now)
     stored = propose(store, [(draft, approval)])[0].stored.plan
     assert stored is not None  # noqa: S101 - a draft is stored as a plan

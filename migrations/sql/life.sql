@@ -107,10 +107,41 @@ $$;
 COMMENT ON FUNCTION fairlead_raw.objection_to_approver IS
     'Why the session''s user is no second pair of eyes, whatever it is about; null: it may be one.';
 
+-- The web server says for whom it acts, and so must be nothing else.
+CREATE FUNCTION fairlead.objection_to_pages() RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT CASE
+        WHEN (SELECT rolsuper FROM pg_roles WHERE rolname = session_user) THEN 'is a superuser'
+        WHEN NOT pg_has_role(session_user, 'fairlead_web', 'MEMBER') THEN 'is no member of fairlead_web'
+        WHEN pg_has_role(session_user, 'fairlead_planner', 'MEMBER') THEN 'is a member of fairlead_planner'
+        WHEN pg_has_role(session_user, 'fairlead_approver', 'MEMBER')
+            THEN 'is a member of fairlead_approver'
+        WHEN pg_has_role(
+            session_user, (SELECT nspowner FROM pg_namespace WHERE nspname = 'fairlead_raw'), 'MEMBER'
+        ) THEN 'owns the schema'
+    END
+$$;
+COMMENT ON FUNCTION fairlead.objection_to_pages IS
+    'Why the session''s user may not act for people on pages; null: it may.';
+
+-- The planner may write events itself; the web server's login reaches them by act_as alone.
+CREATE FUNCTION fairlead_raw.speaks_for_others() RETURNS boolean
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT has_column_privilege(session_user, 'fairlead_raw.plan_event', 'actor', 'INSERT')
+        OR fairlead.objection_to_pages() IS NULL
+$$;
+COMMENT ON FUNCTION fairlead_raw.speaks_for_others IS
+    'Whether the session''s user is a service, which says for whom it acts.';
+
 CREATE FUNCTION fairlead_raw.check_four_eyes(group_id text, version integer) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     objection text := fairlead_raw.objection_to_approver();
+    -- The web server comes here by act_as alone, which has counted two people.
+    by_page boolean := fairlead.objection_to_pages() IS NULL AND 'proxy' = (
+        SELECT plan.four_eyes FROM fairlead_raw.plan
+        WHERE plan.group_id = check_four_eyes.group_id AND plan.version = check_four_eyes.version
+    );
     proposer text := (
         SELECT event.database_user FROM fairlead_raw.plan_event event
         WHERE event.group_id = check_four_eyes.group_id
@@ -119,7 +150,7 @@ DECLARE
 BEGIN
     IF session_user = proposer THEN
         objection := 'proposed it';
-    ELSIF objection IS NULL THEN
+    ELSIF objection IS NULL OR by_page THEN
         RETURN;
     END IF;
     RAISE EXCEPTION 'group %: version % needs four eyes: % % and cannot approve it',
@@ -140,7 +171,9 @@ BEGIN
         RAISE EXCEPTION 'group %: version % as % cannot be stored: the next is version %, proposed',
             NEW.group_id, NEW.version, NEW.state, next USING ERRCODE = 'FL001';
     END IF;
-    NEW.four_eyes := NEW.four_eyes OR fairlead_raw.needs_four_eyes(NEW.group_id);
+    IF fairlead_raw.needs_four_eyes(NEW.group_id) THEN
+        NEW.four_eyes := 'database';
+    END IF;
     RETURN NEW;
 END $$;
 COMMENT ON FUNCTION fairlead_raw.plan_insert IS 'Versions have no gaps; plans start as proposed.';
@@ -200,9 +233,8 @@ BEGIN
     NEW.at := clock_timestamp();
     NEW.transaction_id := pg_current_xact_id()::text::bigint;
     NEW.database_user := session_user;
-    -- Who may write events, as a service does, may speak for others; the others for themselves.
-    IF coalesce(btrim(NEW.actor), '') = ''
-        OR NOT has_column_privilege(session_user, 'fairlead_raw.plan_event', 'actor', 'INSERT')
+    -- Services may speak for others; the others for themselves.
+    IF coalesce(btrim(NEW.actor), '') = '' OR NOT fairlead_raw.speaks_for_others()
     THEN
         NEW.actor := session_user;
         -- Who decides by hand and then leaves the transaction open, at lunch say, is cut off.
@@ -244,7 +276,7 @@ BEGIN
         RAISE EXCEPTION 'group %: version % is observed: its policy publishes nothing until observe is taken out',
             NEW.group_id, NEW.version USING ERRCODE = 'FL001';
     END IF;
-    IF NEW.state = 'approved' AND plan.four_eyes THEN
+    IF NEW.state = 'approved' AND plan.four_eyes IS NOT NULL THEN
         PERFORM fairlead_raw.check_four_eyes(NEW.group_id, NEW.version);
     END IF;
     -- Read under the lock, and never earlier than the step before: a plan's events are in order.

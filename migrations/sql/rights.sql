@@ -2,17 +2,19 @@
 --   fairlead_planner   writes snapshots, decisions, plans and events; rewrites and deletes nothing
 --   fairlead_approver  reads, and approves, rejects, brakes or releases by the functions of these names
 --   fairlead_reader    reads
+--   fairlead_web       reads, and calls act_as for people on pages; of nobody who is one of the first two
 -- Migrating and pruning stay with the owner of the schema.
 
 GRANT USAGE ON SCHEMA fairlead, fairlead_raw
-    TO fairlead_planner, fairlead_approver, fairlead_reader;
+    TO fairlead_planner, fairlead_approver, fairlead_reader, fairlead_web;
 GRANT SELECT ON ALL TABLES IN SCHEMA fairlead, fairlead_raw
-    TO fairlead_planner, fairlead_approver, fairlead_reader;
+    TO fairlead_planner, fairlead_approver, fairlead_reader, fairlead_web;
 
 -- By column: state, times and the database's users are not the planner's to say.
 GRANT INSERT (group_id) ON fairlead_raw.consumer_group TO fairlead_planner;
 GRANT INSERT (group_id, version, plan_id, assignor, reason, snapshot_id, snapshot_at, created_at,
-              expires_at, document, sha256, four_eyes, observed_only, rolled_back_from, judged)
+              expires_at, document, sha256, four_eyes, observed_only, rolled_back_from, judged,
+              request_id)
     ON fairlead_raw.plan TO fairlead_planner;
 GRANT INSERT (group_id, version, state, actor, reason, sha256, topic, partition, record_offset)
     ON fairlead_raw.plan_event TO fairlead_planner;
@@ -29,12 +31,14 @@ REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA fairlead, fairlead_raw FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION
     fairlead_raw.lock_group, fairlead_raw.lock_groups, fairlead_raw.lock_partition,
     fairlead_raw.partition_turn, fairlead_raw.needs_four_eyes, fairlead_raw.ensure_day,
-    fairlead_raw.record_capacities, fairlead_raw.record_diagnoses
+    fairlead_raw.record_capacities, fairlead_raw.record_diagnoses, fairlead_raw.answer_act
     TO fairlead_planner;
 GRANT EXECUTE ON FUNCTION fairlead.approve_plan, fairlead.reject_plan, fairlead.brake, fairlead.release
     TO fairlead_planner, fairlead_approver;
-GRANT EXECUTE ON FUNCTION fairlead.plan_owners, fairlead.plan_diff, fairlead.history_days
-    TO fairlead_planner, fairlead_approver, fairlead_reader;
+GRANT EXECUTE ON FUNCTION fairlead.act_as TO fairlead_web;
+GRANT EXECUTE ON FUNCTION
+    fairlead.objection_to_pages, fairlead.plan_owners, fairlead.plan_diff, fairlead.history_days
+    TO fairlead_planner, fairlead_approver, fairlead_reader, fairlead_web;
 
 -- By default whoever may log in at all has CONNECT. Here it takes one of the roles, or a grant.
 DO $$
@@ -50,7 +54,8 @@ BEGIN
     END IF;
     EXECUTE format('REVOKE CONNECT, TEMPORARY ON DATABASE %I FROM PUBLIC', current_database());
     EXECUTE format(
-        'GRANT CONNECT ON DATABASE %I TO fairlead_planner, fairlead_approver, fairlead_reader',
+        'GRANT CONNECT ON DATABASE %I'
+        ' TO fairlead_planner, fairlead_approver, fairlead_reader, fairlead_web',
         current_database()
     );
 END $$;

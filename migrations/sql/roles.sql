@@ -8,7 +8,7 @@ DECLARE
     role text;
     missing text[] := ARRAY(
         SELECT wanted
-        FROM unnest(ARRAY['fairlead_planner', 'fairlead_approver', 'fairlead_reader']) wanted
+        FROM unnest(ARRAY['fairlead_planner', 'fairlead_approver', 'fairlead_reader', 'fairlead_web']) wanted
         WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = wanted)
     );
 BEGIN

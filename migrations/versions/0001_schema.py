@@ -19,9 +19,8 @@ from fairlead.store import models
 SQL = Path(__file__).parents[1] / "sql"
 BEFORE_TABLES = SQL / "roles.sql"
 MODELS = sorted(Path(models.__file__).parent.glob("*.py"))
-AFTER_TABLES = [
-    SQL / f"{name}.sql" for name in ("life", "brake", "history", "judgement", "views", "rights")
-]
+_NAMES = ("life", "brake", "web", "history", "judgement", "views", "rights")
+AFTER_TABLES = [SQL / f"{name}.sql" for name in _NAMES]
 SOURCES = [Path(__file__), BEFORE_TABLES, *MODELS, *AFTER_TABLES]
 
 revision = "0001_" + hashlib.sha256(b"".join(map(Path.read_bytes, SOURCES))).hexdigest()[:8]

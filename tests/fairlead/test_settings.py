@@ -57,6 +57,51 @@ def test_web_addresses_are_addresses(config: Path) -> None:
         load_settings()
 
 
+ISSUER = 'jwks_url = "{}"\nissuer = "i"\naudience = "a"\n'
+
+
+@pytest.mark.parametrize(
+    ("toml", "said"),
+    [
+        ('header.secret = "short"', r"web\.header\.secret: 32 characters at least"),
+        ('header.secret = "{S}é"', r"web\.header\.secret: .*openssl rand"),
+        ('header = {secret = "{S}", name = "X_User"}', r"web\.header\.name: "),
+        ('header = {secret = "{S}", name = "x-fairlead-secret"}', r"web\.header\.secret_name: one"),
+        ('header.secret = "{S}"\n[web.token]\n{T}', r"web\.header: web\.token proves who asks"),
+        ('[web.token]\njwks_url = "https://x/k"', r"web\.token\.issuer: .*web\.token\.audience"),
+        ('[web.token]\njwks_url = "http://x/k"', r"web\.token\.jwks_url: https: who answers"),
+        ('[web.token]\n{T}algorithms = ["HS256"]', r"web\.token\.algorithms\.0: "),
+        ('[web.token]\n{T}algorithms = ["none"]', r"web\.token\.algorithms\.0: "),
+        ("[web.token]\n{T}algorithms = []", r"web\.token\.algorithms: "),
+    ],
+)
+def test_proof_that_proves_too_little_is_refused(config: Path, toml: str, said: str) -> None:
+    """At the start, by the key, and without the secret."""
+    secret = "s" * 40
+    token = ISSUER.format("https://login.example/keys")
+    text = toml.replace("{S}", secret).replace("{T}", token)
+    config.write_text(f'[web]\nurl = "https://fairlead.example"\n{text}')
+    with pytest.raises(ConfigurationError, match=said) as error:
+        load_settings()
+    assert secret not in str(error.value)
+
+
+def test_proof_needs_the_address_that_forms_come_from(config: Path) -> None:
+    """Without it no form could be told from one of somebody else's page."""
+    config.write_text(f'[web]\nheader.secret = "{"s" * 32}"\n')
+    with pytest.raises(ConfigurationError, match=r"web\.url: acting on pages takes it"):
+        load_settings()
+
+
+def test_four_eyes_say_whose(config: Path) -> None:
+    """True says not who sees that there are two; false is none."""
+    config.write_text("[[policies]]\nfour_eyes = true\n")
+    with pytest.raises(ConfigurationError, match=r'four_eyes: say .*"database".* or "proxy"'):
+        load_settings()
+    config.write_text("[[policies]]\nfour_eyes = false\n")
+    assert load_settings().policies[0].four_eyes is None
+
+
 def test_policies_are_read_in_order(config: Path) -> None:
     """An array of tables becomes policies, durations and approvals included."""
     config.write_text(
@@ -108,7 +153,8 @@ def test_mistyped_key_is_told_the_nearest_one(config: Path, toml: str, meant: st
         load_settings()
     config.write_text("[web]\ncolour = 1")
     with pytest.raises(
-        ConfigurationError, match=r": no such key; there are dagster_url, docs_url, url$"
+        ConfigurationError,
+        match=r": no such key; there are approvers, dagster_url, docs_url, header, token, url$",
     ):
         load_settings()
 

@@ -142,6 +142,6 @@ def _stored(plan: PlanDocument) -> StoredPlan:
         topic=None,
         partition=None,
         record_offset=None,
-        four_eyes=False,
+        four_eyes=None,
         rolled_back_from=None,
     )

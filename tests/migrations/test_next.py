@@ -59,6 +59,10 @@ VALUES ('g', 1, '2026-01-31+00', 'rebalancing', '2026-01-31+00');
 INSERT INTO brake_event (group_id, braked, at, reason, actor, database_user)
 VALUES ('g', true, '2026-01-31+00', 'incident', 'kim', 'postgres');
 
+INSERT INTO page_act (id, at, actor, proof, act, group_id, reason, database_user, outcome)
+VALUES (gen_random_uuid(), '2026-01-31+00', 'kim', 'token 1', 'brake', 'g', 'incident', 'web',
+    'done');
+
 INSERT INTO plan_pruned (group_id, versions, last_at) VALUES ('h', 3, '2026-01-31+00');
 
 INSERT INTO moved_partition (group_id, version, topic, partition, member, weight)

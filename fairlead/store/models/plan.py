@@ -23,6 +23,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
+from fairlead.domain.identity import FourEyes as SeenBy
 from fairlead.store.models.base import Base, MeasuredBalance, one_of
 
 STATES: Final = (
@@ -38,6 +39,12 @@ STATES: Final = (
     "retired",
 )
 """The states of a plan. The trigger `plan_event_apply` holds the transitions between them."""
+
+
+VERBS: Final = ("approve", "reject", "rollback", "retire", "brake", "release")
+"""What people do on pages."""
+OUTCOMES: Final = ("done", "agreed", "asked", "refused")
+"""What came of it."""
 
 
 class ConsumerGroup(Base):
@@ -62,6 +69,11 @@ class Plan(Base):
         CheckConstraint(one_of("state", STATES), name="state"),
         CheckConstraint("sha256 = encode(sha256(document), 'hex')", name="sha256"),
         CheckConstraint("rolled_back_from < version", name="rolled_back_from"),
+        CheckConstraint(one_of("four_eyes", ("database", "proxy")), name="four_eyes"),
+        ForeignKeyConstraint(
+            ["group_id", "request_id"],
+            ["fairlead_raw.page_act.group_id", "fairlead_raw.page_act.id"],
+        ),
         ForeignKeyConstraint(
             ["group_id", "rolled_back_from"],
             ["fairlead_raw.plan.group_id", "fairlead_raw.plan.version"],
@@ -106,9 +118,9 @@ class Plan(Base):
     expires_at: Mapped[datetime | None] = mapped_column(comment="Void from then on; null: never.")
     document: Mapped[bytes] = mapped_column(comment="The exact bytes that are published: JSON.")
     sha256: Mapped[str] = mapped_column(comment="SHA-256 of the document, in hexadecimal.")
-    four_eyes: Mapped[bool] = mapped_column(
-        server_default=text("false"),
-        comment="Whether the approver must not be the proposer, nor a planner.",
+    four_eyes: Mapped[SeenBy | None] = mapped_column(
+        comment="database: the approver is a database user who is neither the proposer nor a"
+        " planner; proxy: or two people on pages; null: anybody who may approve."
     )
     observed_only: Mapped[bool] = mapped_column(
         server_default=text("false"),
@@ -121,6 +133,9 @@ class Plan(Base):
         JSONB,
         comment="What the judgement counted with: each member's load before and under the plan, and"
         " what it can do; costs of records; statuses. Null: nothing was judged.",
+    )
+    request_id: Mapped[UUID | None] = mapped_column(
+        unique=True, comment="The rollback that a person asked for on a page; null: nobody did."
     )
 
 
@@ -301,6 +316,45 @@ class MovedPartition(Base):
     member: Mapped[str | None] = mapped_column(comment="The owner in the plan; null: none.")
     weight: Mapped[float | None] = mapped_column(comment="The load that moves, in records.")
     reason: Mapped[str | None] = mapped_column(comment="Why the assignor moves it.")
+
+
+class PageAct(Base):
+    """What a person did on a page, or asked the planner to do."""
+
+    __tablename__ = "page_act"
+    __table_args__ = (
+        UniqueConstraint("group_id", "id"),
+        CheckConstraint(one_of("act", VERBS), name="act"),
+        CheckConstraint(one_of("outcome", OUTCOMES), name="outcome"),
+        CheckConstraint(
+            "(act = 'brake') = (version IS NULL)"
+            " AND (act IN ('brake', 'release')) = (sha256 IS NULL)"
+            " AND (sha256 IS NULL OR group_id IS NOT NULL)",
+            name="about",
+        ),
+        Index("page_act_asked_idx", "at", postgresql_where=text("outcome = 'asked'")),
+        {"comment": "What people did on pages: by which proof, what, and what came of it."},
+    )
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, comment="Of the form, which counts once.")
+    at: Mapped[datetime] = mapped_column(comment="When.")
+    actor: Mapped[str] = mapped_column(comment="Who, as the web server says.")
+    proof: Mapped[str] = mapped_column(comment="What proved it to the web server.")
+    act: Mapped[str] = mapped_column(comment="approve, reject, rollback, retire, brake or release.")
+    group_id: Mapped[str | None] = mapped_column(
+        ForeignKey(ConsumerGroup.group_id), comment="The consumer group; null: all groups."
+    )
+    version: Mapped[int | None] = mapped_column(
+        Integer, comment="The version; of a release, the brake's number; null: of a brake."
+    )
+    sha256: Mapped[str | None] = mapped_column(comment="Its hash, as the person saw it.")
+    reason: Mapped[str] = mapped_column(comment="Why.")
+    database_user: Mapped[str] = mapped_column(comment="The web server's login.")
+    outcome: Mapped[str] = mapped_column(
+        comment="done; agreed: it takes another person; asked: the planner has to do it; refused."
+    )
+    answered_at: Mapped[datetime | None] = mapped_column(comment="When the planner answered.")
+    answer: Mapped[str | None] = mapped_column(comment="What the planner answered.")
 
 
 class Decision(Base):

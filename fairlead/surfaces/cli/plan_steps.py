@@ -90,18 +90,21 @@ def publish(group: Group, *, as_json: Json = False) -> None:
     from fairlead.errors import PlanStateError, StalePlanError
     from fairlead.kafka.gateway import KafkaGateway
     from fairlead.kafka.plan_topic import PlanTopic
+    from fairlead.settings import load_settings
     from fairlead.store import PlanStore
+    from fairlead.store.acts import asked
     from fairlead.workflows.delivery import Terms
     from fairlead.workflows.publication_pass import (
         failures_recorded,
         followed_up,
         publication_pass,
     )
+    from fairlead.workflows.requests import take_up
 
     kafka = _kafka()
     with opened_engine() as engine:
         store = PlanStore(engine)
-        if not store.in_state("approved", "sending", groups=[group]):
+        if not asked(engine, [group]) and not store.in_state("approved", "sending", groups=[group]):
             raise PlanStateError(
                 f"group {group} has no approved plan; `fairlead plans list {group}` lists what"
                 " there is"
@@ -112,6 +115,15 @@ def publish(group: Group, *, as_json: Json = False) -> None:
             PlanTopic(kafka) as topic,
         ):
             topic.ensure()
+            answers = take_up(
+                store,
+                [group],
+                policies=load_settings().policies,
+                live=gateway.live_group,
+                topic=topic,
+                terms=Terms.of(kafka),
+                now=datetime.now(UTC),
+            )
             done = publication_pass(
                 store,
                 [group],
@@ -121,6 +133,10 @@ def publish(group: Group, *, as_json: Json = False) -> None:
                 now=datetime.now(UTC),
                 follow_up=followed_up(gateway, store),
             )
+    for answer in answers.values():
+        say(f"{group}: asked for on a page: {answer}", err=True)
+    if answers and not done.results:
+        return
     if not done.results:
         raise PlanStateError(f"group {group}: somebody else is at its plan; ask again")
     result = done.results[-1]

@@ -15,10 +15,11 @@ def serve(
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535)] = 9464,
 ) -> None:
-    """Serve metrics for Prometheus at /metrics, and reviews of plans; Ctrl-C ends it.
+    """Serve metrics for Prometheus at /metrics, and pages; Ctrl-C ends it.
 
-    It reads Fairlead's database and writes nothing, so that a member of fairlead_reader will do. It
-    knows no user: whoever reaches it reads all plans.
+    Whoever reaches it reads all plans, as a member of fairlead_reader may. Where a proxy in front
+    proves who asks (web.token or web.header), people act on its pages: its login is then a member
+    of fairlead_web.
     """
     import logging
 

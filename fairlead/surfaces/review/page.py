@@ -31,7 +31,7 @@ from fairlead.domain.choice import improvement, lightening
 from fairlead.domain.cohorts import cohort_of
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.store.brakes import brakes_on
-from fairlead.surfaces import plots
+from fairlead.surfaces import offers, plots
 from fairlead.surfaces.links import asset_url
 from fairlead.surfaces.review import ways
 from fairlead.surfaces.review.facts import Facts, gather
@@ -70,6 +70,7 @@ def review_page(
     dagster_url: str | None = None,
     home: str | None = None,
     policies: Sequence[Policy] | None = None,
+    desk: offers.Desk | None = None,
     now: datetime | None = None,
 ) -> str:
     """Return the review of a version as an HTML document.
@@ -90,6 +91,8 @@ def review_page(
     policies
         From the settings: what the policy says of a plan that waits is worked out anew. None: the
         policies are not known here.
+    desk
+        Who looks, and may act; None: a file, on which nobody does.
     now
         Time-zone-aware: what ages and expiry are told by; None: the clock.
 
@@ -108,7 +111,9 @@ def review_page(
         facts=facts,
         plan=plan,
         shown=facts.shown,
-        summary=_summary(facts),
+        summary=summary(facts),
+        desk=desk,
+        steps=offers.of_version(plan, approvable=facts.waits and facts.document is not None),
         risks=risks(facts),
         brakes=brakes_on(engine, group),
         policy=_policy(facts, policies),
@@ -125,7 +130,7 @@ def review_page(
     )
 
 
-def _summary(facts: Facts) -> str:
+def summary(facts: Facts) -> str:
     """Say in a sentence what the plan does."""
     shown, parts = facts.shown, []
     partitions = "" if facts.partitions is None else f" of {number(facts.partitions)}"

@@ -65,7 +65,10 @@ def risks(facts: Facts) -> list[Risk]:
             Risk(
                 serious=False,
                 topic="Four eyes",
-                text="Who approves must be a database user who neither proposed the plan nor is a "
+                text="Two people on pages, or a database user who neither proposed the plan nor is "
+                "a planner."
+                if facts.stored.four_eyes == "proxy"
+                else "Who approves must be a database user who neither proposed the plan nor is a "
                 "planner.",
             )
         )

@@ -1,7 +1,7 @@
 """`fairlead serve`: metrics for Prometheus, and pages for people.
 
-It reads the plan history, as `fairlead_reader` may, and writes nothing. It knows no user: put a
-proxy that does in front of it where it is to be reached from other machines.
+It reads the plan history. People act on its pages where a proxy in front proves who they are; by
+itself it knows nobody.
 """
 
 from fairlead.surfaces.web.app import build_app

@@ -6,7 +6,6 @@ metrics there are (`metrics`), nor sockets and signals (`server`).
 
 import contextlib
 import logging
-import re
 from collections.abc import Callable
 from datetime import UTC
 from ipaddress import ip_address
@@ -30,7 +29,10 @@ from fairlead.common.visible import visible
 from fairlead.errors import FairleadError, GroupError, PlanStateError
 from fairlead.settings import Settings
 from fairlead.store.monitoring import last_look
+from fairlead.surfaces.offers import Desk
 from fairlead.surfaces.review import review_page
+from fairlead.surfaces.web.acting import Acting
+from fairlead.surfaces.web.forms import asked_version
 from fairlead.surfaces.web.group import Asked, group_page
 from fairlead.surfaces.web.metrics import build_registry
 from fairlead.surfaces.web.pages import Filters, groups_page
@@ -53,7 +55,7 @@ def build_app(engine: Engine, settings: Settings) -> Starlette:
     Parameters
     ----------
     engine
-        The database; `fairlead_reader` will do.
+        The database; `fairlead_reader` will do where nobody acts on pages, else `fairlead_web`.
     settings
         Where the Dagster UI is reached, for links to it, and the policies, for what they say of a
         plan that waits.
@@ -62,9 +64,12 @@ def build_app(engine: Engine, settings: Settings) -> Starlette:
     own = urlsplit(settings.web.url or "").hostname
     registry = build_registry(engine, settings.looks.every, settings.policies, settings.web)
     threads = anyio.CapacityLimiter(PAGES_AT_ONCE)
+    acting = Acting(engine, settings.web, _HEADERS, threads)
 
-    async def page(make: Callable[[], str]) -> Response:
-        return HTMLResponse(await run_sync(make, limiter=threads), headers=_HEADERS)
+    async def page(request: Request, make: Callable[[Desk], str]) -> Response:
+        desk = await run_sync(acting.desk, request.headers.raw)
+        made = await run_sync(lambda: make(desk), limiter=threads)
+        return HTMLResponse(made, headers=_HEADERS)
 
     # On a thread of those that Starlette keeps: pages, which take longer, have their own.
     def metrics(request: Request) -> Response:
@@ -76,33 +81,49 @@ def build_app(engine: Engine, settings: Settings) -> Starlette:
         _refuse_others_names(request, own)
         asked = {name: request.query_params.get(name, "") for name in vars(Filters())}
         return await page(
-            lambda: groups_page(
-                engine, Filters(**asked), dagster_url=dagster_url, policies=settings.policies
-            )
+            request,
+            lambda desk: groups_page(
+                engine,
+                Filters(**asked),
+                dagster_url=dagster_url,
+                policies=settings.policies,
+                desk=desk,
+            ),
         )
 
     async def group(request: Request) -> Response:
         _refuse_others_names(request, own)
         name, asked = _asked_group(request)
         return await page(
-            lambda: group_page(
-                engine, name, asked, dagster_url=dagster_url, policies=settings.policies
-            )
+            request,
+            lambda desk: group_page(
+                engine, name, asked, dagster_url=dagster_url, policies=settings.policies, desk=desk
+            ),
         )
 
     async def review(request: Request) -> Response:
         _refuse_others_names(request, own)
         group, version = _asked_plan(request)
         return await page(
-            lambda: review_page(
+            request,
+            lambda desk: review_page(
                 engine,
                 group,
                 version,
                 dagster_url=dagster_url,
                 home=".",  # relative: a proxy may have put it anywhere
                 policies=settings.policies,
-            )
+                desk=desk,
+            ),
         )
+
+    async def act(request: Request) -> Response:
+        _refuse_others_names(request, own)
+        return await (acting.act if request.method == "POST" else acting.before)(request)
+
+    async def acted(request: Request) -> Response:
+        _refuse_others_names(request, own)
+        return await acting.after(request)
 
     def ready(_: Request) -> Response:
         """Say that the database answers, and when a look was last taken."""
@@ -119,6 +140,8 @@ def build_app(engine: Engine, settings: Settings) -> Starlette:
             Route("/", groups),
             Route("/group", group),
             Route("/review", review),
+            Route("/act", act, methods=["GET", "POST"]),
+            Route("/acted", acted),
             Route("/metrics", metrics),
             Route("/health", _health),
             Route("/ready", ready),
@@ -157,15 +180,15 @@ def _asked_group(request: Request) -> tuple[str, Asked]:
     given = request.query_params
     return _asked_name(request, "/group?group=NAME"), Asked(
         partition=given.get("partition", "").strip().replace("\0", ""),
-        before=_asked_version(given.get("before")),
-        after=_asked_version(given.get("after")),
+        before=asked_version(given.get("before")),
+        after=asked_version(given.get("after")),
     )
 
 
 def _asked_plan(request: Request) -> tuple[str, int | None]:
     """Return group and version of the query; no version: the newest."""
     name = _asked_name(request, "/review?group=NAME&version=NUMBER")
-    return name, _asked_version(request.query_params.get("version"))
+    return name, asked_version(request.query_params.get("version"))
 
 
 def _asked_name(request: Request, address: str) -> str:
@@ -173,14 +196,6 @@ def _asked_name(request: Request, address: str) -> str:
     if not group or "\0" in group:  # Postgres has no text with a null character
         raise HTTPException(400, f"Ask for a group: {address}")
     return group
-
-
-def _asked_version(version: str | None) -> int | None:
-    if version is None:
-        return None
-    if not re.fullmatch("[1-9][0-9]{0,8}", version):
-        raise HTTPException(400, "A version is a number from 1 on")
-    return int(version)
 
 
 async def _health(_: Request) -> Response:

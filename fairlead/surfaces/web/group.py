@@ -22,6 +22,7 @@ from fairlead.store.brakes import brakes_on
 from fairlead.store.observed import observed_days
 from fairlead.surfaces.backtest.report import would_have_saved
 from fairlead.surfaces.links import asset_url
+from fairlead.surfaces.offers import Desk, of_brake
 from fairlead.surfaces.standing import next_step
 from fairlead.surfaces.survey.finding import follows as follow_how
 from fairlead.surfaces.web.drawn import STRIPS, days_of, plots_of, plots_of_partition, strip_of
@@ -57,6 +58,7 @@ def group_page(
     *,
     dagster_url: str | None = None,
     policies: Sequence[Policy] = (),
+    desk: Desk | None = None,
     now: datetime | None = None,
 ) -> str:
     """Return a group's page as an HTML document.
@@ -73,6 +75,8 @@ def group_page(
         Where the Dagster UI is reached; None: there is no link to it.
     policies
         From the settings.
+    desk
+        Who looks, and may act.
     now
         Time-zone-aware: what ages are told by; None: the clock.
 
@@ -90,13 +94,16 @@ def group_page(
     looks = course.read_looks(engine, group)
     went = Course.of(looks)
     changes = went.changes()
+    brakes = brakes_on(engine, group)
     return TEMPLATES.get_template("group.html").render(
         row=row,
+        desk=desk,
+        brakes=brakes,
+        steps=[of_brake(group, braked=any(one.group == group for one in brakes))],
         before=diagnoses[1] if len(diagnoses) > 1 else None,
         diagnoses=diagnoses,
         advice=advice_in(row["evidence"]),
         can_follow=_can_follow(looks),
-        brakes=brakes_on(engine, group),
         next_step=next_step(row, reading.undecided([row], read_at)),
         planned_at=row["decided_at"] or course.last_planning(engine),
         policy=policy,

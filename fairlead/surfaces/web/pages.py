@@ -16,6 +16,7 @@ from fairlead.store.brakes import read_brakes
 from fairlead.store.models.judgement import DIAGNOSES
 from fairlead.store.monitoring import LOOKED_WITHIN
 from fairlead.store.reading import Row, read_groups, read_states, undecided
+from fairlead.surfaces.offers import Desk, of_brake
 from fairlead.surfaces.standing import FOLLOWS, follows, next_step
 from fairlead.surfaces.web.layout import TEMPLATES, ages
 
@@ -62,6 +63,7 @@ def groups_page(
     *,
     dagster_url: str | None = None,
     policies: Sequence[Policy] = (),
+    desk: Desk | None = None,
     now: datetime | None = None,
 ) -> str:
     """Return the groups, worst first, as an HTML document; raises as `read_groups`.
@@ -76,11 +78,13 @@ def groups_page(
         Where the Dagster UI is reached; None: there is no link to it.
     policies
         From the settings.
+    desk
+        Who looks, and may act.
     now
         Time-zone-aware: what ages are told by; None: the clock.
     """
     filters = filters or Filters()
-    states = read_states(engine)
+    states, brakes = read_states(engine), read_brakes(engine)
     found = [row for row in states if filters.take(row, policies)]
     read_at = now or datetime.now(UTC)
     names = [row["group"] for row in found[:SHOWN]]
@@ -96,7 +100,9 @@ def groups_page(
         follows_choices=FOLLOWS,
         undecided=waits,
         old=[row["group"] for row in found if _is_old(row["last_seen"], read_at)],
-        brakes=read_brakes(engine),
+        brakes=brakes,
+        desk=desk,
+        steps=[of_brake(None, braked=any(one.group is None for one in brakes))],
         dagster_url=dagster_url,
         next_step=lambda row, waits=frozenset(waits): next_step(row, waits),
         policy=lambda name: policy_for(name, policies).groups,

@@ -123,7 +123,7 @@ def large() -> tuple[PlanDraft, StoredPlan]:
         topic="fairlead.plans",
         partition=0,
         record_offset=1,
-        four_eyes=False,
+        four_eyes=None,
         rolled_back_from=None,
     )
 

@@ -82,7 +82,7 @@ def test_hours_are_those_of_the_time_zone(zone: str, *, approved: bool) -> None:
 
 def test_four_eyes_are_never_the_policys() -> None:
     """Whatever the rules say."""
-    policy = Policy(four_eyes=True).model_copy(update={"approval": Approval(automatic=True)})
+    policy = Policy(four_eyes="database").model_copy(update={"approval": Approval(automatic=True)})
     decision = decide(policy, facts(), DAY)
     assert not decision.approved
     assert "four eyes" in decision.reason

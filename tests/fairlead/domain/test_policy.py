@@ -93,7 +93,7 @@ def test_dangerous_statuses_are_forbidden_by_default() -> None:
         {"options": {"sticky-lag-aware": {"band": -0.1}}},
         {"cooldown": "PT0S"},
         {"cadence": -60},
-        {"four_eyes": True, "approval": {"automatic": True}},
+        {"four_eyes": "database", "approval": {"automatic": True}},
         {"approval": {"hours": ["9-17"]}},
         {"approval": {"hours": ["25:00-06:00"]}},
         {"approval": {"hours": ["06:00-06:00"]}},

@@ -48,7 +48,7 @@ def plan() -> StoredPlan:
         topic=None,
         partition=None,
         record_offset=None,
-        four_eyes=False,
+        four_eyes=None,
         rolled_back_from=None,
     )
 

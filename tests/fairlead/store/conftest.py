@@ -3,18 +3,14 @@
 Belongs here: fixtures of the store's tests.
 """
 
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from urllib.parse import urlsplit
 
 import numpy as np
-import psycopg
 import pyarrow as pa
 import pytest
-from psycopg import sql
 from sqlalchemy import Engine
 
 from fairlead.domain.choice import Candidate
@@ -22,14 +18,13 @@ from fairlead.store import NoPlan, PlanDraft, PlanStore, StoredPlan, create_stor
 from fairlead.store.outbox import Outbox, Wanted
 from fairlead.store.told import Sent
 from fairlead.wire.document import MemberShare
+from tests.logins import Login, logins
 from tests.stored import record_decision
 
 SNAPSHOT_AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 LEASE_UNTIL = SNAPSHOT_AT + timedelta(hours=6)
 
 MakeDraft = Callable[..., PlanDraft]
-#: Makes a login with roles, returns its URL of the database.
-Login = Callable[..., str]
 #: Opens a store by a URL.
 StoreAs = Callable[[str], PlanStore]
 
@@ -202,27 +197,8 @@ def publish(store: PlanStore, approve: Callable[..., StoredPlan]) -> Callable[..
 @pytest.fixture
 def login(store_url: str) -> Iterator[Login]:
     """Return a function that makes a login with roles, and returns its URL of the database."""
-    made: list[sql.Identifier] = []
-    with psycopg.connect(store_url, autocommit=True) as superuser:
-
-        def make(*roles: str, name: str = "person") -> str:
-            name = f"{name}_{uuid.uuid4().hex[:8]}"
-            made.append(sql.Identifier(name))
-            superuser.execute(sql.SQL("CREATE ROLE {} LOGIN").format(made[-1]))
-            for role in roles:
-                superuser.execute(sql.SQL("GRANT {} TO {}").format(sql.Identifier(role), made[-1]))
-            if not roles:
-                database = sql.Identifier(superuser.info.dbname)
-                superuser.execute(
-                    sql.SQL("GRANT CONNECT ON DATABASE {} TO {}").format(database, made[-1])
-                )
-            parts = urlsplit(store_url)
-            return parts._replace(netloc=f"{name}@{parts.netloc.partition('@')[2]}").geturl()
-
+    with logins(store_url) as make:
         yield make
-        for one in made:
-            superuser.execute(sql.SQL("DROP OWNED BY {}").format(one))
-            superuser.execute(sql.SQL("DROP ROLE {}").format(one))
 
 
 @pytest.fixture

@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from fairlead.domain.identity import FourEyes
+
 #: From each state to where a step can lead.
 STEPS: Final = {
     "proposed": {"approved", "rejected", "expired"},
@@ -38,7 +40,7 @@ class Propose(Operation):
 
     snapshot: int
     plan: bool = True
-    four_eyes: bool = False
+    four_eyes: FourEyes | None = None
     expires_in: int | None = None
     again: int | None = None
 
@@ -94,7 +96,7 @@ class Version:
     """A plan: the states it has been in, in order."""
 
     proposer: str
-    four_eyes: bool
+    four_eyes: FourEyes | None
     expires_in: int | None
     again: int | None
     states: list[str] = field(default_factory=lambda: ["proposed"])

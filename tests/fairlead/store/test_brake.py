@@ -17,7 +17,8 @@ from fairlead.store.intents import Wanted
 from fairlead.store.models import PlanIntent
 from fairlead.store.outbox import Intent, Outbox
 from fairlead.store.reading import read_history
-from tests.fairlead.store.conftest import LEASE_UNTIL, Login, StoreAs, sent
+from tests.fairlead.store.conftest import LEASE_UNTIL, StoreAs, sent
+from tests.logins import Login
 
 pytestmark = pytest.mark.postgres
 
@@ -167,7 +168,7 @@ def test_only_an_approver_releases_where_plans_need_four_eyes(
     planner = store_as(login("fairlead_planner")).engine
     approver = store_as(login("fairlead_approver")).engine
     reader = store_as(login("fairlead_reader")).engine
-    propose(four_eyes=True)
+    propose(four_eyes="database")
     for group in ("orders", None):
         put_on(planner, group, reason="a planner may brake")
         with pytest.raises(PlanStateError, match="member of fairlead_planner and cannot release"):

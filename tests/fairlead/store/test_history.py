@@ -16,7 +16,7 @@ from fairlead.store.attempts import Attempt
 from fairlead.store.engine import transaction
 from fairlead.store.prune import prune
 from fairlead.store.reading import read_groups, read_history, read_plans
-from tests.fairlead.store.conftest import Login
+from tests.logins import Login
 from tests.stored import record_adoption
 
 pytestmark = pytest.mark.postgres

@@ -14,7 +14,8 @@ from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.records import Findings
 from fairlead.store import NoPlan, PlanStore, StoredPlan
 from fairlead.store.engine import transaction
-from tests.fairlead.store.conftest import SNAPSHOT_AT, Login, MakeDraft, StoreAs, make_metrics
+from tests.fairlead.store.conftest import SNAPSHOT_AT, MakeDraft, StoreAs, make_metrics
+from tests.logins import Login
 from tests.stored import record_decision
 
 pytestmark = pytest.mark.postgres

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from fairlead.wire.document import content_hash
-from tests.fairlead.store.conftest import Login, MakeDraft, StoreAs
+from tests.fairlead.store.conftest import MakeDraft, StoreAs
 from tests.fairlead.store.life_database import Database
 from tests.fairlead.store.life_model import (
     APPROVER,
@@ -32,6 +32,7 @@ from tests.fairlead.store.life_model import (
     Tamper,
 )
 from tests.lengths import form
+from tests.logins import Login
 
 pytestmark = pytest.mark.postgres
 
@@ -64,7 +65,7 @@ proposals = st.builds(
     groups,
     snapshot=st.integers(0, 40),
     plan=st.sampled_from([True, True, True, False]),
-    four_eyes=st.sampled_from([False, False, True]),
+    four_eyes=st.sampled_from([None, "proxy", "database"]),
     expires_in=st.sampled_from([None, None, 1, 1, -1]),
     again=st.sampled_from([None, None, None, None, 1, 2, 9]),
 )

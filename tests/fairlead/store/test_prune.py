@@ -16,8 +16,9 @@ from fairlead.errors import PlanStateError, StoreUnavailableError
 from fairlead.store import NoPlan, PlanStore, StoredPlan, create_store_engine
 from fairlead.store.engine import transaction
 from fairlead.store.prune import history_days, prune
-from tests.fairlead.store.conftest import Login, MakeDraft, make_metrics
+from tests.fairlead.store.conftest import MakeDraft, make_metrics
 from tests.fairlead.store.test_history import lag_table, query
+from tests.logins import Login
 from tests.stored import record_adoption, record_decision
 
 pytestmark = pytest.mark.postgres

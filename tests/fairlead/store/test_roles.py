@@ -10,19 +10,19 @@ from fairlead.errors import ConfigurationError, PlanStateError
 from fairlead.store import PlanDraft, PlanStore, StoredPlan
 from tests.fairlead.store.conftest import (
     SNAPSHOT_AT,
-    Login,
     MakeDraft,
     StoreAs,
     make_metrics,
     record_publication,
     record_retirement,
 )
+from tests.logins import Login
 from tests.stored import record_adoption, record_decision
 
 pytestmark = pytest.mark.postgres
 
 
-ROLES = ("fairlead_planner", "fairlead_approver", "fairlead_reader")
+ROLES = ("fairlead_planner", "fairlead_approver", "fairlead_web", "fairlead_reader")
 INSERTED = {
     "balance",
     "candidate",
@@ -41,13 +41,22 @@ INSERTED = {
     "plan_record",
 }
 REWRITTEN = {"group_observed", "plan_attempt", "plan_intent", "plan_record"}
-READING = {"history_days", "plan_diff", "plan_owners"}
+READING = {"history_days", "objection_to_pages", "plan_diff", "plan_owners"}
 CALLED = {
     "fairlead_planner": READING
-    | {"approve_plan", "brake", "ensure_day", "lock_group", "lock_groups", "lock_partition"}
+    | {
+        "answer_act",
+        "approve_plan",
+        "brake",
+        "ensure_day",
+        "lock_group",
+        "lock_groups",
+        "lock_partition",
+    }
     | {"needs_four_eyes", "partition_turn"}
     | {"record_capacities", "record_diagnoses", "reject_plan", "release"},
     "fairlead_approver": READING | {"approve_plan", "brake", "reject_plan", "release"},
+    "fairlead_web": READING | {"act_as"},
     "fairlead_reader": READING,
     "public": set(),
 }
@@ -104,8 +113,27 @@ REFUSED = {
         "SELECT * FROM fairlead.prune_rows(now(), now())",
         "SET ROLE fairlead_planner",
     ],
+    "fairlead_web": [
+        f"{EVENT}) VALUES ('orders', 1, 'approved', 'why')",
+        f"{EVENT}, actor) VALUES ('orders', 1, 'approved', 'why', 'kim')",
+        "SELECT fairlead.approve_plan('orders', 1, 'why')",
+        "SELECT fairlead.reject_plan('orders', 1, 'why')",
+        "SELECT fairlead.brake('orders', 'why')",
+        "SELECT fairlead.release('orders', 'why')",
+        "SELECT fairlead_raw.set_brake('orders', true, 'why', 'kim')",
+        "SELECT fairlead_raw.answer_act(gen_random_uuid(), 'done', 'why')",
+        "SELECT fairlead_raw.lock_group('orders')",
+        "UPDATE fairlead_raw.page_act SET actor = 'kim'",
+        "DELETE FROM fairlead_raw.page_act",
+        "INSERT INTO fairlead_raw.page_act (id) VALUES (gen_random_uuid())",
+        "UPDATE fairlead_raw.plan SET four_eyes = NULL",
+        "DELETE FROM fairlead_raw.four_eyes",
+        "SET ROLE fairlead_planner",
+        "SET ROLE fairlead_approver",
+    ],
     "fairlead_reader": [
         f"{EVENT}) VALUES ('orders', 1, 'approved', 'why')",
+        "SELECT fairlead.act_as('kim', 'p', gen_random_uuid(), 'brake', 'orders', 1, '', 'why')",
         "SELECT fairlead.approve_plan('orders', 1, 'why')",
         "SELECT fairlead.reject_plan('orders', 1, 'why')",
         "SELECT fairlead.brake('orders', 'why')",
@@ -128,7 +156,7 @@ def test_nobody_connects_who_has_no_role(store_url: str, login: Login) -> None:
             ).fetchone()
             for role in ("public", *ROLES)
         ]
-    assert rights == [(False,), (True,), (True,), (True,)]
+    assert rights == [(False,), *[(True,)] * len(ROLES)]
     psycopg.connect(login("fairlead_reader")).close()
 
 
@@ -317,7 +345,7 @@ def test_four_eyes_are_not_two_planners(
     roles: tuple[str, ...],
 ) -> None:
     """Another planner cannot approve, not even one who is an approver as well."""
-    plan = propose(planner, draft(four_eyes=True))
+    plan = propose(planner, draft(four_eyes="database"))
     other = store_as(login(*roles))
     with pytest.raises(PlanStateError, match=r"version 1 needs four eyes: .* is a member of"):
         other.approve("orders", 1, sha256=plan.sha256, reason="fine", actor="kim")
@@ -328,10 +356,10 @@ def test_four_eyes_are_not_the_proposers(
     store: PlanStore, planner: PlanStore, draft: MakeDraft, store_url: str
 ) -> None:
     """Nobody approves what they proposed: by no way, under no name, not even as superuser."""
-    plan = propose(planner, draft(group="a", four_eyes=True))
+    plan = propose(planner, draft(group="a", four_eyes="database"))
     with pytest.raises(PlanStateError, match="proposed it and cannot approve it"):
         planner.approve("a", 1, sha256=plan.sha256, reason="fine", actor="kim")
-    propose(store, draft(group="b", four_eyes=True))
+    propose(store, draft(group="b", four_eyes="database"))
     with psycopg.connect(store_url, autocommit=True) as superuser:
         for role in ("NONE", "fairlead_approver"):
             superuser.execute(f"SET ROLE {role}".encode())
@@ -347,7 +375,7 @@ def test_four_eyes_are_an_approver_and_the_proposer(
     planner: PlanStore, draft: MakeDraft, login: Login, store_as: StoreAs
 ) -> None:
     """An approver who did not propose approves; the policy of the next plan is its own."""
-    plan = propose(planner, draft("s1", four_eyes=True))
+    plan = propose(planner, draft("s1", four_eyes="database"))
     assert plan.four_eyes
     url = login("fairlead_approver")
     assert store_as(url).approve("orders", 1, sha256=plan.sha256, reason="ok").state == "approved"
@@ -378,8 +406,8 @@ def test_the_planner_cannot_talk_four_eyes_away(
     """Of groups in the owner's table every plan needs them, whatever the planner inserts."""
     with psycopg.connect(store_url) as owner:
         owner.execute("INSERT INTO fairlead_raw.four_eyes VALUES (%s)", [groups])
-    plan = propose(planner, draft(four_eyes=False))
-    assert planner.get("orders", 1).four_eyes is needed
+    plan = propose(planner, draft(four_eyes=None))
+    assert planner.get("orders", 1).four_eyes == ("database" if needed else None)
     if needed:
         with pytest.raises(PlanStateError, match="needs four eyes"):
             planner.approve("orders", 1, sha256=plan.sha256, reason="mine", actor="kim")

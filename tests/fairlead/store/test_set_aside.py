@@ -13,7 +13,8 @@ from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.records import Findings
 from fairlead.store import NoPlan, PlanStore, StoredPlan
 from fairlead.store.outbox import Outbox, Wanted
-from tests.fairlead.store.conftest import LEASE_UNTIL, SNAPSHOT_AT, Login, MakeDraft, sent
+from tests.fairlead.store.conftest import LEASE_UNTIL, SNAPSHOT_AT, MakeDraft, sent
+from tests.logins import Login
 
 pytestmark = pytest.mark.postgres
 

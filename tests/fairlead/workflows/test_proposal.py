@@ -223,9 +223,10 @@ def test_plan_under_four_eyes_is_not_approved_by_who_proposed_it(
     store: PlanStore, draft: MakeDraft
 ) -> None:
     """The policy leaves it to a person, and the database refuses the proposer by name."""
-    plan = look(store, draft("s1", four_eyes=True), policy=Policy(four_eyes=True)).stored.plan
+    policy = Policy(four_eyes="database")
+    plan = look(store, draft("s1", four_eyes="database"), policy=policy).stored.plan
     assert plan is not None
-    assert (plan.state, plan.four_eyes) == ("proposed", True)
+    assert (plan.state, plan.four_eyes) == ("proposed", "database")
     with pytest.raises(PlanStateError, match=r"version 1 needs four eyes: .* proposed it"):
         store.approve("orders", 1, sha256=plan.sha256, reason="mine", actor="somebody else")
 

@@ -86,7 +86,7 @@ def test_old_assignment_becomes_the_next_version(second: PlanStore) -> None:
     """It gives what the old one gave, says where it came from, and waits for a person."""
     done = back_to(second, 1, actor="kim")
     assert (done.plan.version, done.plan.state) == (3, "proposed")
-    assert (done.plan.rolled_back_from, done.plan.four_eyes) == (1, False)
+    assert (done.plan.rolled_back_from, done.plan.four_eyes) == (1, None)
     assert done.plan.reason == "rollback to version 1: it was calmer (asked for by kim)"
     old, new = (second.get("orders", version).verify() for version in (1, 3))
     assert shares_of(new) == shares_of(old)

@@ -59,7 +59,7 @@ def test_plans_are_published_as_the_policy_would() -> None:
     assert published(strict)[0] == 0
     assert published(strict)[1] >= 1
     assert published(Policy(objective=timedelta(days=1))) == (0, 0)
-    assert published(Policy(four_eyes=True))[0] >= 1
+    assert published(Policy(four_eyes="database"))[0] >= 1
 
 
 def test_equal_recordings_give_equal_replays() -> None:

@@ -204,7 +204,7 @@ def test_a_large_plan_is_cut_short_and_its_risks_are_told(engine: Engine) -> Non
             moves=pa.table(moves | {"previous_member": ["old"] * 600, "member": ["new"] * 600}),
             observed=make_metrics(topic_spread=1.25),
             predicted=make_metrics(moved=600, lag_max=179_700, topic_spread=3.0),
-            four_eyes=True,
+            four_eyes="database",
         ),
     )
     source = review_page(engine, "wide", now=NOON, dagster_url="http://dagster:3000")

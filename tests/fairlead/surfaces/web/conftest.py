@@ -1,17 +1,30 @@
-"""A served plan history that is of this week.
+"""A served plan history that is of this week, and pages on which people act.
 
 Belongs here: fixtures of the web application's tests.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import uuid4
 
 import pytest
+from sqlalchemy import Engine
 
 from fairlead.settings import Settings, WebSettings
+from fairlead.store import PlanStore, StoredPlan
 from fairlead.store.engine import create_store_engine
 from fairlead.surfaces.web import build_app
 from fairlead.surfaces.web.server import serving
+from tests.fairlead.store.conftest import make_draft, record_publication
+from tests.fairlead.surfaces.web.proxies import PUBLIC, Answer, Pairs, post, send
 from tests.fairlead.surfaces.web.week import store_recent_week
+from tests.logins import logins
+from tests.stored import record_decision
+
+KIM: Final = "kim@example.com"
+SECRET: Final = "s" * 40
 
 
 @pytest.fixture
@@ -31,3 +44,81 @@ def served(week: str) -> Iterator[str]:
     with serving(build_app(engine, settings)) as address:
         yield address
     engine.dispose()
+
+
+@dataclass(frozen=True)
+class Desks:
+    """Plans that wait, and pages on which people act on them.
+
+    Parameters
+    ----------
+    address
+        Where the pages are, as whoever is in front of them reaches them.
+    url
+        The database, as its superuser.
+    planner
+        The planner's store.
+    plans
+        By group: `orders` waits, `payments` too and takes two people, `billing` takes what the
+        database sees; `stock` is published, in its second version.
+    """
+
+    address: str
+    url: str
+    planner: PlanStore
+    plans: Mapping[str, StoredPlan]
+
+    def state(self, group: str, version: int | None = None) -> str:
+        """Return the state of a version, the one of `plans` by default."""
+        return self.planner.get(group, version or self.plans[group].version).state
+
+    def post(self, do: str, group: str | None = None, who: str = KIM, **given: Any) -> Answer:
+        """Send a form in a person's name, as a browser behind the proxy does."""
+        plan = self.plans.get(group or "")
+        fields: dict[str, Any] = {"do": do, "group": group, "id": uuid4(), "reason": "agreed"}
+        if plan is not None and do not in {"brake", "release"}:
+            fields |= {"version": plan.version, "sha256": plan.sha256}
+        sent = {name: value for name, value in (fields | given).items() if value is not None}
+        return post(self.address, sent, as_person(who))
+
+    def get(self, path: str, who: str | None = KIM) -> Answer:
+        """Open a page, as somebody or as nobody."""
+        return send(self.address, "GET", path, as_person(who) if who else ())
+
+
+@pytest.fixture
+def desks(migrated: str) -> Iterator[Desks]:
+    """Return pages on which whoever the proxy names may act."""
+    with ExitStack() as stack:
+        make = stack.enter_context(logins(migrated))
+
+        def engine_as(role: str, name: str) -> Engine:
+            engine = create_store_engine(make(role, name=name))
+            stack.callback(engine.dispose)
+            return engine
+
+        planner = PlanStore(engine_as("fairlead_planner", "planner"))
+        four_eyes = {"orders": None, "payments": "proxy", "billing": "database"}
+        plans = {
+            group: propose(planner, group, four_eyes=eyes) for group, eyes in four_eyes.items()
+        }
+        for snapshot in ("s1", "s2"):
+            plan = propose(planner, "stock", snapshot)
+            planner.approve("stock", plan.version, sha256=plan.sha256, reason="ok")
+            record_publication(planner, planner.get("stock", plan.version))
+        plans["stock"] = planner.get("stock", 2)
+        web = WebSettings.model_validate({"url": PUBLIC, "header": {"secret": SECRET}})
+        app = build_app(engine_as("fairlead_web", "web"), Settings(web=web))
+        yield Desks(stack.enter_context(serving(app)), migrated, planner, plans)
+
+
+def propose(planner: PlanStore, group: str, snapshot: str = "s1", **changes: Any) -> StoredPlan:
+    """Let the planner propose a plan."""
+    plan = record_decision(planner, make_draft(snapshot, group=group, **changes)).plan
+    assert plan is not None
+    return plan
+
+
+def as_person(name: str) -> Pairs:
+    """Return the headers by which the proxy names somebody."""
+    return [("X-Forwarded-Email", name), ("X-Fairlead-Secret", SECRET)]

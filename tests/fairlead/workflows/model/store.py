@@ -80,7 +80,7 @@ class ModelStore:
             topic=None,
             partition=None,
             record_offset=None,
-            four_eyes=False,
+            four_eyes=None,
             rolled_back_from=None,
         )
 

@@ -1,0 +1,111 @@
+"""What a page offers to whoever looks at it: steps, each with the command that does the same.
+
+Belongs here: which steps there are for a version, a group, all groups. Does not: whether the
+database lets somebody take them, nor the pages that ask for a reason (`fairlead.surfaces.web`).
+"""
+
+import shlex
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import quote, urlencode
+
+from fairlead.domain.records import StoredPlan
+
+#: Two words, so that it is quoted: whoever puts a reason there sees how.
+_WHY: Final = "say why"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing that a person can do.
+
+    Parameters
+    ----------
+    label
+        What a link to it says.
+    address
+        Of the page that says what will happen and asks for a reason, relative to the list of
+        groups; None: pages cannot do it.
+    command
+        For a shell; "": the page has it elsewhere.
+    """
+
+    label: str
+    address: str | None
+    command: str
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Who looks at a page.
+
+    Parameters
+    ----------
+    person
+        Their name; None: nobody is proven, and the page is read-only.
+    reason
+        Why it is read-only.
+    """
+
+    person: str | None = None
+    reason: str = ""
+
+
+def of_version(plan: StoredPlan, *, approvable: bool) -> list[Step]:
+    """Return the steps that a person can take with a version.
+
+    Parameters
+    ----------
+    plan
+        The version.
+    approvable
+        Whether its bytes and its time are good, if it waits.
+    """
+    by_page = plan.four_eyes != "database"
+    group, version = plan.group, plan.version
+
+    def address(verb: str) -> str:
+        return _address(verb, group, version)
+
+    if plan.state == "proposed":  # the review has the commands, with the hash, in every way
+        reject = Step("Reject", address("reject"), "")
+        approve = Step("Approve", address("approve") if by_page else None, "")
+        return [approve, reject] if approvable else [reject]
+    if plan.state == "published":
+        command = _command("plans retire", group)
+        return [Step("Retire", address("retire") if by_page else None, command)]
+    if plan.state in {"superseded", "retired"}:
+        command = _command("plans rollback", group, str(version))
+        label = f"Go back to version {version}"
+        return [Step(label, address("rollback") if by_page else None, command)]
+    return []
+
+
+def of_brake(group: str | None, *, braked: bool) -> Step:
+    """Return the step on the brake of a group, or, with None, of all groups.
+
+    Examples
+    --------
+    >>> of_brake("-orders", braked=True).command
+    "fairlead release --reason 'say why' -- -orders"
+    >>> of_brake(None, braked=False).address
+    'act?do=brake'
+    """
+    verb = "release" if braked else "brake"
+    label = "Release the brake" if braked else "Put the brake on"
+    if group is None:
+        command = f"fairlead {verb} --all --reason {shlex.quote(_WHY)}"
+        return Step(f"{label} for all groups", _address(verb), command)
+    return Step(label, _address(verb, group), _command(verb, group))
+
+
+def _address(verb: str, group: str | None = None, version: int | None = None) -> str:
+    asked = {"do": verb, "group": group, "version": version}
+    named = {key: value for key, value in asked.items() if value is not None}
+    return f"act?{urlencode(named, quote_via=quote)}"
+
+
+def _command(verb: str, *named: str) -> str:
+    # A group may be called like an option.
+    end = ["--"] if named[0].startswith("-") else []
+    return f"fairlead {verb} --reason {shlex.quote(_WHY)} {shlex.join([*end, *named])}"

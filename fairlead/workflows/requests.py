@@ -1,0 +1,110 @@
+"""What people asked for on pages and takes Kafka: rollbacks and retirements, done by the planner.
+
+Belongs here: doing what was asked, each once, and answering. Does not: the steps (`rollback`,
+`retirement`), who may ask (the database).
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from datetime import datetime
+
+from fairlead.domain.groups import LiveGroup
+from fairlead.domain.policy import Policy, policy_for
+from fairlead.errors import FairleadError, KafkaUnavailableError, StoreUnavailableError
+from fairlead.store import acts
+from fairlead.store.plans import PlanStore
+from fairlead.workflows.delivery import Terms, Topic
+from fairlead.workflows.retirement import retire
+from fairlead.workflows.rollback import rollback
+
+
+def take_up(
+    store: PlanStore,
+    groups: Collection[str],
+    *,
+    policies: Sequence[Policy],
+    live: Callable[[str], LiveGroup],
+    topic: Topic,
+    terms: Terms,
+    now: datetime,
+) -> dict[str, str]:
+    """Do what people asked for on pages; returns by group what was answered.
+
+    What a run that died has begun is gone on with: no second version is proposed, and what is
+    retired already is answered so.
+
+    Parameters
+    ----------
+    store
+        The plan store.
+    groups
+        Whose requests are taken up.
+    policies
+        From the settings: who approves a rollback, and when it expires.
+    live
+        Describes a group as it is now.
+    topic, terms
+        The plan topic, and how it is written.
+    now
+        Time-zone-aware.
+
+    Raises
+    ------
+    KafkaUnavailableError, StoreUnavailableError
+        What was not answered stays asked for.
+    """
+    answers: dict[str, str] = {}
+    for one in acts.asked(store.engine, groups):
+        assert one.group is not None  # noqa: S101 - it is about a version
+        try:
+            if one.act == "retire":
+                said = _retire(store, one, topic, terms)
+            else:
+                said = _roll_back(store, one, policy_for(one.group, policies), live, now)
+        except (KafkaUnavailableError, StoreUnavailableError):
+            raise
+        except FairleadError as error:
+            acts.answer(store.engine, one.id, "refused", str(error))
+            answers[one.group] = f"{one.act} refused: {error}"
+        else:
+            acts.answer(store.engine, one.id, "done", said)
+            answers[one.group] = said
+    return answers
+
+
+def _retire(store: PlanStore, asked: acts.Acted, topic: Topic, terms: Terms) -> str:
+    group, version = _about(asked)
+    if store.get(group, version).state == "published":
+        retire(store, group, topic=topic, terms=terms, reason=asked.reason, actor=asked.actor)
+    return f"version {version} is {store.get(group, version).state}"
+
+
+def _roll_back(
+    store: PlanStore,
+    asked: acts.Acted,
+    policy: Policy,
+    live: Callable[[str], LiveGroup],
+    now: datetime,
+) -> str:
+    group, version = _about(asked)
+    made = store.requested(asked.id)
+    why = "proposed before"
+    if made is None:
+        done = rollback(
+            store,
+            group,
+            version,
+            policy=policy,
+            live=live,
+            reason=asked.reason,
+            now=now,
+            actor=asked.actor,
+            request_id=asked.id,
+        )
+        made, why = done.plan, done.approval.reason
+    return f"version {made.version}, which goes back to version {version}, is {made.state}: {why}"
+
+
+def _about(asked: acts.Acted) -> tuple[str, int]:
+    assert asked.group is not None  # noqa: S101 - it is about a version
+    assert asked.version is not None  # noqa: S101 - the same
+    return asked.group, asked.version

@@ -1,0 +1,126 @@
+-- What people do on pages. The web server says in whose name, by which proof; its own login is no planner
+-- and no approver: it may call fairlead.act_as, and nothing else that writes.
+
+CREATE TRIGGER append_only BEFORE DELETE OR TRUNCATE ON fairlead_raw.page_act
+    FOR EACH STATEMENT EXECUTE FUNCTION fairlead_raw.refuse_change();
+
+-- How many people have asked for the same. Who asked for a rollback has asked for its approval.
+CREATE FUNCTION fairlead_raw.people_for(asked fairlead_raw.page_act) RETURNS bigint
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT count(DISTINCT lower(actor)) FROM (
+        SELECT actor FROM fairlead_raw.page_act
+        WHERE act = asked.act AND group_id IS NOT DISTINCT FROM asked.group_id
+            AND version IS NOT DISTINCT FROM asked.version
+            AND sha256 IS NOT DISTINCT FROM asked.sha256
+        UNION ALL
+        SELECT requested.actor FROM fairlead_raw.page_act requested
+        JOIN fairlead_raw.plan ON plan.request_id = requested.id
+        WHERE asked.act = 'approve' AND plan.group_id = asked.group_id
+            AND plan.version = asked.version
+    ) people
+$$;
+COMMENT ON FUNCTION fairlead_raw.people_for IS 'How many people have asked for the same on pages.';
+
+
+CREATE FUNCTION fairlead.act_as(
+    actor text, proof text, id uuid, act text,
+    group_id text, version integer, sha256 text, reason text
+) RETURNS fairlead_raw.page_act LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '30s' AS $$
+DECLARE
+    objection text := fairlead.objection_to_pages();
+    what text := coalesce('group ' || act_as.group_id, 'all groups');
+    seen fairlead_raw.plan;
+    needs text;
+    done fairlead_raw.page_act;
+BEGIN
+    IF objection IS NOT NULL THEN
+        RAISE EXCEPTION 'nobody acts on pages: the web server''s login % %', session_user, objection
+            USING ERRCODE = 'FL004';
+    END IF;
+    PERFORM set_config('idle_in_transaction_session_timeout', '60s', true);
+    IF NOT (fairlead_raw.says_something(actor) AND fairlead_raw.says_something(proof)
+            AND fairlead_raw.says_something(reason)) THEN
+        RAISE EXCEPTION '%: to % takes a person, a proof and a reason', what, act USING ERRCODE = 'FL001';
+    END IF;
+    IF act_as.group_id IS NULL AND act NOT IN ('brake', 'release') THEN
+        RAISE EXCEPTION 'to % takes a group', act USING ERRCODE = 'FL001';
+    END IF;
+    -- Two people who ask at once are counted one after the other.
+    IF act_as.group_id IS NULL THEN
+        LOCK TABLE fairlead_raw.plan_intent IN SHARE ROW EXCLUSIVE MODE;
+    ELSE
+        PERFORM fairlead_raw.lock_group(act_as.group_id);
+        IF NOT EXISTS (SELECT FROM fairlead_raw.consumer_group known WHERE known.group_id = act_as.group_id)
+        THEN
+            RAISE EXCEPTION '% is not known: no look has found it', what USING ERRCODE = 'FL001';
+        END IF;
+    END IF;
+    IF act = 'release' AND version IS DISTINCT FROM (
+        SELECT number FROM fairlead.brakes held WHERE held.group_id IS NOT DISTINCT FROM act_as.group_id)
+    THEN
+        RAISE EXCEPTION '%: the brake was released since, or put on anew: look at it again', what
+            USING ERRCODE = 'FL001';
+    ELSIF act NOT IN ('brake', 'release') THEN
+        SELECT * INTO seen FROM fairlead_raw.plan
+            WHERE plan.group_id = act_as.group_id AND plan.version = act_as.version;
+        IF NOT FOUND THEN
+            RAISE EXCEPTION '% has no version %', what, version USING ERRCODE = 'FL001';
+        ELSIF seen.sha256 IS DISTINCT FROM act_as.sha256 THEN
+            RAISE EXCEPTION '%: version % has the hash %, not %', what, version, seen.sha256, act_as.sha256
+                USING ERRCODE = 'FL003';
+        ELSIF act = 'retire' AND seen.state <> 'published' OR act = 'rollback' AND seen.state = 'published'
+            OR act IN ('approve', 'reject') AND seen.state <> 'proposed'
+        THEN
+            RAISE EXCEPTION '%: version % is %: to % it is too late', what, version, seen.state, act
+                USING ERRCODE = 'FL001';
+        END IF;
+    END IF;
+    needs := CASE
+        WHEN act IN ('reject', 'brake') THEN NULL
+        WHEN act = 'approve' THEN seen.four_eyes
+        ELSE fairlead_raw.four_eyes_of(act_as.group_id)
+    END;
+    IF needs = 'database' THEN
+        RAISE EXCEPTION '%: to % needs four eyes that the database sees: do it as a database user', what, act
+            USING ERRCODE = 'FL004';
+    END IF;
+    IF act IN ('rollback', 'retire') AND EXISTS (
+        SELECT FROM fairlead_raw.page_act asked
+        WHERE asked.group_id = act_as.group_id AND asked.outcome = 'asked'
+    ) THEN
+        RAISE EXCEPTION '%: the planner has not answered yet what was asked before', what
+            USING ERRCODE = 'FL001';
+    END IF;
+    INSERT INTO fairlead_raw.page_act AS written
+        (id, at, actor, proof, act, group_id, version, sha256, reason, database_user, outcome)
+    VALUES (act_as.id, clock_timestamp(), act_as.actor, act_as.proof, act_as.act, act_as.group_id,
+            act_as.version, act_as.sha256, act_as.reason, session_user,
+            CASE WHEN act_as.act IN ('rollback', 'retire') THEN 'asked' ELSE 'done' END)
+    ON CONFLICT DO NOTHING RETURNING * INTO done;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION '%: this form was sent before', what USING ERRCODE = 'FL001';
+    END IF;
+    IF needs = 'proxy' AND act <> 'rollback' AND fairlead_raw.people_for(done) < 2 THEN
+        UPDATE fairlead_raw.page_act kept SET outcome = 'agreed' WHERE kept.id = done.id RETURNING * INTO done;
+    ELSIF act IN ('approve', 'reject') THEN
+        INSERT INTO fairlead_raw.plan_event (group_id, version, state, reason, sha256, actor)
+        VALUES (done.group_id, done.version, CASE act WHEN 'approve' THEN 'approved' ELSE 'rejected' END,
+                done.reason, done.sha256, done.actor);
+    ELSIF act IN ('brake', 'release') THEN
+        PERFORM fairlead_raw.set_brake(done.group_id, act = 'brake', done.reason, done.actor);
+    END IF;
+    RETURN done;
+END $$;
+COMMENT ON FUNCTION fairlead.act_as IS
+    'What a person does on a page: approve, reject, rollback, retire, brake or release. The web server '
+    'alone may call it. id: of the form, which counts once. version: of a release, the brake''s number.';
+
+-- The planner does what takes Kafka, and says what came of it.
+CREATE FUNCTION fairlead_raw.answer_act(id uuid, outcome text, answer text) RETURNS void LANGUAGE sql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    UPDATE fairlead_raw.page_act asked
+    SET outcome = answer_act.outcome, answer = answer_act.answer, answered_at = clock_timestamp()
+    WHERE asked.id = answer_act.id AND asked.outcome = 'asked'
+$$;
+COMMENT ON FUNCTION fairlead_raw.answer_act IS 'Says what came of a rollback or a retirement that was asked for.';

@@ -1,0 +1,271 @@
+"""What people do on pages: both names are recorded, two people are two, pages cannot do all."""
+
+import uuid
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import psycopg
+import pytest
+from sqlalchemy import Engine
+
+from fairlead.domain.identity import FourEyes
+from fairlead.errors import ConfigurationError, PlanStateError, TamperedPlanError
+from fairlead.store import PlanDraft, PlanStore, StoredPlan
+from fairlead.store.acts import Act, Verb, act, agreed, answer, asked, find_act, objection_to_pages
+from fairlead.store.brakes import put_on, read_brakes, release
+from fairlead.store.reading import read_plan
+from tests.fairlead.store.conftest import MakeDraft, StoreAs, record_publication
+from tests.logins import Login
+from tests.stored import record_decision
+
+pytestmark = pytest.mark.postgres
+
+Propose = Callable[..., StoredPlan]
+
+
+@pytest.fixture
+def planner(login: Login, store_as: StoreAs) -> PlanStore:
+    """Return a store as the planner has it."""
+    return store_as(login("fairlead_planner", name="planner"))
+
+
+@pytest.fixture
+def web(login: Login, store_as: StoreAs) -> Engine:
+    """Return an engine as the web server has it."""
+    return store_as(login("fairlead_web", name="web")).engine
+
+
+@pytest.fixture
+def proposed(planner: PlanStore, draft: MakeDraft) -> Propose:
+    """Return a function that has the planner propose a plan."""
+
+    def propose(snapshot: str = "s1", **changes: Any) -> StoredPlan:
+        plan = record_decision(planner, draft(snapshot, **changes)).plan
+        assert plan is not None
+        return plan
+
+    return propose
+
+
+def wanted(verb: Verb, plan: StoredPlan | None, who: str = "kim@example.com", **given: Any) -> Act:
+    """Return what somebody asks for."""
+    about: dict[str, Any] = {"group": plan and plan.group, "version": plan and plan.version}
+    about |= {"sha256": plan and plan.sha256, "id": uuid.uuid4(), "reason": "agreed"}
+    return Act(actor=who, proof="token 1", act=verb, **{**about, **given})
+
+
+def brake_of(group: str | None, number: int | None = None, **given: Any) -> Act:
+    verb: Verb = "brake" if number is None else "release"
+    return wanted(verb, None, **{"group": group, "version": number, **given})
+
+
+def test_both_names_are_recorded(web: Engine, proposed: Propose) -> None:
+    """The person as the server says, the server's login as the database knows, and the proof."""
+    plan = proposed()
+    approval = wanted("approve", plan)
+    act(web, approval)
+    event = read_plan(web, "orders", 1)["events"][-1]
+    login = web.url.username
+    assert (event["state"], event["actor"], event["database_user"], event["reason"]) == (
+        "approved",
+        "kim@example.com",
+        login,
+        "agreed",
+    )
+    done = find_act(web, approval.id)
+    assert done is not None
+    assert (done.outcome, done.proof, done.actor) == ("done", "token 1", "kim@example.com")
+
+
+def test_what_was_looked_at_is_what_is_approved(web: Engine, proposed: Propose) -> None:
+    """Another hash, a version that another one has replaced, one that does not exist: refused."""
+    first = proposed()
+    with pytest.raises(TamperedPlanError, match="has the hash"):
+        act(web, wanted("approve", first, sha256="0" * 64))
+    second = proposed("s2")
+    with pytest.raises(PlanStateError, match="version 1 is expired: to approve it is too late"):
+        act(web, wanted("approve", first))
+    with pytest.raises(PlanStateError, match="has no version 9"):
+        act(web, wanted("approve", second, version=9))
+    assert read_plan(web, "orders", 2)["state"] == "proposed"
+
+
+def test_a_form_counts_once(web: Engine, proposed: Propose) -> None:
+    """Sent again, by whomever and for whatever, it does nothing."""
+    put = brake_of("orders")
+    proposed()
+    act(web, put)
+    (brake,) = read_brakes(web)
+    act(web, brake_of("orders", brake.number))
+    with pytest.raises(PlanStateError, match="this form was sent before"):
+        act(web, put)
+    with pytest.raises(PlanStateError, match="this form was sent before"):
+        act(web, brake_of(None, id=put.id, who="lee"))
+    assert read_brakes(web) == []
+
+
+@pytest.mark.parametrize("group", ["orders", None])
+def test_brakes_are_put_on_and_released(web: Engine, proposed: Propose, group: str | None) -> None:
+    """By anybody; a release names the brake that was looked at, not one that was put on since."""
+    proposed()
+    act(web, brake_of(group, reason="incident"))
+    (seen,) = read_brakes(web)
+    assert (seen.actor, seen.reason, seen.group) == ("kim@example.com", "incident", group)
+    act(web, brake_of(group, reason="another", who="lee"))
+    with pytest.raises(PlanStateError, match="released since, or put on anew"):
+        act(web, brake_of(group, seen.number))
+    (now,) = read_brakes(web)
+    act(web, brake_of(group, now.number))
+    assert read_brakes(web) == []
+
+
+@pytest.mark.parametrize("owned", [False, True], ids=["policy", "owner's table"])
+def test_pages_do_not_approve_what_the_database_is_to_see(
+    web: Engine, proposed: Propose, store_url: str, *, owned: bool
+) -> None:
+    """Four eyes by the database: pages may reject and brake, and nothing else."""
+    if owned:
+        with psycopg.connect(store_url) as owner:
+            owner.execute("INSERT INTO fairlead_raw.four_eyes VALUES ('ord*')")
+    plan = proposed(four_eyes="proxy" if owned else "database")
+    act(web, brake_of("orders"))
+    act(web, brake_of(None))
+    for group in ("orders", None):
+        number = next(one.number for one in read_brakes(web) if one.group == group)
+        with pytest.raises(PlanStateError, match="to release needs four eyes that the database"):
+            act(web, brake_of(group, number))
+    for who in ("kim", "lee", "max"):
+        with pytest.raises(PlanStateError, match="to approve needs four eyes that the database"):
+            act(web, wanted("approve", plan, who))
+    assert len(read_brakes(web)) == 2
+    act(web, wanted("reject", plan))
+    assert read_plan(web, "orders", 1)["state"] == "rejected"
+    with pytest.raises(PlanStateError, match="to rollback needs four eyes"):
+        act(web, wanted("rollback", plan))
+
+
+def test_two_people_are_two_by_whatever_spelling(web: Engine, proposed: Propose) -> None:
+    """One who asks twice is one; the second person's approval is the plan's."""
+    plan = proposed(four_eyes="proxy")
+    for who in ("kim@example.com", "kim@example.com", "KIM@example.com"):
+        act(web, wanted("approve", plan, who))
+        assert read_plan(web, "orders", 1)["state"] == "proposed"
+    assert {one.outcome for one in agreed(web, "approve", "orders", 1)} == {"agreed"}
+    act(web, wanted("approve", plan, "lee@example.com"))
+    event = read_plan(web, "orders", 1)["events"][-1]
+    assert (event["state"], event["actor"]) == ("approved", "lee@example.com")
+
+
+def test_two_people_at_once_are_counted_one_after_the_other(web: Engine, proposed: Propose) -> None:
+    """Neither is overlooked, and one of them approves."""
+    plan = proposed(four_eyes="proxy")
+    with ThreadPoolExecutor() as beside:
+        list(beside.map(lambda who: act(web, wanted("approve", plan, who)), ("kim", "lee")))
+    assert read_plan(web, "orders", 1)["state"] == "approved"
+
+
+def test_release_takes_what_approval_takes(web: Engine, proposed: Propose) -> None:
+    """Two people where plans need two, for the very brake that holds."""
+    proposed(four_eyes="proxy")
+    act(web, brake_of("orders"))
+    (seen,) = read_brakes(web)
+    act(web, brake_of("orders", seen.number))
+    act(web, brake_of("orders", seen.number))
+    assert len(read_brakes(web)) == 1
+    act(web, brake_of("orders", seen.number, who="lee"))
+    assert read_brakes(web) == []
+
+
+def test_an_approver_of_the_databases_is_enough(
+    login: Login, store_as: StoreAs, planner: PlanStore, proposed: Propose
+) -> None:
+    """Where two people on pages would do, so does a login that is neither proposer nor planner."""
+    plan = proposed(four_eyes="proxy")
+    approver = store_as(login("fairlead_approver"))
+    with pytest.raises(PlanStateError, match="needs four eyes"):
+        planner.approve("orders", 1, sha256=plan.sha256, reason="mine", actor="kim")
+    assert approver.approve("orders", 1, sha256=plan.sha256, reason="ok").state == "approved"
+
+
+def test_rollback_is_asked_for_and_done_once(
+    web: Engine, planner: PlanStore, proposed: Propose, draft: MakeDraft
+) -> None:
+    """The planner's version names the request; who asked counts for one of two people."""
+    for snapshot in ("s1", "s2"):
+        plan = proposed(snapshot)
+        planner.approve("orders", plan.version, sha256=plan.sha256, reason="ok")
+        record_publication(planner, planner.get("orders", plan.version))
+    back, other = wanted("rollback", planner.get("orders", 1)), planner.get("orders", 2)
+    with pytest.raises(PlanStateError, match="version 2 is published: to rollback it is too late"):
+        act(web, wanted("rollback", other))
+    act(web, back)
+    with pytest.raises(PlanStateError, match="has not answered yet"):
+        act(web, wanted("retire", other))
+    assert [one.id for one in asked(planner.engine)] == [back.id]
+    made: PlanDraft = draft("s3", rolled_back_from=1, request_id=back.id, four_eyes="proxy")
+    stored = record_decision(planner, made).plan
+    assert stored is not None
+    answer(planner.engine, back.id, "done", "version 3 is proposed")
+    assert asked(planner.engine) == []
+    assert planner.requested(back.id) == stored
+    act(web, wanted("approve", stored, "kim@example.com"))
+    assert planner.get("orders", 3).state == "proposed"
+    act(web, wanted("approve", stored, "lee@example.com"))
+    assert planner.get("orders", 3).state == "approved"
+
+
+@pytest.mark.parametrize(
+    ("roles", "why"),
+    [
+        (("fairlead_web", "fairlead_planner"), "is a member of fairlead_planner"),
+        (("fairlead_web", "fairlead_approver"), "is a member of fairlead_approver"),
+    ],
+)
+def test_login_that_is_more_acts_for_nobody(
+    login: Login, store_as: StoreAs, proposed: Propose, roles: tuple[str, ...], why: str
+) -> None:
+    """A server with more rights than pages take does not get to use them for people."""
+    plan = proposed()
+    engine = store_as(login(*roles)).engine
+    assert objection_to_pages(engine) == f"{engine.url.username} {why}"
+    with pytest.raises(PlanStateError, match=why):
+        act(engine, wanted("approve", plan))
+
+
+def test_superuser_and_reader_act_for_nobody(
+    login: Login, store_as: StoreAs, store: PlanStore, proposed: Propose
+) -> None:
+    """The one is in every role, the other in none that may."""
+    plan = proposed()
+    with pytest.raises(PlanStateError, match="is a superuser"):
+        act(store.engine, wanted("approve", plan))
+    reader = store_as(login("fairlead_reader")).engine
+    assert "is no member of fairlead_web" in (objection_to_pages(reader) or "")
+    with pytest.raises(ConfigurationError, match="fairlead_web"):
+        act(reader, wanted("approve", plan))
+
+
+@pytest.mark.parametrize("blank", ["", " \t", "\u200b\u00a0"])
+def test_nobody_acts_without_name_proof_and_reason(
+    web: Engine, proposed: Propose, blank: str
+) -> None:
+    """Of blanks nobody sees anything."""
+    plan = proposed()
+    for given in ({"who": blank}, {"reason": blank}):
+        with pytest.raises(PlanStateError, match="takes a person, a proof and a reason"):
+            act(web, wanted("approve", plan, **given))
+    with pytest.raises(PlanStateError, match="group nobody is not known"):
+        act(web, brake_of("nobody"))
+
+
+@pytest.mark.parametrize("four_eyes", [None, "proxy"])
+def test_approver_releases_in_sql_what_a_page_has_put_on(
+    web: Engine, login: Login, store_as: StoreAs, proposed: Propose, four_eyes: FourEyes | None
+) -> None:
+    """The brake is one, whoever puts it on and wherever it is released."""
+    proposed(four_eyes=four_eyes)
+    act(web, brake_of("orders"))
+    release(store_as(login("fairlead_approver")).engine, "orders", reason="over")
+    put_on(store_as(login("fairlead_approver")).engine, "orders", reason="again")
+    assert [one.reason for one in read_brakes(web)] == ["again"]

@@ -1,0 +1,164 @@
+"""What stands in front of the pages: an issuer of tokens with its keys, and requests as they come.
+
+Belongs here: keys, tokens, the loopback server that publishes keys, and requests with whatever
+headers a test likes. Does not: any expectation.
+"""
+
+import base64
+import http.client
+import json
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Final
+from urllib.parse import urlencode, urlsplit
+
+import jwt
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from jwt.algorithms import ECAlgorithm, RSAAlgorithm
+
+ISSUER: Final = "https://login.example"
+AUDIENCE: Final = "fairlead"
+#: Where browsers reach the pages, as the settings have it.
+PUBLIC: Final = "https://fairlead.example"
+FORM: Final = "application/x-www-form-urlencoded"
+Pairs = Sequence[tuple[str, str]]
+
+
+@dataclass
+class Issuer:
+    """An issuer with keys that can be rotated, and a key set that can fail.
+
+    Parameters
+    ----------
+    keys
+        Private keys by their ids; their public halves are published.
+    extra
+        What is published beside them.
+    status, body
+        What is answered in the place of the key set.
+    asked
+        How often the key set was asked for.
+    """
+
+    keys: dict[str, Any] = field(default_factory=dict)
+    extra: list[dict[str, Any]] = field(default_factory=list)
+    status: int = 200
+    body: bytes | None = None
+    asked: int = 0
+    url: str = ""
+
+    def published(self) -> bytes:
+        """Return the key set."""
+        keys = [public_jwk(key) | {"kid": name} for name, key in self.keys.items()]
+        return json.dumps({"keys": [*keys, *self.extra]}).encode()
+
+    def token(
+        self, name: str | None = "kim@example.com", *, key_id: str = "one", **claims: Any
+    ) -> str:
+        """Return a token of a person's that counts, but for what is given."""
+        key = self.keys[key_id]
+        algorithm = "RS256" if isinstance(key, rsa.RSAPrivateKey) else "ES256"
+        return jwt.encode(payload(name, **claims), key, algorithm, headers={"kid": key_id})
+
+
+def payload(name: str | None = "kim@example.com", **claims: Any) -> dict[str, Any]:
+    """Return what a token claims; a claim that is None is left out."""
+    now = int(time.time())
+    said = {"iss": ISSUER, "aud": AUDIENCE, "iat": now, "exp": now + 300, "jti": "t-1"}
+    said |= {"email": name, **claims}
+    return {claim: value for claim, value in said.items() if value is not None}
+
+
+def public_jwk(key: Any) -> dict[str, Any]:
+    """Return the public half of a key as it is published."""
+    kind = RSAAlgorithm if isinstance(key, rsa.RSAPrivateKey) else ECAlgorithm
+    found: dict[str, Any] = kind.to_jwk(key.public_key(), as_dict=True)
+    return found
+
+
+def public_pem(key: Any) -> bytes:
+    """Return the public half of a key as people copy it about."""
+    pem: bytes = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    return pem
+
+
+def rsa_key(bits: int = 2048) -> rsa.RSAPrivateKey:
+    return rsa.generate_private_key(65537, bits)
+
+
+def ec_key() -> ec.EllipticCurvePrivateKey:
+    return ec.generate_private_key(ec.SECP256R1())
+
+
+def unsigned(claims: Mapping[str, Any], **header: Any) -> str:
+    """Return a token without a signature."""
+    parts = [{"typ": "JWT", "alg": "none", **header}, claims]
+    coded = [base64.urlsafe_b64encode(json.dumps(one).encode()).rstrip(b"=") for one in parts]
+    return b".".join([*coded, b""]).decode()
+
+
+@contextmanager
+def publishing(issuer: Issuer) -> Iterator[Issuer]:
+    """Publish an issuer's keys on the loopback until the block ends."""
+
+    class Answer(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            issuer.asked += 1
+            body = issuer.published() if issuer.body is None else issuer.body
+            self.send_response(issuer.status)
+            self.send_header("Location", "/elsewhere")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        issuer.url = f"http://127.0.0.1:{server.server_port}/keys"
+        yield issuer
+        server.shutdown()
+        thread.join()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back."""
+
+    status: int
+    headers: Mapping[str, str]
+    text: str
+
+
+def send(
+    address: str, method: str, path: str, headers: Pairs = (), body: bytes | None = None
+) -> Answer:
+    """Send a request with exactly these headers, twice the same if need be; follow nothing."""
+    parts = urlsplit(address)
+    assert parts.hostname is not None
+    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=120)
+    try:
+        named = {name.lower() for name, _ in headers}
+        connection.putrequest(method, path, skip_host="host" in named, skip_accept_encoding=True)
+        for name, value in headers:
+            connection.putheader(name, value.encode("utf-8"))
+        if body is not None and not {"content-length", "transfer-encoding"} & named:
+            connection.putheader("Content-Length", str(len(body)))
+        connection.endheaders(body)
+        answer = connection.getresponse()
+        return Answer(answer.status, dict(answer.getheaders()), answer.read().decode())
+    finally:
+        connection.close()
+
+
+def post(address: str, fields: Mapping[str, Any], headers: Pairs = ()) -> Answer:
+    """Send a form as a browser on one of the pages does."""
+    own = [("Origin", PUBLIC), ("Sec-Fetch-Site", "same-origin"), ("Content-Type", FORM)]
+    return send(address, "POST", "/act", [*own, *headers], urlencode(fields).encode())

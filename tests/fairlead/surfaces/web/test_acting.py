@@ -1,0 +1,195 @@
+"""Acting on pages, as a browser behind a proxy does it: before, the form, and after."""
+
+import re
+from html import unescape
+from urllib.parse import urlencode
+
+import pytest
+
+from fairlead.settings import Settings, WebSettings
+from fairlead.store.acts import answer, asked
+from fairlead.store.brakes import read_brakes
+from fairlead.store.engine import create_store_engine
+from fairlead.surfaces.web import build_app
+from fairlead.surfaces.web.server import serving
+from tests.fairlead.surfaces.web.conftest import KIM, SECRET, Desks, as_person, propose
+from tests.fairlead.surfaces.web.proxies import PUBLIC, Answer, post, send
+
+pytestmark = pytest.mark.postgres
+
+
+def form_of(page: str) -> dict[str, str]:
+    """Return the hidden fields of a page's form."""
+    found = re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', page)
+    return {name: unescape(value) for name, value in found}
+
+
+def walk(desks: Desks, query: str, who: str = KIM) -> tuple[str, str]:
+    """Open the page before a step, send its form, and open the page after; return both."""
+    before = desks.get(f"/act?{query}", who)
+    assert before.status == 200
+    fields = form_of(before.text) | {"reason": "agreed with the team"}
+    sent = post(desks.address, fields, as_person(who))
+    assert (sent.status, sent.text) == (303, "")
+    after = desks.get(f"/{sent.headers['location']}", who)
+    assert after.status == 200
+    return unescape(before.text), unescape(after.text)
+
+
+def test_a_plan_is_approved_on_its_page(desks: Desks) -> None:
+    """From the review by a page that names version, hash, moves and risks to what came of it."""
+    review = desks.get("/review?group=orders").text
+    assert f"You are <b><bdi>{KIM}</bdi></b>" in review
+    link = re.search(r'href="act\?(do=approve[^"]*)"', review)
+    assert link is not None
+    before, after = walk(desks, unescape(link[1]))
+    for said in ("version 1 of orders?", desks.plans["orders"].sha256, "Age of the snapshot"):
+        assert said in before
+    assert re.search(r"<bdi>t0-1</bdi>.*orders-1.*orders-2", before)
+    assert f"{KIM} asked to approve (orders, version 1): agreed with the team." in after
+    assert "Version 1 is approved now." in after
+    assert desks.state("orders") == "approved"
+
+
+def test_a_plan_is_rejected_on_its_page(desks: Desks) -> None:
+    """The page says that it is for good."""
+    before, after = walk(desks, "do=reject&group=orders&version=1")
+    assert "rejected for good" in before
+    assert "Version 1 is rejected now." in after
+
+
+@pytest.mark.parametrize("group", ["orders", None])
+def test_brake_is_put_on_and_released(desks: Desks, group: str | None) -> None:
+    """Each page says whom it is about; what an approved plan waits for is said there, too."""
+    named = {} if group is None else {"group": group}
+    desks.post("approve", "orders")
+    before, after = walk(desks, urlencode({"do": "brake"} | named))
+    assert "A rollback goes out" in before
+    assert "holds: kim@example.com put it on" in after
+    overview = desks.get("/group?group=orders").text
+    assert "No new plan goes out:" in overview
+    if group is None:
+        number = read_brakes(desks.planner.engine)[0].number
+        refused = desks.post("release", version=number)
+        assert refused.status == 409  # billing's plans take what the database sees
+        return
+    before, after = walk(desks, urlencode({"do": "release"} | named))
+    assert "Approved plans go out within the minute: orders version 1." in before
+    assert "No brake holds group orders now." in after
+
+
+def test_two_people_agree(desks: Desks) -> None:
+    """The first is noted, whoever it is in another spelling is the same, the second approves."""
+    query = "do=approve&group=payments&version=1"
+    before, after = walk(desks, query)
+    assert "It takes two people." in before
+    assert "somebody else has to ask for the same" in after
+    before, _ = walk(desks, query, "KIM@EXAMPLE.COM")
+    assert "kim@example.com asked for it already" in before
+    assert desks.state("payments") == "proposed"
+    _, after = walk(desks, query, "lee@example.com")
+    assert desks.state("payments") == "approved"
+    assert "Version 1 is approved now." in after
+
+
+def test_four_eyes_of_the_database_are_no_pages(desks: Desks) -> None:
+    """The review leads to the command; a form that comes all the same is refused."""
+    review = desks.get("/review?group=billing").text
+    assert "four eyes that the database sees" in review
+    assert "act?do=approve" not in review
+    assert "act?do=reject" in review
+    refused = desks.post("approve", "billing")
+    assert refused.status == 409
+    assert "needs four eyes that the database sees: do it as a database user" in refused.text
+    assert desks.state("billing") == "proposed"
+
+
+@pytest.mark.parametrize(("verb", "version"), [("retire", 2), ("rollback", 1)])
+def test_what_takes_kafka_is_asked_of_the_planner(desks: Desks, verb: str, version: int) -> None:
+    """The page says what will happen, that it is asked for, and then what the planner answered."""
+    _, after = walk(desks, f"do={verb}&group=stock&version={version}")
+    assert "within the minute" in after
+    (one,) = asked(desks.planner.engine)
+    assert (one.act, one.group, one.version, one.actor) == (verb, "stock", version, KIM)
+    answer(desks.planner.engine, one.id, "done", "version 2 is retired")
+    assert "done it: version 2 is retired" in desks.get(f"/acted?id={one.id}").text
+
+
+def test_a_newer_version_is_refused_with_a_sentence(desks: Desks) -> None:
+    """What was looked at is what is approved, or nothing is."""
+    page = desks.get("/act?do=approve&group=orders&version=1")
+    propose(desks.planner, "orders", "s2")
+    refused = post(desks.address, form_of(page.text) | {"reason": "ok"}, as_person(KIM))
+    assert refused.status == 409
+    assert "version 1 is expired: to approve it is too late" in refused.text
+    again = desks.get("/act?do=approve&group=orders&version=1")
+    assert again.status == 409
+    assert "version 1 is expired, not proposed: version 2 is proposed" in again.text
+    assert desks.state("orders", 2) == "proposed"
+
+
+def test_pages_are_read_only_without_a_proof(desks: Desks) -> None:
+    """They say why, and show the command instead of the form."""
+    for path in ("/", "/group?group=stock", "/review?group=stock"):
+        page = desks.get(path, None)
+        assert page.status == 200
+        assert "This page is read-only: the request has no header X-Fairlead-Secret" in page.text
+        assert "act?do=" not in page.text
+    assert "fairlead plans retire --reason" in page.text
+    before = desks.get("/act?do=retire&group=stock&version=2", None)
+    assert "<form" not in before.text
+    assert "Read-only:" in before.text
+
+
+def said_by(desks: Desks, engine_url: str, web: dict[str, object], headers: object) -> Answer:
+    """Return the list of groups as served with other settings or another login."""
+    engine = create_store_engine(engine_url)
+    with serving(build_app(engine, Settings(web=WebSettings.model_validate(web)))) as address:
+        page = send(address, "GET", "/", headers)  # type: ignore[arg-type] # as as_person has them
+        assert desks.plans
+    engine.dispose()
+    return page
+
+
+@pytest.mark.parametrize(
+    ("web", "why"),
+    [
+        ({}, "no setting says how a proxy proves who asks"),
+        ({"header": {"secret": SECRET}, "approvers": ["lee@*"]}, "none of web.approvers"),
+        ({"header": {"secret": SECRET}}, "is a superuser, acts for nobody"),
+    ],
+)
+def test_page_says_why_nobody_acts(desks: Desks, web: dict[str, object], why: str) -> None:
+    """No proof is set up, the person is none of those who may, the server's login is too much."""
+    page = said_by(desks, desks.url, {"url": PUBLIC, **web}, as_person(KIM))
+    assert why in unescape(page.text)
+    assert "act?do=" not in page.text
+
+
+def test_pages_that_ask_are_not_kept(desks: Desks) -> None:
+    """A form is for one who looks; browsers send its origin, which no-referrer would hide."""
+    page = desks.get("/act?do=brake")
+    assert page.headers["cache-control"] == "no-store"
+    assert '<meta name="referrer" content="same-origin">' in page.text
+    policy = page.headers["content-security-policy"]
+    assert "form-action 'self'" in policy
+    assert "frame-ancestors 'none'" in policy
+
+
+def test_odd_questions_have_plain_answers(desks: Desks) -> None:
+    """What is no step, no form and no version is told so."""
+    for path, status in (
+        ("/act", 400),
+        ("/act?do=explode", 400),
+        ("/act?do=approve&group=orders", 409),
+        ("/act?do=approve&group=orders&version=0", 400),
+        ("/act?do=approve&group=nobody&version=1", 404),
+        ("/act?do=approve&group=orders&version=7", 409),
+        ("/act?do=retire&group=orders&version=1", 409),
+        ("/act?do=rollback&group=stock&version=2", 409),
+        ("/act?do=release&group=orders", 409),
+        ("/acted", 400),
+        ("/acted?id=7", 400),
+        ("/acted?id=00000000-0000-0000-0000-000000000000", 404),
+    ):
+        assert desks.get(path).status == status, path

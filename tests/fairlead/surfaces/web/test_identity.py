@@ -1,0 +1,309 @@
+"""Who asks: which headers prove a person, and which do not, whoever sends them."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import jwt
+import pytest
+
+from fairlead.domain.identity import HeaderSettings, TokenSettings
+from fairlead.surfaces.web import jwks
+from fairlead.surfaces.web.identity import ByHeader, ByToken, Identity, NotProvenError
+from tests.fairlead.surfaces.web.proxies import (
+    AUDIENCE,
+    ISSUER,
+    Issuer,
+    Pairs,
+    ec_key,
+    payload,
+    public_jwk,
+    public_pem,
+    publishing,
+    rsa_key,
+    unsigned,
+)
+
+SECRET = "s" * 40
+ONE, OTHER = rsa_key(), rsa_key()
+
+
+def asks(identity: Identity, *headers: tuple[str, str]) -> str:
+    """Return who asks with these headers, or why nobody does."""
+    raw = [(name.lower().encode(), value.encode()) for name, value in headers]
+    try:
+        return identity.person(raw).name
+    except NotProvenError as error:
+        return f"nobody: {error}"
+
+
+@pytest.fixture
+def issuer() -> Iterator[Issuer]:
+    """Return an issuer that publishes an RSA key and an elliptic one."""
+    with publishing(Issuer({"one": ONE, "curve": ec_key()})) as issuer:
+        yield issuer
+
+
+@pytest.fixture
+def by_token(issuer: Issuer) -> ByToken:
+    """Return what takes the issuer's tokens."""
+    return ByToken(TokenSettings(jwks_url=issuer.url, issuer=ISSUER, audience=AUDIENCE))
+
+
+@pytest.fixture
+def by_header() -> ByHeader:
+    """Return what takes oauth2-proxy's header, beside a secret."""
+    return ByHeader(HeaderSettings.model_validate({"secret": SECRET}))
+
+
+def bearer(token: str) -> tuple[str, str]:
+    return "Authorization", f"Bearer {token}"
+
+
+@pytest.mark.parametrize("key_id", ["one", "curve"])
+def test_token_proves_who_asks(issuer: Issuer, by_token: ByToken, key_id: str) -> None:
+    """Folded, with the token's id; behind Bearer or without it."""
+    token = issuer.token("Kim@Example.COM", key_id=key_id)
+    assert asks(by_token, bearer(token)) == "kim@example.com"
+    assert asks(by_token, ("Authorization", token)) == "kim@example.com"
+    assert by_token.person([(b"authorization", token.encode())]).proof == "token t-1"
+
+
+def test_keys_rotate(issuer: Issuer, by_token: ByToken, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new key counts once it is published, an old one no longer than five minutes after."""
+    now = [1000.0]
+    keys = jwks.Keys(issuer.url, lambda: now[0])
+    monkeypatch.setattr(by_token, "_keys", keys)
+    old = issuer.token()
+    assert asks(by_token, bearer(old)) == "kim@example.com"
+    issuer.keys = {"two": OTHER}
+    new = issuer.token(key_id="two")
+    assert "has no key 'two'" in asks(by_token, bearer(new))  # asked for a moment ago
+    now[0] += jwks.REST_S
+    assert asks(by_token, bearer(new)) == "kim@example.com"
+    assert "has no key 'one'" in asks(by_token, bearer(old))
+    asked = issuer.asked
+    for number in range(20):
+        asks(by_token, bearer(jwt.encode(payload(), OTHER, "RS256", headers={"kid": f"{number}"})))
+    assert issuer.asked == asked  # whoever makes up keys does not have the issuer asked
+    issuer.keys = {"three": ONE}
+    now[0] += jwks.KEPT_S
+    assert "has no key 'two'" in asks(by_token, bearer(new))
+
+
+FAILING: dict[str, Callable[[Issuer], None]] = {
+    "status 500": lambda issuer: setattr(issuer, "status", 500),
+    "a redirect": lambda issuer: setattr(issuer, "status", 302),
+    "no JSON": lambda issuer: setattr(issuer, "body", b"<html>"),
+    "no key set": lambda issuer: setattr(issuer, "body", b'{"keys": 7}'),
+    "too much": lambda issuer: setattr(issuer, "body", b" " * 300_000),
+    "no server": lambda issuer: setattr(issuer, "url", "http://127.0.0.1:1/keys"),
+}
+
+
+@pytest.mark.parametrize("how", FAILING)
+def test_without_keys_nobody_is_proven(issuer: Issuer, how: str) -> None:
+    """Whatever the issuer answers in their place; what was known counts for five minutes."""
+    now = [1000.0]
+    FAILING[how](issuer)
+    settings = TokenSettings(jwks_url=issuer.url, issuer=ISSUER, audience=AUDIENCE)
+    by_token = ByToken(settings)
+    by_token._keys = jwks.Keys(issuer.url, lambda: now[0])  # noqa: SLF001 - its clock
+    said = asks(by_token, bearer(issuer.token()))
+    assert said.startswith("nobody: the token does not count: the issuer's keys cannot be had: ")
+
+
+def test_known_keys_outlast_the_issuer_for_five_minutes(issuer: Issuer, by_token: ByToken) -> None:
+    """An issuer that restarts keeps nobody out; one that is gone does, after that."""
+    now = [1000.0]
+    by_token._keys = jwks.Keys(issuer.url, lambda: now[0])  # noqa: SLF001 - its clock
+    assert asks(by_token, bearer(issuer.token())) == "kim@example.com"
+    issuer.status = 503
+    now[0] += jwks.KEPT_S - 1
+    assert asks(by_token, bearer(issuer.token())) == "kim@example.com"
+    now[0] += 1
+    assert "keys cannot be had" in asks(by_token, bearer(issuer.token()))
+
+
+def signed_by(key: Any, algorithm: str, key_id: str | None, **claims: Any) -> str:
+    headers = {} if key_id is None else {"kid": key_id}
+    return jwt.encode(payload(**claims), key, algorithm, headers=headers)
+
+
+def hmac_with_public_key() -> str:
+    """Return a token signed by HMAC, with the RSA key that everybody knows as its secret."""
+    header, claims, _ = unsigned(payload(), alg="HS256", kid="one").split(".")
+    key = jwt.algorithms.HMACAlgorithm(jwt.algorithms.HMACAlgorithm.SHA256)
+    signature = key.sign(f"{header}.{claims}".encode(), public_pem(ONE))
+    return f"{header}.{claims}.{jwt.utils.base64url_encode(signature).decode()}"
+
+
+def with_claims(token: str, claims: Mapping[str, Any]) -> str:
+    """Return a token with other claims under its signature."""
+    header, _, signature = token.split(".")
+    return ".".join([header, unsigned(claims).split(".")[1], signature])
+
+
+NOW = int(time.time())
+#: Tokens that prove nothing, and a part of why.
+BAD_TOKENS: dict[str, tuple[Callable[[Issuer], str], str]] = {
+    "expired": (lambda i: i.token(exp=NOW - 3600), "expired"),
+    "without an end": (lambda i: i.token(exp=None), 'missing the "exp"'),
+    "not yet": (lambda i: i.token(nbf=NOW + 3600), "not yet valid"),
+    "issued later": (lambda i: i.token(iat=NOW + 3600), "not yet valid"),
+    "for others": (lambda i: i.token(aud="payroll"), "Audience"),
+    "for nobody": (lambda i: i.token(aud=None), 'missing the "aud"'),
+    "by others": (lambda i: i.token(iss="https://evil.example"), "issuer"),
+    "by nobody": (lambda i: i.token(iss=None), 'missing the "iss"'),
+    "of nobody": (lambda i: i.token(None), "no claim email"),
+    "of a number": (lambda i: i.token(email=7), "no claim email"),
+    "of a list": (lambda i: i.token(email=["kim", "lee"]), "no claim email"),
+    "of an unverified email": (lambda i: i.token(email_verified=False), "has not verified"),
+    "of what cannot be seen": (lambda i: i.token("kim\u202e"), "cannot be seen"),
+    "unsigned": (lambda _: unsigned(payload(), kid="one"), "signed by 'none'"),
+    "unsigned, in capitals": (lambda _: unsigned(payload(), kid="one", alg="NONE"), "signed by"),
+    "unsigned, called signed": (
+        lambda _: unsigned(payload(), kid="one", alg="RS256"),
+        "Signature verification failed",
+    ),
+    "without its signature": (
+        lambda i: i.token().rpartition(".")[0] + ".",
+        "Signature verification failed",
+    ),
+    "by the public key as a secret": (lambda _: hmac_with_public_key(), "signed by 'HS256'"),
+    "by an unknown key": (lambda _: signed_by(OTHER, "RS256", "other"), "has no key 'other'"),
+    "by another key": (
+        lambda _: signed_by(OTHER, "RS256", "one"),
+        "Signature verification failed",
+    ),
+    "by no named key": (lambda _: signed_by(ONE, "RS256", None), "names no key"),
+    "by a stronger hash": (lambda _: signed_by(ONE, "RS512", "one"), "signed by 'RS512'"),
+    "by a key of another kind": (
+        lambda _: signed_by(ec_key(), "ES256", "one"),
+        "does not count",
+    ),
+    "with an extension": (
+        lambda _: jwt.encode(payload(), ONE, "RS256", headers={"kid": "one", "crit": ["x"]}),
+        "does not count",
+    ),
+    "with a key of its own": (
+        lambda _: jwt.encode(
+            payload(), OTHER, "RS256", headers={"kid": "one", "jwk": public_jwk(OTHER)}
+        ),
+        "Signature verification failed",
+    ),
+    "with an address of keys": (
+        lambda _: jwt.encode(
+            payload(), OTHER, "RS256", headers={"kid": "other", "jku": "http://evil.example"}
+        ),
+        "has no key 'other'",
+    ),
+    "of other claims": (
+        lambda i: with_claims(i.token(), payload("lee@example.com")),
+        "Signature verification failed",
+    ),
+    "none": (lambda _: "kim@example.com", "does not count"),
+    "too long": (lambda i: i.token(more="x" * 9000), "too long"),
+    "two, by a comma": (lambda i: f"{i.token()}, {i.token()}", "does not count"),
+    "another scheme": (lambda i: f"Basic {i.token()}", "does not count"),
+}
+
+
+@pytest.mark.parametrize("how", BAD_TOKENS)
+def test_token_that_does_not_count(issuer: Issuer, by_token: ByToken, how: str) -> None:
+    """Each proves nothing, and the page says why."""
+    make, why = BAD_TOKENS[how]
+    said = asks(by_token, ("Authorization", make(issuer)))
+    assert said.startswith("nobody: ")
+    assert why in said
+
+
+def test_shared_and_short_keys_are_no_keys(issuer: Issuer, by_token: ByToken) -> None:
+    """Not even where the issuer publishes them by mistake, nor one that is for something else."""
+    issuer.extra = [
+        {"kty": "oct", "kid": "shared", "k": "c2VjcmV0" * 8},
+        public_jwk(rsa_key(1024)) | {"kid": "short"},
+        public_jwk(OTHER) | {"kid": "sealing", "use": "enc"},
+        public_jwk(OTHER) | {"kid": "other", "alg": "RS512"},
+    ]
+    shared = jwt.encode(payload(), b"secret" * 8, "HS256", headers={"kid": "shared"})
+    assert "signed by 'HS256'" in asks(by_token, bearer(shared))
+    for key_id, why in (
+        ("shared", "no key"),
+        ("short", "too short"),
+        ("sealing", "no key"),
+        ("other", "for another algorithm"),
+    ):
+        assert why in asks(by_token, bearer(signed_by(OTHER, "RS256", key_id)))
+
+
+NAMED = ("X-Forwarded-Email", "Kim@Example.com")
+PROVED = ("X-Fairlead-Secret", SECRET)
+
+
+def test_header_counts_beside_the_secret(by_header: ByHeader) -> None:
+    """As oauth2-proxy sends it; names beyond ASCII are UTF-8."""
+    others = [("X-Forwarded-User", "12345"), ("X-Forwarded-Groups", "a,b")]
+    assert asks(by_header, *others, NAMED, PROVED) == "kim@example.com"
+    assert asks(by_header, ("X-Forwarded-Email", "JOSÉ@example.com"), PROVED) == "josé@example.com"
+    assert (
+        asks(by_header, ("X-Forwarded-Email", "k\uff49m@example.com"), PROVED) == "kim@example.com"
+    )
+
+
+#: Headers that prove nothing, and a part of why.
+BAD_HEADERS: dict[str, tuple[Pairs, str]] = {
+    "without a secret": ([NAMED], "no header X-Fairlead-Secret"),
+    "with another secret": ([NAMED, ("X-Fairlead-Secret", "t" * 40)], "is not the secret"),
+    "with a part of it": ([NAMED, ("X-Fairlead-Secret", SECRET[:-1])], "is not the secret"),
+    "with an empty secret": ([NAMED, ("X-Fairlead-Secret", "")], "is not the secret"),
+    "with two secrets": ([NAMED, PROVED, PROVED], "more than once"),
+    "with a secret and more": ([NAMED, ("X-Fairlead-Secret", f"{SECRET}, x")], "is not the secret"),
+    "without a name": ([PROVED], "no header X-Forwarded-Email"),
+    "of two names": ([NAMED, ("X-Forwarded-Email", "lee@example.com"), PROVED], "more than once"),
+    "of the same name twice": ([NAMED, NAMED, PROVED], "more than once"),
+    "of a list of names": (
+        [("X-Forwarded-Email", "kim@example.com, lee@example.com"), PROVED],
+        "several names",
+    ),
+    "spelt with _": ([("X_Forwarded_Email", "kim@example.com"), PROVED], "another spelling"),
+    "spelt with _ besides": (
+        [NAMED, ("X_Forwarded_Email", "lee@example.com"), PROVED],
+        "more than once",
+    ),
+    "spelt with _ in part": (
+        [NAMED, ("X-Forwarded_Email", "lee@example.com"), PROVED],
+        "more than once",
+    ),
+    "a secret spelt with _": ([NAMED, ("X_Fairlead_Secret", SECRET)], "another spelling"),
+    "of an empty name": ([("X-Forwarded-Email", ""), PROVED], "is empty"),
+    "of a name of blanks": ([("X-Forwarded-Email", " \u00a0 "), PROVED], "is empty"),
+    "of a name with zero width": ([("X-Forwarded-Email", "ki\u200bm"), PROVED], "cannot be seen"),
+    "of a name turned around": ([("X-Forwarded-Email", "\u202emik"), PROVED], "cannot be seen"),
+    "of a long name": ([("X-Forwarded-Email", "k" * 300), PROVED], "longer than"),
+    "by another header": ([("X-Forwarded-User", "kim"), PROVED], "no header X-Forwarded-Email"),
+}
+
+
+@pytest.mark.parametrize("how", BAD_HEADERS)
+def test_header_that_does_not_count(by_header: ByHeader, how: str) -> None:
+    """Each proves nothing, and the page says why."""
+    headers, why = BAD_HEADERS[how]
+    said = asks(by_header, *headers)
+    assert said.startswith("nobody: ")
+    assert why in said
+
+
+def test_secret_is_not_said(by_header: ByHeader) -> None:
+    """Neither the right one nor what was sent in its place stands in what pages and logs say."""
+    sent = "t" * 40
+    said = asks(by_header, NAMED, ("X-Fairlead-Secret", sent))
+    assert SECRET not in said + repr(by_header._settings)  # noqa: SLF001 - what logs might show
+    assert sent not in said
+
+
+def test_bytes_that_are_no_text_are_no_name(by_header: ByHeader) -> None:
+    """A name in another encoding than UTF-8 is not guessed at."""
+    raw = [(b"x-forwarded-email", b"jos\xe9"), (b"x-fairlead-secret", SECRET.encode())]
+    with pytest.raises(NotProvenError):
+        by_header.person(raw)

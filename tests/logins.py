@@ -1,0 +1,41 @@
+"""Logins of the database, with the roles that people and services have.
+
+Belongs here: making them and taking them away. Does not: what they may do.
+"""
+
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from urllib.parse import urlsplit
+
+import psycopg
+from psycopg import sql
+
+#: Makes a login with roles, returns its URL of the database.
+Login = Callable[..., str]
+
+
+@contextmanager
+def logins(url: str) -> Iterator[Login]:
+    """Yield a function that makes a login with roles; they are gone when the block ends."""
+    made: list[sql.Identifier] = []
+    with psycopg.connect(url, autocommit=True) as superuser:
+
+        def make(*roles: str, name: str = "person") -> str:
+            name = f"{name}_{uuid.uuid4().hex[:8]}"
+            made.append(sql.Identifier(name))
+            superuser.execute(sql.SQL("CREATE ROLE {} LOGIN").format(made[-1]))
+            for role in roles:
+                superuser.execute(sql.SQL("GRANT {} TO {}").format(sql.Identifier(role), made[-1]))
+            if not roles:
+                database = sql.Identifier(superuser.info.dbname)
+                superuser.execute(
+                    sql.SQL("GRANT CONNECT ON DATABASE {} TO {}").format(database, made[-1])
+                )
+            parts = urlsplit(url)
+            return parts._replace(netloc=f"{name}@{parts.netloc.partition('@')[2]}").geturl()
+
+        yield make
+        for one in made:
+            superuser.execute(sql.SQL("DROP OWNED BY {}").format(one))
+            superuser.execute(sql.SQL("DROP ROLE {}").format(one))
