@@ -1,0 +1,271 @@
+"""Two people in two browsers: a plan that takes both, the brake, its release, and the way back.
+
+Real consumers follow; the proxy in front of the pages is the headers that each browser sends.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from fairlead.domain.policy import Policy
+from fairlead.kafka.gateway import KafkaGateway
+from fairlead.kafka.plan_topic import PlanTopic
+from fairlead.sandbox import Services
+from fairlead.settings import KafkaSettings, Settings, WebSettings
+from fairlead.store import PlanStore, StoredPlan, create_store_engine
+from fairlead.surfaces.web import build_app
+from fairlead.surfaces.web.server import serving
+from fairlead.wire.document import MemberShare
+from fairlead.workflows.delivery import Terms
+from fairlead.workflows.publication_pass import publication_pass
+from fairlead.workflows.requests import take_up
+from tests.conftest import KafkaTopic
+from tests.fairlead.followers.helpers import Fleet, Member, eventually
+from tests.fairlead.store.conftest import make_draft
+from tests.lengths import form
+from tests.logins import logins
+from tests.stored import record_decision
+from tests.ui.conftest import HEIGHT, PATIENCE_MS, WIDTH, keep
+from tests.ui.running import free_port
+
+pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
+
+SECRET = "s" * 40
+LEASE = timedelta(seconds=3)
+#: How long the brake holds. Followers allow a minute for clocks that differ: in the long form a
+#: lease that nobody renewed would have sent them to their fallback.
+HELD = form(short=2 * LEASE, long=LEASE + timedelta(seconds=75))
+POLICIES = (Policy(four_eyes="proxy"),)
+NAMES = ("orders-1", "orders-2")
+FIRST = ([0], [1, 2, 3])
+SECOND = ([0, 1, 2], [3])
+
+
+@dataclass
+class Team:
+    """A group, who plans for it, and where people decide.
+
+    Parameters
+    ----------
+    planner, gateway, topic
+        What the planner works with.
+    fleet, members, records
+        The consumers, by name, and the topic that they read.
+    address
+        Of the pages.
+    """
+
+    planner: PlanStore
+    gateway: KafkaGateway
+    topic: PlanTopic
+    fleet: Fleet
+    members: dict[str, Member]
+    records: str
+    address: str
+
+    def propose(self, snapshot: str, shares: tuple[list[int], ...]) -> StoredPlan:
+        """Let the policy propose a plan, which two people are to approve."""
+        members = {
+            name: MemberShare((self.records,), {self.records: np.array(share, np.int32)})
+            for name, share in zip(NAMES, shares, strict=True)
+        }
+        moves = pa.table(
+            {
+                "topic": [self.records],
+                "partition": pa.array([1], pa.int32()),
+                "previous_member": [NAMES[0]],
+                "member": [NAMES[1]],
+                "weight": [60_000.0],
+                "reason": ["orders-1 is the heaviest"],
+            }
+        )
+        draft = make_draft(
+            snapshot,
+            group=self.fleet.group,
+            snapshot_at=datetime.now(UTC),
+            expires_at=None,
+            four_eyes="proxy",
+            partition_counts={self.records: 4},
+            members=members,
+            weights={self.records: np.ones(4)},
+            moves=moves,
+        )
+        plan = record_decision(self.planner, draft).plan
+        assert plan is not None
+        return plan
+
+    def work(self) -> None:
+        """Let the planner come round, as its sensor does."""
+        groups, terms, now = [self.fleet.group], Terms(LEASE), datetime.now(UTC)
+        take_up(
+            self.planner,
+            groups,
+            policies=POLICIES,
+            live=self.gateway.live_group,
+            topic=self.topic,
+            terms=terms,
+            now=now,
+        )
+        publication_pass(
+            self.planner,
+            groups,
+            live=self.gateway.live_groups,
+            topic=self.topic,
+            terms=terms,
+            now=now,
+        )
+
+    def state(self, version: int) -> str:
+        """Return the state of a version."""
+        return self.planner.get(self.fleet.group, version).state
+
+    def follow(self, shares: tuple[list[int], ...]) -> bool:
+        """Whether the consumers own exactly these partitions."""
+        owned = (self.members[name].owned for name in NAMES)
+        return [sorted(one.get(self.records, [])) for one in owned] == [*shares]
+
+
+@pytest.fixture
+def team(services: Services, kafka_topic: KafkaTopic, migrated: str) -> Iterator[Team]:
+    """Return a group of two followers, its planner, and pages that people act on."""
+    plans = kafka_topic(config={"cleanup.policy": "compact"})
+    records = kafka_topic(partitions=4)
+    kafka = KafkaSettings(bootstrap_servers=services.bootstrap_servers, plan_topic=plans)
+    port = free_port()
+    with ExitStack() as stack:
+        make = stack.enter_context(logins(migrated))
+        engines = {
+            role: create_store_engine(make(role, name=role))
+            for role in ("fairlead_planner", "fairlead_web")
+        }
+        for engine in engines.values():
+            stack.callback(engine.dispose)
+        url = f"http://127.0.0.1:{port}"
+        web = WebSettings.model_validate({"url": url, "header": {"secret": SECRET}})
+        settings = Settings(web=web, policies=POLICIES)
+        stack.enter_context(serving(build_app(engines["fairlead_web"], settings), port=port))
+        fleet = Fleet(services, f"{records}-group", plans, [records])
+        stack.callback(fleet.close)
+        members = {name: fleet.join(name) for name in NAMES}
+        eventually(lambda: all(one.owned.get(records) for one in members.values()), "they settle")
+        yield Team(
+            PlanStore(engines["fairlead_planner"]),
+            stack.enter_context(KafkaGateway(kafka)),
+            stack.enter_context(PlanTopic(kafka)),
+            fleet,
+            members,
+            records,
+            url,
+        )
+
+
+@pytest.fixture
+def people(browser: Browser) -> Iterator[tuple[Page, Page]]:
+    """Return the pages of two people, each in a browser of their own behind the proxy."""
+    with ExitStack() as stack:
+
+        def open_for(name: str) -> Page:
+            context = browser.new_context(
+                viewport={"width": WIDTH, "height": HEIGHT},
+                locale="en-US",
+                extra_http_headers={"X-Forwarded-Email": name, "X-Fairlead-Secret": SECRET},
+            )
+            context.set_default_timeout(PATIENCE_MS)
+            stack.callback(context.close)
+            return context.new_page()
+
+        expect.set_options(timeout=PATIENCE_MS)
+        yield open_for("Kim@example.com"), open_for("lee@example.com")
+
+
+def step(
+    page: Page, address: str, link: str, button: str, *, reason: str, picture: str = ""
+) -> None:
+    """Open a page, follow the link of a step, say why, send the form; see what came of it."""
+    page.goto(address)
+    page.get_by_role("link", name=link, exact=True).click()
+    page.get_by_label("Why").fill(reason)
+    if picture:
+        keep(page, picture)
+    page.get_by_role("button", name=button).click()
+    expect(page.get_by_text(f": {reason}.").first).to_be_visible()
+
+
+def test_two_people_approve_brake_release_and_go_back(
+    team: Team, people: tuple[Page, Page]
+) -> None:
+    """Each step on a page, each followed by real consumers, and none that one does alone."""
+    kim, lee = people
+    group = f"{team.address}/group?group={team.fleet.group}"
+    review = f"{team.address}/review?group={team.fleet.group}&version="
+
+    team.propose("s1", FIRST)
+    step(kim, f"{review}1", "Approve", "Approve it", reason="it relieves orders-1")
+    expect(kim.get_by_text("somebody else has to ask for the same")).to_be_visible()
+    step(kim, f"{review}1", "Approve", "Approve it", reason="once more")
+    team.work()
+    assert team.state(1) == "proposed"
+    step(
+        lee, f"{review}1", "Approve", "Approve it", reason="agreed with Kim", picture="act-approve"
+    )
+    team.work()
+    assert team.state(1) == "published"
+    eventually(lambda: team.follow(FIRST), "the plan is followed")
+
+    team.propose("s2", SECOND)
+    for page in (kim, lee):
+        step(page, f"{review}2", "Approve", "Approve it", reason="the second")
+    step(
+        kim,
+        group,
+        "Put the brake on",
+        "Put the brake on",
+        reason="incident 4711",
+        picture="act-brake",
+    )
+    lease = team.planner.get(team.fleet.group, 1).lease_until
+    assert lease is not None
+    until = datetime.now(UTC) + HELD
+    while datetime.now(UTC) < until:
+        team.work()
+        assert team.follow(FIRST)
+        time.sleep(0.2)  # as a sensor rests between its ticks
+    now = team.planner.get(team.fleet.group, 1).lease_until
+    assert now is not None
+    assert now > lease + HELD / 2
+    assert (team.state(1), team.state(2)) == ("published", "approved")
+    lee.goto(group)
+    expect(lee.get_by_text("incident 4711").first).to_be_visible()
+    keep(lee, "act-braked")
+
+    step(lee, group, "Release the brake", "Release it", reason="it is over")
+    team.work()
+    assert team.state(2) == "approved"
+    step(kim, group, "Release the brake", "Release it", reason="over, too")
+    team.work()
+    assert (team.state(1), team.state(2)) == ("superseded", "published")
+    eventually(lambda: team.follow(SECOND), "the second plan is followed")
+
+    step(
+        kim,
+        f"{review}1",
+        "Go back to version 1",
+        "Ask for it",
+        reason="orders-1 got slow",
+        picture="act-back",
+    )
+    team.work()
+    kim.reload()
+    expect(kim.get_by_text("version 3, which goes back to version 1")).to_be_visible()
+    keep(kim, "act-answered")
+    step(lee, f"{review}3", "Approve", "Approve it", reason="it did")
+    team.work()
+    assert (team.state(2), team.state(3)) == ("superseded", "published")
+    eventually(lambda: team.follow(FIRST), "the way back is followed")
