@@ -326,7 +326,9 @@ def print_plan(plan: Mapping[str, Any], *, stderr: bool = False) -> None:
     if plan["expires_at"]:
         lines.append(f"  expires  {as_text(plan['expires_at'])} (UTC)")
     if plan["four_eyes"]:
-        lines.append("  needs    four eyes: who approves did not propose it, and is no planner")
+        pages = "; or two people on pages" if plan["four_eyes"] == "proxy" else ""
+        needs = "four eyes: who approves did not propose it, and is no planner"
+        lines.append(f"  needs    {needs}{pages}")
     if plan["not_sent"]:
         lines.append(
             f"  not sent at {as_text(plan['not_sent_at'])} UTC: {plan['not_sent']}; the planner "

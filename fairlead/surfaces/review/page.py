@@ -113,7 +113,7 @@ def review_page(
         shown=facts.shown,
         summary=summary(facts),
         desk=desk,
-        steps=offers.of_version(plan, approvable=facts.waits and facts.document is not None),
+        steps=offers.of_version(plan, approvable=_approvable(facts)),
         risks=risks(facts),
         brakes=brakes_on(engine, group),
         policy=_policy(facts, policies),
@@ -186,6 +186,11 @@ def _decisions(facts: Facts, dagster_url: str | None) -> list[ways.Way]:
     """Return what a person can do; bytes that do not verify are not to be approved."""
     if facts.stored.state != "proposed":
         return []
-    approvable = facts.waits and facts.document is not None and not facts.stored.observed_only
+    approvable = _approvable(facts)
     approve = [ways.approve(facts.stored, dagster_url)] if approvable else []
     return [*approve, ways.reject(facts.stored, dagster_url)]
+
+
+def _approvable(facts: Facts) -> bool:
+    """Whether anybody could approve it: it waits, its bytes verify, and its policy publishes."""
+    return facts.waits and facts.document is not None and not facts.stored.observed_only

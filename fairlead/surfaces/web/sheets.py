@@ -103,6 +103,8 @@ def _approve(engine: Engine, plan: StoredPlan, now: datetime) -> Sheet:
         raise PlanStateError(
             f"{_name(plan)} cannot be approved: {facts.broken or 'it has expired'}"
         )
+    if plan.observed_only:
+        raise PlanStateError(f"{_name(plan)} is observed: its policy publishes nothing")
     held = brake_on(plan, read_brakes(engine))
     return Sheet(
         f"Approve version {plan.version} of {plan.group}?",
