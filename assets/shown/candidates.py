@@ -9,8 +9,10 @@ import pyarrow.compute as pc
 
 from assets.presentation import DECIMALS, columns_for, others, picture, table
 from assets.shown.words import share, span
+from assets.shown.work import speeds, work
 from fairlead.common.words import caught_up, gigabytes, listed
 from fairlead.domain.choice import OBSERVED, candidate_of
+from fairlead.domain.snapshot import taken_at
 from fairlead.spark.planning import SUMMARY
 from fairlead.surfaces.plots import frontier, staircase
 
@@ -22,6 +24,7 @@ COLUMNS: Final = [
         "names",
         "evidence",
         "consumers_why",
+        *("costs", "capacities", "topics", "partition_counts", "arrival_rates"),
         "decision",
         "decision_reason",
         "chosen",
@@ -145,9 +148,11 @@ def _found(row: Row) -> dict[str, Any]:
         "evidence": row["evidence"],
         "decision": f"{row['decision']}: {row['decision_reason']}",
         "late as it is (s)": round(row["late_s"], 1),
-        "caught up in": caught_up(row["caught_up_s"]),
+        "caught up as it is": caught_up(row["caught_up_s"], taken_at(row["snapshot_id"])),
         "consumers": row["consumers_why"],
         "fullest member as it is": share(row["utilisation"]),
+        "work": work(row),
+        "speeds": speeds(row["capacities"]),
     }
 
 

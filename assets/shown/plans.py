@@ -174,14 +174,16 @@ def _found(outcome: Outcome) -> dict[str, Any]:
         "evidence": found.evidence,
         "late as it is (s)": round(found.late_s, 1),
         "fullest member as it is": round(found.utilisation, DECIMALS),
-        "caught up as it is": caught_up(found.caught_up_s),
+        "caught up as it is": caught_up(found.caught_up_s, outcome.decision.snapshot_at),
         "consumers": found.consumers_why,
     }
     if isinstance(outcome.decision, PlanDraft) and "late_s" in outcome.decision.predicted:
         predicted = outcome.decision.predicted
         shown["late as planned (s)"] = round(predicted["late_s"], 1)
         shown["fullest member as planned"] = round(predicted["utilisation"], DECIMALS)
-        shown["caught up as planned"] = caught_up(predicted["caught_up_s"])
+        shown["caught up as planned"] = caught_up(
+            predicted["caught_up_s"], outcome.decision.snapshot_at
+        )
     return shown | _between_racks(outcome)
 
 

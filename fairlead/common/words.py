@@ -10,6 +10,7 @@ from math import floor, log10
 from typing import Final
 
 _NAMES: Final = 10
+_YEAR_S: Final = 365 * 86_400.0
 _UNITS: Final = (("d", 86_400), ("h", 3_600), ("min", 60))
 
 
@@ -57,17 +58,31 @@ def moment(at: datetime | None) -> str:
     return "never" if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
-def caught_up(seconds: float | None) -> str:
-    """Write in how long something is read up to date.
+def caught_up(seconds: float | None, since: datetime) -> str:
+    """Write when something is read up to date, in UTC.
+
+    Parameters
+    ----------
+    seconds
+        How long that takes from `since` on; None: for ever.
+    since
+        When that was forecast; time-zone-aware.
 
     Examples
     --------
-    >>> caught_up(0.0), caught_up(1800.0), caught_up(None)
-    ('now', 'in 30 min', 'never')
+    >>> noon = datetime(2026, 1, 2, 12, tzinfo=UTC)
+    >>> [caught_up(seconds, noon) for seconds in (0.0, 1800.0, 50_000.0, 1e12, None)]
+    ['now', 'at 12:30 UTC', 'at 2026-01-03 01:53 UTC', 'not within a year', 'never']
     """
     if seconds is None:
         return "never"
-    return f"in {length(seconds)}" if seconds > 0 else "now"
+    if seconds <= 0:
+        return "now"
+    if seconds > _YEAR_S:
+        return "not within a year"
+    since = since.astimezone(UTC)
+    then = since + timedelta(seconds=seconds)
+    return f"at {then:{'%H:%M' if then.date() == since.date() else '%Y-%m-%d %H:%M'}} UTC"
 
 
 def length(seconds: float | None) -> str:

@@ -7,7 +7,7 @@ brokers (`fairlead.kafka.gateway`), nor any arithmetic on offsets (`fairlead.spa
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import numpy as np
@@ -119,6 +119,18 @@ def new_snapshot_id(at: datetime) -> str:
 def snapshot_id_at(at: datetime) -> str:
     """Return what the ids of that moment begin with: those of earlier snapshots sort before it."""
     return f"{at:%Y%m%dT%H%M%S.%fZ}"
+
+
+def taken_at(snapshot_id: str) -> datetime:
+    """Return when a snapshot was taken, by its id.
+
+    Examples
+    --------
+    >>> taken_at("20260131T120000.000000Z-5f3a9c1e").isoformat()
+    '2026-01-31T12:00:00+00:00'
+    """
+    at, _, _ = snapshot_id.partition("-")
+    return datetime.strptime(at, "%Y%m%dT%H%M%S.%fZ").replace(tzinfo=UTC)
 
 
 def build_snapshot(

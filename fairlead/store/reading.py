@@ -31,6 +31,7 @@ _GROUPS: Final = """
 SELECT known.group_id AS "group", published.version AS published, published.adherence,
        published.adherence_at,
        waiting.version AS waiting, waiting.state AS waiting_state,
+       waiting.measured_at AS planned_at, waiting.caught_up_s AS caught_up_planned_s,
        attempt.version AS not_sent_version, attempt.at AS not_sent_at,
        attempt.reason AS not_sent, attempt.again_at AS sent_again_at,
        decided.outcome, decided.decided_at, decided.reason,
@@ -47,9 +48,13 @@ LEFT JOIN LATERAL (
     WHERE group_id = known.group_id AND state = 'published'
 ) published ON true
 LEFT JOIN LATERAL (
-    SELECT version, CASE WHEN observed_only THEN 'observed' ELSE state END AS state
-    FROM fairlead.plan
-    WHERE group_id = known.group_id AND state IN ('proposed', 'approved', 'sending')
+    SELECT plan.version, predicted.caught_up_s,
+           CASE WHEN plan.observed_only THEN 'observed' ELSE plan.state END AS state,
+           CASE WHEN predicted.late_s IS NOT NULL THEN predicted.measured_at END AS measured_at
+    FROM fairlead.plan LEFT JOIN fairlead_raw.plan_balance predicted
+        ON predicted.group_id = plan.group_id AND predicted.version = plan.version
+        AND predicted.kind = 'predicted'
+    WHERE plan.group_id = known.group_id AND plan.state IN ('proposed', 'approved', 'sending')
     ORDER BY plan.state = 'sending' DESC LIMIT 1
 ) waiting ON true
 LEFT JOIN fairlead.plan_attempt attempt ON attempt.group_id = known.group_id
@@ -151,21 +156,28 @@ WHERE group_id = :group AND snapshot_at <= coalesce(CAST(:at AS timestamptz), 'i
 # Of a moment that is known, it is looked for in its day alone.
 _LAG: Final = """
 SELECT snapshot_at, topic, partition, member, begin_offset, end_offset, committed_offset, lag,
-       arrival_rate, consumption_rate, time_lag_s, status, cost
+       arrival_rate, consumption_rate, time_lag_s, status, cost,
+       arrival_rate * coalesce(cost, 1) AS work
 FROM fairlead_raw.partition_lag LEFT JOIN fairlead.partition_cost USING (group_id, topic, partition)
 WHERE group_id = :group AND snapshot_at = :at
 """
 _LAG_ORDER: Final = " ORDER BY lag DESC NULLS LAST, topic, partition LIMIT :limit"
 _LAG_BY_MEMBER: Final = f"""
-SELECT snapshot_at, owned.member, partitions, lag, arrival_rate, records_per_s, measured
+SELECT snapshot_at, owned.member, partitions, lag, arrival_rate, work, records_per_s, measured
 FROM (
     SELECT snapshot_at, member, count(*) AS partitions, sum(lag) AS lag,
-           sum(arrival_rate) AS arrival_rate
+           sum(arrival_rate) AS arrival_rate, sum(work) AS work
     FROM ({_LAG}) lag GROUP BY snapshot_at, member
 ) owned
 LEFT JOIN fairlead.member_capacity speed
     ON speed.group_id = :group AND speed.member = owned.member AND CAST(:newest AS boolean)
 ORDER BY lag DESC NULLS LAST, owned.member LIMIT :limit
+"""  # noqa: S608 - no values: the statement above
+_LAG_BY_TOPIC: Final = f"""
+SELECT snapshot_at, topic, count(*) AS partitions, sum(lag) AS lag,
+       sum(arrival_rate) AS arrival_rate, sum(work) / nullif(sum(arrival_rate), 0) AS cost,
+       sum(work) AS work
+FROM ({_LAG}) lag GROUP BY snapshot_at, topic ORDER BY work DESC NULLS LAST, topic LIMIT :limit
 """  # noqa: S608 - no values: the statement above
 _STATUSES: Final = f"""
 SELECT status, count(*) AS partitions,
@@ -388,7 +400,7 @@ def read_lag_by_member(
 ) -> list[Row]:
     """Return what each member has to work off in a snapshot; partitions without one have null.
 
-    Each row has `partitions`, `lag` and `arrival_rate` of the snapshot, and the member's speed as
+    Each row has `partitions`, `lag`, `arrival_rate` and `work` in the snapshot, and its speed as
     last seen: `records_per_s`, which was `measured` at its limit, or is what it does at least; null
     beside an earlier snapshot, of whose time no speed is kept.
     """
@@ -398,6 +410,18 @@ def read_lag_by_member(
     return read_rows(
         engine, _LAG_BY_MEMBER, group=group, at=taken, newest=taken == newest, limit=limit
     )
+
+
+def read_lag_by_topic(
+    engine: Engine, group: str, *, at: datetime | None = None, limit: int | None = None
+) -> list[Row]:
+    """Return the work of each topic in a snapshot, the most first.
+
+    Each row has `partitions`, `lag`, `arrival_rate`, `work`, what arrives times what it takes, and
+    `cost`, the one over the other.
+    """
+    require_group(engine, group)
+    return read_rows(engine, _LAG_BY_TOPIC, group=group, at=_newest(engine, group, at), limit=limit)
 
 
 def read_statuses(engine: Engine, group: str, *, at: datetime) -> list[Row]:

@@ -239,6 +239,29 @@ COMMENT ON COLUMN fairlead.partition_cost.low IS 'At least so many, nine times i
 COMMENT ON COLUMN fairlead.partition_cost.high IS 'At most so many, nine times in ten.';
 
 
+CREATE VIEW fairlead.partition_work AS
+SELECT lag.group_id, lag.topic, lag.partition, lag.member, lag.arrival_rate,
+       coalesce(told.cost, 1) AS cost, told.cost IS NOT NULL AS known,
+       lag.arrival_rate * coalesce(told.cost, 1) AS work, lag.snapshot_at
+FROM fairlead_raw.consumer_group
+CROSS JOIN LATERAL (
+    SELECT max(snapshot_at) AS at FROM fairlead_raw.lag_snapshot newest
+    WHERE newest.group_id = consumer_group.group_id
+) newest
+JOIN fairlead_raw.partition_lag lag
+    ON lag.group_id = consumer_group.group_id AND lag.snapshot_at = newest.at
+LEFT JOIN fairlead.partition_cost told
+    ON told.group_id = lag.group_id AND told.topic = lag.topic AND told.partition = lag.partition;
+
+COMMENT ON VIEW fairlead.partition_work IS
+    'What each partition takes of its owner, as the last planning run measured arrivals.';
+COMMENT ON COLUMN fairlead.partition_work.cost IS
+    'What a record takes, in records of the group''s usual kind.';
+COMMENT ON COLUMN fairlead.partition_work.known IS 'Whether that is known; else it is assumed to be 1.';
+COMMENT ON COLUMN fairlead.partition_work.work IS
+    'What arrives a second, times what it takes: in records of the usual kind a second.';
+
+
 CREATE VIEW fairlead.diagnosis_history AS
 SELECT group_id, since, until, last_seen, diagnosis, names, evidence, late_s, utilisation, loss_s
 FROM fairlead_raw.group_diagnosis ORDER BY group_id, since;
@@ -270,7 +293,7 @@ BEGIN
                min(col_description(read.attrelid, read.attnum) COLLATE "C") AS comment
         FROM information_schema.view_column_usage viewed
         JOIN pg_attribute read
-            ON read.attrelid = format('fairlead_raw.%I', viewed.table_name)::regclass
+            ON read.attrelid = format('%I.%I', viewed.table_schema, viewed.table_name)::regclass
             AND read.attname = viewed.column_name
         JOIN pg_attribute said
             ON said.attrelid = format('fairlead.%I', viewed.view_name)::regclass

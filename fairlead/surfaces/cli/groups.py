@@ -47,8 +47,9 @@ _ALL_OF_GROUPS = _GROUPS | {
 _WITH_EVIDENCE = 10
 #: A figure that is older is named as old: looks are taken every minute by default.
 _OLD = timedelta(minutes=5)
-_LAG = ("topic", "partition", "member", "lag", "time_lag_s", "arrival_rate", "cost", "status")
-_LAG_BY_MEMBER = ("member", "partitions", "lag", "arrival_rate", "records_per_s", "measured")
+_LAG = ("topic", "partition", "member", "lag", "time_lag_s", "arrive/s", "cost", "work/s", "status")
+_LAG_BY_MEMBER = ("member", "partitions", "lag", "arrive/s", "work/s", "records_per_s", "measured")
+_LAG_BY_TOPIC = ("topic", "partitions", "lag", "arrive/s", "cost", "work/s")
 #: Of diagnoses and moves, the newest.
 _DIAGNOSES = 50
 _MOVES_OF = {
@@ -128,7 +129,7 @@ def _forecast(row: dict[str, Any]) -> dict[str, str | None]:
     return {
         "late": length(row["late_s"]),
         "fullest": f"{row['utilisation']:.0%}",
-        "caught_up": caught_up(row["caught_up_s"]),
+        "caught_up": caught_up(row["caught_up_s"], row["last_seen"]),
     }
 
 
@@ -145,14 +146,22 @@ def _evidence(rows: list[dict[str, Any]]) -> list[str]:
 
 def _late(rows: list[dict[str, Any]]) -> list[str]:
     """Return when late groups have caught up, and how many consumers would do, a line for each."""
-    from fairlead.common.words import caught_up
-
     return [
-        f"{row['group']}: caught up as it is: {caught_up(row['caught_up_s'])}. "
-        f"{row['consumers_why']}"
+        f"{row['group']}: caught up {_caught_up(row)}. {row['consumers_why']}"
         for row in rows
         if row["diagnosis"] not in {None, "unknown"} and row["caught_up_s"] != 0
     ]
+
+
+def _caught_up(row: dict[str, Any]) -> str:
+    """Return when a group has caught up as it is, and with the plan that waits."""
+    from fairlead.common.words import caught_up
+
+    told = f"as it is: {caught_up(row['caught_up_s'], row['last_seen'])}"
+    if row["planned_at"] is None:
+        return told
+    planned = caught_up(row["caught_up_planned_s"], row["planned_at"])
+    return f"{told}; with version {row['waiting']}: {planned}"
 
 
 def _waits(row: dict[str, Any]) -> dict[str, str | None]:
@@ -223,6 +232,9 @@ def lag(
     by_member: Annotated[
         bool, typer.Option("--by-member", help="Add up what each member has to work off.")
     ] = False,
+    by_topic: Annotated[
+        bool, typer.Option("--by-topic", help="Add up the work of each topic.")
+    ] = False,
     limit: Annotated[
         int | None, typer.Option(help="Show so many at most, those behind most.", min=1)
     ] = None,
@@ -230,13 +242,21 @@ def lag(
 ) -> None:
     """Show how far behind a group is, partition by partition, as the last planning run measured it.
 
-    Looks between planning runs store no lag: `fairlead groups` has what they found.
+    A cost is what a record takes, in records of the usual kind; where none stands, the usual is
+    assumed. Work is what arrives a second, times that. Looks between planning runs store no lag:
+    `fairlead groups` has what they found.
     """
     from fairlead.errors import GroupError
-    from fairlead.store.reading import read_lag, read_lag_by_member
+    from fairlead.store.reading import read_lag, read_lag_by_member, read_lag_by_topic
 
+    read: Callable[..., list[dict[str, Any]]] = read_lag
+    columns: tuple[str, ...] = _LAG
+    if by_member:
+        read, columns = read_lag_by_member, _LAG_BY_MEMBER
+    elif by_topic:
+        read, columns = read_lag_by_topic, _LAG_BY_TOPIC
     with opened_engine() as engine:
-        rows = (read_lag_by_member if by_member else read_lag)(engine, group, at=at, limit=limit)
+        rows = read(engine, group, at=at, limit=limit)
     if not rows:
         raise GroupError(
             f"group {group}: no lag was measured"
@@ -252,7 +272,9 @@ def lag(
         return
     measured_at = rows[0]["snapshot_at"]
     title = f"{group}, {as_text(measured_at)} UTC"
-    print_table(rows, _LAG_BY_MEMBER if by_member else _LAG, title=title)
+    rates = ({"arrive/s": row["arrival_rate"], "work/s": row["work"]} for row in rows)
+    told = [row | rate for row, rate in zip(rows, rates, strict=True)]
+    print_table(told, columns, title=title)
     if at is None and datetime.now(UTC) - measured_at > _OLD:
         say(
             f"{group}: that is more than {_OLD.seconds // 60} minutes ago. Planning runs measure "
@@ -341,7 +363,7 @@ def _why(row: dict[str, Any], found: list[dict[str, Any]], waits: list[str]) -> 
             told = _forecast(row)
             lines.append(
                 f"  late {told['late']} at the policy's horizon; the fullest member gets "
-                f"{told['fullest']} of what it can do; caught up: {told['caught_up']}"
+                f"{told['fullest']} of what it can do; caught up {_caught_up(row)}"
             )
             lines.append(f"  {row['consumers_why']}")
     if row["published"] is not None:

@@ -39,7 +39,7 @@ _MOVES: Final = {
 }
 #: What is told of every candidate.
 _MEASURES: Final = (
-    *("moved", "late_s", "utilisation", "lag_max", "topic_spread"),
+    *("moved", "late_s", "caught_up_s", "utilisation", "lag_max", "topic_spread"),
     *("rack_gb_per_day", "rack_cost_per_day"),
 )
 #: Columns that stand there only where something is in them.
@@ -198,7 +198,7 @@ def _kept(outcome: "Outcome | None") -> dict[str, Any]:
 
 
 def _print(document: dict[str, Any]) -> None:
-    from fairlead.common.words import gigabytes, length, times
+    from fairlead.common.words import caught_up, gigabytes, length, times
 
     def late(value: float | None) -> str | None:
         return None if value is None else length(value)
@@ -212,6 +212,14 @@ def _print(document: dict[str, Any]) -> None:
         + ": ".join(filter(None, (document["diagnosis"], document["evidence"])))
     )
     say(f"{document['outcome']}: {document['reason']}")
+    if document["caught_up_s"] != 0 and document["late_s"] is not None:
+        then = {"as it is": document["caught_up_s"]} | {
+            f"by {one['assignor']}": one["caught_up_s"]
+            for one in document["candidates"]
+            if one["assignor"] == document["assignor"]
+        }
+        told = (f"{how}: {caught_up(s, document['looked_at'])}" for how, s in then.items())
+        say(f"caught up {'; '.join(told)}")
     rows = [
         one
         | {"late": late(one["late_s"]), "fullest": share(one["utilisation"])}

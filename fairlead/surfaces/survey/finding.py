@@ -5,6 +5,7 @@ Belongs here: looking again and again, and putting answers into words. Does not:
 """
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from shlex import quote
 from typing import Any, Final
 
@@ -139,10 +140,10 @@ def _badness(row: Row) -> tuple[bool, float, int, float, int, str]:
 def _row(group: Group, judged: Sequence[Row]) -> Row:
     """Return what is known of a group.
 
-    Keys: group, state, protocol and group_type as Kafka tells; members and partitions, counts;
-    owners, member to number of partitions; lag, records; uncommitted, partitions without a commit;
-    clients, ids; error; follow and kafka_5_6, sentences; diagnosis, evidence, late_s, caught_up_s,
-    loss_s, gain, consumers: of the judgement, null without one.
+    Keys: group; looked_at, a time; state, protocol and group_type as Kafka tells; members and
+    partitions, counts; owners, member to number of partitions; lag, records; uncommitted,
+    partitions without a commit; clients, ids; error; follow and kafka_5_6, sentences; diagnosis,
+    evidence, late_s, caught_up_s, loss_s, gain, consumers: of the judgement, null without one.
     """
     described, look = group.described, group.looks.slice(group.looks.num_rows - 1).to_pylist()[0]
     behind = [
@@ -155,6 +156,7 @@ def _row(group: Group, judged: Sequence[Row]) -> Row:
     known = observed.get("diagnosis")
     return {
         "group": described["group"],
+        "looked_at": look["at"],
         "state": described["state"],
         "protocol": described["protocol"],
         "group_type": described["group_type"],
@@ -172,18 +174,18 @@ def _row(group: Group, judged: Sequence[Row]) -> Row:
         "late_s": None if known in {None, "unknown"} else observed["late_s"],
         "caught_up_s": observed.get("caught_up_s"),
         "loss_s": observed.get("loss_s"),
-        "gain": _gain(observed, by_assignor.get(observed.get("chosen"))),
+        "gain": _gain(observed, by_assignor.get(observed.get("chosen")), look["at"]),
         "consumers": observed.get("consumers_why"),
     }
 
 
-def _gain(observed: Row, chosen: Row | None) -> str | None:
+def _gain(observed: Row, chosen: Row | None, at: datetime) -> str | None:
     """Say what a plan would do; None: nothing was judged."""
     if chosen is None:
         return observed.get("decision_reason")
     return (
         f"forecast {length(chosen['late_s'])} late instead of {length(observed['late_s'])}, "
-        f"caught up {caught_up(chosen['caught_up_s'])}"
+        f"caught up {caught_up(chosen['caught_up_s'], at)}"
     )
 
 

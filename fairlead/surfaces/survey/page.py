@@ -28,7 +28,7 @@ def facts(row: Row) -> list[tuple[str, str]]:
         "wrong": row["error"],
         "evidence": row["evidence"],
         "late": length(row["late_s"]) if judged else None,
-        "caught up": caught_up(row["caught_up_s"]) if judged else None,
+        "caught up": caught_up(row["caught_up_s"], row["looked_at"]) if judged else None,
         "records lost": judged
         and (f"in {length(row['loss_s'])}" if row["loss_s"] is not None else "no"),
         "a plan": row["gain"],

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,7 @@ def row(**known: Any) -> dict[str, Any]:
     """Return a group that is well, and what else is known of it."""
     return {
         "group": "orders",
+        "looked_at": datetime(2026, 1, 2, tzinfo=UTC),
         "state": "Stable",
         "protocol": "range",
         "group_type": "classic",
