@@ -8,12 +8,13 @@ import json
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import SimpleQueue
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
@@ -22,6 +23,8 @@ from fairlead.errors import SandboxError
 from fairlead.surfaces.demo.scenario import DemoGroup
 
 RECORD = b"fairlead demo record".ljust(100)
+#: What starts a consumer, but for its options.
+WORKER: Final = (sys.executable, "-m", "fairlead.surfaces.demo.worker")
 TIMEOUT_S = 30.0
 
 
@@ -91,6 +94,10 @@ class Consumers:
         Follow the plans there; None: Kafka's default assignor, `range`.
     log
         A file for what the workers log.
+    command
+        What starts a worker, but for its options.
+    held_up_s
+        How long a busy machine has held a worker up at most, since this was last set to 0.
     """
 
     scenario: DemoGroup
@@ -98,9 +105,11 @@ class Consumers:
     bootstrap_servers: str
     plan_topic: str | None
     log: Path
+    command: Sequence[str] = WORKER
     owned: dict[str, dict[str, list[int]]] = field(default_factory=dict)
     processed: int = 0
     last_processed_at: float = 0.0
+    held_up_s: float = 0.0
     _processes: list[subprocess.Popen[str]] = field(default_factory=list)
     _events: SimpleQueue[Event] = field(default_factory=SimpleQueue)
 
@@ -147,6 +156,7 @@ class Consumers:
                     self.owned[event.member] = event.values["partitions"]
                 case "processed":
                     self.processed += event.values["records"]
+                    self.held_up_s = max(self.held_up_s, event.values["held_up_s"])
                     self.last_processed_at = max(self.last_processed_at, event.values["at"])
         for process in self._processes:
             if process.poll() is not None:
@@ -178,7 +188,7 @@ class Consumers:
 
     def _start(self, member: str) -> None:
         command = [
-            *(sys.executable, "-m", "fairlead.surfaces.demo.worker"),
+            *self.command,
             *("--bootstrap-servers", self.bootstrap_servers),
             *("--group", self.group),
             *("--name", member),

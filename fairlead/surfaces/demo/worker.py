@@ -100,8 +100,10 @@ def work(consumer: KafkaConsumer | PlainConsumer, orders: Orders) -> None:
             for at, batch in batches.items()
         )
         free_at = max(free_at, time.monotonic() - CAUGHT_UP_S) + taken / orders.rate
-        orders.stopped.wait(free_at - time.monotonic())
-        report("processed", records=records)
+        left_s = free_at - time.monotonic()
+        orders.stopped.wait(left_s)
+        held_up_s = time.monotonic() - free_at if left_s > 0 else 0.0
+        report("processed", records=records, held_up_s=held_up_s)
 
 
 def classic(arguments: argparse.Namespace, orders: Orders) -> KafkaConsumer:

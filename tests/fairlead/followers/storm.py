@@ -27,8 +27,13 @@ from tests.records import unsigned
 
 WORKER = Path(__file__).with_name("storm_worker.py")
 SESSION_S = 3.0
-#: What kafka-python, aiokafka and librdkafka log of a session that was missed.
-_DROPPED = re.compile(r"member_id was not recognized|Heartbeat session expired|SESSTMOUT")
+#: What clients log of a session that was missed, and of a last commit that failed: kafka-python and
+#: aiokafka; librdkafka and its worker; Java and its member.
+_HARM = re.compile(
+    r"member_id was not recognized|Heartbeat session expired|likely to cause duplicate"
+    r"|OffsetCommit failed before join|Failed to commit on finallization"
+    r"|SESSTMOUT|COMMITFAIL|partitions lost|Not committed"
+)
 NAMES = [f"c{number:02}" for number in range(12)]
 FEWEST, MOST_PARTITIONS = 4, 20
 #: Beyond the time in which brokers must be heard of by their controller.
@@ -308,8 +313,8 @@ class Storm:
             self.plan_topic, key=self.group.encode(), value=value, headers=headers
         ).get(timeout=120)
 
-    def dropped(self) -> set[Path]:
-        """Return the folders of members whose client says that the group dropped them.
+    def said_harmed(self) -> set[Path]:
+        """Return the folders of members whose client says that they were dropped or did not commit.
 
         On a machine without a processor to give, a member misses its session by itself.
         """
@@ -317,7 +322,7 @@ class Storm:
             said.parent
             for name in ("log", "errors")
             for said in self.folder.glob(f"*/{name}")
-            if _DROPPED.search(said.read_text(errors="replace"))
+            if _HARM.search(said.read_text(errors="replace"))
         }
 
     def readers(self) -> dict[int, Counter[Path]]:

@@ -21,6 +21,8 @@ from fairlead.followers import aiokafka, confluent, kafka_python
 from fairlead.followers.core.follower import FollowOptions
 from fairlead.followers.core.status import FollowerStatus
 
+log = logging.getLogger(__name__)
+
 #: The client that stands for confluent-kafka's own consumer, without a follower.
 PLAIN = "plain confluent-kafka"
 
@@ -117,7 +119,7 @@ def poll(
     consumer: Consumer, topic: str, notes: Notes, status: Callable[[], FollowerStatus | None]
 ) -> None:
     """Read messages one by one until told to stop."""
-    consumer.subscribe([topic])
+    consumer.subscribe([topic], on_lost=lambda *_: log.warning("partitions lost"))
     while not notes.stopping:
         message = consumer.poll(0.1)
         if message is not None and message.error() is None:

@@ -47,11 +47,11 @@ def weather(storm: Storm, events: int, weights: Mapping[str, int]) -> None:
     eventually(lambda: len(storm.readers()) == storm.sent, "every message is read", within_s=180)
     readers = storm.readers()
     twice = {number: by for number, by in readers.items() if by.total() > 1}
-    harmed = storm.harmed | storm.dropped()
+    harmed = storm.harmed | storm.said_harmed()
     excused = {number for number, by in twice.items() if by.keys() & harmed}
     log.warning(
         "%s, %s: %d events, %d messages, none lost, %d read twice, all but %d around members "
-        "that died, were fenced or dropped (%d of them); brokers away %d times; "
+        "that died, were dropped or could not commit (%d of them); brokers away %d times; "
         "settled in %.1f s as a rule, %.1f s at most",
         ["static " * kind.static + f"{kind.client} {dict(kind.configs)}" for kind in storm.kinds],
         storm.history[0],
