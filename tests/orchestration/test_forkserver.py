@@ -172,7 +172,7 @@ def test_a_server_whose_sources_have_changed_renews_itself(
         assert told() == "old\n"
         source.write_text("def tell(): print('a new one')\n")
         assert told() == ""
-        eventually(lambda: told() == "a new one\n", "the new source is served", within_s=60)
+        eventually(lambda: told() == "a new one\n", "the new source is served")
 
 
 def test_two_servers_of_a_home_are_one_too_many(home: Path) -> None:

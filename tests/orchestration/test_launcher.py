@@ -68,9 +68,7 @@ def status(instance: dg.DagsterInstance, run_id: str) -> dg.DagsterRunStatus:
 def test_a_run_is_forked_and_succeeds(instance: dg.DagsterInstance, tmp_path: Path) -> None:
     """Its process is a child of the server, and its tag names it."""
     run_id = launched(instance, noted, tmp_path / "noted")
-    eventually(
-        lambda: status(instance, run_id) == dg.DagsterRunStatus.SUCCESS, "it ends", within_s=60
-    )
+    eventually(lambda: status(instance, run_id) == dg.DagsterRunStatus.SUCCESS, "it ends")
     told = json.loads((tmp_path / "noted").read_text())
     run = instance.get_run_by_id(run_id)
     assert run is not None
@@ -81,13 +79,12 @@ def test_a_run_is_forked_and_succeeds(instance: dg.DagsterInstance, tmp_path: Pa
 def test_a_run_is_cancelled(instance: dg.DagsterInstance, tmp_path: Path) -> None:
     """Whoever cancels it may be another process than the one that launched it."""
     run_id = launched(instance, endless, tmp_path / "endless")
-    eventually((tmp_path / "endless").exists, "it runs", within_s=60)
+    eventually((tmp_path / "endless").exists, "it runs")
     with dg.DagsterInstance.from_config(instance.root_directory) as webserver:
         assert webserver.run_launcher.terminate(run_id)
         eventually(
             lambda: status(webserver, run_id) == dg.DagsterRunStatus.CANCELED,
             "it ends",
-            within_s=60,
         )
         assert not webserver.run_launcher.terminate(run_id)
 
@@ -95,7 +92,7 @@ def test_a_run_is_cancelled(instance: dg.DagsterInstance, tmp_path: Path) -> Non
 def test_monitoring_misses_a_process(instance: dg.DagsterInstance, tmp_path: Path) -> None:
     """Where nobody waits for it any more: it runs, and it does not; of other runs nobody knows."""
     run_id = launched(instance, endless, tmp_path / "endless")
-    eventually((tmp_path / "endless").exists, "it runs", within_s=60)
+    eventually((tmp_path / "endless").exists, "it runs")
     run = instance.get_run_by_id(run_id)
     assert run is not None
     launcher = instance.run_launcher
@@ -112,12 +109,10 @@ def test_monitoring_misses_a_process(instance: dg.DagsterInstance, tmp_path: Pat
 def test_a_run_whose_process_dies_fails(instance: dg.DagsterInstance, tmp_path: Path) -> None:
     """Nobody waits for it for ever; the log says which process ended how."""
     run_id = launched(instance, endless, tmp_path / "endless")
-    eventually((tmp_path / "endless").exists, "it runs", within_s=60)
+    eventually((tmp_path / "endless").exists, "it runs")
     pid = int((tmp_path / "endless").read_text())
     os.kill(pid, signal.SIGKILL)
-    eventually(
-        lambda: status(instance, run_id) == dg.DagsterRunStatus.FAILURE, "it fails", within_s=60
-    )
+    eventually(lambda: status(instance, run_id) == dg.DagsterRunStatus.FAILURE, "it fails")
     said = [entry.message for entry in instance.all_logs(run_id)]
     assert any(f"process {pid} ended with code -9" in line for line in said)
 

@@ -419,7 +419,7 @@ def test_an_unreachable_broker_is_worth_a_retry(question: str) -> None:
         pytest.raises(KafkaUnavailableError, match="does not answer"),
     ):
         gateway.list_groups() if question == "list_groups" else gateway.snapshot(["any"])
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 30  # librdkafka by itself waits for a minute
 
 
 def test_an_unknown_setting_is_named_without_its_value() -> None:

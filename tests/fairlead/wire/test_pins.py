@@ -77,9 +77,9 @@ def test_record_that_names_a_million_partitions_costs_nothing() -> None:
     """It is refused by its length, before a single one is named."""
     values = json.loads(encode(RECORDS[0])) | {"given": {"t": "0-999999"}}
     value = json.dumps(values).encode()
-    began = time.perf_counter()
+    began = time.process_time()
     assert all(decode(value) is None for _ in range(1000))
-    assert time.perf_counter() - began < 1.0
+    assert time.process_time() - began < 1.0
     assert decode(b" " * (LARGEST_RECORD + 1)) is None
 
 

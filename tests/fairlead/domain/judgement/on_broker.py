@@ -16,7 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 from fairlead.domain.judgement.capacities import Capacity
-from fairlead.domain.judgement.decision import Judgement, judge
+from fairlead.domain.judgement.decision import Judgement, Question, judge
+from fairlead.domain.judgement.looks import Int32
 from fairlead.domain.judgement.rules import Rules
 from fairlead.domain.looks.look import look_of
 from fairlead.domain.looks.questions import Group, Ways, question_about
@@ -54,11 +55,11 @@ class Planned:
         self._capacities: dict[str, Capacity] = {}
         self._changed_at: float | None = None
         self._held_up_at = -DISTURBED_LOOKS
+        self.judged: list[Judgement] = []
         self.plans: list[Judgement] = []
         #: Of these, those for which a busy machine is no excuse.
         self.undisturbed_plans = 0
-        #: What was judged last, as `fairlead decide` reads it.
-        self.line: dict[str, Any] = {}
+        self._question: Question | None = None
 
     def judgements(self, within_s: float) -> Iterator[Judgement]:
         """Look and decide for so long; yields each judgement, its plan published."""
@@ -78,6 +79,22 @@ class Planned:
             if condition(judgement):
                 return judgement
         raise AssertionError(f"not within {within_s} s: {seen}")
+
+    @property
+    def owner(self) -> Int32:
+        """Who owned what at the last look, int32 of shape (P,); -1: nobody."""
+        assert self._question is not None
+        return self._question.problem.owner
+
+    @property
+    def line(self) -> dict[str, Any]:
+        """What was judged last, as `fairlead decide` reads it."""
+        question = self._question
+        assert question is not None
+        memory = {name: _remembered(one) for name, one in question.capacities.items()}
+        remembered = {"format": 1, "members": memory} if memory else None
+        line = line_of(question.problem, question.looks, remembered, question.changed_at)
+        return line | {"policy": _policy(self._rules)}
 
     @property
     def disturbed(self) -> bool:
@@ -108,14 +125,9 @@ class Planned:
             self._changed_at,
         )
         question = question_about(group, Ways(rules=self._rules))
-        memory = {name: _remembered(one) for name, one in self._capacities.items()}
-        self.line = line_of(
-            question.problem,
-            question.looks,
-            {"format": 1, "members": memory} if memory else None,
-            self._changed_at,
-        ) | {"policy": _policy(self._rules)}
+        self._question = question
         judgement = judge(question)
+        self.judged.append(judgement)
         self._capacities = dict(judgement.capacities)
         if judgement.chosen is not None and judgement.chosen.assignment is not None:
             self.plans.append(judgement)
@@ -172,7 +184,7 @@ def planner_of(
     *,
     rules: Rules,
     look_every_s: float,
-    worker: Sequence[str] = WORKER,
+    command: Sequence[str] = WORKER,
 ) -> Iterator[tuple[Planned, Consumers]]:
     """Start a group's consumers and its load, and return what plans for it."""
     name = scenario.name
@@ -188,7 +200,7 @@ def planner_of(
         fleet = Fleet(services, name, settings.plan_topic, [name])
         stack.callback(fleet.close)
         consumers = stack.enter_context(
-            Consumers(scenario, name, services.bootstrap_servers, settings.plan_topic, log, worker)
+            Consumers(scenario, name, services.bootstrap_servers, settings.plan_topic, log, command)
         )
 
         def settled() -> bool:

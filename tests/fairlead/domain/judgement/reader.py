@@ -5,7 +5,7 @@ Its orders, reports and options are the worker's (`fairlead.surfaces.demo.worker
     python reader.py --client aiokafka-for ...     one record after the other
     python reader.py --client aiokafka --desks ... a worker, and a pause, for each partition
 
-Everything happens `FASTER` times as fast as by default: commits come so much more often, and what
+Everything happens `--faster` times as fast as by default: commits come so much more often, and what
 is fetched and polled at once is so much less. Belongs here: how each client shares its time over
 partitions. Does not: what is judged of it.
 """
@@ -29,11 +29,8 @@ from fairlead.followers.core.follower import FollowOptions
 from fairlead.surfaces.demo.worker import CAUGHT_UP_S, Orders, report
 from fairlead.wire.partitions import by_topic
 
-FASTER = 6
-COMMIT_MS = 5000 // FASTER
-FETCH_BYTES = 2**20 // FASTER
-POLL_RECORDS = 500 // FASTER
-QUEUED_KB = 65536 // FASTER
+#: The clients' defaults.
+COMMIT_MS, FETCH_BYTES, POLL_RECORDS, QUEUED_KB = 5000, 2**20, 500, 65536
 #: A shorter pause is not worth a call to sleep: it is made up for with the next one.
 LEAST_S = 0.005
 #: Less than this is not worth telling.
@@ -74,12 +71,14 @@ class Assigned:
     def __init__(self) -> None:
         self._last: dict[str, list[int]] | None = None
 
-    def now(self, owned: Iterable[tuple[str, int]]) -> None:
-        """Note what is owned now."""
+    def now(self, owned: Iterable[tuple[str, int]]) -> bool:
+        """Note what is owned now; return whether that has changed."""
         found = by_topic(sorted(owned))
-        if found != self._last:
-            self._last = found
-            report("assigned", partitions=found)
+        if found == self._last:
+            return False
+        self._last = found
+        report("assigned", partitions=found)
+        return True
 
 
 class Desks:
@@ -109,6 +108,10 @@ class Desks:
         with self._lock:
             if not ended.is_set():
                 self._through.append(at)
+
+    def busy(self, at: Any) -> bool:
+        """Whether a partition's worker has not asked for more."""
+        return at in self._busy
 
     def through(self) -> list[Any]:
         """Return the partitions whose workers want more."""
@@ -140,8 +143,8 @@ def kafka_python_settings(arguments: argparse.Namespace) -> dict[str, Any]:
         "client_id": arguments.name,
         "plan_topic": arguments.plan_topic,
         "auto_offset_reset": "earliest",
-        "auto_commit_interval_ms": COMMIT_MS,
-        "max_partition_fetch_bytes": FETCH_BYTES,
+        "auto_commit_interval_ms": COMMIT_MS // arguments.faster,
+        "max_partition_fetch_bytes": FETCH_BYTES // arguments.faster,
         "enable_auto_commit": not arguments.desks,
     }
 
@@ -153,7 +156,7 @@ def run_kafka_python(arguments: argparse.Namespace, orders: Orders) -> None:
     consumer = kafka_python.PlanConsumer(
         *topics,
         consumer_timeout_ms=200,
-        max_poll_records=POLL_RECORDS,
+        max_poll_records=POLL_RECORDS // arguments.faster,
         **kafka_python_settings(arguments),
     )
     while not orders.stopped.is_set():
@@ -186,7 +189,7 @@ def run_kafka_python_desks(arguments: argparse.Namespace, orders: Orders) -> Non
             desks.give(at, [record.offset for record in records])
         consumer.resume(*desks.through())
         if time.monotonic() >= commit_at:
-            commit_at = time.monotonic() + COMMIT_MS / 1000
+            commit_at = time.monotonic() + COMMIT_MS / 1000 / arguments.faster
             done = {at: OffsetAndMetadata(offset, "", -1) for at, offset in desks.done().items()}
             if done:
                 consumer.commit_async(done)
@@ -256,7 +259,7 @@ async def run_aiokafka_desks(arguments: argparse.Namespace, orders: Orders) -> N
             desks.give(at, [record.offset for record in records])
         consumer.resume(*desks.through())
         if time.monotonic() >= commit_at:
-            commit_at = time.monotonic() + COMMIT_MS / 1000
+            commit_at = time.monotonic() + COMMIT_MS / 1000 / arguments.faster
             if done := desks.done():
                 await consumer.commit(done)
         assigned.now(consumer.assignment())
@@ -273,9 +276,9 @@ def run_confluent(arguments: argparse.Namespace, orders: Orders) -> None:
             "group.id": arguments.group,
             "client.id": arguments.name,
             "auto.offset.reset": "earliest",
-            "auto.commit.interval.ms": COMMIT_MS,
-            "max.partition.fetch.bytes": FETCH_BYTES,
-            "queued.max.messages.kbytes": QUEUED_KB,
+            "auto.commit.interval.ms": COMMIT_MS // arguments.faster,
+            "max.partition.fetch.bytes": FETCH_BYTES // arguments.faster,
+            "queued.max.messages.kbytes": QUEUED_KB // arguments.faster,
             "enable.auto.offset.store": not arguments.desks,
         },
         options=FollowOptions(plan_topic=arguments.plan_topic),
@@ -299,7 +302,9 @@ def run_confluent(arguments: argparse.Namespace, orders: Orders) -> None:
         elif (read := consumer.poll(0.1)) is not None and read.error() is None:
             pace.work(orders.stopped, read.topic() or "", read.partition() or 0)
         owned = consumer.status().owned
-        assigned.now((topic, number) for topic, numbers in owned.items() for number in numbers)
+        if assigned.now((topic, one) for topic, numbers in owned.items() for one in numbers):
+            # librdkafka remembers what was paused when it was here before.
+            consumer.resume([at for at in consumer.assignment() if not desks.busy(at)])
     desks.forget()
     consumer.close()
 
@@ -326,6 +331,7 @@ def main() -> None:
     for name in ("bootstrap-servers", "group", "name", "topics", "plan-topic", "client"):
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--rate", required=True, type=int)
+    parser.add_argument("--faster", required=True, type=int)
     parser.add_argument("--dear", required=True, type=json.loads)
     parser.add_argument("--protocol")
     parser.add_argument("--desks", action="store_true")

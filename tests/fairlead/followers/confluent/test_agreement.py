@@ -105,7 +105,7 @@ def test_pin_that_decided_is_written_again_and_again(group: ConfluentGroup) -> N
     repeated = group.pins()[before:]
     assert {pin.generation for pin in repeated} == {generation}
     assert all(pin == repeated[0] for pin in repeated)
-    group.settles(version=1, a=[0], b=[1, 2, 3, 4, 5], within_s=0.1)
+    group.settles(version=1, a=[0], b=[1, 2, 3, 4, 5])
 
 
 def test_group_outlives_its_log(group: ConfluentGroup) -> None:
@@ -131,7 +131,7 @@ def test_pins_of_an_earlier_life_of_the_group_decide_nothing(group: ConfluentGro
     group.publish(2, a=[0, 1, 2, 3, 4], b=[5])
     for name in "ab":
         group.start(name)
-    group.settles(version=2, a=[0, 1, 2, 3, 4], b=[5], within_s=15)
+    group.settles(version=2, a=[0, 1, 2, 3, 4], b=[5], within_s=60)
 
 
 def test_group_migrates_member_by_member_in_both_directions(group: ConfluentGroup) -> None:

@@ -396,7 +396,7 @@ def test_poll_keeps_its_time_without_a_broker() -> None:
         consumer.poll(0.1)
     took = time.monotonic() - began
     consumer.close()
-    assert took < 3.0
+    assert took < 8.0  # two seconds more each, had they waited
 
 
 @pytest.fixture
