@@ -36,6 +36,9 @@ def effective_owner(
     [1, -1, -1]
     """
     owner = np.full(partition_total, -1, dtype=np.int32)
+    if _undisputed(partitions):
+        owner[partitions] = members
+        return owner
     newest = np.full(partition_total, np.iinfo(np.int64).min, dtype=np.int64)
     np.maximum.at(newest, partitions, generations)
     holds: npt.NDArray[np.bool_] = generations == newest[partitions]
@@ -68,6 +71,8 @@ def earlier_owners(
     >>> earlier_owners(*claims, partition_total=2).tolist()
     [[2, -1], [0, -1]]
     """
+    if _undisputed(partitions):
+        return None
     order = np.lexsort((-generations, partitions))
     partitions, members, generations = partitions[order], members[order], generations[order]
     first = np.diff(partitions, prepend=-1) != 0
@@ -83,3 +88,8 @@ def earlier_owners(
     owners = np.full((int(nth.max()) + 1, partition_total), -1, dtype=np.int32)
     owners[nth, claimed] = members[earlier]
     return owners
+
+
+def _undisputed(partitions: Int64) -> bool:
+    """Whether no partition is claimed twice, as where all members are of one generation."""
+    return not partitions.size or int(np.bincount(partitions).max()) == 1

@@ -112,9 +112,9 @@ class Looks:
 
     def part(self, group: "Looks", columns: slice) -> "Looks":
         """Return a group's own looks, with what is known already of its columns beside others."""
-        if group is not self:
-            for name in _BY_PARTITION:
-                vars(group)[name] = vars(self)[name][:, columns]  # as `cached_property` does
+        if group is not self:  # as `cached_property` does
+            vars(group).update({name: vars(self)[name][:, columns] for name in _BY_PARTITION})
+            vars(group).update(seconds=self.seconds, step=self.step)
         return group
 
     def last(self, seconds: float, least: int) -> "Looks":

@@ -17,6 +17,8 @@ from fairlead.domain.judgement.looks import Looks
 from fairlead.domain.looks.look import EVERY_LOOK, HISTORY, INTERVAL, NONE
 
 MICROSECONDS: Final = 1_000_000
+#: The columns that are laid out.
+_READ: Final = ["at", "topics", "counts", "begin", "end", "committed", "members", "owner"]
 
 Int64 = npt.NDArray[np.int64]
 
@@ -47,7 +49,7 @@ def looks_of(
     latest
         Whether consumers without a commit start at the log's end.
     """
-    rows = _taken(rows, _chosen(moments(rows))).combine_chunks()
+    rows = _taken(rows.select(_READ), _chosen(moments(rows))).combine_chunks()
     firsts = np.cumsum(np.asarray(counts, dtype=np.int64)) - np.asarray(counts, dtype=np.int64)
     place = {
         name: (start, count) for name, start, count in zip(topics, firsts, counts, strict=True)

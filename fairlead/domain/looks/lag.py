@@ -31,9 +31,10 @@ is the median of its partitions'; a partition's own patience is never below its 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from fairlead.domain.judgement.commits import STUCK_INTERVALS, at_rest
 from fairlead.domain.judgement.looks import Float64, Int64, Looks, Mask
@@ -176,14 +177,15 @@ class _Block:
         uncommitted = 0 if looks.latest else self._end - self._begin
         behind = np.maximum(self._end - self._committed, 0)
         self._lag: Int64 = np.where(self._committed >= 0, behind, uncommitted)
-        # The look before at which a partition could be read; -1: there is none.
-        place = np.where(self._readable, np.arange(len(looks))[:, None], -1)
-        earlier = np.maximum.accumulate(place, axis=0)[:-1]
-        self._before = np.concatenate((np.full_like(place[:1], -1), earlier))
-        self._steps = self._readable & (self._before >= 0)
-        self._step_s: Float64 = self._at - np.take_along_axis(
-            self._at, np.maximum(self._before, 0), axis=0
-        )
+        # The look before at which each could be read, -1: there is none; None: the one before it.
+        self._before: Int64 | None = None
+        self._steps: Mask = np.broadcast_to(np.arange(len(looks))[:, None] > 0, self._end.shape)
+        if not self._readable.all():
+            place = np.where(self._readable, np.arange(len(looks))[:, None], -1)
+            earlier = np.maximum.accumulate(place, axis=0)[:-1]
+            self._before = np.concatenate((np.full_like(place[:1], -1), earlier))
+            self._steps = self._readable & (self._before >= 0)
+        self._step_s: Float64 = self._at - self._prior(self._at)
         self._rest = self._lag_at_rest(looks)
         self._moved: Mask = self._steps & (self._committed != self._prior(self._committed))
         self._still_s = self._silence()
@@ -226,8 +228,10 @@ class _Block:
             status=self.status(group_still_s, group_interval_s),
         )
 
-    def _prior(self, values: Int64) -> Int64:
+    def _prior(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return the values at the look before; meaningless where there is none."""
+        if self._before is None:
+            return np.concatenate((values[:1], values[:-1]))
         return np.take_along_axis(values, np.maximum(self._before, 0), axis=0)
 
     def _rate(self, offsets: Int64, counted: Mask) -> Float64:
@@ -270,9 +274,10 @@ class _Block:
         Of the lag that counts records below the log's start, too: retention takes the marker of a
         transaction as well.
         """
-        committed = self._committed >= 0
-        begin = np.where(committed, np.minimum(self._begin, self._committed), self._begin)
-        return at_rest(replace(looks, begin=begin))
+        gone = (self._committed >= 0) & (self._committed < self._begin)
+        if not gone.any():
+            return at_rest(looks)
+        return at_rest(replace(looks, begin=np.where(gone, self._committed, self._begin)))
 
     def _time_lag(self, arrival_rate: Float64) -> Float64:
         lag, columns = self._lag[-1], np.arange(self._end.shape[1])
