@@ -101,7 +101,7 @@ bench-retention: install
 	$(BIN)/python -m benchmarks.retention --groups 800
 
 pictures: install
-	$(BIN)/pytest tests/ui/test_person.py
+	$(BIN)/pytest tests/ui/test_person.py tests/ui/test_two_people.py
 	$(BIN)/python -m tests.ui.pictures
 
 # The wheel and the source it can be built from; the build needs no network.

@@ -94,7 +94,8 @@ def approved_plans(
         again = due(plans, Terms.of(settings.get().kafka), now)
         again += [intent.group for intent in Outbox(plans.engine).outstanding()]
         asked = acts.asked(plans.engine)
-        again += [one.group for one in asked if one.group is not None]
+        asking = {one.group for one in asked if one.group is not None}
+        again += sorted(asking)
         attempts = plans.last_attempts([*(plan.group for plan in waiting), *again])
     known = known_cohorts(context.instance)
     current = settings.get()
@@ -104,7 +105,8 @@ def approved_plans(
         return {cohort_of(group, current.policies) for group in planned} & set(known)
 
     covered = [attempt for attempt in attempts.values() if cohorts_of([attempt.group])]
-    later = {attempt.group for attempt in covered if attempt.again_at > now}
+    # What a person asks for does not wait for what was not sent.
+    later = {attempt.group for attempt in covered if attempt.again_at > now} - asking
     waiting = [plan for plan in waiting if plan.group not in later]
     again = [group for group in again if group not in later]
     cohorts = cohorts_of([*(plan.group for plan in waiting), *again])

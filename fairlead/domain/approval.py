@@ -72,7 +72,8 @@ def decide(policy: Policy, facts: PlanFacts, now: datetime) -> ApprovalDecision:
         reason = "is observed: the policy publishes nothing, and nobody can approve it"
         return ApprovalDecision(approved=False, reason=reason)
     if policy.four_eyes:
-        reason = "waits for a person other than who proposed it: the policy asks for four eyes"
+        who = "two people" if policy.four_eyes == "proxy" else "a person other than who proposed it"
+        reason = f"waits for {who}: the policy asks for four eyes"
         return ApprovalDecision(approved=False, reason=reason)
     if not policy.approval.automatic:
         return ApprovalDecision(

@@ -2,17 +2,21 @@
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from uuid import uuid4
 
 import dagster as dg
 import pytest
 
 from fairlead.archive import LookArchive, Taken
+from fairlead.store import create_store_engine
+from fairlead.store.acts import Act, act, answer
 from fairlead.store.attempts import Attempt
 from orchestration.looks import IN_A_TICK_S
 from orchestration.runs import PRESUMED_DEAD
 from tests.conftest import KafkaTopic
 from tests.docs.scenario import store_week
 from tests.fairlead.kafka.conftest import Join
+from tests.logins import logins
 from tests.pipeline import Pipeline
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
@@ -157,6 +161,39 @@ def test_plan_that_was_not_sent_is_tried_again_when_its_attempt_says(
     assert "billing: Group billing: The group is rebalancing" in str(tick.skip_message)
     attempted(now + timedelta(seconds=1), now)
     assert run_key() != first
+
+
+def test_what_is_asked_for_on_a_page_starts_a_run(pipeline: Pipeline, migrated: str) -> None:
+    """At once, each time anew, even where a plan of the group is to be sent later."""
+    store_week(migrated)
+    pipeline.know("orders")
+    plan = pipeline.store.published("orders")
+    assert plan is not None
+    now = datetime.now(UTC)
+    keys = set()
+    with logins(migrated) as make:
+        engine = create_store_engine(make("fairlead_web"))
+        for number in range(2):
+            why, later = "the brake holds", now + timedelta(minutes=5)
+            pipeline.store.record_attempts([Attempt("orders", plan.version, now, why, later)])
+            assert not pipeline.sensor("approved_plans").run_requests
+            wanted = Act(
+                actor="kim",
+                proof="token 1",
+                id=uuid4(),
+                act="retire",
+                group="orders",
+                version=plan.version,
+                sha256=plan.sha256,
+                reason="too few",
+            )
+            act(engine, wanted)
+            (request,) = pipeline.sensor("approved_plans").run_requests or ()
+            assert request.partition_key == "orders"
+            keys.add(request.run_key)
+            answer(pipeline.store.engine, wanted.id, "refused", f"not now, {number}")
+        engine.dispose()
+    assert len(keys) == 2
 
 
 def test_plan_of_a_group_without_a_partition_starts_one_run_a_day(

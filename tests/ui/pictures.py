@@ -18,6 +18,8 @@ SHOWN: Final = (
     "review",
     "launchpad",
     "plan_adoption",
+    "act-approve",
+    "act-braked",
     "why-groups",
     "why-owners",
     "why-partition",

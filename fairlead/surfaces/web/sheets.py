@@ -246,6 +246,8 @@ def outcome(engine: Engine, done: Acted) -> list[str]:
         return [who, "It takes two people: somebody else has to ask for the same, on their own."]
     if done.outcome == "asked":
         return [who, f"{_SOON} Look at this page again then."]
+    if done.answer is not None and done.outcome == "done" and done.act == "rollback":
+        return [who, f"The planner has answered: {done.answer}. Its own page has what is next."]
     if done.answer is not None:
         return [
             who,

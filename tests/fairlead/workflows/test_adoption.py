@@ -92,7 +92,7 @@ def published() -> StoredPlan:
         topic=None,
         partition=None,
         record_offset=None,
-        four_eyes=False,
+        four_eyes=None,
         rolled_back_from=None,
     )
 

@@ -111,8 +111,8 @@ def test_what_takes_kafka_is_asked_of_the_planner(desks: Desks, verb: str, versi
     assert "within the minute" in after
     (one,) = asked(desks.planner.engine)
     assert (one.act, one.group, one.version, one.actor) == (verb, "stock", version, KIM)
-    answer(desks.planner.engine, one.id, "done", "version 2 is retired")
-    assert "done it: version 2 is retired" in desks.get(f"/acted?id={one.id}").text
+    answer(desks.planner.engine, one.id, "done", "it is so")
+    assert ": it is so." in desks.get(f"/acted?id={one.id}").text
 
 
 def test_a_newer_version_is_refused_with_a_sentence(desks: Desks) -> None:

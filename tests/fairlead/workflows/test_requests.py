@@ -1,0 +1,123 @@
+"""What people asked for on pages, done by the planner on a real store and a real topic."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from sqlalchemy import Engine
+
+from fairlead.domain.policy import Approval, Policy
+from fairlead.errors import GroupError, KafkaUnavailableError
+from fairlead.kafka.plan_topic import PlanTopic
+from fairlead.settings import Settings
+from fairlead.store import PlanStore, StoredPlan, acts, create_store_engine
+from fairlead.store.acts import Act, Verb
+from fairlead.wire.record import retired_value
+from fairlead.workflows.requests import take_up
+from tests.fairlead.workflows.plans import TERMS, Dying
+from tests.fairlead.workflows.test_rollback import NOW, SECOND, following_second
+from tests.logins import logins
+
+pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
+
+Step = Callable[..., StoredPlan]
+AUTOMATIC = (Policy(approval=Approval(automatic=True)),)
+
+
+@pytest.fixture
+def web(store_url: str) -> Iterator[Engine]:
+    """Return an engine as the web server has it."""
+    with logins(store_url) as make:
+        engine = create_store_engine(make("fairlead_web"))
+        yield engine
+        engine.dispose()
+
+
+@pytest.fixture
+def ask(web: Engine, store: PlanStore, publish: Step) -> Callable[[Verb, int], UUID]:
+    """Return a function by which somebody asks for something, of a group with two versions."""
+    publish("s1")
+    publish("s2", members=SECOND)
+
+    def ask(verb: Verb, version: int) -> UUID:
+        wanted = Act(
+            actor="kim",
+            proof="token 1",
+            id=uuid4(),
+            act=verb,
+            group="orders",
+            version=version,
+            sha256=store.get("orders", version).sha256,
+            reason="it was calmer",
+        )
+        acts.act(web, wanted)
+        return wanted.id
+
+    return ask
+
+
+def taken(store: PlanStore, topic: Any, **given: Any) -> dict[str, str]:
+    values = {"policies": AUTOMATIC, "live": following_second, "topic": topic, "terms": TERMS}
+    return take_up(store, ["orders"], now=NOW, **{**values, **given})
+
+
+def test_rollback_is_proposed_and_answered_once(
+    store: PlanStore, topic: PlanTopic, ask: Callable[[Verb, int], UUID]
+) -> None:
+    """By the policy of the group; a planner that died before it answered proposes no second."""
+    asked = ask("rollback", 1)
+    assert (
+        take_up(
+            store, ["others"], policies=(), live=following_second, topic=topic, terms=TERMS, now=NOW
+        )
+        == {}
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(acts, "answer", lambda *_: pytest.fail("died"))
+        with pytest.raises(pytest.fail.Exception):
+            taken(store, topic)
+    said = taken(store, topic)["orders"]
+    assert said == "version 3, which goes back to version 1, is approved: proposed before"
+    assert [row["state"] for row in store.history("orders")][2:] == ["approved"]
+    made = store.requested(asked)
+    assert made is not None
+    assert (made.version, made.rolled_back_from) == (3, 1)
+    assert "(asked for by kim)" in made.reason
+    assert taken(store, topic) == {}
+    done = acts.find_act(store.engine, asked)
+    assert done is not None
+    assert (done.outcome, done.answer) == ("done", said)
+
+
+def test_retirement_is_done_and_answered(
+    store: PlanStore, topic: PlanTopic, settings: Settings, ask: Callable[[Verb, int], UUID]
+) -> None:
+    """In the person's name; Kafka that does not answer leaves it asked for."""
+    asked = ask("retire", 2)
+    dying = Dying(settings.kafka.model_copy(update={"plan_topic": topic.name}))
+    with pytest.raises(KafkaUnavailableError):
+        taken(store, dying)
+    assert [one.id for one in acts.asked(store.engine)] == [asked]
+    assert taken(store, topic) == {"orders": "version 2 is retired"}
+    record = topic.read("orders")
+    assert record is not None
+    assert record.value == retired_value("orders", 2)
+
+
+def test_what_cannot_be_done_is_refused_with_the_reason(
+    store: PlanStore, topic: PlanTopic, ask: Callable[[Verb, int], UUID]
+) -> None:
+    """The person reads it on the page; it is not tried for ever."""
+    asked = ask("rollback", 1)
+
+    def gone(group: str) -> Any:
+        raise GroupError(f"group {group}: it does not exist")
+
+    assert taken(store, topic, live=gone) == {
+        "orders": "rollback refused: group orders: it does not exist"
+    }
+    done = acts.find_act(store.engine, asked)
+    assert done is not None
+    assert (done.outcome, done.answer) == ("refused", "group orders: it does not exist")
+    assert acts.asked(store.engine) == []
