@@ -42,6 +42,8 @@ class PlannerHook(BuildHookInterface):  # type: ignore[type-arg]
             shutil.copytree(Path(self.root, name), to, ignore=ignored, dirs_exist_ok=True)
         for module in self._built.rglob("*.py"):
             module.write_text(as_installed(module.read_text()))
+        text = Path(self.root, "dagster.yaml").read_text()
+        (self._built / "dagster.yaml").write_text(as_installed(text))
         build_data["force_include"][str(self._built)] = PACKAGE
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:

@@ -44,6 +44,15 @@ ANYWHERE: Final = "auto"
 OTHER_VARIABLES: Final = frozenset({CONFIG_VARIABLE, "FAIRLEAD_CACHE_DIR"})
 
 
+_NO_DURATION: Final = 'no duration: write it as ISO 8601 does, "PT1H", or in seconds'
+#: What pydantic says for programmers.
+_WHAT: Final = {
+    "time_delta_parsing": _NO_DURATION,
+    "time_delta_type": _NO_DURATION,
+    "tuple_type": 'a list is wanted, ["..."]',
+}
+
+
 def _librdkafka_text(value: Any) -> Any:
     """Librdkafka takes every value as text; TOML may write numbers and booleans."""
     if isinstance(value, bool):
@@ -308,10 +317,26 @@ def _problem(path: Path, problem: ErrorDetails) -> str:
     cause = problem.get("ctx", {}).get("error")
     if isinstance(cause, WrongAt):
         keys += cause.keys
-    what = problem["msg"].removeprefix("Value error, ")
+    what = _WHAT.get(problem["type"]) or problem["msg"].removeprefix("Value error, ")
+    if keys[-1] == "schedule":
+        what = 'no schedule as cron writes it: five fields, "*/15 * * * *"'
     if problem["type"] == "extra_forbidden":
         what = no_such("key", str(keys[-1]), known_keys(Settings, keys[:-1]))
-    return f"{_where(path, keys)}: {'.'.join(map(str, keys))}: {what}"
+    return f"{_where(path, keys)}: {_spelt(keys)}: {what}"
+
+
+def _spelt(keys: Sequence[str | int]) -> str:
+    """Return a key as people know it: policies by their place, as `policy explain` has them.
+
+    Examples
+    --------
+    >>> _spelt(["policies", 0, "cooldown"]), _spelt(["kafka", "lease"])
+    ('[[policies]] 1: cooldown', 'kafka.lease')
+    """
+    match keys:
+        case ["policies", int(place), *rest]:
+            return ": ".join(filter(None, (f"[[policies]] {place + 1}", ".".join(map(str, rest)))))
+    return ".".join(map(str, keys))
 
 
 def _not_json(message: str) -> str:
@@ -337,6 +362,21 @@ def _variables_below(keys: Sequence[str | int]) -> list[str]:
     """Return the variables that set a key or something below it."""
     name = f"FAIRLEAD_{'__'.join(map(str, keys))}".upper()
     return sorted(given for given in os.environ if f"{given.upper()}__".startswith(f"{name}__"))
+
+
+def origin() -> str:
+    """Say where settings come from: the file, or that there is none."""
+    path = _config_path()
+    if path.exists():
+        return str(path)
+    return f"there is no {path} in {Path.cwd()}: variables and defaults count"
+
+
+def set_by(key: str, variable: str) -> str:
+    """Name a setting with the file and the variable that set it."""
+    path = _config_path()
+    there = path if path.exists() else f"there is no {path} in {Path.cwd()}"
+    return f"{key} ({there}; {variable})"
 
 
 def _config_path() -> Path:

@@ -32,6 +32,9 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, Final, Self, TextIO
 
+from fairlead.sandbox.recorded import recorded
+from fairlead.settings import load_settings
+
 #: Imported before the first fork: what a planning run has imported at its end.
 MODULES: Final = (
     "dagster_postgres",
@@ -367,7 +370,8 @@ def main() -> None:
     gc.collect()
     gc.freeze()  # children do not write into pages that are shared
     try:
-        again = ForkServer(Path(home), modules, began).serve()
+        with recorded(load_settings().state_dir.absolute(), "fork server"):
+            again = ForkServer(Path(home), modules, began).serve()
     except OSError as error:
         parser.exit(1, f"{parser.prog}: {error}\n")
     if again:

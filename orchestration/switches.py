@@ -5,12 +5,13 @@ must work without Dagster.
 """
 
 import json
+from typing import Any
 
 import dagster as dg
 
 
-def switches(instance: dg.DagsterInstance) -> dict[str, list[str]]:
-    """Return which sensors and schedules are on and off, and which daemons do not beat.
+def switches(instance: dg.DagsterInstance) -> dict[str, Any]:
+    """Return which sensors and schedules are on and off, when which last ticked, dead daemons.
 
     A sensor that nobody has switched, and that is on by default, is in neither list.
     """
@@ -19,8 +20,15 @@ def switches(instance: dg.DagsterInstance) -> dict[str, list[str]]:
     return {
         "on": sorted(state.name for state in states if state.is_running),
         "off": sorted(state.name for state in states if not state.is_running),
+        "ticked": {state.name: at for state in states if (at := _last_tick(instance, state))},
         "dead": sorted(name for name, one in daemons.items() if one.required and not one.healthy),
     }
+
+
+def _last_tick(instance: dg.DagsterInstance, state: Any) -> float | None:
+    """Return when a sensor or schedule last ticked, in seconds since 1970."""
+    ticks = instance.get_ticks(state.instigator_origin_id, state.selector_id, limit=1)
+    return ticks[0].timestamp if ticks else None
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from pydantic import (
 
 from fairlead.common.hours import parse_hours, time_zone
 from fairlead.common.nearest import WrongAt, no_such
+from fairlead.common.words import length
 from fairlead.domain.identity import FourEyes
 from fairlead.domain.judgement.rules import Rules
 
@@ -250,6 +251,22 @@ class Policy(_Rule):
             cooldown_s=self.cooldown.total_seconds() if self.cooldown else None,
             racks=self.racks != "ignore",
             **(self.racks.model_dump() if isinstance(self.racks, RackPrice) else {}),
+        )
+
+    @property
+    def doubt(self) -> str:
+        """What of this policy can hardly be meant; "": nothing.
+
+        Examples
+        --------
+        >>> Policy(objective="PT30M", horizon="PT10M").doubt
+        'the objective, 30 min, is longer than the horizon, 10 min: lateness is foreseen too late'
+        """
+        if self.objective <= self.horizon:
+            return ""
+        return (
+            f"the objective, {length(self.objective.total_seconds())}, is longer than the horizon, "
+            f"{length(self.horizon.total_seconds())}: lateness is foreseen too late"
         )
 
     def assignor_options(self, name: str) -> dict[str, Any]:

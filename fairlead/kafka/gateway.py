@@ -348,6 +348,17 @@ class KafkaGateway:
             if group["group_id"] in wanted and str(group.get("group_type")).lower() == CONSUMER
         )
 
+    def features(self) -> dict[str, int]:
+        """Return the levels that the cluster's features are set to, such as `group.version`.
+
+        Raises
+        ------
+        KafkaUnavailableError
+            No broker answers in time.
+        """
+        told = self._ask_members(lambda admin: admin.describe_features())
+        return {name: one["finalized"][1] for name, one in told.items() if "finalized" in one}
+
     def topics_of(self, topics: Collection[str]) -> dict[str, tuple[str, int]]:
         """Return topics' ids, as Kafka writes them, and how many partitions they have.
 

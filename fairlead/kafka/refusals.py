@@ -16,7 +16,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from fairlead.errors import ConfigurationError, KafkaUnavailableError
-from fairlead.settings import KafkaSettings
+from fairlead.settings import KafkaSettings, set_by
 
 _PATIENCE_S: Final = 5.0
 #: "sasl_ssl://HOST:PORT/bootstrap: WHAT (after 12ms in state ...)"
@@ -26,15 +26,23 @@ _OTHER_HOST: Final = frozenset({62, 64})
 
 
 def raise_if_refused(error: BaseException | None, settings: KafkaSettings) -> None:
-    """Put why the cluster refuses in the place of an error that says that it does not answer.
+    """Put where and why in the place of an error that says that the cluster does not answer.
 
     Raises
     ------
     ConfigurationError
         It refuses; the message says where, why, and what to look at.
+    KafkaUnavailableError
+        It does not refuse; the message names the address and the setting.
     """
-    if isinstance(error, KafkaUnavailableError) and (why := refusal(settings)):
+    if not isinstance(error, KafkaUnavailableError):
+        return
+    if why := refusal(settings):
         raise ConfigurationError(why) from error
+    where = set_by("kafka.bootstrap_servers", "FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS")
+    raise KafkaUnavailableError(
+        f"{error}. Does a broker run at {settings.bootstrap_servers}, and is {where} right?"
+    ) from error
 
 
 def refusal(settings: KafkaSettings) -> str | None:

@@ -8,6 +8,7 @@ pid file: a pid can be anybody's by the time it is read, and a holder killed bet
 write would leave a service that nobody finds.
 """
 
+import os
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -63,6 +64,18 @@ def find(matches: Callable[[Sequence[str]], bool]) -> psutil.Process | None:
             if matches(_command_line(process)) and not ended(process):
                 return process
     return None
+
+
+def members(group: int) -> list[psutil.Process]:
+    """Return the processes of a process group that run."""
+    found = []
+    for pid in psutil.pids():
+        with suppress(OSError, psutil.Error):
+            if os.getpgid(pid) == group:
+                process = psutil.Process(pid)
+                if process.status() != psutil.STATUS_ZOMBIE:
+                    found.append(process)
+    return found
 
 
 def ended(process: psutil.Process) -> bool:

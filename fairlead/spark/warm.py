@@ -76,11 +76,11 @@ class WarmServer:
 
     def runs(self) -> bool:
         """Whether that very process is still there."""
-        return self._process() is not None
+        return self.process() is not None
 
     def ends(self, *, within_s: float) -> bool:
         """Whether that process is gone, or is so many seconds later."""
-        process = self._process()
+        process = self.process()
         if process is None:
             return True
         try:
@@ -91,13 +91,14 @@ class WarmServer:
 
     def kill(self) -> None:
         """End that process at once: it is of no use any more."""
-        process = self._process()
+        process = self.process()
         if process is not None:
             with suppress(psutil.NoSuchProcess):
                 process.kill()
                 process.wait()
 
-    def _process(self) -> psutil.Process | None:
+    def process(self) -> psutil.Process | None:
+        """Return that very process; None: it is gone."""
         return same_process(self.pid, self.started_at)
 
 

@@ -149,8 +149,15 @@ def store_errors(url: URL) -> Iterator[None]:
 
 
 def place(url: URL) -> str:
-    """Return a database's host and name, as messages have them."""
-    return f"{url.host or url.query.get('host', 'localhost')}/{url.database}"
+    """Return a database's host, port and name, as messages have them.
+
+    Examples
+    --------
+    >>> place(make_url("postgresql://db:5433/fairlead")), place(make_url("postgresql:///x?host=/run"))
+    ('db:5433/fairlead', '/run/x')
+    """
+    port = f":{url.port}" if url.port else ""
+    return f"{url.host or url.query.get('host', 'localhost')}{port}/{url.database}"
 
 
 def _in_our_words(error: Exception, cause: BaseException | None, url: URL) -> Exception:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import Engine, text
 
+from fairlead.common.nearest import nearest
 from fairlead.errors import GroupError, PlanStateError
 from fairlead.store.engine import transaction
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
+#: Groups that a mistyped name is compared with.
+_NAMES: Final = 20_000
 #: Diagnoses that an assignment may cure.
 MAY_BE_HELPED: Final = ("badly spread", "slow member")
 #: Every other diagnosis comes before these.
@@ -514,12 +517,12 @@ def _newest(engine: Engine, group: str, at: datetime | None) -> datetime | None:
 
 
 def require_group(engine: Engine, group: str) -> None:
-    """Raise GroupError where nothing is stored of a group."""
+    """Raise GroupError where nothing is stored of a group; it names the one that may be meant."""
     statement = "SELECT 1 FROM fairlead_raw.consumer_group WHERE group_id = :group"
     if not read_rows(engine, statement, group=group):
-        raise GroupError(
-            f"group {group}: nothing is stored of it; `fairlead groups` lists what there is"
-        )
+        close = nearest(group, read_group_names(engine, limit=_NAMES))
+        hint = f"did you mean {close}?" if close else "`fairlead groups` lists what there is"
+        raise GroupError(f"group {group}: nothing is stored of it; {hint}")
 
 
 def _no_version(group: str, version: int | None) -> str:

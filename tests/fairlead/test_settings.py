@@ -123,10 +123,10 @@ def test_policies_are_read_in_order(config: Path) -> None:
         ("colour = 1", "colour"),
         ("[kafka]\nbootstrap = 'k:1'", "kafka.bootstrap"),
         ("[kafka]\nrequest_timeout_s = 0", "kafka.request_timeout_s"),
-        ("[[policies]]\nassignors = []", "policies.0.assignors"),
-        ("[[policies]]\nexpires_after = 0", "policies.0.expires_after"),
+        ("[[policies]]\nassignors = []", r"\[\[policies\]\] 1: assignors"),
+        ("[[policies]]\nexpires_after = 0", r"\[\[policies\]\] 1: expires_after"),
         ("[[policies]]\napproval.forbidden_statuses = ['STOPP']", "forbidden_statuses"),
-        ("[[policies]]\nchoose = 'lightest'", "policies.0.choose"),
+        ("[[policies]]\nchoose = 'lightest'", r"\[\[policies\]\] 1: choose"),
     ],
 )
 def test_settings_that_cannot_be_are_named(config: Path, toml: str, name: str) -> None:
@@ -135,6 +135,21 @@ def test_settings_that_cannot_be_are_named(config: Path, toml: str, name: str) -
     with pytest.raises(ConfigurationError, match=name) as caught:
         load_settings()
     assert str(config) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("toml", "said"),
+    [
+        ("[[policies]]\ncooldown = '1h'", 'no duration: write it as ISO 8601 does, "PT1H"'),
+        ("discovery.include = 'orders-*'", "a list is wanted"),
+        ("planning.schedule = 'hourly'", "as cron writes it"),
+    ],
+)
+def test_values_are_asked_for_in_the_users_words(config: Path, toml: str, said: str) -> None:
+    """Not in those of a validator, nor as a regular expression."""
+    config.write_text(toml)
+    with pytest.raises(ConfigurationError, match=said):
+        load_settings()
 
 
 @pytest.mark.parametrize(
@@ -168,8 +183,8 @@ def test_errors_in_policies_name_file_and_key(config: Path) -> None:
     with pytest.raises(ConfigurationError) as caught:
         load_settings()
     assert str(caught.value) == (
-        f"{config}: policies.0.max_moves: Input should be greater than or equal to 0; "
-        f"{config}: policies.1.options.sticky-lag-aware.bnad: sticky-lag-aware has no such "
+        f"{config}: [[policies]] 1: max_moves: Input should be greater than or equal to 0; "
+        f"{config}: [[policies]] 2: options.sticky-lag-aware.bnad: sticky-lag-aware has no such "
         "option (has: band, band_floor, enough, horizon, max_moves, max_count_skew, "
         "max_topic_count_skew, effort)"
     )

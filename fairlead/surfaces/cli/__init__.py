@@ -28,6 +28,7 @@ from fairlead.surfaces.cli import (
     simulate,
     spark,
     survey,
+    up,
 )
 from fairlead.surfaces.cli.output import epilog, say_error
 from fairlead.surfaces.cli.surroundings import show_version, use_running_sandbox
@@ -126,6 +127,12 @@ for command, short_help, *examples in (
         "doctor",
         "doctor --json",
     ),
+    (
+        up.up,
+        "Everything of the planner on this machine.",
+        "up",
+        "up --plan",
+    ),
     (look.look, "Look at all planned groups, again and again.", "look", "look --once"),
     (
         serve.serve,
@@ -167,10 +174,13 @@ def demo() -> None:
     """Run the whole job on embedded services: skewed lag, a plan, its adoption, two drains."""
     from rich.console import Console
 
+    from fairlead.sandbox.recorded import recorded
     from fairlead.settings import load_settings
     from fairlead.surfaces.demo.run import demo as run_demo
 
-    run_demo(load_settings().state_dir.absolute(), Console())
+    state_dir = load_settings().state_dir.absolute()
+    with recorded(state_dir, "fairlead demo"):
+        run_demo(state_dir, Console())
 
 
 @app.command(short_help="Services, a demo cluster under load, and the UI.", epilog=epilog("dev"))
@@ -178,10 +188,13 @@ def dev() -> None:
     """Start embedded services, a demo cluster under load, and the Dagster UI; Ctrl-C ends all."""
     from rich.console import Console
 
+    from fairlead.sandbox.recorded import recorded
     from fairlead.settings import load_settings
     from fairlead.surfaces.demo.dev import dev as run_dev
 
-    run_dev(load_settings().state_dir.absolute(), Console())
+    state_dir = load_settings().state_dir.absolute()
+    with recorded(state_dir, "fairlead dev"):
+        run_dev(state_dir, Console())
 
 
 class _NoPandas(MetaPathFinder):

@@ -18,6 +18,8 @@ _LAST_VERSION: Final = 2**31 - 1
 #: A shell that completes does not wait longer, nor show more.
 _COMPLETION_TIMEOUT_S: Final = 2
 _COMPLETIONS: Final = 100
+#: Groups that a mistyped name is compared with.
+_ALL: Final = 20_000
 
 
 @contextmanager
@@ -30,17 +32,15 @@ def opened_engine() -> Iterator["Engine"]:
         It does not answer; the message says which setting names it.
     """
     from fairlead.errors import StoreUnavailableError
-    from fairlead.settings import load_settings
+    from fairlead.settings import load_settings, set_by
     from fairlead.store.engine import create_store_engine
 
     engine = create_store_engine(load_settings().postgres)
     try:
         yield engine
     except StoreUnavailableError as error:
-        raise StoreUnavailableError(
-            f"{error}. Is it running, and is postgres.url (fairlead.toml, FAIRLEAD_POSTGRES__URL) "
-            "right?"
-        ) from error
+        where = set_by("postgres.url", "FAIRLEAD_POSTGRES__URL")
+        raise StoreUnavailableError(f"{error}. Is it running, and is {where} right?") from error
     finally:
         engine.dispose()
 
@@ -70,6 +70,13 @@ def complete_group(incomplete: str) -> list[str]:
     from fairlead.store.reading import read_group_names
 
     return _completed(lambda engine: read_group_names(engine, incomplete, limit=_COMPLETIONS))
+
+
+def known_groups() -> list[str]:
+    """Return the groups that are stored; none where the database does not answer at once."""
+    from fairlead.store.reading import read_group_names
+
+    return _completed(lambda engine: read_group_names(engine, limit=_ALL))
 
 
 def complete_version(ctx: typer.Context, incomplete: str) -> list[str]:

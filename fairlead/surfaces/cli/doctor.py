@@ -4,6 +4,7 @@ Belongs here: how findings are shown. Does not: what is looked at (`fairlead.sur
 """
 
 from dataclasses import asdict
+from typing import Annotated
 
 import typer
 
@@ -11,7 +12,14 @@ from fairlead.surfaces.cli.arguments import Json
 from fairlead.surfaces.cli.output import print_json, print_table, say
 
 
-def doctor(*, as_json: Json = False) -> None:
+def doctor(
+    *,
+    skip: Annotated[
+        list[str] | None,
+        typer.Option(help="Leave out machine, database, kafka or dagster; may be repeated."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
     """Say whether all that Fairlead needs is there, and what to do where it is not.
 
     Settings, Java, disk, Postgres, Kafka with each right that is missing, Dagster, and whether
@@ -20,7 +28,7 @@ def doctor(*, as_json: Json = False) -> None:
     from fairlead.settings import load_settings
     from fairlead.surfaces.doctor import examine
 
-    found = list(examine(load_settings()))
+    found = list(examine(load_settings(), skip=skip or ()))
     failed = sum(one.state == "failed" for one in found)
     if as_json:
         print_json([asdict(one) for one in found])

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from fairlead.common.visible import visible
 from fairlead.surfaces.cli.arguments import Group, Json, opened_engine
 from fairlead.surfaces.cli.output import print_json, print_table, say, say_error
 
@@ -139,14 +138,15 @@ def _remembered(group: str) -> "Memory":
 
 
 def _require_known(gateway: "KafkaGateway", group: str) -> None:
-    """Refuse a group that the cluster does not have, as any wrong argument: exit code 2."""
+    """Refuse a group that the cluster does not have; raises GroupError."""
     from fairlead.common.nearest import nearest
+    from fairlead.errors import GroupError
 
     known = gateway.list_groups()
     if group not in known:
         close = nearest(group, known)
         hint = f"; did you mean {close}?" if close else ""
-        raise typer.BadParameter(visible(f"the cluster has no consumer group {group}{hint}"))
+        raise GroupError(f"the cluster has no consumer group {group}{hint}")
 
 
 def _document(planned: "Planned", outcome: "Outcome | None") -> dict[str, Any]:

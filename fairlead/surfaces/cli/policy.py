@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from fairlead.surfaces.cli.arguments import Group, Json
+from fairlead.surfaces.cli.arguments import Group, Json, known_groups
 from fairlead.surfaces.cli.output import as_text, epilog, print_json, print_table, say
 
 app = typer.Typer(help="The policies of fairlead.toml.", no_args_is_help=True)
@@ -18,6 +18,7 @@ app = typer.Typer(help="The policies of fairlead.toml.", no_args_is_help=True)
 def explain(group: Group, *, as_json: Json = False) -> None:
     """Say which policy decides on a group and why, what holds, and what approval takes."""
     from fairlead.domain.explanation import explain as explain_policy
+    from fairlead.domain.policy import policy_for
     from fairlead.settings import load_settings
 
     settings = load_settings()
@@ -26,6 +27,10 @@ def explain(group: Group, *, as_json: Json = False) -> None:
         print_json(asdict(found))
         return
     say(f"{group}: {found.why}")
+    if hint := _unknown(group):
+        say(hint, err=True)
+    if doubt := policy_for(group, settings.policies).doubt:
+        say(f"Is it meant so? {doubt}.")
     if not found.planned:
         say("It is not planned: discovery excludes it.")
     if found.matches:
@@ -40,6 +45,17 @@ def explain(group: Group, *, as_json: Json = False) -> None:
     say("Until a plan is published:")
     for condition in found.approval:
         say(f"  {condition}")
+
+
+def _unknown(group: str) -> str:
+    """Say that no look has seen a group; nothing where the database does not answer at once."""
+    from fairlead.common.nearest import nearest
+
+    known = known_groups()
+    if not known or group in known:
+        return ""
+    close = nearest(group, known)
+    return f"No look has seen {group}" + (f": did you mean {close}?" if close else "")
 
 
 def _shown(value: Any) -> str:

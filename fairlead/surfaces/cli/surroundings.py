@@ -37,9 +37,11 @@ def use_running_sandbox() -> None:
     if set(said) - _OTHER or Path("fairlead.toml").exists() or not state.exists():
         return
     from fairlead.sandbox import Sandbox
-    from fairlead.surfaces.demo.surroundings import POLICIES
+    from fairlead.surfaces.demo.surroundings import POLICIES, dev_home
+    from fairlead.surfaces.pipeline import HOME_VARIABLE
 
     services = Sandbox(state_dir).running()
     if services is not None:
+        os.environ.setdefault(HOME_VARIABLE, str(dev_home(state_dir.absolute())))
         os.environ.update(services.environment() | {"FAIRLEAD_CONFIG": str(POLICIES)})
         say(f"On the sandbox in {state_dir}: no setting names another cluster.", err=True)

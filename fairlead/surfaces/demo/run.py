@@ -5,6 +5,7 @@ modules of this package).
 """
 
 import json
+import os
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -18,6 +19,7 @@ from rich.status import Status
 
 from fairlead.domain.as_problem import Ownership
 from fairlead.errors import SandboxError
+from fairlead.sandbox.supervisor import Supervisor
 from fairlead.store.engine import create_store_engine
 from fairlead.store.plans import PlanStore
 from fairlead.store.reading import read_groups
@@ -27,6 +29,7 @@ from fairlead.surfaces.demo.looking import Looking
 from fairlead.surfaces.demo.report import Found, GroupReport, LeftAlone
 from fairlead.surfaces.demo.scenario import CURED, CURED_BY_BROKER, DEMO_GROUPS, DemoGroup
 from fairlead.surfaces.demo.surroundings import Surroundings, reset, surroundings
+from fairlead.surfaces.up.running import forks
 from fairlead.wire.document import PlanDocument
 
 JOIN_TIMEOUT_S = 180.0
@@ -270,6 +273,7 @@ def demo(state_dir: Path, console: Console) -> None:
         with console.status("Starting Kafka and Postgres ..."):
             around = stack.enter_context(surroundings(state_dir, progress=console.print))
         console.print("[bold]Started Kafka and Postgres[/]")
+        stack.enter_context(_fork_server(around, console))
         reports = _Demo(around, console, stack).run()
         path = state_dir / "demo" / "report.json"
         main, *others = [report.as_dict() for report in reports]
@@ -282,6 +286,22 @@ def demo(state_dir: Path, console: Console) -> None:
     seconds = time.monotonic() - started_at
     console.print(f"The whole demo took {seconds:.0f} s. Its figures are in {path}.")
     console.print(NEXT_STEPS, highlight=False)
+
+
+@contextmanager
+def _fork_server(around: Surroundings, console: Console) -> Iterator[None]:
+    """Import once what all runs need, while everything else starts."""
+    with (
+        (around.dagster_home / "forkserver.log").open("w") as log,
+        Supervisor(
+            [forks()],
+            log=log,
+            tell=console.print,
+            state_dir=around.settings.state_dir,
+            environment=os.environ,
+        ),
+    ):
+        yield
 
 
 def _settled(consumers: Consumers) -> bool:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from fairlead.errors import ConfigurationError
 from fairlead.kafka.members_topic import MembersTopic
@@ -20,13 +19,11 @@ from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.sandbox import Sandbox, Services
 from fairlead.settings import Settings, load_settings
 from fairlead.store.migrate import upgrade
+from fairlead.surfaces import pipeline
 
 #: The demo's own policies, used instead of the user's `fairlead.toml`.
 POLICIES = Path(__file__).with_name("fairlead.toml")
 
-#: The folder that has the pipeline; there is none beside an installed wheel.
-CHECKOUT = Path(__file__).parents[3]
-_STOP_S: Final = 10.0
 _STORAGE = """
 storage:
   postgres:
@@ -53,18 +50,14 @@ class Surroundings:
             )
 
 
-def dagster_yaml() -> str:
-    """Return the checkout's `dagster.yaml`, with its storage in the embedded Postgres.
+def dev_home(state_dir: Path) -> Path:
+    """Return Dagster's home for the sandbox."""
+    return state_dir / "dagster"
 
-    Raises
-    ------
-    ConfigurationError
-        This is no checkout.
-    """
-    try:
-        return (CHECKOUT / "dagster.yaml").read_text() + _STORAGE
-    except FileNotFoundError as error:
-        raise ConfigurationError("It runs from a checkout: the wheel has no pipeline") from error
+
+def dagster_yaml() -> str:
+    """Return the planner's `dagster.yaml`, with its storage in the embedded Postgres."""
+    return pipeline.dagster_yaml() + _STORAGE
 
 
 def reset(state_dir: Path) -> None:
@@ -86,9 +79,16 @@ def surroundings(state_dir: Path, *, progress: Callable[[str], None]) -> Iterato
 
     Everything is stopped on leaving; data stay under `state_dir`. `progress` takes a line for the
     user when something takes a while.
+
+    Raises
+    ------
+    ConfigurationError
+        This is no checkout.
     """
+    if not (pipeline.CHECKOUT / "workspace.yaml").exists():
+        raise ConfigurationError("It runs from a checkout: the wheel has no embedded services")
     state_dir = state_dir.absolute()
-    home = state_dir / "dagster"
+    home = dev_home(state_dir)
     home.mkdir(parents=True, exist_ok=True)
     (home / "dagster.yaml").write_text(dagster_yaml())
     with Sandbox(state_dir, progress=progress) as services:
@@ -99,32 +99,14 @@ def surroundings(state_dir: Path, *, progress: Callable[[str], None]) -> Iterato
             | {
                 "FAIRLEAD_CONFIG": str(POLICIES),
                 "FAIRLEAD_STATE_DIR": str(state_dir),
-                "DAGSTER_HOME": str(home),
+                pipeline.HOME_VARIABLE: str(home),
             }
         )
         settings = load_settings()
         with PlanTopic(settings.kafka) as topic:
             topic.ensure()
         MembersTopic(settings.kafka).ensure()
-        with _fork_server(home):
-            yield Surroundings(services, settings, home)
-
-
-@contextmanager
-def _fork_server(home: Path) -> Iterator[None]:
-    """Import once what all runs need, while everything else starts."""
-    command = [sys.executable, "-m", "orchestration.forkserver"]
-    with (home / "forkserver.log").open("wb") as log:
-        server = subprocess.Popen(command, cwd=CHECKOUT, stdout=log, stderr=subprocess.STDOUT)
-        try:
-            yield
-        finally:
-            server.terminate()  # it waits for runs that are not over
-            try:
-                server.wait(_STOP_S)
-            except subprocess.TimeoutExpired:
-                server.kill()
-                server.wait()
+        yield Surroundings(services, settings, home)
 
 
 def _forget_user_settings() -> None:

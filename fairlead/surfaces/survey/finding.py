@@ -6,7 +6,6 @@ Belongs here: looking again and again, and putting answers into words. Does not:
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from shlex import quote
 from typing import Any, Final
 
 import pyarrow as pa
@@ -21,6 +20,7 @@ from fairlead.domain.looks.questions import Group, Ways
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.domain.snapshot import GroupSnapshot
 from fairlead.kafka.gateway import KafkaGateway
+from fairlead.kafka.rights import CLUSTER, CLUSTER_NAME, Rights, remedy
 
 Row = dict[str, Any]
 
@@ -28,6 +28,12 @@ Row = dict[str, Any]
 ENOUGH: Final = 6
 #: Commits are read before ends; with few groups at a time, seconds lie between the two at most.
 _AT_ONCE: Final = 500
+#: What is not known without DESCRIBE.
+_THEN: Final = {
+    CLUSTER: "only groups that may be described are listed",
+    "group": "nothing is known of it",
+    "topic": "no lag is known of it",
+}
 _FOLLOWING: Final = "fairlead"
 _STREAMS: Final = "stream"
 #: What stands first where nothing is lost: those in trouble, those that nobody knows, the others.
@@ -49,6 +55,7 @@ class Survey:
         self._gateway, self._policies = gateway, policies
         self._looks: list[pa.Table] = []
         self._seen: list[GroupSnapshot] = []
+        self._lists_all = True
 
     @property
     def looks(self) -> int:
@@ -64,6 +71,7 @@ class Survey:
             Brokers do not answer in time. The looks before it stay.
         """
         names = self._gateway.list_groups()
+        self._lists_all = "DESCRIBE" in Rights(self._gateway.settings).on_cluster()
         portions = [names[first : first + _AT_ONCE] for first in range(0, len(names), _AT_ONCE)]
         seen = [self._gateway.snapshot(some, patience_s=0.0) for some in portions or [[]]]
         self._looks.append(pa.concat_tables([look_of(one) for one in seen]))
@@ -89,7 +97,10 @@ class Survey:
         return judge_group(group, Ways.of(policy, compare=False))
 
     def missing(self) -> list[Row]:
-        """Return the rights that were missing in the newest look: kind, name and remedy."""
+        """Return the rights that were missing in the newest look.
+
+        Keys: kind (cluster, group or topic), name, then (what is not known without it), remedy.
+        """
         wanted = {
             ("group", row["group"])
             for seen in self._seen
@@ -114,12 +125,14 @@ class Survey:
                 for topic in row["topics"]
                 if topic not in known
             }
+        if not self._lists_all:
+            wanted.add((CLUSTER, CLUSTER_NAME))
         return [
             {
                 "kind": kind,
                 "name": name,
-                "remedy": f"kafka-acls.sh --bootstrap-server BROKER --add --allow-principal "
-                f"User:NAME --operation Describe --{kind} {quote(name)}",
+                "then": _THEN[kind],
+                "remedy": remedy(kind, name, ["DESCRIBE"]),
             }
             for kind, name in sorted(wanted)
         ]

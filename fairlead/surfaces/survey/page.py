@@ -14,10 +14,6 @@ from fairlead.common.words import caught_up, length, listed, plural
 from fairlead.surfaces.survey.finding import ENOUGH, Row
 
 _WIDTH: Final = 80
-_LISTING: Final = (
-    "Kafka lists only groups that this user may describe: for all of them it takes Describe on "
-    "the cluster."
-)
 
 
 def facts(row: Row) -> list[tuple[str, str]]:
@@ -66,11 +62,10 @@ def as_lines(rows: Sequence[Row], missing: Sequence[Row], looks: int) -> Iterato
                 break_long_words=False,
                 break_on_hyphens=False,
             )
-    yield ""
     for right in missing:
-        yield f"Describe is missing on {right['kind']} {right['name']}:"
+        yield ""
+        yield f"Describe is missing on {right['kind']} {right['name']}: {right['then']}"
         yield f"  {right['remedy']}"
-    yield from wrap(_LISTING, _WIDTH)
 
 
 def as_page(rows: Sequence[Row], missing: Sequence[Row], looks: int) -> str:
@@ -85,5 +80,5 @@ def as_page(rows: Sequence[Row], missing: Sequence[Row], looks: int) -> str:
     )
     environment.filters["facts"] = facts
     return environment.get_template("survey.html").render(
-        rows=rows, missing=missing, lead=lead(rows, looks), listing=_LISTING
+        rows=rows, missing=missing, lead=lead(rows, looks)
     )

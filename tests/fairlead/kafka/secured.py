@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from confluent_kafka.admin import (
     AclBinding,
+    AclBindingFilter,
     AclOperation,
     AclPermissionType,
     AdminClient,
@@ -119,8 +120,20 @@ class SecuredBroker:
 
     def allow(self, user: str, right: Right, *names: str) -> None:
         """Give a user a right on what it names, or on these."""
-        bindings = [
-            AclBinding(
+        for done in self.admin.create_acls(self._bindings(user, right, names)).values():
+            done.result(30)
+
+    def deny(self, user: str, right: Right, *names: str) -> None:
+        """Take a right away that was given so."""
+        bindings = self._bindings(user, right, names, AclBindingFilter)
+        for done in self.admin.delete_acls(bindings).values():
+            assert done.result(30), f"{user} had no {right}"
+
+    def _bindings(
+        self, user: str, right: Right, names: tuple[str, ...], kind: type[Any] = AclBinding
+    ) -> list[Any]:
+        return [
+            kind(
                 _KINDS[right.kind],
                 name,
                 ResourcePatternType.PREFIXED
@@ -134,8 +147,6 @@ class SecuredBroker:
             for name in ((right.name,) if right.name else names)
             for operation in right.operations
         ]
-        for done in self.admin.create_acls(bindings).values():
-            done.result(30)
 
     def librdkafka(self, user: str) -> dict[str, Any]:
         """Return a user's settings for librdkafka."""

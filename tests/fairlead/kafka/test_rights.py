@@ -1,12 +1,13 @@
 """The rights that docs/trust.md states suffice, on a broker that denies whatever is not allowed."""
 
 import uuid
-from contextlib import ExitStack, closing
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import pytest
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import NewTopic
 
 from fairlead.domain.policy import Discovery
@@ -17,8 +18,8 @@ from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.members_topic import MembersTopic
 from fairlead.kafka.nudge import Nudge
 from fairlead.kafka.plan_topic import PlanTopic
-from fairlead.settings import Settings
-from fairlead.surfaces.doctor import READS, WRITES, examine_kafka
+from fairlead.settings import KafkaSettings, Settings
+from fairlead.surfaces.doctor import Finding, examine_kafka
 from fairlead.surfaces.survey.finding import Survey
 from fairlead.wire.partitions import by_topic
 from fairlead.workflows.following import tell_members
@@ -175,56 +176,121 @@ def test_without_rights_nothing_is_possible(broker: SecuredBroker) -> None:
             gateway.live_group("orders")
 
 
-def test_survey_names_the_rights_that_are_missing(broker: SecuredBroker, orders: str) -> None:
-    """A group that may not be described stops no survey, and its remedy is told."""
-    group, user = f"{orders}-group", f"surveyor-{orders}"
-    consumer = Consumer(
+def only(right: Right, operation: str) -> Right:
+    """Return one operation of a right."""
+    return replace(right, operations=(operation,))
+
+
+#: Topics of Fairlead's own, and whatever else a planner needs rights on.
+OWN: Final = Settings().kafka
+PLANS: Final = Right("topic", OWN.plan_topic, ("DESCRIBE", "DESCRIBE_CONFIGS", "READ", "WRITE"))
+MEMBERS: Final = replace(PLANS, name=OWN.members_topic)
+PINS: Final = Right("topic", OWN.pin_topic, ("DESCRIBE", "READ"))
+SENDING: Final = Right("transactional ids", f"{OWN.plan_topic}-", ("WRITE",))
+LISTING: Final = Right("cluster", "kafka-cluster", ("DESCRIBE",))
+GROUP: Final = Right("group", "{classic}", ("DESCRIBE",))
+BY_BROKER: Final = Right("group", "{by_broker}", ("DESCRIBE", "READ"))
+TOPIC: Final = Right("topic", "{topic}", ("DESCRIBE",))
+#: What is taken away, under which name the doctor tells it, what is to be given, and whether a
+#: survey needs it.
+WAYS: Final = [
+    (LISTING, "listing", "Describe --cluster", True),
+    (GROUP, "groups", "Describe --group {classic}", True),
+    (BY_BROKER, "groups", "Describe --group {by_broker}", True),
+    (only(BY_BROKER, "READ"), "groups", "Read --group {by_broker}", False),
+    (TOPIC, "topics", "Describe --topic {topic}", True),
+    (PLANS, OWN.plan_topic, "Describe --operation DescribeConfigs", False),
+    (only(PLANS, "DESCRIBE_CONFIGS"), OWN.plan_topic, "DescribeConfigs --topic", False),
+    (only(PLANS, "READ"), OWN.plan_topic, "Read --topic", False),
+    (only(PLANS, "WRITE"), OWN.plan_topic, "Write --topic", False),
+    (only(MEMBERS, "DESCRIBE_CONFIGS"), OWN.members_topic, "DescribeConfigs --topic", False),
+    (only(MEMBERS, "READ"), OWN.members_topic, "Read --topic", False),
+    (only(MEMBERS, "WRITE"), OWN.members_topic, "Write --topic", False),
+    (only(PINS, "READ"), OWN.pin_topic, "Read --topic", False),
+    (SENDING, "transactional ids", f"Write --transactional-id {SENDING.name}", False),
+]
+
+
+def named(right: Right, names: Mapping[str, str]) -> Right:
+    """Return a right on what has these names."""
+    return replace(right, name=(right.name or "").format(**names))
+
+
+def test_each_right_that_is_missing_is_named_with_its_remedy(
+    broker: SecuredBroker, orders: str
+) -> None:
+    """By the doctor; by a survey where it needs it, and it does without the others.
+
+    Where all are given nothing is named, but the right to make a topic that is not there.
+    """
+    user, names = (
+        f"doctored-{orders}",
         {
-            "bootstrap.servers": broker.open_servers,
-            "group.id": group,
-            "auto.offset.reset": "earliest",
-        }
+            "classic": f"{orders}-classic",
+            "by_broker": f"{orders}-by-broker",
+            "topic": orders,
+        },
     )
-    consumer.subscribe([orders])
     broker.add_user(user)
-    broker.allow(user, Right("cluster", "kafka-cluster", ("DESCRIBE",)))
-    with closing(consumer), KafkaGateway(broker.settings(user)) as gateway:
-        eventually(lambda: consumer.poll(0.1) is not None, "the consumer reads")
+    for right in (PLANS, MEMBERS, PINS, SENDING, LISTING, GROUP, BY_BROKER, TOPIC):
+        broker.allow(user, named(right, names))
+    include = (names["classic"], names["by_broker"])
+    settings = Settings(kafka=broker.settings(user), discovery=Discovery(include=include))
+    _make(broker, settings.kafka)
+    with ExitStack() as leaving:
+        for protocol, group in (("classic", include[0]), ("consumer", include[1])):
+            config = {"bootstrap.servers": broker.open_servers, "group.protocol": protocol}
+            consumer = Consumer(config | {"group.id": group, "client.id": protocol})
+            leaving.callback(consumer.close)
+            consumer.subscribe([orders])
+            eventually(lambda: consumer.poll(0.1) is None and bool(consumer.assignment()), "joins")  # noqa: B023 - at once
+        for right, name, remedy, surveyed in WAYS:
+            missing = named(right, names)
+            broker.deny(user, missing)
+            told = f"{name}: {remedy.format(**names)}"
+            eventually(lambda: any(_is(one, name, remedy, names) for one in wrong(settings)), told)  # noqa: B023 - at once
+            kind, of = (missing.kind, missing.name) if surveyed else (None, None)
+            assert {(one["kind"], one["name"]) for one in surveyed_by(settings.kafka)} == (
+                {(kind, of)} if surveyed else set()
+            ), told
+            broker.allow(user, missing)
+        eventually(lambda: wrong(settings) == [], "all is right")
+    absent = f"absent-{orders}"
+    broker.allow(user, replace(PLANS, name=absent))
+    there = settings.kafka.model_copy(update={"plan_topic": absent})
+    (plans,) = (
+        one for one in wrong(settings.model_copy(update={"kafka": there})) if one.name == absent
+    )
+    assert plans.said.endswith("CREATE is missing")
+
+
+def _is(one: Finding, name: str, remedy: str, names: Mapping[str, str]) -> bool:
+    return one.name == name and remedy.format(**names) in one.remedy
+
+
+def _make(broker: SecuredBroker, kafka: KafkaSettings) -> None:
+    """Make the topics of Fairlead's own, where no test has."""
+    compacted = {"cleanup.policy": "compact"}
+    topics = [
+        NewTopic(name, 1, config=compacted) for name in (kafka.plan_topic, kafka.members_topic)
+    ]
+    for future in broker.admin.create_topics([*topics, NewTopic(kafka.pin_topic, 1)]).values():
+        with suppress(KafkaException):
+            future.result(30)
+
+
+def wrong(settings: Settings) -> list[Finding]:
+    """Return what the doctor finds of Kafka that takes a right."""
+    return [
+        one
+        for one in examine_kafka(settings)
+        if "kafka-acls.sh" in one.remedy and one.name != "plug-in"
+    ]
+
+
+def surveyed_by(kafka: KafkaSettings) -> list[dict[str, Any]]:
+    """Return what a survey misses."""
+    with KafkaGateway(kafka) as gateway:
         survey = Survey(gateway)
         survey.look()
-    missing = {(one["kind"], one["name"]): one["remedy"] for one in survey.missing()}
-    assert f"--operation Describe --group {group}" in missing["group", group]
-    assert group in {row["group"] for row in survey.found()}
-
-
-def test_doctor_names_each_right_that_is_missing(broker: SecuredBroker, orders: str) -> None:
-    """The operation, on what, and the remedy; one that is given is named no more."""
-    group, user = f"{orders}-group", f"doctored-{orders}"
-    settings = Settings(kafka=broker.settings(user), discovery=Discovery(include=(group,)))
-    plans, pins = settings.kafka.plan_topic, settings.kafka.pin_topic
-
-    def failed() -> dict[str, str]:
-        found = [one for one in examine_kafka(settings) if one.state == "failed"]
-        return {one.name: f"{one.said}: {one.remedy}" for one in found}
-
-    def named(name: str, text: str) -> None:
-        eventually(lambda: text in failed().get(name, ""), f"{name}: {text}")
-
-    consumer = Consumer({"bootstrap.servers": broker.open_servers, "group.id": group})
-    consumer.subscribe([orders])
-    broker.add_user(user)
-    broker.allow(user, Right("cluster", "kafka-cluster", ("DESCRIBE",)))
-    with closing(consumer), PlanTopic(broker.settings("planner")) as topic:
-        topic.ensure()
-        eventually(lambda: consumer.poll(0.1) is None and bool(consumer.assignment()), "it joins")
-        named("groups", f"--operation Describe --group {group}")
-        broker.allow(user, Right("groups", None, ("DESCRIBE",)), group)
-        named("topics", f"--operation Describe --topic {orders}")
-        broker.allow(user, Right("topics", None, ("DESCRIBE",)), orders)
-        named(plans, f"--operation Describe --topic {plans}")
-        broker.allow(user, Right("topic", plans, ("DESCRIBE", "DESCRIBE_CONFIGS", "READ")))
-        named(plans, "rights are missing: WRITE")
-        broker.allow(user, Right("topic", plans, ("WRITE",)))
-        broker.allow(user, Right("topic", pins, READS))
-        broker.allow(user, Right("topic", settings.kafka.members_topic, WRITES))
-        eventually(lambda: failed() == {}, "all is right")
+    return survey.missing()

@@ -3,8 +3,10 @@
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from dagster import instance_for_test
@@ -13,9 +15,11 @@ from pydantic import SecretStr
 from fairlead.settings import PostgresSettings, Settings
 from fairlead.store.brakes import put_on
 from fairlead.store.engine import create_store_engine
-from fairlead.surfaces.doctor import Finding, examine, switched
+from fairlead.surfaces.doctor import Finding, examine
+from fairlead.surfaces.doctor.switches import switched
 from orchestration.switches import switches
 
+NOW = time.time()
 FAIRLEAD = Path(sys.executable).with_name("fairlead")
 
 
@@ -38,7 +42,7 @@ def test_services_that_are_right_are_ok(
     monkeypatch.delenv("DAGSTER_HOME", raising=False)
     found = by_name(at(settings, migrated))
     assert {name for name, one in found.items() if one.state == "failed"} == set()
-    for name in ("java", "disk", "database", "schema", "role", "kafka", settings.kafka.pin_topic):
+    for name in ("java", "disk", "database", "clocks", "schema", "role", "kafka", "features"):
         assert found[name].state == "ok"
     for name in ("looks", "keys", "dagster"):
         assert found[name].state == "warning"
@@ -85,14 +89,17 @@ def test_what_is_away_is_failed_and_the_rest_is_looked_at() -> None:
 @pytest.mark.parametrize(
     ("found", "states"),
     [
-        ({"on": ["planning_sensor"], "off": [], "dead": []}, {"dagster": "ok", "planning": "ok"}),
         (
-            {"on": [], "off": ["group_looks"], "dead": ["SENSOR"]},
+            {"on": ["planning_sensor"], "off": [], "dead": [], "ticked": {"group_looks": NOW}},
+            {"dagster": "ok", "group_looks": "ok", "planning": "ok", "planning_sensor": "warning"},
+        ),
+        (
+            {"on": [], "off": ["group_looks"], "dead": ["SENSOR"], "ticked": {}},
             {"dagster": "failed", "group_looks": "warning", "planning": "warning"},
         ),
     ],
 )
-def test_switches_mean_something(found: Mapping[str, list[str]], states: Mapping[str, str]) -> None:
+def test_switches_mean_something(found: Mapping[str, Any], states: Mapping[str, str]) -> None:
     """Daemons that are dead end everything; what is off is said with what turns it on."""
     told = list(switched(found))
     assert {one.name: one.state for one in told} == states

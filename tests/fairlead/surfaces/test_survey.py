@@ -111,7 +111,7 @@ def test_text_has_80_columns_and_whole_names() -> None:
 
 def test_page_needs_no_network_and_trusts_no_name() -> None:
     """A group may be called anything; a right that is missing has its remedy."""
-    right = {"kind": "topic", "name": "t", "remedy": "kafka-acls.sh --topic t"}
+    right = {"kind": "topic", "name": "t", "then": "no lag", "remedy": "kafka-acls.sh --topic t"}
     page = as_page([row(group="<script>")], [right], 6)
     assert "<script" not in page
     assert "http" not in page

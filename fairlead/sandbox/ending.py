@@ -1,0 +1,108 @@
+"""`python -m fairlead.sandbox.ending`: end what this checkout has started; `make clean` runs it.
+
+Belongs here: finding that, ending it, saying what was ended, and refusing where something goes on.
+Does not: removing files.
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+from fairlead.common.visible import visible
+from fairlead.errors import FairleadError
+from fairlead.sandbox.processes import end, members, wait_until
+from fairlead.sandbox.recorded import still_running
+
+#: What `make clean` goes by: nothing may be removed yet.
+REFUSED: Final = 3
+#: What holds others ends them first, and they take as long as all of them together.
+_GRACE_S: Final = 60.0
+_PART_GRACE_S: Final = 10.0
+_GONE_S: Final = 5.0
+
+Tell = Callable[[str], None]
+
+
+def end_recorded(state_dir: Path, tell: Tell) -> None:
+    """End the processes that are written down in a state directory, those that end others first."""
+    for holders in (True, False):
+        for one in still_running(state_dir):
+            process = one.process()
+            if process is None or one.name.startswith("fairlead ") is not holders:
+                continue
+            group = members(one.pid)  # none, unless it leads one
+            with suppress(psutil.AccessDenied):
+                end(process, signal.SIGTERM, grace_s=_GRACE_S if holders else _PART_GRACE_S)
+                for left in group:
+                    end(left, signal.SIGTERM, grace_s=_PART_GRACE_S)
+                tell(f"ended {one.name}, process {one.pid}")
+
+
+def end_all(state_dirs: Iterable[Path], tell: Tell) -> None:
+    """End what is written down, the warm Spark, and the sandbox."""
+    from fairlead.sandbox.sandbox import Sandbox  # noqa: PLC0415 - Spark's package, seconds
+    from fairlead.sandbox.spark import SparkServer  # noqa: PLC0415 - the same
+    from fairlead.settings import SparkSettings  # noqa: PLC0415 - the same
+
+    for state_dir in state_dirs:
+        end_recorded(state_dir, tell)
+        spark = SparkServer(state_dir, SparkSettings())
+        if process := spark.process():
+            spark.stop()
+            tell(f"ended Spark, process {process.pid}")
+        sandbox = Sandbox(state_dir)
+        running = [one.process() for one in (sandbox.kafka, sandbox.postgres)]
+        if any(running):
+            sandbox.stop()
+            pids = ", ".join(str(one.pid) for one in running if one)
+            tell(f"ended the sandbox, processes {pids}")
+
+
+def of_this_checkout() -> list[psutil.Process]:
+    """Return the processes that run by this environment's Python, but for this and its parents."""
+    this = psutil.Process()
+    own = {this, *this.parents()}
+    return [one for one in psutil.process_iter() if one not in own and _by_this_python(one)]
+
+
+def _by_this_python(process: psutil.Process) -> bool:
+    with suppress(psutil.Error):
+        command = process.cmdline()
+        if command and command[0].startswith(f"{sys.prefix}{os.sep}"):
+            return True
+        named = bool(command) and Path(command[0]).name.startswith("python")
+        return named and process.environ().get("VIRTUAL_ENV") == sys.prefix
+    return False
+
+
+def main() -> int:
+    """End everything; say what was ended, and what goes on."""
+
+    def tell(line: str) -> None:
+        sys.stderr.write(f"{visible(line)}\n")
+
+    state_dirs = {Path(".fairlead").resolve()}
+    with suppress(FairleadError):
+        from fairlead.settings import load_settings  # noqa: PLC0415 - a file that is wrong
+
+        state_dirs.add(load_settings().state_dir.resolve())
+    end_all(sorted(one for one in state_dirs if one.exists()), tell)
+    wait_until(lambda: not of_this_checkout(), timeout_s=_GONE_S)
+    left = of_this_checkout()
+    for process in left:
+        with suppress(psutil.Error):
+            command = " ".join(process.cmdline())
+            tell(f"process {process.pid} still runs from {sys.prefix}: {command[:200]}")
+    if left:
+        tell("nothing is removed: end these first")
+    return REFUSED if left else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,290 @@
+"""Processes that are kept running: one that ends is started again, and all end together.
+
+Belongs here: starting, watching, one log, ending. Does not: which processes that are
+(`fairlead.surfaces.up`).
+"""
+
+import os
+import re
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Final, Self, TextIO
+from urllib.request import urlopen
+
+import psutil
+
+from fairlead.common.visible import visible
+from fairlead.errors import SandboxError
+from fairlead.sandbox.processes import POLL_S, members, wait_until
+from fairlead.sandbox.recorded import recorded
+
+#: What a process has to end by itself; then it is killed, which takes no time.
+GRACE_S: Final = 10.0
+_KILLED_S: Final = 3.0
+#: Until a process is started again that has ended: twice as long each time, up to a minute.
+_FIRST_WAIT_S: Final = 1.0
+_LONGEST_WAIT_S: Final = 60.0
+#: One that ran for so long has not failed at its start.
+_STEADY_S: Final = 60.0
+#: A part that has ended so often before it answered once will not: its set-up is wrong.
+_TRIES: Final = 3
+_ANSWER_S: Final = 2.0
+_LAST_LINES: Final = 10
+#: Of the longest name of a part, in the log.
+NAME_WIDTH: Final = 7
+_COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@dataclass(frozen=True)
+class Part:
+    """Something to be kept running.
+
+    Parameters
+    ----------
+    name
+        In the log, before each of its lines.
+    command
+        A program and its arguments.
+    answers
+        An address that answers once it is ready; None: it is as soon as it has started.
+    leaves
+        Returns the process that the command leaves running when it has ended well, which then
+        stands for the command; None: the command itself goes on.
+    """
+
+    name: str
+    command: Sequence[str]
+    answers: str | None = None
+    leaves: Callable[[], psutil.Process | None] | None = None
+
+
+class Supervisor:
+    """Keeps parts running while its block lasts, and ends all of them at the end.
+
+    Parameters
+    ----------
+    parts
+        What is to run.
+    log
+        Where each line that a part writes goes, with its name before it.
+    tell
+        Called, from another thread, with a line about a part: that it ended and when it is started
+        again.
+    state_dir
+        Where the processes are written down, for whoever has to end them if this process cannot.
+    environment
+        Theirs.
+    """
+
+    def __init__(
+        self,
+        parts: Iterable[Part],
+        *,
+        log: TextIO,
+        tell: Callable[[str], None],
+        state_dir: Path,
+        environment: Mapping[str, str],
+    ) -> None:
+        write = _Log(log)
+        self._children = [_Child(one, write, tell, state_dir, environment) for one in parts]
+        self._tell = tell
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="supervisor")
+
+    def __enter__(self) -> Self:
+        """Start all parts."""
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End all parts: by SIGINT, as Ctrl-C would, and what is left after a while by SIGKILL."""
+        self._stopped.set()
+        with suppress(KeyboardInterrupt, SystemExit):  # somebody does not want to wait
+            self._thread.join()
+            for child in self._children:
+                child.ask_to_end()
+            wait_until(lambda: not any(map(_Child.left, self._children)), timeout_s=GRACE_S)
+        self._thread.join()
+        for child in self._children:
+            child.kill()
+        wait_until(lambda: not any(map(_Child.left, self._children)), timeout_s=_KILLED_S)
+        for child in self._children:
+            if left := child.left():
+                pids = ", ".join(str(one.pid) for one in left)
+                self._tell(f"{child.part.name} does not end: {pids}")
+            child.close()
+
+    def wait_ready(self, *names: str) -> None:
+        """Wait until parts have answered once.
+
+        Raises
+        ------
+        SandboxError
+            A part ends again and again before it has; the message has the end of what it said.
+        """
+        for child in (one for one in self._children if one.part.name in names):
+            while not child.ready.wait(POLL_S):
+                if child.failures >= _TRIES:
+                    raise SandboxError(
+                        f"{child.part.name} ended {child.failures} times before it was ready; "
+                        f"what it said last:\n{child.said()}"
+                    )
+
+    def _run(self) -> None:
+        while not self._stopped.wait(POLL_S):
+            for child in self._children:
+                child.tend()
+
+
+class _Log:
+    """Lines of several parts in one file, each with the name of its part."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+        self._lock = threading.Lock()
+
+    def __call__(self, name: str, line: str) -> None:
+        with self._lock, suppress(ValueError):  # closed: what is said after the end goes nowhere
+            self._file.write(f"{name:<{NAME_WIDTH}} | {line}\n")
+            self._file.flush()
+
+
+class _Child:
+    """A part's process, again and again. Only the supervisor's thread starts it."""
+
+    def __init__(
+        self,
+        part: Part,
+        write: _Log,
+        tell: Callable[[str], None],
+        state_dir: Path,
+        environment: Mapping[str, str],
+    ) -> None:
+        self.part, self._write, self._tell = part, write, tell
+        self._state_dir, self._environment = state_dir, environment
+        self.ready = threading.Event()
+        self.failures = 0
+        self._popen: subprocess.Popen[str] | None = None
+        self._recording = ExitStack()
+        self._began = self._due = 0.0
+        self._wait_s = _FIRST_WAIT_S
+        self._lines: list[str] = []
+        #: What runs already is somebody else's, and stays.
+        self._before = part.leaves() if part.leaves else None
+
+    def tend(self) -> None:
+        """Start it if it is due; see whether it is ready; see whether it has ended."""
+        now = time.monotonic()
+        if self._popen is None:
+            if now >= self._due:
+                self._start(now)
+            return
+        code = self._popen.poll()
+        if code is None or (code == 0 and self._left_running() is not None):
+            if not self.ready.is_set() and self._answers(code):
+                self.ready.set()
+            if now - self._began > _STEADY_S:
+                self._wait_s = _FIRST_WAIT_S
+            return
+        self._end_of(code, now)
+
+    def _start(self, now: float) -> None:
+        self._began = now
+        self._popen = subprocess.Popen(
+            self.part.command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            env=self._environment,
+            start_new_session=True,  # the terminal's Ctrl-C is for us; and it can be ended whole
+        )
+        with suppress(psutil.NoSuchProcess):
+            self._recording.enter_context(
+                recorded(self._state_dir, self.part.name, self._popen.pid)
+            )
+        reader = threading.Thread(target=self._read, args=(self._popen.stdout,), daemon=True)
+        reader.start()
+
+    def _read(self, output: IO[str]) -> None:
+        with output:
+            for line in output:
+                shown = visible(_COLOURS.sub("", line.rstrip("\n")))
+                self._lines = [*self._lines[1 - _LAST_LINES :], shown]
+                self._write(self.part.name, shown)
+
+    def said(self) -> str:
+        """Return its last lines, indented."""
+        return "\n".join(f"  {line}" for line in self._lines) or "  (nothing)"
+
+    def _answers(self, code: int | None) -> bool:
+        if self.part.answers is None:
+            return self.part.leaves is None or code == 0
+        try:
+            with urlopen(self.part.answers, timeout=_ANSWER_S):  # noqa: S310 - our own server
+                return True
+        except OSError:
+            return False
+
+    def _end_of(self, code: int, now: float) -> None:
+        """Say that it has ended, end what it has left, and see to it that it is started again."""
+        self.failures += 1
+        how = f"by signal {signal.Signals(-code).name}" if code < 0 else f"with status {code}"
+        if code == 0 and self.part.leaves:
+            how = "its process is gone"
+        self.kill()
+        self._recording.close()
+        self._popen, self._due = None, now + self._wait_s
+        self._tell(
+            f"{self.part.name} has ended ({how}): it is started again in {self._wait_s:.0f} s"
+        )
+        self._wait_s = min(2 * self._wait_s, _LONGEST_WAIT_S)
+
+    def _left_running(self) -> psutil.Process | None:
+        return self.part.leaves() if self.part.leaves else None
+
+    def ask_to_end(self) -> None:
+        """Do what Ctrl-C in a terminal does, to the process and to all that it has started."""
+        self._signal(signal.SIGINT, signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Kill what is left of it."""
+        self._signal(signal.SIGKILL, signal.SIGKILL)
+
+    def _signal(self, to_group: signal.Signals, to_left: signal.Signals) -> None:
+        if self._popen is not None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._popen.pid, to_group)
+        if (left := self._own()) is not None:
+            with suppress(psutil.NoSuchProcess):
+                left.send_signal(to_left)
+
+    def _own(self) -> psutil.Process | None:
+        """Return what the command has left running, unless it ran before."""
+        left = self._left_running()
+        return None if left == self._before else left
+
+    def left(self) -> list[psutil.Process]:
+        """Return the processes of it that still run."""
+        if self._popen is None:
+            return []
+        self._popen.poll()
+        own = self._own()
+        return [*members(self._popen.pid), *([] if own is None else [own])]
+
+    def close(self) -> None:
+        """Write it down no more."""
+        self._recording.close()

@@ -1,0 +1,54 @@
+"""`fairlead doctor`: whether all that Fairlead needs is there, a finding a thing, with what to do.
+
+Belongs here: what is looked at, and in which order. Does not: how findings are shown
+(`fairlead.surfaces.cli.doctor`). Nothing is changed, and no right is tried out: Kafka tells which
+operations it allows (KIP-430), Postgres which roles somebody has.
+"""
+
+from collections.abc import Callable, Collection, Iterator
+from typing import Final
+
+from fairlead.errors import FairleadError
+from fairlead.settings import Settings, origin
+from fairlead.surfaces.doctor.cluster import examine_kafka
+from fairlead.surfaces.doctor.database import examine_database
+from fairlead.surfaces.doctor.finding import Finding
+from fairlead.surfaces.doctor.machine import examine_machine
+from fairlead.surfaces.doctor.switches import examine_dagster
+
+__all__ = ["PARTS", "Finding", "examine", "examine_kafka"]
+
+_Part = Callable[[Settings], Iterator[Finding]]
+#: In the order in which things need each other.
+PARTS: Final[dict[str, _Part]] = {
+    "machine": examine_machine,
+    "database": examine_database,
+    "kafka": examine_kafka,
+    "dagster": examine_dagster,
+}
+
+
+def examine(settings: Settings, *, skip: Collection[str] = ()) -> Iterator[Finding]:
+    """Look at everything.
+
+    Parameters
+    ----------
+    settings
+        As loaded: whoever cannot load them has their error.
+    skip
+        Names of `PARTS` that are left out.
+    """
+    covered = f"{len(settings.policies)} policies"
+    yield Finding(
+        "settings", "ok", f"{origin()}; {covered}; state in {settings.state_dir.absolute()}"
+    )
+    for place, policy in enumerate(settings.policies, 1):
+        if policy.doubt:
+            yield Finding("policies", "warning", f"[[policies]] {place}: {policy.doubt}")
+    for name, part in PARTS.items():
+        if name in skip:
+            continue
+        try:
+            yield from part(settings)
+        except FairleadError as error:
+            yield Finding(name, "failed", str(error))

@@ -1,0 +1,91 @@
+"""What the doctor finds of Postgres: schema, roles, clocks, brakes, the last look.
+
+Belongs here: what the planner needs of its database. Does not: any migration.
+"""
+
+from collections.abc import Collection, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from sqlalchemy import Engine, text
+
+from fairlead.settings import Settings
+from fairlead.surfaces.doctor.finding import Finding, ago
+
+_OLD: Final = timedelta(minutes=15)
+_CLOCKS: Final = timedelta(seconds=5)
+_ASK: Final = """
+SELECT current_setting('server_version') AS version, session_user AS login,
+       clock_timestamp() AS now,
+       ARRAY(
+           SELECT rolname::text FROM pg_roles
+           WHERE rolname LIKE 'fairlead\\_%' AND pg_has_role(session_user, oid, 'MEMBER')
+           ORDER BY rolname
+       ) AS roles
+"""
+
+
+def examine_database(settings: Settings) -> Iterator[Finding]:
+    """Look at Postgres.
+
+    Raises
+    ------
+    StoreUnavailableError, ConfigurationError
+        It does not answer, refuses the login, or is another build's.
+    """
+    from fairlead.store import migrate  # noqa: PLC0415 - Alembic takes half a second
+    from fairlead.store.brakes import read_brakes  # noqa: PLC0415 - for a schema that is right
+    from fairlead.store.engine import create_store_engine, transaction  # noqa: PLC0415
+
+    engine = create_store_engine(settings.postgres)
+    try:
+        with transaction(engine) as connection:
+            row = connection.execute(text(_ASK)).one()
+        yield Finding("database", "ok", f"Postgres {row.version}, as {row.login}")
+        yield _clock(datetime.now(UTC), row.now)
+        url = settings.postgres.url.get_secret_value()
+        revision, head = migrate.current(url), migrate.head()
+        if revision != head:
+            said = f"it is at {revision or 'no revision'}, and the newest is {head}"
+            yield Finding("schema", "failed", said, "fairlead db upgrade")
+            return
+        yield Finding("schema", "ok", f"{revision}")
+        yield _role(row.login, row.roles)
+        for brake in read_brakes(engine):
+            scope = brake.group or "--all"
+            yield Finding("brake", "warning", str(brake), f"fairlead release {scope} --reason ...")
+        yield _last_look(engine)
+    finally:
+        engine.dispose()
+
+
+def _clock(here: datetime, there: datetime) -> Finding:
+    apart = abs(here - there)
+    said = f"this machine and the database are {apart.total_seconds():.1f} s apart"
+    if apart > _CLOCKS:
+        return Finding("clocks", "warning", said, "set both by NTP")
+    return Finding("clocks", "ok", said)
+
+
+def _role(login: str, roles: Collection[str]) -> Finding:
+    if not roles:
+        said = f"{login} is a member of no role of Fairlead's"
+        how = f"as the owner of the schema: GRANT fairlead_planner TO {login};"
+        return Finding("role", "failed", said, how)
+    names = ", ".join(roles)
+    if "fairlead_planner" not in roles:
+        said = f"{login} is {names}: it may look and decide, and cannot plan or publish"
+        return Finding("role", "warning", said)
+    return Finding("role", "ok", f"{login} is {names}")
+
+
+def _last_look(engine: Engine) -> Finding:
+    from fairlead.store.monitoring import last_look  # noqa: PLC0415 - as above
+
+    last, now = last_look(engine), datetime.now(UTC)
+    looking = "`fairlead up` takes looks, or `fairlead look`"
+    if last is None:
+        return Finding("looks", "warning", "no look has judged a group yet", looking)
+    said = f"the last look was {ago(last, now)}"
+    old = now - last > _OLD
+    return Finding("looks", "warning" if old else "ok", said, looking if old else "")

@@ -1,0 +1,53 @@
+"""What the doctor finds of this machine: Java, what is installed, the warm Spark, the disk.
+
+Belongs here: what needs no network. Does not: what runs on it.
+"""
+
+import importlib.util
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from fairlead.errors import FairleadError
+from fairlead.settings import Settings
+from fairlead.surfaces.doctor.finding import Finding
+
+_LEAST_DISK: Final = 2**30
+
+
+def examine_machine(settings: Settings) -> Iterator[Finding]:
+    """Look at what planning needs of this machine."""
+    from fairlead.sandbox.java import find_java  # noqa: PLC0415 - asks only here
+
+    try:
+        yield Finding("java", "ok", str(find_java()))
+    except FairleadError as error:
+        yield Finding("java", "failed", str(error))
+    for package, what in (("pyspark", "planning runs"), ("dagster", "schedules, sensors, the UI")):
+        if importlib.util.find_spec(package) is None:
+            said = f"{package} is missing: {what} need it"
+            yield Finding(package, "warning", said, "pip install 'fairlead[planner]'")
+    yield _spark(settings)
+    place = Path(settings.state_dir).absolute()
+    while not place.exists():
+        place = place.parent
+    free = shutil.disk_usage(place).free
+    said = f"{free / 2**30:.1f} GiB free at {place}"
+    if free < _LEAST_DISK:
+        yield Finding("disk", "failed", said, "free some, or set state_dir to another place")
+    else:
+        yield Finding("disk", "ok", said)
+
+
+def _spark(settings: Settings) -> Finding:
+    """Look at where runs compute: a warm Spark is found by what is written down about it."""
+    from fairlead.settings import ANYWHERE  # noqa: PLC0415
+    from fairlead.spark.warm import WarmServer  # noqa: PLC0415 - for who asks
+
+    if settings.spark.master != ANYWHERE:
+        return Finding("spark", "ok", f"runs compute at {settings.spark.master}")
+    server = WarmServer.recorded(settings.state_dir)
+    if server is not None and server.runs():
+        return Finding("spark", "ok", f"a warm one runs at localhost:{server.port}")
+    return Finding("spark", "ok", "none is warm: each planning run starts one, some 15 seconds")

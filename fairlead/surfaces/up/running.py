@@ -1,0 +1,142 @@
+"""The parts of the planner on one machine, running while a block lasts.
+
+Belongs here: how each is started, where it answers. Does not: what is said of it to people.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TextIO
+
+import psutil
+
+from fairlead.sandbox.supervisor import Part, Supervisor
+from fairlead.settings import Settings
+from fairlead.spark.warm import WarmServer
+from fairlead.surfaces.pipeline import HOME_VARIABLE, PIPELINE, furnish
+from fairlead.surfaces.up.planning import Planning, planning
+from fairlead.surfaces.web.server import HOST, PORT
+
+DAGSTER_PORT: Final = 3000
+#: `dagster dev` advises another command, which asks for more than there is to start.
+_WARNINGS: Final = "ignore:Function `dev_command` is superseded"
+_FAIRLEAD: Final = str(Path(sys.executable).with_name("fairlead"))
+
+
+@dataclass(frozen=True)
+class At:
+    """Where Dagster and the pages are served.
+
+    Parameters
+    ----------
+    host
+        At which address; 127.0.0.1: for this machine alone.
+    dagster_port, pages_port
+        The ports.
+    """
+
+    host: str = HOST
+    dagster_port: int = DAGSTER_PORT
+    pages_port: int = PORT
+
+    @property
+    def dagster(self) -> str:
+        """Where this machine reaches Dagster."""
+        return f"http://{self._near}:{self.dagster_port}"
+
+    @property
+    def pages(self) -> str:
+        """Where this machine reaches the pages."""
+        return f"http://{self._near}:{self.pages_port}"
+
+    @property
+    def _near(self) -> str:
+        return HOST if self.host == "0.0.0.0" else self.host  # noqa: S104 - asked about, not opened
+
+
+@contextmanager
+def running(
+    settings: Settings,
+    home: Path,
+    at: At,
+    *,
+    plan: bool,
+    log: TextIO,
+    tell: Callable[[str], None],
+) -> Iterator[Planning]:
+    """Run Dagster, pages, Spark and what starts runs; the block begins when all of them answer.
+
+    Parameters
+    ----------
+    settings
+        As loaded; its state directory is where processes are written down.
+    home
+        Dagster's; made where it is missing.
+    at
+        Where to serve.
+    plan
+        Turn planning on; else it stays as it is.
+    log
+        Where everything goes that a part writes.
+    tell
+        Called with a line for the user.
+
+    Yields
+    ------
+    Whether groups are planned by themselves.
+
+    Raises
+    ------
+    SandboxError
+        A part ends again and again before it answers.
+    """
+    workspace = furnish(home)
+    state_dir = settings.state_dir.absolute()
+    environment = {
+        **os.environ,
+        HOME_VARIABLE: str(home),
+        "FAIRLEAD_STATE_DIR": str(state_dir),
+        "FAIRLEAD_WEB__URL": settings.web.url or at.pages,
+        "FAIRLEAD_WEB__DAGSTER_URL": settings.web.dagster_url or at.dagster,
+        "PYTHONWARNINGS": ",".join(filter(None, (os.environ.get("PYTHONWARNINGS"), _WARNINGS))),
+    }
+    with Supervisor(
+        (forks(), _dagster(workspace, at), _pages(at), _spark(state_dir)),
+        log=log,
+        tell=tell,
+        state_dir=state_dir,
+        environment=environment,
+    ) as supervisor:
+        supervisor.wait_ready("dagster", "pages")
+        yield planning(at.dagster, turn_on=plan)
+
+
+def forks() -> Part:
+    """Return what imports once what all runs need."""
+    return Part("forks", (sys.executable, "-m", f"{PIPELINE}.forkserver"))
+
+
+def _dagster(workspace: Path, at: At) -> Part:
+    command = (
+        *(sys.executable, "-m", "dagster", "dev", "-w", str(workspace)),
+        *("-h", at.host, "-p", str(at.dagster_port)),
+    )
+    return Part("dagster", command, answers=f"{at.dagster}/server_info")
+
+
+def _pages(at: At) -> Part:
+    command = (_FAIRLEAD, "serve", "--host", at.host, "--port", str(at.pages_port))
+    return Part("pages", command, answers=f"{at.pages}/health")
+
+
+def _spark(state_dir: Path) -> Part:
+    """Return the warm Spark, which runs start by themselves where it cannot be had."""
+
+    def server() -> psutil.Process | None:
+        recorded = WarmServer.recorded(state_dir)
+        return None if recorded is None else recorded.process()
+
+    return Part("spark", (_FAIRLEAD, "spark", "up"), leaves=server)

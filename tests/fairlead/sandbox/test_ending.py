@@ -1,0 +1,82 @@
+"""What `make clean` ends before it removes anything, and where it refuses."""
+
+import json
+import os
+import subprocess
+import sys
+import venv
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from fairlead.sandbox.ending import REFUSED, end_recorded
+from fairlead.sandbox.recorded import recorded, still_running
+
+pytestmark = pytest.mark.long
+
+ROOT = Path(__file__).parents[3]
+SLEEPS = "import time; time.sleep(600)"
+
+
+@pytest.fixture
+def python(tmp_path: Path) -> Path:
+    """Return the Python of an environment of its own, which finds everything in the tests'."""
+    venv.create(tmp_path / "venv", symlinks=True)
+    return tmp_path / "venv" / "bin" / "python"
+
+
+@pytest.fixture
+def sleeper(python: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Return a process of that environment."""
+    with subprocess.Popen([python, "-c", SLEEPS], start_new_session=True) as process:
+        yield process
+        process.kill()
+
+
+def clean(python: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    """End what was started, as `make clean` does."""
+    paths = os.pathsep.join([str(ROOT), *(path for path in sys.path if "site-packages" in path)])
+    return subprocess.run(
+        [python, "-m", "fairlead.sandbox.ending"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+def test_what_is_written_down_is_ended_and_said(
+    python: Path, sleeper: subprocess.Popen[bytes], tmp_path: Path
+) -> None:
+    """Then nothing is in the way of removing it all."""
+    with recorded(tmp_path / ".fairlead", "fork server", sleeper.pid):
+        done = clean(python, tmp_path)
+    assert (done.returncode, done.stderr) == (0, f"ended fork server, process {sleeper.pid}\n")
+    assert sleeper.wait(30) != 0
+
+
+def test_what_was_started_by_hand_is_named_and_nothing_removed(
+    python: Path, sleeper: subprocess.Popen[bytes], tmp_path: Path
+) -> None:
+    """It may be somebody's work: whoever started it ends it."""
+    done = clean(python, tmp_path)
+    assert done.returncode == REFUSED
+    assert f"process {sleeper.pid} still runs from" in done.stderr
+    assert sleeper.poll() is None
+
+
+def test_pid_that_is_somebody_elses_by_now_is_left_alone(
+    sleeper: subprocess.Popen[bytes], tmp_path: Path
+) -> None:
+    """A process is its pid and when it started."""
+    with recorded(tmp_path, "fork server", sleeper.pid):
+        (path,) = (tmp_path / "running").glob("*.json")
+        about = json.loads(path.read_text())
+        path.write_text(json.dumps(about | {"started_at": about["started_at"] - 3600}))
+        end_recorded(tmp_path, pytest.fail)
+        assert still_running(tmp_path) == []
+    assert psutil.pid_exists(sleeper.pid)

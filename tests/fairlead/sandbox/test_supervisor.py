@@ -1,0 +1,138 @@
+"""What keeps processes running: real ones, which end, are killed, or do not want to end."""
+
+import io
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+from fairlead.errors import SandboxError
+from fairlead.sandbox import supervisor
+from fairlead.sandbox.processes import wait_until
+from fairlead.sandbox.recorded import still_running
+from fairlead.sandbox.supervisor import Part, Supervisor
+
+pytestmark = pytest.mark.long
+
+SLEEPS = "import time; print('asleep', flush=True); time.sleep(600)"
+#: Starts another one, and neither heeds Ctrl-C.
+STUBBORN = f"""
+import signal, subprocess, sys
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+subprocess.Popen([sys.executable, "-c", {SLEEPS!r}])
+{SLEEPS}
+"""
+FAILS = "import sys; print('no such module'); sys.exit(3)"
+LEAVES = f"""
+import pathlib, subprocess, sys
+left = subprocess.Popen([sys.executable, "-c", {SLEEPS!r}], start_new_session=True)
+pathlib.Path(sys.argv[1]).write_text(str(left.pid))
+"""
+#: Beside other tests of two cores.
+SOON_S = 60.0
+
+Told = tuple[Supervisor, list[str], io.StringIO]
+
+
+@contextmanager
+def supervised(state_dir: Path, *parts: Part) -> Iterator[Told]:
+    """Keep parts running; yields what was told, and the log."""
+    told: list[str] = []
+    log = io.StringIO()
+    with Supervisor(
+        parts, log=log, tell=told.append, state_dir=state_dir, environment=os.environ
+    ) as running:
+        yield running, told, log
+
+
+def python(name: str, program: str, *words: str) -> Part:
+    """Return a part that is a program of Python."""
+    return Part(name, (sys.executable, "-c", program, *words))
+
+
+def soon(condition: Callable[[], object]) -> None:
+    """Wait for something."""
+    assert wait_until(lambda: bool(condition()), timeout_s=SOON_S)
+
+
+def test_what_is_killed_is_started_again_and_that_is_said(tmp_path: Path) -> None:
+    """The process is another one, its lines are in the log, and it is written down."""
+    with supervised(tmp_path, python("sleeper", SLEEPS)) as (running, told, log):
+        running.wait_ready("sleeper")
+        soon(lambda: "sleeper | asleep" in log.getvalue())
+        (first,) = still_running(tmp_path)
+        os.kill(first.pid, signal.SIGKILL)
+        soon(lambda: log.getvalue().count("sleeper | asleep") == 2)
+        (second,) = still_running(tmp_path)
+        assert (second.name, second.pid != first.pid) == ("sleeper", True)
+    assert told == ["sleeper has ended (by signal SIGKILL): it is started again in 1 s"]
+    assert still_running(tmp_path) == []
+
+
+def test_nothing_is_left_of_what_does_not_heed_ctrl_c(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor of what it has started."""
+    monkeypatch.setattr(supervisor, "GRACE_S", 0.5)
+    with supervised(tmp_path, python("mule", STUBBORN)) as (_, told, log):
+        soon(lambda: log.getvalue().count("asleep") == 2)
+        (mule,) = still_running(tmp_path)
+        family = [psutil.Process(mule.pid), *psutil.Process(mule.pid).children()]
+    assert len(family) == 2
+    assert not any(one.is_running() and one.status() != psutil.STATUS_ZOMBIE for one in family)
+    assert told == []
+
+
+def left_by(path: Path) -> psutil.Process | None:
+    """Return the process that a command has left running, as `LEAVES` says."""
+    try:
+        process = psutil.Process(int(path.read_text()))
+        return None if process.status() == psutil.STATUS_ZOMBIE else process
+    except (OSError, ValueError, psutil.Error):
+        return None
+
+
+def test_what_a_command_leaves_running_stands_for_it(tmp_path: Path) -> None:
+    """It ends with the others, and where it ends by itself, the command is run again."""
+    pid = tmp_path / "pid"
+    command = (sys.executable, "-c", LEAVES, str(pid))
+    part = Part("left", command, leaves=lambda: left_by(pid))
+    with supervised(tmp_path, part) as (running, told, _):
+        running.wait_ready("left")
+        first = left_by(pid)
+        assert first is not None
+        first.kill()
+        soon(lambda: told and left_by(pid))
+        second = left_by(pid)
+        assert second is not None
+    assert told == ["left has ended (its process is gone): it is started again in 1 s"]
+    assert left_by(pid) is None
+
+
+def test_what_ran_before_goes_on(tmp_path: Path) -> None:
+    """It is somebody else's."""
+    with subprocess.Popen([sys.executable, "-c", SLEEPS], stdout=subprocess.DEVNULL) as before:
+        known = psutil.Process(before.pid)
+        with supervised(tmp_path, Part("same", ("true",), leaves=lambda: known)) as (running, _, _):
+            running.wait_ready("same")
+        assert before.poll() is None
+        before.kill()
+
+
+def test_what_cannot_start_is_given_up_with_its_last_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three times, and longer from one to the next."""
+    monkeypatch.setattr(supervisor, "_FIRST_WAIT_S", 0.01)
+    part = Part("broken", (sys.executable, "-c", FAILS), answers="http://127.0.0.1:1/")
+    with (
+        pytest.raises(SandboxError, match=r"broken ended 3 times .*\n  no such module"),
+        supervised(tmp_path, part) as (running, _, _),
+    ):
+        running.wait_ready("broken")
