@@ -23,6 +23,7 @@ WRITES: Final = ("DESCRIBE", "DESCRIBE_CONFIGS", "READ", "WRITE")
 READS: Final = ("DESCRIBE", "READ")
 #: Of so many groups and topics the rights are asked: a cluster may have ten thousand.
 _ASKED: Final = 500
+_READ: Final = {"READ", "ALL"}
 _FEATURES: Final = ("metadata.version", "group.version", "transaction.version")
 _ASSIGNOR: Final = "PlanGroupAssignor"
 
@@ -157,10 +158,15 @@ def _keys(kafka: KafkaSettings) -> Finding:
 def _groups(rights: Rights, names: list[str], by_broker: Collection[str]) -> Iterator[Finding]:
     """Look at the rights on groups: DESCRIBE, and READ where brokers assign."""
     allowed = rights.on_groups(names)
-    refused = [name for name, (_, error) in allowed.items() if error is not None]
-    silent = [name for name in by_broker if not allowed[name][0] & {"READ", "ALL"}]
+    errors = {name: error for name, (_, error) in allowed.items() if error is not None}
+    hidden = [name for name, error in errors.items() if "TOPIC_AUTH" in error]
+    refused = [name for name in errors if name not in hidden]
+    silent = [name for name in by_broker if name not in errors and not allowed[name][0] & _READ]
     of = f"{len(names)} of discovery's"
     yield _rights("group", "DESCRIBE", refused, of, "they are not seen")
+    if hidden:
+        said = f"{min(hidden)} is not shown by its broker: it reads topics that are hidden"
+        yield Finding("topics", "failed", said, remedy("topic", "NAME", ["DESCRIBE"]))
     if silent:
         then = "their brokers are not told of new plans"
         yield _rights("group", "READ", silent, of, then)

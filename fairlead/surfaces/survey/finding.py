@@ -101,30 +101,25 @@ class Survey:
 
         Keys: kind (cluster, group or topic), name, then (what is not known without it), remedy.
         """
-        wanted = {
-            ("group", row["group"])
-            for seen in self._seen
-            for row in seen.groups.to_pylist()
-            if _refused(row["error"]) and "Topic " not in row["error"]
-        }
+        refused = [
+            row for seen in self._seen for row in seen.groups.to_pylist() if _refused(row["error"])
+        ]
+        hidden = {row["group"] for row in refused if "topic" in row["error"].casefold()}
+        wanted = {("group", row["group"]) for row in refused if row["group"] not in hidden}
+        topics = set()
         for seen in self._seen:
-            hidden = {
-                row["group"]
-                for row in seen.groups.to_pylist()
-                if _refused(row["error"]) and "Topic " in row["error"]
-            }
-            known = {row["topic"] for row in seen.offsets.to_pylist() if not row["error"]}
-            wanted |= {
-                ("topic", row["topic"])
-                for row in seen.offsets.to_pylist()
-                if _refused(row["error"])
-            } | {
-                ("topic", topic)
+            offsets = seen.offsets.to_pylist()
+            known = {row["topic"] for row in offsets if not row["error"]}
+            topics |= {row["topic"] for row in offsets if _refused(row["error"])} | {
+                topic
                 for row in seen.members.to_pylist()
                 if row["group"] in hidden
                 for topic in row["topics"]
                 if topic not in known
             }
+        if hidden and not topics:  # brokers that assign do not tell what a group reads then
+            topics = {f"read by {min(hidden)}"}
+        wanted |= {("topic", topic) for topic in topics}
         if not self._lists_all:
             wanted.add((CLUSTER, CLUSTER_NAME))
         return [
