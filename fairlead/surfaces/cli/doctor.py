@@ -18,6 +18,9 @@ def doctor(
         list[str] | None,
         typer.Option(help="Leave out machine, database, kafka or dagster; may be repeated."),
     ] = None,
+    answers: Annotated[
+        str | None, typer.Option(help="An address that has to answer, too: for health checks.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Say whether all that Fairlead needs is there, and what to do where it is not.
@@ -26,9 +29,13 @@ def doctor(
     anything looks and plans. Nothing is changed. The exit code is 1 where something failed.
     """
     from fairlead.settings import load_settings
-    from fairlead.surfaces.doctor import examine
+    from fairlead.surfaces.doctor import PARTS, answered, examine
 
+    if unknown := set(skip or ()) - set(PARTS):
+        raise typer.BadParameter(f"{', '.join(unknown)}: there are {', '.join(PARTS)}")
     found = list(examine(load_settings(), skip=skip or ()))
+    if answers:
+        found.append(answered(answers))
     failed = sum(one.state == "failed" for one in found)
     if as_json:
         print_json([asdict(one) for one in found])

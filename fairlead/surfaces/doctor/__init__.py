@@ -13,10 +13,10 @@ from fairlead.settings import Settings, origin
 from fairlead.surfaces.doctor.cluster import examine_kafka
 from fairlead.surfaces.doctor.database import examine_database
 from fairlead.surfaces.doctor.finding import Finding
-from fairlead.surfaces.doctor.machine import examine_machine
+from fairlead.surfaces.doctor.machine import answered, examine_machine
 from fairlead.surfaces.doctor.switches import examine_dagster
 
-__all__ = ["PARTS", "Finding", "examine", "examine_kafka"]
+__all__ = ["PARTS", "Finding", "answered", "examine", "examine_kafka"]
 
 _Part = Callable[[Settings], Iterator[Finding]]
 #: In the order in which things need each other.

@@ -8,12 +8,14 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
+from urllib.request import urlopen
 
 from fairlead.errors import FairleadError
 from fairlead.settings import Settings
 from fairlead.surfaces.doctor.finding import Finding
 
 _LEAST_DISK: Final = 2**30
+_ANSWER_S: Final = 10.0
 
 
 def examine_machine(settings: Settings) -> Iterator[Finding]:
@@ -51,3 +53,14 @@ def _spark(settings: Settings) -> Finding:
     if server is not None and server.runs():
         return Finding("spark", "ok", f"a warm one runs at localhost:{server.port}")
     return Finding("spark", "ok", "none is warm: each planning run starts one, some 15 seconds")
+
+
+def answered(address: str) -> Finding:
+    """Look at whether a web server answers."""
+    try:
+        with urlopen(address, timeout=_ANSWER_S):  # noqa: S310 - whoever asks has named it
+            return Finding("answers", "ok", f"{address} answers")
+    except (OSError, ValueError) as error:
+        return Finding(
+            "answers", "failed", f"{address} does not answer: {error}", "its log says why"
+        )
