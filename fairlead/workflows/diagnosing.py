@@ -246,9 +246,7 @@ def _judge(
     judgement = ask(question, ways)
     name, look_id = group.described["group"], group.described["snapshot_id"]
     findings = _findings(group, question.problem, judgement)
-    kept = _kept(group, question, judgement, at)
-    if is_kept(at, kept.digest, last):
-        findings = replace(findings, kept=kept)
+    findings = replace(findings, kept=_kept(group, question, judgement, at, last))
     if judgement.outcome == "plan":
         rows = rows_of(question, judgement, ways)
         diagnosed.judged.extend(row | {"snapshot_id": look_id, "group": name} for row in rows)
@@ -313,8 +311,10 @@ def _findings(group: Group, problem: Problem, judgement: Judgement) -> Findings:
     )
 
 
-def _kept(group: Group, question: Question, judgement: Judgement, at: datetime) -> Kept:
-    """Return what is kept of a look."""
+def _kept(
+    group: Group, question: Question, judgement: Judgement, at: datetime, last: Last | None
+) -> Kept | None:
+    """Return what is kept of a look; None: what is kept already says as much."""
     problem, outlook = question.problem, judgement.outlook
     known = judgement.diagnosis.name != "unknown"
     laid_out = {
@@ -323,9 +323,12 @@ def _kept(group: Group, question: Question, judgement: Judgement, at: datetime) 
         "members": list(problem.members),
         "owner": problem.owner.tolist(),
     }
+    digest = digest_of(**laid_out)
+    if not is_kept(at, digest, last):
+        return None
     return Kept(
         at=at,
-        digest=digest_of(**laid_out),
+        digest=digest,
         late_s=judgement.kept.late_s if known else None,
         utilisation=judgement.kept.utilisation if known else None,
         group_type=group.described["group_type"] or CLASSIC,
