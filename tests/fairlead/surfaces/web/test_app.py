@@ -177,6 +177,8 @@ def test_group_has_its_own_page(served: str) -> None:
     """What it was before, who owned what, what two versions differ in, why a partition moved."""
     _, _, page = get(f"{served}/group?group=orders&partition=orders-1&before=1&after=2")
     text = unescape(page)
+    waits = get(f"{served}/group?group=billing")[2]
+    assert re.search(r"as it is; <a [^>]+>version 1</a>: at [-\d: ]+ UTC", waits)
     assert "before: recovering" in text
     assert "orders-2 gets 115% of what it can do" in text
     assert page.count('role="img"') == 12
