@@ -1,7 +1,8 @@
 """Groups of real consumers, recorded on a real broker as lines of `fairlead decide`, judged again.
 
 Belongs here: recordings that are hard to judge, each with what is right. A mark names a fault that
-is known, and goes with it. Three members of 150 records a second read twelve partitions; looks are 20 s apart.
+is known, and goes with it. Three members of 150 records a second read twelve partitions; looks are
+20 s apart.
 """
 
 import json
