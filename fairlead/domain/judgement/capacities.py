@@ -39,6 +39,8 @@ INTERVALS: Final = 3
 STRETCH: Final = 6
 #: How much more than it has shown a member can do that was never at its limit, it is assumed.
 FASTER: Final = 1.3
+#: It could turn out to do so many times what it has shown.
+MORE: Final = 2.0
 DAY_S: Final = 86_400.0
 #: Whoever has shown more than is typical of the measured members, by so much, is faster.
 OUTDONE: Final = 1.1
@@ -90,7 +92,7 @@ class Speeds:
         Whether that was measured, and not assumed; bool of shape (M,).
     at_most
         What they could turn out to do, records a second, float64 of shape (M,): more than `per_s`
-        for those that have outdone their measured peers without being at their limit.
+        for those that were never at their limit, and have shown about what measured peers can do.
     """
 
     per_s: Float64
@@ -328,7 +330,9 @@ def speeds(
     outdone = ~measured & (shown > OUTDONE * typical)
     assumed = np.where(outdone, FASTER * shown, np.maximum(typical, _NOISE * shown))
     per_s = np.where(measured, value, assumed)
-    return Speeds(per_s, measured, np.where(outdone, 2.0 * value, per_s))
+    # Whose measured peers are hardly faster than what it has shown may be faster than they are.
+    open_ = ~measured & (typical < OUTDONE * shown)
+    return Speeds(per_s, measured, np.where(open_, np.maximum(per_s, MORE * value), per_s))
 
 
 def _by_peers(

@@ -26,7 +26,7 @@ from fairlead.domain.judgement.peers import linked
 
 #: A cost counts that deviates from the usual by such a factor, and is known so well.
 DEVIATES: Final = 1.5
-SURE: Final = 2.0
+SURE: Final = 3.0
 #: The priors: usual deviations of costs, topics and speeds, in logarithms, and degrees of freedom.
 _COST: Final = 0.25
 _TOPIC: Final = 0.5
@@ -48,12 +48,12 @@ _NOISE: Final = 0.01
 _SURE: Final = 4.0
 _FREE: Final = 0.3
 #: An equation that contradicts the others counts less; and less as it grows old.
-_OUTLIER: Final = 30.0
+_OUTLIER: Final = 8.0
 _HALF_S: Final = 6 * 3600.0
 #: At first all equations are doubted by so much, and in each round by this share of it.
 _DOUBT: Final = 0.3
-_COOLS: Final = 0.7
-_ROUNDS: Final = 40
+_COOLS: Final = 0.5
+_ROUNDS: Final = 20
 _NEAR: Final = 0.003
 _LARGEST_STEP: Final = 0.5
 

@@ -139,7 +139,8 @@ class Looks:
         """Return these looks with what a single look did not see filled in from its neighbours.
 
         A partition without a leader for some seconds was not made anew. What the last look alone
-        did not see went on as before, unless that is half of all.
+        did not see went on as before, unless that is half of all. Where a look has no owners at
+        all, whoever owned a partition before and after it owned it then.
 
         Examples
         --------
@@ -148,17 +149,21 @@ class Looks:
         >>> looks = Looks(at, none, ends, none, (), none.astype(np.int32)).bridged()
         >>> looks.end.ravel().tolist()
         [10, 20, 30, -1]
+        >>> owner = np.array([[0], [-1], [0], [-1]], np.int32)
+        >>> Looks(at, none, none, none, ("a",), owner).bridged().owner.ravel().tolist()
+        [0, 0, 0, -1]
         """
         seen = self.end >= 0
+        bridged = self._with_owners()
         if seen.all():
-            return self
+            return bridged
         alone = np.zeros_like(seen)
         alone[1:-1] = ~seen[1:-1] & seen[:-2] & seen[2:] & (self.end[2:] >= self.end[:-2])
         went_on = seen[-3:-2] & seen[-2:-1] & (self.end[-2:-1] >= self.end[-3:-2])
         lost = ~seen[-1] & went_on.any(axis=0)  # none where there are no three looks
         alone[-1] = lost & (2 * lost.sum() < lost.size)
         if not alone.any():
-            return self
+            return bridged
         look, partition = np.nonzero(alone)
         after = np.where(look + 1 < len(self), look + 1, look - 1)
         before = np.minimum(look, after) - 1
@@ -175,7 +180,16 @@ class Looks:
         begin[look, partition] = self.begin[look - 1, partition]
         committed[look, partition] = np.where(known >= 0, known, between(self.committed))
         end[look, partition] = np.maximum(between(self.end), known)
-        return replace(self, begin=begin, end=end, committed=committed)
+        return replace(bridged, begin=begin, end=end, committed=committed)
+
+    def _with_owners(self) -> "Looks":
+        unowned = np.flatnonzero((self.owner[1:-1] < 0).all(axis=1)) + 1
+        if not unowned.size:
+            return self
+        owner = self.owner.copy()
+        before, after = owner[unowned - 1], owner[unowned + 1]
+        owner[unowned] = np.where(before == after, before, NONE)
+        return replace(self, owner=owner)
 
     def spaced(self) -> "Looks":
         """Return these looks without those that another one follows much sooner than is usual.

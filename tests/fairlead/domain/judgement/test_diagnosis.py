@@ -8,6 +8,7 @@ import pytest
 
 from fairlead.domain.judgement.lines import answer_question
 from tests.fairlead.domain.judgement.outside import Group, Loop, steady, zipf
+from tests.fairlead.domain.judgement.questions import halves, question
 
 EVEN = Group(
     steady(np.full(30, 10.0)),
@@ -65,3 +66,30 @@ def test_one_look_says_what_it_does_not_know() -> None:
     answer = answer_question(loop.question())
     assert answer["diagnosis"] == "unknown"
     assert "1 look" in answer["evidence"]
+
+
+def test_a_silent_member_is_one_whatever_single_looks_did_not_see() -> None:
+    """The coordinator did not say who owns what, at two looks."""
+    line = question(
+        40,
+        end=lambda _, look: 1000 + 600 * look,
+        committed=lambda p, look: 1000 + 600 * (min(look, 20) if p < 4 else look) - 3 * (look > 0),
+        owner=lambda partition, look: None if look in {30, 36} else halves(partition, look),
+    )
+    answer = answer_question(line)
+    assert (answer["outcome"], answer["diagnosis"], answer["names"]) == (
+        "no change",
+        "unknown",
+        ["a"],
+    )
+
+
+def test_members_never_at_their_limit_are_given_what_a_slow_one_cannot_do() -> None:
+    """Nobody knows how fast they are; the only one that was measured is slow."""
+    rates = np.repeat([18.0, 11.0, 11.0, 11.0], 5)
+    speeds = steady(np.array([60.0, 100.0, 100.0, 100.0]))
+    reads = {f"m{n}": ("t",) for n in range(4)}
+    group = Group(steady(rates), speeds, topics={"t": 20}, reads=reads)
+    course = Loop(group, step_s=20.0, since_h=2.0).run(4)
+    assert 1 <= len(course.plans) <= 3
+    assert course.late == 0
