@@ -47,6 +47,7 @@ OWN_SERVICES: Final = {
     "tests/fairlead/spark/test_launch.py": "looks at the command line of a Spark",
     "tests/fairlead/surfaces/cli/test_sandbox.py": "commands start and end services",
     "tests/fairlead/surfaces/demo/test_demo.py": "the demo as a newcomer runs it",
+    "tests/fairlead/surfaces/up/test_up.py": "all of the planner, started and ended",
     "tests/fairlead/workflows/test_conversion.py": "Java consumers are in the group",
     "tests/fairlead/workflows/test_crashes.py": "the broker and the database crash",
     "tests/jvm/test_broker_reading.py": "the assignor in a broker, with rights of its own",
