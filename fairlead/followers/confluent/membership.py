@@ -16,6 +16,7 @@ from typing import Final, Literal, Protocol, TypeVar
 from fairlead.errors import ConfigurationError
 from fairlead.followers.confluent.participant import Participant
 from fairlead.followers.confluent.roll_call import Verdict
+from fairlead.followers.confluent.tail import SHORTEST_S
 from fairlead.followers.core.clock import Clock
 from fairlead.wire.partitions import by_topic
 from fairlead.wire.pins import Partitions
@@ -30,7 +31,7 @@ Fetched = TypeVar("Fetched")
 _SLICE_S: Final = 0.02
 _READ_S: Final = 0.02
 #: How often to look after plan and log while this member owns what was decided.
-_AT_REST_S: Final = 0.25
+_AT_REST_S: Final = 0.5
 #: How often subscribing may wait so long for the log to show that it works.
 _READS_TO_JOIN: Final = 25
 
@@ -111,20 +112,17 @@ class Membership:
         timeout: float | None,
         *,
         nothing: Fetched,
-        at_rest_s: float = _SLICE_S,
     ) -> Fetched:
         """Fetch in slices, and take part in roll calls between them.
 
         Parameters
         ----------
         fetch
-            Waits so long at most.
+            Waits so long at most, and no longer once a roll call has begun.
         timeout
             How long all may take; None or below 0: as long as it takes.
         nothing
             What `fetch` returns where there is nothing.
-        at_rest_s
-            The longest slice while this member owns what was decided.
         """
         now = self._now()
         deadline = float("inf") if timeout is None or timeout < 0 else now + timeout
@@ -135,13 +133,11 @@ class Membership:
             if now >= self._next_step_at:
                 self._step(min(_READ_S, max(0.0, deadline - now)))
             left_s = max(0.0, deadline - self._now())
-            slice_s = at_rest_s if self._participant.settled else _SLICE_S
-            if self._is_urgent:
-                slice_s = 0.0
+            slice_s = 0.0 if self._is_urgent else self._pause_s
             fetched = fetch(min(slice_s, left_s))
             self._torn = False
             now = self._now()
-            if fetched != nothing or now >= deadline:
+            if fetched != nothing or deadline - now < SHORTEST_S:
                 return fetched
 
     def assigned(self, partitions: Sequence[Pair]) -> None:
@@ -178,8 +174,11 @@ class Membership:
             # Subscribing again would give this member its old place back, without a rebalance.
             self._leave()
             self._join()
-        pause_s = _AT_REST_S if self._participant.settled else _SLICE_S
-        self._next_step_at = float("-inf") if self._is_urgent else self._now() + pause_s
+        self._next_step_at = float("-inf") if self._is_urgent else self._now() + self._pause_s
+
+    @property
+    def _pause_s(self) -> float:
+        return _AT_REST_S if self._participant.settled else _SLICE_S
 
     @property
     def _is_urgent(self) -> bool:
