@@ -34,7 +34,7 @@ def answers(name: str) -> list[dict[str, Any]]:
 
 
 def is_never_called_hopeless(given: list[dict[str, Any]]) -> bool:
-    """One partition's records take ten times as long, and its owner is at them; 58 % are used."""
+    """Ask of a group of which 58 % are used: its owner is at records ten times as dear."""
     return not {answer["diagnosis"] for answer in given} & {"hot partition", "overloaded"}
 
 
@@ -58,7 +58,7 @@ def tells_the_cost(given: list[dict[str, Any]]) -> bool:
 
 
 def is_cured(given: list[dict[str, Any]]) -> bool:
-    """A member at half speed reads one dear partition and is late; a peer idles at 31 %."""
+    """Say whether a slow member got rid of its dear partition: a peer idles at 31 %."""
     return bool(given[-1]["diagnosis"] == "healthy")
 
 
