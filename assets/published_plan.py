@@ -74,7 +74,7 @@ def publish(
     for group, reason in done.untold[:ROWS]:
         log.warning("Group %s: not told of its plan again: %s", group, reason)
     for plan in done.retired[:ROWS]:
-        log.warning("Group %s does not exist: version %d is retired", plan.group, plan.version)
+        log.warning("Group %s: version %d is taken back", plan.group, plan.version)
     for left in [left for left in done.followed if not left.reached][:ROWS]:
         log.warning("Group %s: its broker does not follow: %s", left.group, left.reason)
     return done

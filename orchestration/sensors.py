@@ -18,6 +18,7 @@ from fairlead.domain.records import StoredPlan
 from fairlead.store import acts
 from fairlead.store.attempts import Attempt
 from fairlead.store.brakes import brake_on
+from fairlead.store.hindsight import regrets
 from fairlead.store.outbox import Outbox
 from fairlead.store.reading import read_steps
 from fairlead.workflows.delivery import Terms
@@ -96,6 +97,8 @@ def approved_plans(
         asked = acts.asked(plans.engine)
         asking = {one.group for one in asked if one.group is not None}
         again += sorted(asking)
+        regretted = [one for one in regrets(plans.engine) if one.automatic and not one.back_to]
+        again += [one.group for one in regretted]
         attempts = plans.last_attempts([*(plan.group for plan in waiting), *again])
     known = known_cohorts(context.instance)
     current = settings.get()

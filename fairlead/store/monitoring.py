@@ -105,6 +105,7 @@ CROSS JOIN LATERAL (
 ) counted
 """
 _BRAKES: Final = "SELECT group_id, since FROM fairlead.brakes"
+_RESTS: Final = "SELECT group_id, times FROM fairlead.rest"
 _HISTORIES: Final = """
 SELECT history, sum(bytes) AS bytes, min(day)::timestamp AT TIME ZONE 'UTC' AS oldest
 FROM fairlead.history_days() GROUP BY history ORDER BY history
@@ -171,6 +172,8 @@ class Readings:
         When any group was decided on, and looked at, however long ago; None: never.
     brakes
         `group_id`, null for all groups, and `since` when the brake holds.
+    rests
+        `group_id` of groups that rest since a plan made them worse, and how many `times` plans did.
     histories
         `history`, its `bytes`, and when its `oldest` day began: whether it is pruned.
     """
@@ -186,6 +189,7 @@ class Readings:
     last_decided_at: datetime | None
     last_seen_at: datetime | None
     brakes: Rows
+    rests: Rows
     histories: Rows
 
 
@@ -227,6 +231,7 @@ def read_all_groups(
             last_decided_at=max((row["decided_at"] for row in ever), default=None),
             last_seen_at=max((row["last_seen"] for row in looks_ever), default=None),
             brakes=_rows(connection, _BRAKES),
+            rests=_rows(connection, _RESTS),
             histories=_rows(connection, _HISTORIES),
         )
 

@@ -222,6 +222,11 @@ SELECT * FROM (
            CASE WHEN group_id IS NULL THEN 'of all groups: ' || reason ELSE reason END
     FROM fairlead.brake_event WHERE group_id = :group OR group_id IS NULL
     UNION ALL
+    SELECT at, 'made worse', version, NULL,
+           format('%s; rests until %s UTC', evidence,
+                  to_char(rests_until AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI'))
+    FROM fairlead.made_worse WHERE group_id = :group
+    UNION ALL
     SELECT at, 'not sent', version, NULL, reason FROM fairlead.plan_attempt
     WHERE group_id = :group
     UNION ALL

@@ -25,6 +25,7 @@ from fairlead.domain.basis import differences
 from fairlead.domain.calls import Call
 from fairlead.domain.course import Kept, Last, digest_of, is_kept
 from fairlead.domain.groups import CLASSIC, with_advice
+from fairlead.domain.hindsight import Hindsight, made_worse
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.judgement.decision import Judgement, Question
 from fairlead.domain.judging import Row, ask, questions_about, rows_of
@@ -115,11 +116,14 @@ class Diagnosed:
         The groups for which a plan is worth its price.
     judged
         The judgements of these, as rows of the schema `fairlead.spark.planning.CANDIDATES`.
+    worse
+        Groups whose plan seems to have made them worse; no plan is called for in these.
     """
 
     found: Found = field(default_factory=dict)
     calls: dict[str, Call] = field(default_factory=dict)
     judged: list[Row] = field(default_factory=list)
+    worse: dict[str, Hindsight] = field(default_factory=dict)
 
 
 def diagnose(
@@ -162,6 +166,7 @@ def diagnose(
         diagnosed.found.update(portion.found)
         diagnosed.calls.update(portion.calls)
         diagnosed.judged.extend(portion.judged)
+        diagnosed.worse.update(portion.worse)
     return diagnosed
 
 
@@ -176,7 +181,8 @@ def _diagnose(
     again = _judged(archive, seen.of_groups(unknown), policies, memory, HISTORY)
     known = {name: call for name, call in diagnosed.calls.items() if name not in again.found}
     rows = [row for row in diagnosed.judged if row["group"] in known]
-    return Diagnosed(diagnosed.found | again.found, known | again.calls, rows + again.judged)
+    found, worse = diagnosed.found | again.found, diagnosed.worse | again.worse
+    return Diagnosed(found, known | again.calls, rows + again.judged, worse)
 
 
 def _judged(
@@ -247,7 +253,11 @@ def _judge(
     name, look_id = group.described["group"], group.described["snapshot_id"]
     findings = _findings(group, question.problem, judgement)
     findings = replace(findings, kept=_kept(group, question, judgement, at, last))
-    if judgement.outcome == "plan":
+    late = judgement.kept.late_s > question.rules.objective_s
+    worse = made_worse(question) if late and question.changed_at is not None else None
+    if worse is not None:  # before that is settled, nothing new is planned
+        diagnosed.worse[name] = worse
+    elif judgement.outcome == "plan":
         rows = rows_of(question, judgement, ways)
         diagnosed.judged.extend(row | {"snapshot_id": look_id, "group": name} for row in rows)
         diagnosed.calls[name] = _call(judgement, look_id)

@@ -20,6 +20,7 @@ from fairlead.archive import LookArchive, Taken
 from fairlead.domain.calls import Call
 from fairlead.domain.cohorts import cohort_of
 from fairlead.domain.groups import CLASSIC
+from fairlead.domain.hindsight import Hindsight
 from fairlead.domain.judging import Row
 from fairlead.domain.looks.look import LOOKS, look_of
 from fairlead.domain.policy import Policy, policy_for
@@ -34,6 +35,7 @@ from fairlead.store.plans import PlanStore
 from fairlead.workflows.diagnosing import Memory, Seen, diagnose, members_changed
 from fairlead.workflows.following import follow
 from fairlead.workflows.nudging import STAYS_S
+from fairlead.workflows.taking_back import take_back
 
 _log = logging.getLogger(__name__)
 
@@ -111,7 +113,9 @@ def take(
     calls: Mapping[str, Call] = {}
     try:
         if store is not None and seen:
-            calls = _diagnosed(archive, seen, settings, groups, store)
+            calls, worse = _diagnosed(archive, seen, settings, groups, store)
+            now = datetime.now(UTC)
+            take_back(store, worse, settings.policies, live=gateway.live_group, now=now)
     finally:  # the look was taken, whatever became of the diagnoses
         judged_s = time.monotonic() - clock - took_s
         taken = Taken(began, took_s, look.num_rows, partitions_in(look), judged_s)
@@ -157,8 +161,8 @@ def _diagnosed(
     settings: Settings,
     groups: Sequence[str],
     store: PlanStore,
-) -> Mapping[str, Call]:
-    """Judge what was seen, and store what is the matter; return what calls for a plan."""
+) -> tuple[Mapping[str, Call], Mapping[str, Hindsight]]:
+    """Judge what was seen, and store it; return what calls for a plan, and which made it worse."""
     memory = Memory(store.capacities(groups), store.last_changes(groups), store.last_looks(groups))
     diagnosed = diagnose(archive, seen, settings.policies, memory)
     followed = store.in_state("published", groups=diagnosed.calls) if diagnosed.calls else []
@@ -169,7 +173,7 @@ def _diagnosed(
         except Exception:  # noqa: BLE001 - the run looks and judges again
             _log.exception("what the look has judged is not kept")
     store.record_findings(diagnosed.found, calls)
-    return calls
+    return calls, diagnosed.worse
 
 
 def _keep_judged(

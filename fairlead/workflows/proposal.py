@@ -22,6 +22,7 @@ from fairlead.errors import InvalidPlanError, TamperedPlanError
 from fairlead.wire.document import PlanDocument
 
 if TYPE_CHECKING:  # whoever stores nothing does not wait for the models' import
+    from fairlead.store.hindsight import Rest
     from fairlead.store.plans import PlanStore
 
 APPROVER: Final = "policy"
@@ -76,7 +77,7 @@ def carry_out(store: "PlanStore", looks: Sequence[Look], now: datetime) -> list[
     would wait as well without being better by what the policy asks: people need not read anew what
     they have read. Nor is there one of an older snapshot than theirs, nor while the published one
     says the same, or would do as well if the group followed it: a group that does not follow one
-    version follows no other.
+    version follows no other. Nothing moves in a group that rests since a plan made it worse.
 
     Parameters
     ----------
@@ -87,20 +88,34 @@ def carry_out(store: "PlanStore", looks: Sequence[Look], now: datetime) -> list[
     now
         What the allowed hours are held against.
     """
+    from fairlead.store.hindsight import rests  # noqa: PLC0415 - see above
+
     outcomes: list[Outcome] = []
     for first in range(0, len(looks), AT_ONCE):
         some = looks[first : first + AT_ONCE]
         groups = [look.decision.group for look in some if isinstance(look.decision, PlanDraft)]
         waiting = store.waiting(groups)
         published = {plan.group: plan for plan in store.in_state("published", groups=groups)}
+        resting = rests(store.engine, groups) if groups else {}
         weighed = [
-            _weighed(
+            _resting(look, resting[look.decision.group])
+            if look.decision.group in resting and _moves(look.decision)
+            else _weighed(
                 look, waiting.get(look.decision.group), published.get(look.decision.group), now
             )
             for look in some
         ]
         outcomes += propose(store, weighed)
     return outcomes
+
+
+def _moves(decision: PlanDraft | NoPlan) -> bool:
+    return isinstance(decision, PlanDraft) and decision.predicted["moved"] > 0
+
+
+def _resting(look: Look, rest: "Rest") -> Weighed:
+    assert isinstance(look.decision, PlanDraft)  # noqa: S101 - others move nothing
+    return _declined(look.decision, str(rest)), _NOTHING
 
 
 def _weighed(

@@ -16,6 +16,7 @@ from fairlead.errors import ConfigurationError, GroupError, KafkaUnavailableErro
 from fairlead.kafka.descriptions import absent
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.store.attempts import Attempt
+from fairlead.store.hindsight import regrets
 from fairlead.store.intents import Wanted
 from fairlead.store.plans import PlanStore
 from fairlead.workflows.delivery import Terms, Topic, deliver
@@ -47,7 +48,7 @@ class Pass:
     untold
         Groups whose lease was not renewed, with the reason.
     retired
-        Plans that were taken back, because their groups do not exist any more.
+        Plans that were taken back: their groups do not exist any more, or they made them worse.
     followed
         What became of the groups that brokers assign.
     current
@@ -124,6 +125,7 @@ def publication_pass(
     ]
     followers, gone = _told_apart(plans, groups, live, terms, now)
     retired = _retire(plans, gone, topic, terms, now)
+    retired += _taken_back(plans, groups, topic, terms)
     ended = {plan.group for plan in retired}
     without = [plan for plan in gone if plan.group not in ended and plan.group in set(groups)]
     untold += refresh(plans, followers, topic=topic, terms=terms, now=now)
@@ -205,6 +207,27 @@ def _told_apart(
 
 def _is_absent(found: object) -> bool:
     return isinstance(found, GroupError) and absent(found)
+
+
+def _taken_back(
+    plans: PlanStore, groups: Collection[str], topic: Topic, terms: Terms
+) -> list[StoredPlan]:
+    """Take back first plans that made it worse, where that takes no person."""
+    first = [
+        one
+        for one in regrets(plans.engine)
+        if one.automatic and one.back_to is None and one.group in set(groups)
+    ]
+    wanted = [
+        Wanted(one.group, one.version, "retired", reason=f"it made it worse: {one.evidence}")
+        for one in first
+    ]
+    done = deliver(plans.outbox(), topic, wanted, terms) if wanted else []
+    return [
+        plans.get(one.intent.group, one.intent.plan.version)
+        for one in done
+        if one.position is not None
+    ]
 
 
 def _retire(

@@ -31,7 +31,8 @@ REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA fairlead, fairlead_raw FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION
     fairlead_raw.lock_group, fairlead_raw.lock_groups, fairlead_raw.lock_partition,
     fairlead_raw.partition_turn, fairlead_raw.needs_four_eyes, fairlead_raw.ensure_day,
-    fairlead_raw.record_capacities, fairlead_raw.record_diagnoses, fairlead_raw.answer_act
+    fairlead_raw.record_capacities, fairlead_raw.record_diagnoses, fairlead_raw.record_made_worse,
+    fairlead_raw.answer_act
     TO fairlead_planner;
 GRANT EXECUTE ON FUNCTION fairlead.approve_plan, fairlead.reject_plan, fairlead.brake, fairlead.release
     TO fairlead_planner, fairlead_approver;

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import promql_parser
 import psycopg
 import pytest
@@ -14,8 +15,11 @@ from markdown.extensions.toc import slugify
 from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 
+from fairlead.domain.hindsight import Hindsight
 from fairlead.store.brakes import put_on
 from fairlead.store.engine import create_store_engine
+from fairlead.store.hindsight import say_made_worse
+from fairlead.store.plans import PlanStore
 from fairlead.surfaces.web.metrics import build_registry
 from tests.fairlead.surfaces.web.week import store_recent_week
 
@@ -57,6 +61,9 @@ def exposed(database: str) -> list[Metric]:
     approve_for_another_group(database)
     engine = create_store_engine(database)
     put_on(engine, "orders", reason="incident")
+    published = next(plan for plan in PlanStore(engine).in_state("published"))
+    found = Hindsight(900.0, 60.0, 30.0, "later than before", np.zeros(1, np.int32), sure=True)
+    assert say_made_worse(engine, published.group, published.version, found, automatic=False)
     metrics = list(build_registry(engine).collect())
     engine.dispose()
     up = GaugeMetricFamily("up", "Prometheus's own.", labels=["job", "instance"])

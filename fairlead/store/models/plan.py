@@ -445,3 +445,35 @@ class BrakeEvent(Base):
     reason: Mapped[str] = mapped_column(comment="Why.")
     actor: Mapped[str] = mapped_column(comment="In whose name.")
     database_user: Mapped[str] = mapped_column(comment="The database's user who did it.")
+
+
+class MadeWorse(Base):
+    """A version in force that made its group worse."""
+
+    __tablename__ = "made_worse"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["group_id", "version"], ["fairlead_raw.plan.group_id", "fairlead_raw.plan.version"]
+        ),
+        {"comment": "Versions that made their groups worse, by what, and what followed."},
+    )
+
+    group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
+    version: Mapped[int] = mapped_column(Integer, primary_key=True, comment="The plan's version.")
+    at: Mapped[datetime] = mapped_column(comment="When that was said.")
+    seen_s: Mapped[float] = mapped_column(
+        comment="By how many seconds more the group was late than when the plan came, summed over "
+        "partitions."
+    )
+    before_s: Mapped[float] = mapped_column(
+        comment="The same, of what came replayed under the owners before the plan."
+    )
+    error_s: Mapped[float] = mapped_column(comment="The replay's own error.")
+    evidence: Mapped[str] = mapped_column(comment="In a sentence.")
+    automatic: Mapped[bool] = mapped_column(
+        comment="Whether the planner goes back by itself; else it proposes to."
+    )
+    back_to: Mapped[int | None] = mapped_column(
+        Integer, comment="The version before; null: there was none, the plan is to be retired."
+    )
+    rests_until: Mapped[datetime] = mapped_column(comment="Until when the group gets no plan.")

@@ -72,11 +72,13 @@ _HISTORY = {
 def groups(*, wide: Wide = False, as_json: Json = False) -> None:
     """List the groups, the worst first: what is the matter, until when, and what to do next."""
     from fairlead.store.brakes import read_brakes
+    from fairlead.store.hindsight import rests
     from fairlead.store.reading import read_groups, undecided, worst_first
     from fairlead.surfaces.standing import follows, next_step
 
     with opened_engine() as engine:
         rows, brakes = worst_first(read_groups(engine)), read_brakes(engine)
+        resting = rests(engine).values()
     now = datetime.now(UTC)
     waits = undecided(rows, now)
     if as_json:
@@ -95,7 +97,7 @@ def groups(*, wide: Wide = False, as_json: Json = False) -> None:
         )
         say(*_evidence(rows), *_late(rows))
         say(*_advice(rows), *not_sent(rows), *_not_looked_at(rows, now))
-        say(*_not_planned(waits), *_braked(brakes))
+        say(*_not_planned(waits), *_braked(brakes), *map(str, resting))
     else:
         say(
             "No look has found a group yet, and none has been planned. The sensor group_looks "

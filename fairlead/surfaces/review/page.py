@@ -31,6 +31,7 @@ from fairlead.domain.choice import improvement, lightening
 from fairlead.domain.cohorts import cohort_of
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.store.brakes import brakes_on
+from fairlead.store.hindsight import rests
 from fairlead.surfaces import offers, plots
 from fairlead.surfaces.links import asset_url
 from fairlead.surfaces.review import ways
@@ -116,6 +117,7 @@ def review_page(
         steps=offers.of_version(plan, approvable=_approvable(facts)),
         risks=risks(facts),
         brakes=brakes_on(engine, group),
+        resting=rests(engine, [group]).values(),
         policy=_policy(facts, policies),
         age=span(facts.now - plan.snapshot_at),
         rows=ROWS,

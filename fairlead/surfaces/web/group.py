@@ -19,6 +19,7 @@ from fairlead.domain.policy import Policy, policy_for
 from fairlead.errors import PlanStateError
 from fairlead.store import course, reading
 from fairlead.store.brakes import brakes_on
+from fairlead.store.hindsight import rests
 from fairlead.store.observed import observed_days
 from fairlead.surfaces.backtest.report import would_have_saved
 from fairlead.surfaces.links import asset_url
@@ -104,6 +105,7 @@ def group_page(
         diagnoses=diagnoses,
         advice=advice_in(row["evidence"]),
         can_follow=_can_follow(looks),
+        resting=rests(engine, [group]).values(),
         next_step=next_step(row, reading.undecided([row], read_at)),
         planned_at=row["decided_at"] or course.last_planning(engine),
         policy=policy,

@@ -213,6 +213,12 @@ GAUGES: Final = (
         *("brakes", "since"),
     ),
     Gauge(
+        "fairlead_group_plan_made_worse",
+        "",
+        "How many plans made the group worse in thirty days, while it rests for the last of them.",
+        *("rests", "times"),
+    ),
+    Gauge(
         "fairlead_history_bytes",
         "bytes",
         "What a history takes on disk, indexes included.",

@@ -13,6 +13,7 @@ from sqlalchemy import Engine
 
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.store.brakes import read_brakes
+from fairlead.store.hindsight import rests
 from fairlead.store.models.judgement import DIAGNOSES
 from fairlead.store.monitoring import LOOKED_WITHIN
 from fairlead.store.reading import Row, read_groups, read_states, undecided
@@ -101,6 +102,7 @@ def groups_page(
         undecided=waits,
         old=[row["group"] for row in found if _is_old(row["last_seen"], read_at)],
         brakes=brakes,
+        resting=rests(engine).values(),
         desk=desk,
         steps=[of_brake(None, braked=any(one.group is None for one in brakes))],
         dagster_url=dagster_url,

@@ -54,7 +54,7 @@ CALLED = {
         "lock_partition",
     }
     | {"needs_four_eyes", "partition_turn"}
-    | {"record_capacities", "record_diagnoses", "reject_plan", "release"},
+    | {"record_capacities", "record_diagnoses", "record_made_worse", "reject_plan", "release"},
     "fairlead_approver": READING | {"approve_plan", "brake", "reject_plan", "release"},
     "fairlead_web": READING | {"act_as"},
     "fairlead_reader": READING,

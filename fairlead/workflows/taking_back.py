@@ -1,0 +1,104 @@
+"""Going back by itself: a plan that made its group worse gives way to the one before.
+
+Belongs here: which version comes back, and whether a person is asked. Does not: the verdict
+(`fairlead.domain.hindsight`), making the version (`rollback`), taking a first plan back, which the
+publication pass does.
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Final
+
+from fairlead.domain.groups import LiveGroup
+from fairlead.domain.hindsight import Hindsight
+from fairlead.domain.policy import Policy, policy_for
+from fairlead.domain.records import StoredPlan
+from fairlead.errors import FairleadError
+from fairlead.store.hindsight import Regret, regrets, say_made_worse
+from fairlead.store.plans import PlanStore
+from fairlead.workflows.proposal import APPROVER
+from fairlead.workflows.rollback import rollback
+
+_log = logging.getLogger(__name__)
+#: In whose name it is asked for.
+ACTOR: Final = "hindsight"
+
+
+def take_back(
+    store: PlanStore,
+    found: Mapping[str, Hindsight],
+    policies: Sequence[Policy],
+    *,
+    live: Callable[[str], LiveGroup],
+    now: datetime,
+) -> list[StoredPlan]:
+    """Say of plans in force that they made it worse, and make the versions that go back.
+
+    Where the policy approves plans by itself, so it does these, whatever else it asks: what was in
+    force a while ago needs no merit. Under other policies they wait for a person. What a crash left
+    is gone on with, whatever was found.
+
+    Parameters
+    ----------
+    found
+        Group to what was seen of its plan; those that are not sure are left out.
+    live
+        Describes a group as it is now.
+
+    Returns
+    -------
+    The new versions. First plans have none: the publication pass retires them.
+    """
+    sure = {group: one for group, one in found.items() if one.sure}
+    for plan in store.in_state("published", groups=sure) if sure else ():
+        automatic = _by_itself(policy_for(plan.group, policies))
+        one = sure[plan.group]
+        if say_made_worse(store.engine, plan.group, plan.version, one, automatic=automatic):
+            _log.warning(
+                "group %s: version %d made it worse: %s", plan.group, plan.version, one.evidence
+            )
+    made = []
+    for regret in regrets(store.engine):
+        if regret.back_to is None:
+            continue
+        try:
+            made.append(
+                _go_back(store, regret, policy_for(regret.group, policies), live=live, now=now)
+            )
+        except FairleadError as error:  # the next look tries again
+            _log.warning(
+                "group %s: version %d is not taken back: %s", regret.group, regret.version, error
+            )
+    return made
+
+
+def _go_back(
+    store: PlanStore,
+    regret: Regret,
+    policy: Policy,
+    *,
+    live: Callable[[str], LiveGroup],
+    now: datetime,
+) -> StoredPlan:
+    assert regret.back_to is not None  # noqa: S101 - first plans are retired
+    why = f"version {regret.version} made it worse: {regret.evidence}"
+    done = rollback(
+        store,
+        regret.group,
+        regret.back_to,
+        policy=policy,
+        live=live,
+        reason=why,
+        now=now,
+        actor=ACTOR,
+    )
+    if done.plan.state != "proposed" or not (regret.automatic and _by_itself(policy)):
+        return done.plan
+    return store.approve(
+        regret.group, done.plan.version, sha256=done.plan.sha256, reason=why, actor=APPROVER
+    )
+
+
+def _by_itself(policy: Policy) -> bool:
+    return policy.approval.automatic and not (policy.four_eyes or policy.observe)

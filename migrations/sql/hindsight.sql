@@ -1,0 +1,65 @@
+-- Plans that made it worse: what the planner says of the version in force, once, with its evidence, and for
+-- how long the group rests after it. What follows is a rollback or a retirement, as a person's would be.
+
+CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON fairlead_raw.made_worse
+    FOR EACH STATEMENT EXECUTE FUNCTION fairlead_raw.refuse_change();
+
+CREATE VIEW fairlead.made_worse AS SELECT * FROM fairlead_raw.made_worse;
+
+CREATE VIEW fairlead.rest AS
+SELECT DISTINCT ON (group_id) group_id, version, at AS since, rests_until, evidence,
+       (SELECT count(*) FROM fairlead_raw.made_worse one
+        WHERE one.group_id = newest.group_id AND one.at > newest.at - interval '30 days') AS times
+FROM fairlead_raw.made_worse newest
+WHERE rests_until > now()
+ORDER BY group_id, version DESC;
+COMMENT ON VIEW fairlead.rest IS 'Groups that get no plan for a while, since their last one made it worse.';
+COMMENT ON COLUMN fairlead.rest.version IS 'The version that made it worse.';
+COMMENT ON COLUMN fairlead.rest.since IS 'When that was said.';
+COMMENT ON COLUMN fairlead.rest.times IS 'How many versions of the group did in the thirty days before.';
+
+
+-- Nothing is said of a version that is not in force, nor of a rollback, nor twice: null. The way back is
+-- always to what was in force before, never to anything else.
+CREATE FUNCTION fairlead_raw.record_made_worse(
+    group_id text, version integer, seen_s double precision, before_s double precision,
+    error_s double precision, evidence text, automatic boolean
+) RETURNS integer LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    times integer;
+    back_to integer;
+BEGIN
+    PERFORM fairlead_raw.lock_group(record_made_worse.group_id);
+    IF NOT fairlead_raw.says_something(evidence) OR NOT seen_s > before_s + error_s THEN
+        RAISE EXCEPTION 'group %: nothing shows that version % made it worse', group_id, version
+            USING ERRCODE = 'FL001';
+    END IF;
+    PERFORM FROM fairlead_raw.plan
+        WHERE plan.group_id = record_made_worse.group_id AND plan.version = record_made_worse.version
+            AND plan.state = 'published' AND plan.rolled_back_from IS NULL;
+    IF NOT FOUND OR EXISTS (
+        SELECT FROM fairlead_raw.made_worse known
+        WHERE known.group_id = record_made_worse.group_id AND known.version = record_made_worse.version
+    ) THEN
+        RETURN NULL;
+    END IF;
+    -- What was followed until this version came; nothing where that had been retired.
+    SELECT plan.version INTO back_to FROM fairlead_raw.plan
+        WHERE plan.group_id = record_made_worse.group_id AND plan.version < record_made_worse.version
+            AND plan.state IN ('superseded', 'retired')
+        ORDER BY plan.version DESC LIMIT 1;
+    SELECT plan.version INTO back_to FROM fairlead_raw.plan
+        WHERE plan.group_id = record_made_worse.group_id AND plan.version = back_to
+            AND plan.state = 'superseded';
+    SELECT count(*) INTO times FROM fairlead_raw.made_worse known
+        WHERE known.group_id = record_made_worse.group_id AND known.at > now() - interval '30 days';
+    INSERT INTO fairlead_raw.made_worse
+        (group_id, version, at, seen_s, before_s, error_s, evidence, automatic, back_to, rests_until)
+    VALUES (record_made_worse.group_id, record_made_worse.version, clock_timestamp(), seen_s, before_s,
+            error_s, record_made_worse.evidence, automatic, back_to,
+            clock_timestamp() + least(interval '2 hours' * 2 ^ times, interval '7 days'));
+    RETURN record_made_worse.version;
+END $$;
+COMMENT ON FUNCTION fairlead_raw.record_made_worse IS
+    'Stores that the version in force made a group worse, and to which one it goes back; returns the version, '
+    'or null where nothing is to be done. Each further one within thirty days doubles the rest.';

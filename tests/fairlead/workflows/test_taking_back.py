@@ -1,0 +1,116 @@
+"""Plans that made their groups worse, on a real store and a real topic."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import numpy as np
+import pytest
+
+from fairlead.domain.hindsight import Hindsight
+from fairlead.domain.policy import Approval, Policy
+from fairlead.errors import PlanStateError
+from fairlead.kafka.plan_topic import PlanTopic
+from fairlead.store import PlanStore, StoredPlan
+from fairlead.store.hindsight import regrets, rests, say_made_worse
+from fairlead.store.monitoring import DecisionCounts, read_all_groups
+from fairlead.store.reading import read_history
+from fairlead.wire.record import retired_value
+from fairlead.workflows.proposal import Look, carry_out
+from fairlead.workflows.publication_pass import publication_pass
+from fairlead.workflows.taking_back import take_back
+from tests.fairlead.store.conftest import SNAPSHOT_AT, MakeDraft
+from tests.fairlead.workflows.plans import TERMS, live
+from tests.fairlead.workflows.test_rollback import SECOND, following_second
+
+pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
+
+Step = Callable[..., StoredPlan]
+BY_ITSELF = Policy(approval=Approval(automatic=True, max_moves=0))
+WORSE = Hindsight(900.0, 60.0, 30.0, "much later than before", np.zeros(3, np.int32), sure=True)
+NOW = SNAPSHOT_AT + timedelta(days=1)
+
+
+def back(
+    store: PlanStore, policy: Policy = BY_ITSELF, found: Hindsight = WORSE
+) -> list[StoredPlan]:
+    return take_back(store, {"orders": found}, [policy], live=following_second, now=NOW)
+
+
+def test_it_goes_back_to_the_version_before_and_rests(
+    store: PlanStore, publish: Step, draft: MakeDraft
+) -> None:
+    """Approved whatever else the policy asks; said in the history, as a metric and by decisions."""
+    publish("s1")
+    publish("s2", members=SECOND)
+    (made,) = back(store)
+    assert (made.version, made.state, made.rolled_back_from) == (3, "approved", 1)
+    assert "version 2 made it worse: much later than before" in made.reason
+    assert back(store) == []
+    history = read_history(store.engine, "orders", since=None, limit=20)
+    (said,) = [row for row in history if row["event"] == "made worse"]
+    assert (said["version"], said["reason"].split(";")[0]) == (2, "much later than before")
+    readings = read_all_groups(store.engine, DecisionCounts())
+    assert [(row["group_id"], row["times"]) for row in readings.rests] == [("orders", 1)]
+    (outcome,) = carry_out(store, [Look(draft("s3"), BY_ITSELF)], NOW)
+    assert outcome.stored.outcome == "no change"
+    assert "group orders rests until" in outcome.stored.reason
+
+
+def test_under_other_policies_a_person_decides_once(store: PlanStore, publish: Step) -> None:
+    """It is proposed; what a person has rejected is not proposed again."""
+    publish("s1")
+    publish("s2", members=SECOND)
+    (made,) = back(store, Policy())
+    assert (made.state, made.rolled_back_from) == ("proposed", 1)
+    store.reject("orders", made.version, reason="it is the deploy")
+    assert back(store, Policy()) == []
+
+
+def test_what_is_not_sure_is_not_said(store: PlanStore, publish: Step) -> None:
+    """One look is chance."""
+    publish("s1")
+    publish("s2", members=SECOND)
+    once = Hindsight(900.0, 60.0, 30.0, "late", np.zeros(3, np.int32))
+    assert back(store, found=once) == []
+    assert rests(store.engine) == {}
+
+
+def test_first_plan_is_retired_by_the_next_pass(
+    store: PlanStore, topic: PlanTopic, publish: Step
+) -> None:
+    """Nothing was followed before: the group goes back to its fallback."""
+    publish("s1")
+    assert back(store) == []
+    done = publication_pass(store, ["orders"], live=live, topic=topic, terms=TERMS, now=SNAPSHOT_AT)
+    record = topic.read("orders")
+    assert record is not None
+    assert record.value == retired_value("orders", 1)
+    assert [(plan.version, plan.state) for plan in done.retired] == [(1, "retired")]
+    assert regrets(store.engine) == []
+
+
+def test_database_takes_back_nothing_but_what_is_in_force(store: PlanStore, publish: Step) -> None:
+    """Neither an earlier version, nor a rollback, nor without figures that show it."""
+    publish("s1")
+    publish("s2", members=SECOND)
+    assert not say_made_worse(store.engine, "orders", 1, WORSE, automatic=True)
+    same = Hindsight(900.0, 880.0, 30.0, "late", np.zeros(3, np.int32))
+    with pytest.raises(PlanStateError, match="nothing shows that version 2 made it worse"):
+        say_made_worse(store.engine, "orders", 2, same, automatic=True)
+    assert say_made_worse(store.engine, "orders", 2, WORSE, automatic=True)
+    assert not say_made_worse(store.engine, "orders", 2, WORSE, automatic=True)
+
+
+def test_rest_doubles_with_each(store: PlanStore, publish: Step) -> None:
+    """Two hours, then four, then eight."""
+    hours = []
+    for version in (1, 2, 3):
+        publish(f"s{version}")
+        assert say_made_worse(store.engine, "orders", version, WORSE, automatic=False)
+        with store.engine.connect() as connection:
+            row = connection.exec_driver_sql(
+                "SELECT extract(epoch FROM rests_until - at) / 3600 FROM fairlead.made_worse"
+                " ORDER BY version DESC LIMIT 1"
+            )
+            hours.append(round(float(row.scalar_one()), 3))
+    assert hours == [2, 4, 8]
