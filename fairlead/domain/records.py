@@ -254,6 +254,11 @@ class StoredPlan:
     lease_until: datetime | None = None
     observed_only: bool = False
 
+    @property
+    def was_followed(self) -> bool:
+        """Whether consumers followed it and do not now: what a rollback can go back to."""
+        return self.state in {"superseded", "retired"}
+
     def expired(self, now: datetime) -> bool:
         """Whether it is too late to approve or publish the plan at `now` (time-zone-aware)."""
         return self.expires_at is not None and now >= self.expires_at

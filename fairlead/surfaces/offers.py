@@ -74,7 +74,7 @@ def of_version(plan: StoredPlan, *, approvable: bool) -> list[Step]:
     if plan.state == "published":
         command = _command("plans retire", group)
         return [Step("Retire", address("retire") if by_page else None, command)]
-    if plan.state in {"superseded", "retired"}:
+    if plan.was_followed:
         command = _command("plans rollback", group, str(version))
         label = f"Go back to version {version}"
         return [Step(label, address("rollback") if by_page else None, command)]

@@ -50,7 +50,8 @@ def rollback(
     store
         The plan store.
     group, version
-        Whose plan, and which of its versions to go back to, in whatever state it ended.
+        Whose plan, and which of its versions to go back to: one that was followed, since a
+        rollback passes the brake.
     policy
         The group's: when the new version expires, and who approves it.
     live
@@ -67,7 +68,7 @@ def rollback(
     Raises
     ------
     PlanStateError
-        There is no such version, or it is the one that is published.
+        There is no such version, it is the one that is published, or it never was.
     StalePlanError
         The group is no longer what that version was made for; every difference is named.
     TamperedPlanError
@@ -79,6 +80,11 @@ def rollback(
     plan = old.verify()
     if old.state == "published":
         raise PlanStateError(f"group {group}: version {version} is the one that is published")
+    if not old.was_followed:
+        raise PlanStateError(
+            f"group {group}: version {version} is {old.state}: nobody has followed it,"
+            " so nobody goes back to it"
+        )
     present = live(group)
     if different := differences_from(plan, present):
         raise StalePlanError(

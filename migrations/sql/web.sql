@@ -11,7 +11,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
         SELECT actor FROM fairlead_raw.page_act
         WHERE act = asked.act AND group_id IS NOT DISTINCT FROM asked.group_id
             AND version IS NOT DISTINCT FROM asked.version
-            AND sha256 IS NOT DISTINCT FROM asked.sha256
+            AND sha256 IS NOT DISTINCT FROM asked.sha256 AND outcome <> 'refused'
         UNION ALL
         SELECT requested.actor FROM fairlead_raw.page_act requested
         JOIN fairlead_raw.plan ON plan.request_id = requested.id
@@ -84,6 +84,11 @@ BEGIN
     IF needs = 'database' THEN
         RAISE EXCEPTION '%: to % needs four eyes that the database sees: do it as a database user', what, act
             USING ERRCODE = 'FL004';
+    END IF;
+    -- Else a new version would pass the brake by that name.
+    IF act = 'rollback' AND seen.state NOT IN ('superseded', 'retired') THEN
+        RAISE EXCEPTION '%: version % is %: nobody has followed it, so nobody goes back to it',
+            what, version, seen.state USING ERRCODE = 'FL001';
     END IF;
     IF act IN ('rollback', 'retire') AND EXISTS (
         SELECT FROM fairlead_raw.page_act asked

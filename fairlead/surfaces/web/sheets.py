@@ -143,6 +143,10 @@ def _reject(engine: Engine, plan: StoredPlan, _: datetime) -> Sheet:
 def _rollback(engine: Engine, plan: StoredPlan, _: datetime) -> Sheet:
     if plan.state == "published":
         raise PlanStateError(f"{_name(plan)} is the one that is published")
+    if not plan.was_followed:
+        raise PlanStateError(
+            f"{_name(plan)} is {plan.state}: nobody has followed it, so nobody goes back to it"
+        )
     published = PlanStore(engine).published(plan.group)
     moves = read_diff(engine, plan.group, published.version, plan.version) if published else []
     return Sheet(

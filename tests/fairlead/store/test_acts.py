@@ -215,6 +215,34 @@ def test_rollback_is_asked_for_and_done_once(
     assert planner.get("orders", 3).state == "approved"
 
 
+def test_rollback_is_to_what_was_followed(web: Engine, proposed: Propose) -> None:
+    """It passes the brake, so that anything else would by that name."""
+    plan = proposed()
+    with pytest.raises(PlanStateError, match="version 1 is proposed: nobody has followed it"):
+        act(web, wanted("rollback", plan))
+    act(web, wanted("reject", plan))
+    with pytest.raises(PlanStateError, match="version 1 is rejected: nobody has followed it"):
+        act(web, wanted("rollback", plan))
+
+
+def test_what_was_refused_takes_two_people_again(
+    web: Engine, planner: PlanStore, proposed: Propose
+) -> None:
+    """Whoever made it two has to ask again, too."""
+    plan = proposed(four_eyes="proxy")
+    approve = [wanted("approve", plan, who) for who in ("kim@example.com", "lee@example.com")]
+    for one in approve:
+        act(web, one)
+    record_publication(planner, planner.get("orders", 1))
+    plan = planner.get("orders", 1)
+    act(web, wanted("retire", plan, "kim@example.com"))
+    second = wanted("retire", plan, "lee@example.com")
+    act(web, second)
+    answer(planner.engine, second.id, "refused", "not now")
+    act(web, wanted("retire", plan, "kim@example.com"))
+    assert asked(planner.engine) == []
+
+
 @pytest.mark.parametrize(
     ("roles", "why"),
     [
@@ -246,7 +274,7 @@ def test_superuser_and_reader_act_for_nobody(
         act(reader, wanted("approve", plan))
 
 
-@pytest.mark.parametrize("blank", ["", " \t", "\u200b\u00a0"])
+@pytest.mark.parametrize("blank", ["", " \t", "\u200b\u00a0", "\U000e0041\U000e0100"])
 def test_nobody_acts_without_name_proof_and_reason(
     web: Engine, proposed: Propose, blank: str
 ) -> None:

@@ -132,3 +132,15 @@ def test_version_must_be_an_old_one(second: PlanStore, version: int, why: str) -
     """Neither the one that is followed nor one that never was."""
     with pytest.raises(PlanStateError, match=why):
         back_to(second, version)
+
+
+def test_what_nobody_has_followed_is_nothing_to_go_back_to(
+    second: PlanStore, propose: Step
+) -> None:
+    """A rollback passes the brake: by that name a new version would, even a rejected one."""
+    propose("s3")
+    for state in ("proposed", "rejected"):
+        with pytest.raises(PlanStateError, match=f"version 3 is {state}: nobody has followed it"):
+            back_to(second, 3)
+        if state == "proposed":
+            second.reject("orders", 3, reason="it would make it worse")
