@@ -4,6 +4,7 @@ Belongs here: the settings of both proofs, and names as they are compared. Does 
 request (`fairlead.surfaces.web.identity`), what a person may do, which the database says.
 """
 
+import re
 import unicodedata
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
@@ -25,6 +26,10 @@ LONGEST_NAME: Final = 200
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 #: Controls, formats (zero width, bidi), surrogates, private use, what is not assigned, line ends.
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+#: Letters and marks that nobody sees either: joiners, fillers, blanks, variation selectors.
+_BLANK: Final = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\ufe00-\ufe0f\U000e0100-\U000e01ef]"
+)
 
 
 def _no_wiretap(url: str) -> str:
@@ -112,12 +117,13 @@ def person_named(name: str) -> str:
     Traceback (most recent call last):
     ValueError: the name has characters that cannot be seen
     """
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold()).strip()
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+    folded = re.sub(" +", " ", folded).strip()  # as a page shows it
     if not folded:
         raise ValueError("the name is empty")
     if len(folded) > LONGEST_NAME:
         raise ValueError(f"the name is longer than {LONGEST_NAME} characters")
-    if any(unicodedata.category(one) in _UNSEEN for one in folded):
+    if _BLANK.search(folded) or any(unicodedata.category(one) in _UNSEEN for one in folded):
         raise ValueError("the name has characters that cannot be seen")
     return folded
 

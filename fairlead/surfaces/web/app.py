@@ -135,7 +135,7 @@ def build_app(engine: Engine, settings: Settings) -> Starlette:
         )
         return PlainTextResponse(f"database ok; {said}\n", headers=_HEADERS)
 
-    return Starlette(
+    app = Starlette(
         routes=[
             Route("/", groups),
             Route("/group", group),
@@ -155,6 +155,8 @@ def build_app(engine: Engine, settings: Settings) -> Starlette:
             SQLAlchemyError: _unavailable,
         },
     )
+    app.router.redirect_slashes = False  # it leads to whatever Host a request names
+    return app
 
 
 def _refuse_others_names(request: Request, own: str | None) -> None:

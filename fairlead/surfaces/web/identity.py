@@ -98,12 +98,18 @@ class ByToken:
         name = claims.get(self._settings.claim)
         if not isinstance(name, str):
             raise NotProvenError(f"the token has no claim {self._settings.claim}")
-        if self._settings.claim == "email" and claims.get("email_verified") in (False, "false"):
+        if self._settings.claim == "email" and claims.get("email_verified", True) not in (
+            True,
+            "true",
+        ):
             raise NotProvenError("the issuer has not verified the token's email")
         token_id = claims.get("jti")
         if not isinstance(token_id, str) or not token_id.isprintable():
             token_id = f"sha256 {hashlib.sha256(token).hexdigest()[:16]}"
-        return Person(_named(name.encode(), self._settings.claim), f"token {token_id[:100]}")
+        return Person(
+            _named(name.encode(errors="surrogatepass"), self._settings.claim),
+            f"token {token_id[:100]}",
+        )
 
     def _claims(self, token: str) -> dict[str, Any]:
         """Return what a token claims, once its signature, times, issuer and audience hold."""

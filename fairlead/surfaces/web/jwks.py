@@ -4,6 +4,7 @@ Belongs here: fetching them, for how long they count, and how often somebody may
 there are not. Does not: what is signed with them (`identity`).
 """
 
+import http.client
 import json
 import threading
 import time
@@ -17,6 +18,7 @@ from fairlead.errors import FairleadError
 KEPT_S: Final = 300.0
 #: A token may name any key: the issuer is asked for unknown ones this often, no more.
 REST_S: Final = 10.0
+#: For connecting, and from then on for the whole answer.
 _TIMEOUT_S: Final = 5.0
 _MOST_BYTES: Final = 2**18
 #: A shared key is no public one: who knows it could sign for anybody.
@@ -42,9 +44,9 @@ class Keys:
         self._url = url
         self._clock = clock
         self._lock = threading.Lock()
-        self._known: Mapping[str, Mapping[str, Any]] = {}
-        self._fetched = self._tried = float("-inf")
-        self._failed = ""
+        self._read: tuple[Mapping[str, Mapping[str, Any]], float] = {}, float("-inf")
+        self._tried = float("-inf")
+        self._failed = "it has not answered yet"
 
     def find(self, key_id: str) -> Mapping[str, Any] | None:
         """Return a key as the issuer publishes it; None: it publishes no such key.
@@ -54,23 +56,34 @@ class Keys:
         KeysUnavailableError
             The issuer does not answer, or not with keys, and what it answered before is too old.
         """
-        with self._lock:
-            old = self._clock() - self._fetched >= KEPT_S
-            if (old or key_id not in self._known) and self._clock() - self._tried >= REST_S:
-                self._fetch()
-                old = self._clock() - self._fetched >= KEPT_S
-            if old:
-                raise KeysUnavailableError(f"the issuer's keys cannot be had: {self._failed}")
-            return self._known.get(key_id)
+        keys = self._that_count()
+        if keys is None or key_id not in keys:
+            # Somebody may make up keys while the issuer hangs: who knows theirs waits for nobody.
+            if self._lock.acquire(timeout=_TIMEOUT_S if keys is None else 0):
+                try:
+                    if self._clock() - self._tried >= REST_S:
+                        self._fetch()
+                finally:
+                    self._lock.release()
+            keys = self._that_count()
+        if keys is None:
+            raise KeysUnavailableError(f"the issuer's keys cannot be had: {self._failed}")
+        return keys.get(key_id)
+
+    def _that_count(self) -> Mapping[str, Mapping[str, Any]] | None:
+        keys, fetched = self._read
+        return keys if self._clock() - fetched < KEPT_S else None
 
     def _fetch(self) -> None:
         self._tried = self._clock()
         try:
-            self._known = _read(self._url)
+            self._read = _read(self._url), self._tried
+        except http.client.HTTPException:  # its message may be a part of the address
+            self._failed = "its answer is no HTTP"
+        except RecursionError:
+            self._failed = "no key set"
         except (OSError, ValueError) as error:  # HTTP and URL errors are OSErrors
             self._failed = str(error)
-        else:
-            self._fetched = self._tried
 
 
 def _opener() -> urllib.request.OpenerDirector:
@@ -90,9 +103,13 @@ def _opener() -> urllib.request.OpenerDirector:
 def _read(url: str) -> dict[str, Mapping[str, Any]]:
     """Return the keys by their ids; those that sign nothing for us are left out."""
     with _opener().open(url, timeout=_TIMEOUT_S) as answer:
-        text = answer.read(_MOST_BYTES + 1)
-    if len(text) > _MOST_BYTES:
-        raise ValueError(f"more than {_MOST_BYTES} bytes")
+        text, until = b"", time.monotonic() + _TIMEOUT_S
+        while piece := answer.read1(_MOST_BYTES):
+            text += piece
+            if len(text) > _MOST_BYTES:
+                raise ValueError(f"more than {_MOST_BYTES} bytes")
+            if time.monotonic() > until:
+                raise TimeoutError("it did not answer in time")
     found = json.loads(text)
     if not isinstance(found, dict) or not isinstance(found.get("keys"), list):
         raise ValueError("no key set")  # noqa: TRY004 - of what is read

@@ -5,6 +5,7 @@ headers a test likes. Does not: any expectation.
 """
 
 import base64
+import contextlib
 import http.client
 import json
 import threading
@@ -39,8 +40,10 @@ class Issuer:
         Private keys by their ids; their public halves are published.
     extra
         What is published beside them.
-    status, body
-        What is answered in the place of the key set.
+    status, body, raw
+        What is answered in the place of the key set, of the whole answer.
+    pieces, pause
+        In how many the body is sent, the seconds before each.
     asked
         How often the key set was asked for.
     """
@@ -49,6 +52,9 @@ class Issuer:
     extra: list[dict[str, Any]] = field(default_factory=list)
     status: int = 200
     body: bytes | None = None
+    raw: bytes | None = None
+    pieces: int = 1
+    pause: float = 0.0
     asked: int = 0
     url: str = ""
 
@@ -107,14 +113,23 @@ def publishing(issuer: Issuer) -> Iterator[Issuer]:
     """Publish an issuer's keys on the loopback until the block ends."""
 
     class Answer(BaseHTTPRequestHandler):
+        gone = threading.Event()
+
         def do_GET(self) -> None:
             issuer.asked += 1
+            if issuer.raw is not None:
+                self.wfile.write(issuer.raw)
+                return
             body = issuer.published() if issuer.body is None else issuer.body
             self.send_response(issuer.status)
             self.send_header("Location", "/elsewhere")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            self.wfile.write(body)
+            size = -(-len(body) // issuer.pieces)
+            with contextlib.suppress(OSError):  # nobody waits for it any more
+                for start in range(0, len(body), size):
+                    self.gone.wait(issuer.pause)
+                    self.wfile.write(body[start : start + size])
 
         def log_message(self, *_: object) -> None:
             """Say nothing."""
@@ -124,6 +139,7 @@ def publishing(issuer: Issuer) -> Iterator[Issuer]:
         thread.start()
         issuer.url = f"http://127.0.0.1:{server.server_port}/keys"
         yield issuer
+        Answer.gone.set()
         server.shutdown()
         thread.join()
 

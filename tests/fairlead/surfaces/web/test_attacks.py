@@ -194,6 +194,7 @@ MALFORMED = {
     "a step that is none": Forged(fields=(("do", "publish"),)),
     "a step in capitals": Forged(fields=(("do", "APPROVE"),)),
     "what the database is to see": Forged(fields=(("group", "billing"),)),
+    "a rollback to what waits": Forged(fields=(("do", "rollback"),)),
     "a retirement of what waits": Forged(fields=(("do", "retire"),)),
     "a release of no brake": Forged(fields=(("do", "release"), ("sha256", None))),
     "a brake with a version": Forged(fields=(("do", "brake"),)),

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import jwt
@@ -96,6 +97,11 @@ FAILING: dict[str, Callable[[Issuer], None]] = {
     "a redirect": lambda issuer: setattr(issuer, "status", 302),
     "no JSON": lambda issuer: setattr(issuer, "body", b"<html>"),
     "no key set": lambda issuer: setattr(issuer, "body", b'{"keys": 7}'),
+    "no HTTP": lambda issuer: setattr(issuer, "raw", b"SSH-2.0-x\r\n"),
+    "chunks that are none": lambda issuer: setattr(
+        issuer, "raw", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"
+    ),
+    "JSON without end": lambda issuer: setattr(issuer, "body", b"[" * 200_000),
     "too much": lambda issuer: setattr(issuer, "body", b" " * 300_000),
     "no server": lambda issuer: setattr(issuer, "url", "http://127.0.0.1:1/keys"),
 }
@@ -123,6 +129,36 @@ def test_known_keys_outlast_the_issuer_for_five_minutes(issuer: Issuer, by_token
     assert asks(by_token, bearer(issuer.token())) == "kim@example.com"
     now[0] += 1
     assert "keys cannot be had" in asks(by_token, bearer(issuer.token()))
+
+
+def test_issuer_that_hangs_keeps_nobody_out_whose_key_is_known(
+    issuer: Issuer, by_token: ByToken
+) -> None:
+    """Whoever makes up a key has the issuer asked: they wait, and nobody else does."""
+    now = [1000.0]
+    by_token._keys = jwks.Keys(issuer.url, lambda: now[0])  # noqa: SLF001 - its clock
+    good = bearer(issuer.token())
+    assert asks(by_token, good) == "kim@example.com"
+    now[0] += jwks.REST_S
+    issuer.pause = 3
+    asked = issuer.asked
+    with ThreadPoolExecutor(1) as pool:
+        made_up = pool.submit(asks, by_token, bearer(signed_by(OTHER, "RS256", "made up")))
+        while issuer.asked == asked:
+            time.sleep(0.01)
+        assert asks(by_token, good) == "kim@example.com"
+        assert "has no key 'more'" in asks(by_token, bearer(signed_by(OTHER, "RS256", "more")))
+        assert not made_up.done()
+
+
+def test_keys_that_come_drop_by_drop_are_not_waited_for(
+    issuer: Issuer, by_token: ByToken, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However soon each drop comes."""
+    monkeypatch.setattr(jwks, "_TIMEOUT_S", 0.4)
+    issuer.pieces, issuer.pause = 20, 0.1
+    said = asks(by_token, bearer(issuer.token()))
+    assert said.endswith("the issuer's keys cannot be had: it did not answer in time")
 
 
 def signed_by(key: Any, algorithm: str, key_id: str | None, **claims: Any) -> str:
@@ -159,6 +195,11 @@ BAD_TOKENS: dict[str, tuple[Callable[[Issuer], str], str]] = {
     "of a number": (lambda i: i.token(email=7), "no claim email"),
     "of a list": (lambda i: i.token(email=["kim", "lee"]), "no claim email"),
     "of an unverified email": (lambda i: i.token(email_verified=False), "has not verified"),
+    "of an email verified by a word": (
+        lambda i: i.token(email_verified="False"),
+        "has not verified",
+    ),
+    "of half a character": (lambda i: i.token("kim\ud800"), "email: "),
     "of what cannot be seen": (lambda i: i.token("kim\u202e"), "cannot be seen"),
     "unsigned": (lambda _: unsigned(payload(), kid="one"), "signed by 'none'"),
     "unsigned, in capitals": (lambda _: unsigned(payload(), kid="one", alg="NONE"), "signed by"),
@@ -280,6 +321,8 @@ BAD_HEADERS: dict[str, tuple[Pairs, str]] = {
     "of a name of blanks": ([("X-Forwarded-Email", " \u00a0 "), PROVED], "is empty"),
     "of a name with zero width": ([("X-Forwarded-Email", "ki\u200bm"), PROVED], "cannot be seen"),
     "of a name turned around": ([("X-Forwarded-Email", "\u202emik"), PROVED], "cannot be seen"),
+    "of a name with a filler": ([("X-Forwarded-Email", "kim\u3164"), PROVED], "cannot be seen"),
+    "of a name with a selector": ([("X-Forwarded-Email", "kim\ufe0f"), PROVED], "cannot be seen"),
     "of a long name": ([("X-Forwarded-Email", "k" * 300), PROVED], "longer than"),
     "by another header": ([("X-Forwarded-User", "kim"), PROVED], "no header X-Forwarded-Email"),
 }
