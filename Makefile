@@ -27,8 +27,8 @@ demo: install
 dev: install
 	$(BIN)/fairlead dev
 
-# Six processes on two cores: much of a test's time is spent waiting.
-SHARED := --numprocesses 6 --dist loadgroup --no-loadscope-reorder
+# Four processes on two cores: much of a test's time is spent waiting.
+SHARED := --numprocesses 4 --dist loadgroup --no-loadscope-reorder
 # A machine for which no browser can be had: make test ALLOW_NO_BROWSER=1
 test: install
 	@$(BIN)/python -m tests.ui.browser

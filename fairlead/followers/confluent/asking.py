@@ -84,15 +84,11 @@ class Asking:
         """Whether to ask now, to be part of what is decided; true until `unsettle`."""
         return self._at is not None and now >= self._at and not self._for_plan
 
-    def to_adopt(self, state: PlanState, now: float, *, lapsed: bool, since: float) -> bool:
+    def to_adopt(self, state: PlanState, now: float, *, lapsed: bool) -> bool:
         """Whether to ask now, to adopt a newer plan, or one in force again; until `unsettle`."""
         if not self._for_plan and self._schedule is not None:
             self._for_plan = self._schedule.due(
-                seen=state.seen,
-                now=now,
-                lapsed=lapsed,
-                lease_until=state.lease_until,
-                since=since,
+                seen=state.seen, now=now, lapsed=lapsed, lease_until=state.lease_until
             )
             self.asked_for_plans += self._for_plan
         return self._for_plan

@@ -30,8 +30,6 @@ from fairlead.followers.confluent.membership import Event, Membership, Pair
 from fairlead.followers.confluent.participant import Participant
 from fairlead.followers.confluent.pin_listener import KafkaPinTopic, PinListener
 from fairlead.followers.confluent.source import ConfluentSource
-from fairlead.followers.confluent.tail import Tails
-from fairlead.followers.confluent.topics import Cluster
 from fairlead.followers.core.clock import Clock
 from fairlead.followers.core.follower import FollowOptions, new_cache
 from fairlead.followers.core.plan_reader import PlanReader
@@ -42,12 +40,9 @@ RebalanceCallback = Callable[[Consumer, list[TopicPartition]], None]
 
 PIN_TOPIC: Final = "fairlead.pins"
 _METADATA: Final = b"CGMDv2:"
-#: How long the reader of plans waits for them at a time: each wait costs, and ends with a plan.
-_READ_S: Final = 1.0
-
-
-class _BeganError(Exception):
-    """A rebalance has dealt out anew: whoever waits for records has something else to do."""
+#: The longest that a rebalance may find `poll` waiting for records. `consume` waits for as many
+#: as it may return: its slices stay short.
+AT_REST_S: Final = 0.1
 
 
 class PlanConsumer(Consumer):
@@ -98,24 +93,23 @@ class PlanConsumer(Consumer):
         settings, secrets = check({**(config or {}), **kwargs}), read_secrets(group_secret)
         super().__init__(settings)
         self._callbacks: dict[Event, RebalanceCallback | None] = {}
-        self._closed = self._waiting = False
-        group = settings["group.id"]
-        tails = Tails(Cluster(connection_of(settings)), group)
+        self._closed = False
+        group, connection = settings["group.id"], connection_of(settings)
         options, clock, rng = options or FollowOptions(), Clock(), random.Random()  # noqa: S311
         reader = PlanReader(
             group,
-            open_source=partial(ConfluentSource.open, tails, options.plan_topic),
+            open_source=partial(ConfluentSource.open, group, connection, options.plan_topic),
             new_cache=partial(new_cache, group, options),
             on_tick=lambda: None,
-            read_s=_READ_S,
         )
-        listener = PinListener(group, KafkaPinTopic(tails, pin_topic, secrets), clock, rng)
+        topic = KafkaPinTopic(group, connection, pin_topic, secrets)
+        listener = PinListener(group, topic, clock, rng)
         client_id = settings.get("client.id", "rdkafka")
         self._participant = Participant(
             group, client_id, options, listener=listener, reader=reader, clock=clock, rng=rng
         )
         self._membership = Membership(_Handle(self), self._participant, clock)
-        self._stop_reading = weakref.finalize(self, reader.stop)  # or dropped without a close
+        weakref.finalize(self, reader.stop)  # dropped without having been closed
         reader.start()
 
     @property
@@ -179,41 +173,16 @@ class PlanConsumer(Consumer):
         """Return the next message or event, as Consumer does."""
         if self._closed:
             return super().poll(0)  # which says so
-        poll = super().poll
-
-        def fetch(wait_s: float) -> Message | None:
-            message = poll(0)
-            if message is None and wait_s:
-                message = next(iter(self._wait(wait_s)), None)
-            return message
-
-        return self._membership.fetch(fetch, timeout, nothing=None)
+        return self._membership.fetch(super().poll, timeout, nothing=None, at_rest_s=AT_REST_S)
 
     def consume(self, num_messages: int = 1, timeout: float | None = -1) -> list[Message]:
         """Return what there is, up to `num_messages`, waiting at most `timeout` for the first."""
         consume = super().consume
         if self._closed:
             return consume(num_messages, 0)
-
-        def fetch(wait_s: float) -> list[Message]:
-            messages = consume(num_messages, 0)
-            return self._wait(wait_s) if num_messages and wait_s and not messages else messages
-
-        return self._membership.fetch(fetch, timeout, nothing=[])
-
-    def _wait(self, wait_s: float) -> list[Message]:
-        """Wait for the next message, or for the beginning of a roll call.
-
-        The client's own `poll` looks after signals five times a second, and goes on waiting after a
-        callback. For more than one message `consume` waits for its whole time, whatever is there.
-        """
-        self._waiting = True
-        try:
-            return super().consume(1, wait_s)
-        except _BeganError:
-            return []
-        finally:
-            self._waiting = False
+        return self._membership.fetch(
+            lambda wait_s: consume(num_messages, wait_s), timeout, nothing=[]
+        )
 
     def assign(self, partitions: list[TopicPartition]) -> None:
         """Start from other positions; in `on_assign`, as with Consumer."""
@@ -232,7 +201,6 @@ class PlanConsumer(Consumer):
         # An exception out of any of these keeps none of the others from happening.
         try:
             self._closed = True
-            self._stop_reading()  # whose end is waited for below
             # librdkafka aborts on a close that finds a subscription still waiting for its turn.
             super().unsubscribe()
         finally:
@@ -249,8 +217,6 @@ class PlanConsumer(Consumer):
 
     def _on_assign(self, _: Consumer, partitions: list[TopicPartition]) -> None:
         self._membership.assigned([(one.topic, one.partition) for one in partitions])
-        if self._waiting:
-            raise _BeganError  # makes the client return; by now it has assigned nothing, as it must
 
     def _on_revoke(self, _: Consumer, __: list[TopicPartition]) -> None:
         self._membership.revoked()

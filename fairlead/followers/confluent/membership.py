@@ -16,7 +16,6 @@ from typing import Final, Literal, Protocol, TypeVar
 from fairlead.errors import ConfigurationError
 from fairlead.followers.confluent.participant import Participant
 from fairlead.followers.confluent.roll_call import Verdict
-from fairlead.followers.confluent.tail import SHORTEST_S
 from fairlead.followers.core.clock import Clock
 from fairlead.wire.partitions import by_topic
 from fairlead.wire.pins import Partitions
@@ -31,7 +30,7 @@ Fetched = TypeVar("Fetched")
 _SLICE_S: Final = 0.02
 _READ_S: Final = 0.02
 #: How often to look after plan and log while this member owns what was decided.
-_AT_REST_S: Final = 0.5
+_AT_REST_S: Final = 0.25
 #: How often subscribing may wait so long for the log to show that it works.
 _READS_TO_JOIN: Final = 25
 
@@ -112,17 +111,20 @@ class Membership:
         timeout: float | None,
         *,
         nothing: Fetched,
+        at_rest_s: float = _SLICE_S,
     ) -> Fetched:
         """Fetch in slices, and take part in roll calls between them.
 
         Parameters
         ----------
         fetch
-            Waits so long at most, and no longer once a roll call has begun.
+            Waits so long at most.
         timeout
             How long all may take; None or below 0: as long as it takes.
         nothing
             What `fetch` returns where there is nothing.
+        at_rest_s
+            The longest slice while this member owns what was decided.
         """
         now = self._now()
         deadline = float("inf") if timeout is None or timeout < 0 else now + timeout
@@ -133,11 +135,13 @@ class Membership:
             if now >= self._next_step_at:
                 self._step(min(_READ_S, max(0.0, deadline - now)))
             left_s = max(0.0, deadline - self._now())
-            slice_s = 0.0 if self._is_urgent else self._pause_s
+            slice_s = at_rest_s if self._participant.settled else _SLICE_S
+            if self._is_urgent:
+                slice_s = 0.0
             fetched = fetch(min(slice_s, left_s))
             self._torn = False
             now = self._now()
-            if fetched != nothing or deadline - now < SHORTEST_S:
+            if fetched != nothing or now >= deadline:
                 return fetched
 
     def assigned(self, partitions: Sequence[Pair]) -> None:
@@ -174,11 +178,8 @@ class Membership:
             # Subscribing again would give this member its old place back, without a rebalance.
             self._leave()
             self._join()
-        self._next_step_at = float("-inf") if self._is_urgent else self._now() + self._pause_s
-
-    @property
-    def _pause_s(self) -> float:
-        return _AT_REST_S if self._participant.settled else _SLICE_S
+        pause_s = _AT_REST_S if self._participant.settled else _SLICE_S
+        self._next_step_at = float("-inf") if self._is_urgent else self._now() + pause_s
 
     @property
     def _is_urgent(self) -> bool:

@@ -96,7 +96,7 @@ class Participant:
         self._attendance: Attendance | None = None
         self._active = False
         self._silent_until = float("-inf")
-        self._spent_s = self._settled_at = 0.0
+        self._spent_s = 0.0
         self._asking = Asking(options.rejoin_jitter_s, rng)
         self._standing = Standing(clock, _UNDECIDED)
         self._repeat_pin_at: float | None = None
@@ -287,7 +287,7 @@ class Participant:
             self._logged_reason = note.fallback_reason
         else:
             self._settle_without(part, verdict, where)
-        self._spent_s, self._settled_at = 0.0, self._now()
+        self._spent_s = 0.0
         part.settled = True
 
     def overtaken(self) -> None:
@@ -305,8 +305,7 @@ class Participant:
             return True
         state = self._reader.state
         over = lapsed(state, self._clock.utc())
-        since = max(self._reader.changed_at, self._settled_at)
-        if shown and self._asking.to_adopt(state, now, lapsed=over, since=since):
+        if shown and self._asking.to_adopt(state, now, lapsed=over):
             log.info("Group %s: asking for a rebalance, to adopt a newer plan", self._group)
             return True
         return False

@@ -6,12 +6,12 @@ not: what it means for a roll call that the log was opened anew (`participant`).
 
 import logging
 import random
-from typing import Final, Protocol
+from collections.abc import Mapping
+from typing import Any, Final, Protocol
 
 from confluent_kafka import KafkaError, KafkaException
 
 from fairlead.followers.confluent.pin_log import Entry, PinLog, Sent
-from fairlead.followers.confluent.tail import Tails
 from fairlead.followers.confluent.topics import cause_of, check_pin_topic, create_pin_topic
 from fairlead.followers.core.clock import Clock
 from fairlead.wire.pins import Here, Mark, Pin, Record
@@ -92,30 +92,45 @@ class KafkaPinTopic:
 
     Parameters
     ----------
-    tails
-        What it is read through, for one group.
+    group
+        The group id.
+    connection
+        librdkafka's settings of how to reach the cluster.
     name
         The topic.
     secrets
         What the group's members seal their records with; empty: nothing.
     """
 
-    def __init__(self, tails: Tails, name: str, secrets: tuple[bytes, ...] = ()) -> None:
+    def __init__(
+        self,
+        group: str,
+        connection: Mapping[str, Any],
+        name: str,
+        secrets: tuple[bytes, ...] = (),
+    ) -> None:
         self.name = name
-        self._tails = tails
+        self._group = group
+        self._connection = connection
         self._secrets = secrets
 
     def open(self) -> PinLog:
         """Stand at the end of the group's part of it."""
-        return PinLog.open(self._tails, self.name, timeout_s=REQUEST_S, secrets=self._secrets)
+        return PinLog.open(
+            self._group,
+            self._connection,
+            self.name,
+            timeout_s=REQUEST_S,
+            secrets=self._secrets,
+        )
 
     def check(self) -> None:
         """Raise a ConfigurationError where it is compacted."""
-        check_pin_topic(self._tails.cluster, self.name, timeout_s=REQUEST_S)
+        check_pin_topic(self._connection, self.name, timeout_s=REQUEST_S)
 
     def create(self) -> None:
         """Create it unless it exists; raise a ConfigurationError where that is not allowed."""
-        create_pin_topic(self._tails.cluster, self.name, timeout_s=2 * REQUEST_S)
+        create_pin_topic(self._connection, self.name, timeout_s=2 * REQUEST_S)
 
 
 class PinListener:

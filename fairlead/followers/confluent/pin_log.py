@@ -1,29 +1,30 @@
 """The pin topic: the log through which the members of a group agree, written and tailed.
 
-Belongs here: the producer, what is read, and whether it is still the same log. Does not: the
-consumer (`tail`), the topic's settings (`topics`), the records (`fairlead.wire.pins`), nor what
-they mean (`roll_call`).
+Belongs here: the producer and the tail consumer, and whether it is still the same log. Does not:
+the topic's settings (`topics`), the records (`fairlead.wire.pins`), nor what they mean
+(`roll_call`).
 
 A group's records stand in the one partition where its key lands.
 """
 
 import logging
-import time
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from confluent_kafka import (  # type: ignore[attr-defined] # the type is newer than the stubs
+    Consumer,
     ConsumerGroupType,
+    IsolationLevel,
     KafkaError,
     KafkaException,
     Message,
     Producer,
     TopicPartition,
 )
-from confluent_kafka.admin import OffsetSpec
+from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from fairlead.followers.confluent.tail import Tails
-from fairlead.followers.confluent.topics import Cluster, cause_of
+from fairlead.followers.confluent.topics import TopicIdRequest, cause_of
 from fairlead.wire.partitions import home_of
 from fairlead.wire.pin_seals import Seal
 from fairlead.wire.pins import LARGEST_RECORD, Record, decode, encode
@@ -32,8 +33,7 @@ log = logging.getLogger(__name__)
 
 #: How long a record may be on its way before nobody waits for it any more.
 _SEND_S: Final = 2.0
-#: How long a producer is kept that sends nothing: rebalances come together, or hours apart.
-_KEPT_S: Final = 60.0
+_ENOUGH: Final = 1000
 # After these what was read and what comes may belong to two different logs.
 _BROKEN: Final = frozenset(
     {
@@ -105,10 +105,14 @@ class PinLog:
 
     Parameters
     ----------
-    tails
-        What it is read through, from now on.
+    tail, producer
+        librdkafka handles of its own.
     partition
         Where the group's key lands, and where to begin.
+    group
+        The group id.
+    connection
+        librdkafka's settings of how to reach the cluster.
     identity
         The topic's id; "": unknown.
     secrets
@@ -117,34 +121,46 @@ class PinLog:
 
     def __init__(
         self,
-        tails: Tails,
+        tail: Consumer,
+        producer: Producer,
         partition: TopicPartition,
+        group: str,
         *,
+        connection: Mapping[str, Any],
         identity: str,
         secrets: tuple[bytes, ...] = (),
     ) -> None:
-        self._cluster: Cluster = tails.cluster
-        self._group = tails.group
-        self._key = tails.group.encode()
-        self._place = partition.topic, partition.partition
+        self._tail = tail
+        self._producer = producer
+        self._partition = partition
+        self._group = group
+        self._key = group.encode()
+        self._connection = connection
         self._floor = partition.offset
         self.identity = identity
-        self._seal = Seal(tails.group, identity, secrets)
+        self._seal = Seal(group, identity, secrets)
         self.broken: str | None = None
-        self._producer: Producer | None = None
-        self._sent_at = 0.0
-        self._tail = tails.begin(partition)
+        self._admin: AdminClient | None = None
+        tail.assign([partition])
 
     @classmethod
     def open(
-        cls, tails: Tails, topic: str, *, timeout_s: float, secrets: tuple[bytes, ...] = ()
+        cls,
+        group: str,
+        connection: Mapping[str, Any],
+        topic: str,
+        *,
+        timeout_s: float,
+        secrets: tuple[bytes, ...] = (),
     ) -> "PinLog":
         """Connect, and stand at the end of the log.
 
         Parameters
         ----------
-        tails
-            What it is to be read through.
+        group
+            The group id.
+        connection
+            librdkafka's settings of how to reach the cluster.
         topic
             The pin topic; it must exist.
         timeout_s
@@ -157,15 +173,54 @@ class PinLog:
         KafkaException
             The topic is missing, or no broker answers in time.
         """
-        cluster = tails.cluster
-        _, found = cluster.metadata(topic, timeout_s)
-        if found.error is not None:
-            raise KafkaException(found.error)
-        number = home_of(tails.group, len(found.partitions))
-        end = cluster.offset(topic, number, OffsetSpec.latest(), timeout_s)
-        identity = cluster.topic_id(topic, timeout_s)
-        partition = TopicPartition(topic, number, end)
-        return cls(tails, partition, identity=identity, secrets=secrets)
+        tail = Consumer(
+            {
+                **connection,
+                "group.id": group,  # required, never joined: the one the consumer may read
+                "enable.auto.commit": False,
+                "auto.offset.reset": "error",
+                "allow.auto.create.topics": False,
+                "fetch.wait.max.ms": 1000,  # an empty answer costs both sides, and tells nothing
+                "fetch.error.backoff.ms": 50,
+                # While many members announce themselves, fetch what they said together.
+                "queued.min.messages": 1,
+                "fetch.queue.backoff.ms": 5,
+                "reconnect.backoff.max.ms": 1000,
+            }
+        )
+        try:
+            identity = TopicIdRequest(connection, topic, timeout_s)
+            found = tail.list_topics(topic, timeout=timeout_s).topics[topic]
+            if found.error is not None:
+                raise KafkaException(found.error)  # noqa: TRY301 - the tail is closed here
+            number = home_of(group, len(found.partitions))
+            _, end = tail.get_watermark_offsets(TopicPartition(topic, number), timeout=timeout_s)
+            partition = TopicPartition(topic, number, end)
+            producer = Producer(
+                {
+                    **connection,
+                    "acks": "all",
+                    # A record that is refused is not there, and one that is lost is not waited
+                    # for: whoever sent it decides what then, and the client sends it once.
+                    "retries": 0,
+                    "message.timeout.ms": int(_SEND_S * 1000),
+                    "linger.ms": 0,
+                    # A pin of 50,000 partitions is larger than the megabyte that brokers take;
+                    # compressed it is not. Every client can read gzip.
+                    "compression.type": "gzip",
+                    "message.max.bytes": LARGEST_RECORD,
+                    "reconnect.backoff.max.ms": 1000,
+                }
+            )
+            return cls(
+                *(tail, producer, partition, group),
+                connection=connection,
+                identity=identity.answer(),
+                secrets=secrets,
+            )
+        except BaseException:
+            tail.close()
+            raise
 
     def append(self, record: Record) -> Sent:
         """Send a record, once. That it arrived is known when `read` returns it."""
@@ -179,21 +234,15 @@ class PinLog:
                 self.broken = f"it was made anew: offset {offset} follows {read_to - 1}"
 
         try:
-            producer = self._producer = self._producer or self._new_producer()
-        except KafkaException as error:
-            sent.refused = cause_of(error).str()
-            return sent
-        self._sent_at = time.monotonic()
-        try:
-            producer.produce(
-                self._place[0],
+            self._producer.produce(
+                self._partition.topic,
                 value,
                 key=self._key,
                 headers=self._seal.headers(value),
-                partition=self._place[1],
+                partition=self._partition.partition,
                 on_delivery=delivered,
             )
-            producer.poll(0)
+            self._producer.poll(0)
         except KafkaException as error:
             sent.note(cause_of(error))
         except BufferError as error:
@@ -202,9 +251,12 @@ class PinLog:
 
     def read(self, timeout_s: float) -> list[Entry]:
         """Wait at most `timeout_s` for the next records of the group."""
-        self._serve_producer()
+        self._producer.poll(0)
         entries = []
-        for message in self._tail.read(self._place, timeout_s):
+        # consume() would wait for its whole time-out, whatever is there.
+        first = self._tail.poll(timeout_s)
+        messages = [] if first is None else [first, *self._tail.consume(_ENOUGH, 0.002)]
+        for message in messages:
             if (error := message.error()) is not None:
                 if error.code() in _BROKEN:
                     self.broken = error.str()
@@ -222,14 +274,24 @@ class PinLog:
 
     def skip_to_end(self, timeout_s: float) -> None:
         """Pass over whatever stands in the log by now; where that cannot be known, it is broken."""
+        partition = self._partition
+        asked = self._admin_client().list_offsets(
+            {TopicPartition(partition.topic, partition.partition): OffsetSpec.latest()},
+            isolation_level=IsolationLevel.READ_UNCOMMITTED,
+            request_timeout=timeout_s,
+        )
         try:
-            end = self._cluster.offset(*self._place, OffsetSpec.latest(), timeout_s)
+            (answer,) = asked.values()
+            found: Any = answer.result(timeout_s + 1)
         except KafkaException as error:
             self.broken = cause_of(error).str()
-            return
-        if end < self._floor:
-            self.broken = f"it was made anew: it ends at {end}, and {self._floor - 1} was read"
-        self._floor = end
+        except TimeoutError:
+            self.broken = "the cluster does not say where it ends"
+        else:
+            end = int(found.offset)
+            if end < self._floor:
+                self.broken = f"it was made anew: it ends at {end}, and {self._floor - 1} was read"
+            self._floor = end
 
     def look(self, timeout_s: float, *, identity: bool) -> None:
         """Ask whether this still is the group's part of the topic; if not, it is broken.
@@ -241,13 +303,13 @@ class PinLog:
         identity
             Ask for the topic's id, too: records of another log have been read.
         """
-        topic, number = self._place
+        topic = self._partition.topic
         count = self.partition_count(topic, timeout_s)
-        if count and home_of(self._group, count) != number:
+        if count and home_of(self._group, count) != self._partition.partition:
             self.broken = f"it has grown to {count} partitions, and the group's is another one now"
         elif identity:
             try:
-                now = self._cluster.topic_id(topic, timeout_s)
+                now = TopicIdRequest(self._connection, topic, timeout_s).answer()
             except KafkaException as error:
                 log.debug("The id of pin topic %s cannot be read: %s", topic, error)
             else:
@@ -255,9 +317,12 @@ class PinLog:
                     self.broken = f"it was made anew: its id is {now}, and was {self.identity}"
 
     def partition_count(self, topic: str, timeout_s: float) -> int | None:
-        """Ask the cluster how many partitions a topic has; None: unknown."""
+        """Ask the cluster how many partitions a topic has; None: unknown.
+
+        Asked through the producer: on a consumer the request waits behind its own fetches.
+        """
         try:
-            _, found = self._cluster.metadata(topic, timeout_s)
+            found = self._producer.list_topics(topic, timeout=timeout_s).topics[topic]
         except KafkaException:
             return None
         return None if found.error is not None else len(found.partitions)
@@ -267,50 +332,25 @@ class PinLog:
 
         Brokers before KIP-848 know of no such groups, and one that does not answer converts none.
         """
+        asked = self._admin_client().list_consumer_groups(
+            types={ConsumerGroupType.CONSUMER},  # type: ignore[call-arg] # as above
+            request_timeout=timeout_s,
+        )
         try:
-            with self._cluster.asking() as admin:
-                asked = admin.list_consumer_groups(
-                    types={ConsumerGroupType.CONSUMER},  # type: ignore[call-arg] # as above
-                    request_timeout=timeout_s,
-                )
-                found = asked.result(timeout_s + 1).valid
-        except KafkaException as error:
+            found = asked.result(timeout_s + 1).valid
+        except (KafkaException, TimeoutError) as error:
             log.debug("What type group %s is of cannot be read: %s", self._group, error)
             return False
         return any(one.group_id == self._group for one in found)
 
+    def _admin_client(self) -> AdminClient:
+        """Return what asks beside the tail, whose own requests wait behind its fetches."""
+        if self._admin is None:
+            self._admin = AdminClient(dict(self._connection))
+        return self._admin
+
     def close(self) -> None:
         """Let go of the connections; what is not yet sent is not sent any more."""
-        producer, self._producer = self._producer, None
-        if producer is not None:
-            producer.purge()
-            producer.flush(0)
-        self._tail.remove(self._place)
-
-    def _new_producer(self) -> Producer:
-        return Producer(
-            {
-                **self._cluster.connection,
-                "acks": "all",
-                # A record that is refused is not there, and one that is lost is not waited
-                # for: whoever sent it decides what then, and the client sends it once.
-                "retries": 0,
-                "message.timeout.ms": int(_SEND_S * 1000),
-                "linger.ms": 0,
-                # A pin of 50,000 partitions is larger than the megabyte that brokers take;
-                # compressed it is not. Every client can read gzip.
-                "compression.type": "gzip",
-                "message.max.bytes": LARGEST_RECORD,
-                "reconnect.backoff.max.ms": 1000,
-            }
-        )
-
-    def _serve_producer(self) -> None:
-        """Hear what has become of records; let go of a producer that has long had none to send."""
-        if self._producer is None:
-            return
-        self._producer.poll(0)
-        at_rest = time.monotonic() >= self._sent_at + _KEPT_S and not len(self._producer)
-        # Where the application gives out tokens, another login might hold a roll call up.
-        if at_rest and "oauth_cb" not in self._cluster.connection:
-            self._producer = None
+        self._producer.purge()
+        self._producer.flush(0)
+        self._tail.close()

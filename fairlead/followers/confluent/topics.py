@@ -1,29 +1,15 @@
 """What followers with confluent-kafka ask of a cluster about their topics.
 
-Belongs here: whom to ask, the pin topic's settings, a topic's id, size and end. Does not: reading
-(`tail`) or writing a topic (`pin_log`).
+Belongs here: the pin topic's settings, and a topic's id. Does not: reading or writing a topic
+(`pin_log`, `source`).
 """
 
 import logging
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any, Final
 
-from confluent_kafka import (
-    IsolationLevel,
-    KafkaError,
-    KafkaException,
-    TopicCollection,
-    TopicPartition,
-)
-from confluent_kafka.admin import (
-    AdminClient,
-    ConfigResource,
-    NewTopic,
-    OffsetSpec,
-    ResourceType,
-    TopicMetadata,
-)
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
 from fairlead.errors import ConfigurationError
 from fairlead.wire.partitions import kafka_uuid
@@ -39,41 +25,27 @@ PIN_TOPIC_CONFIG: Final = {
 PIN_PARTITIONS: Final = 8
 
 
-class Cluster:
-    """What one follower's parts ask the cluster through, beside what they read. For any thread.
-
-    On a consumer a request would wait behind the consumer's own fetches.
+class TopicIdRequest:
+    """Asks for the id that the cluster gave a topic.
 
     Parameters
     ----------
     connection
         librdkafka's settings of how to reach the cluster.
+    topic
+        Its name.
+    timeout_s
+        How long the request may take.
     """
 
-    def __init__(self, connection: Mapping[str, Any]) -> None:
-        self.connection = dict(connection)
-        self._admin: AdminClient | None = None
+    def __init__(self, connection: Mapping[str, Any], topic: str, timeout_s: float) -> None:
+        self._admin = AdminClient(dict(connection))  # answers nothing once it is let go
+        self._timeout_s = timeout_s
+        asked = self._admin.describe_topics(TopicCollection([topic]), request_timeout=timeout_s)
+        self._asked = asked[topic]
 
-    @contextmanager
-    def asking(self) -> Iterator[AdminClient]:
-        """Yield the client to ask with; where that fails, the next request is another client's.
-
-        After a broker's restart a client may never be answered again.
-        """
-        admin = self._admin
-        if admin is None:
-            admin = AdminClient({**self.connection, "reconnect.backoff.max.ms": 1000})
-            self._admin = admin
-        try:
-            yield admin
-        except (KafkaException, TimeoutError) as error:
-            self._admin = None
-            if isinstance(error, KafkaException):
-                raise
-            raise KafkaException(KafkaError(KafkaError._TIMED_OUT)) from error  # noqa: SLF001
-
-    def topic_id(self, topic: str, timeout_s: float) -> str:
-        """Ask for the id that the cluster gave a topic; "" where it gives none.
+    def answer(self) -> str:
+        """Wait for the id; "" where the cluster gives none.
 
         Raises
         ------
@@ -81,46 +53,16 @@ class Cluster:
             No broker answers in time: what is not known now must not pass for unknown to all.
         """
         try:
-            with self.asking() as admin:
-                asked = admin.describe_topics(TopicCollection([topic]), request_timeout=timeout_s)
-                return kafka_uuid(str(asked[topic].result(timeout_s + 1).topic_id))
+            return kafka_uuid(str(self._asked.result(self._timeout_s + 1).topic_id))
+        except TimeoutError as error:
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT)) from error  # noqa: SLF001
         except KafkaException as error:
             if cause_of(error).code() == KafkaError._UNSUPPORTED_FEATURE:  # noqa: SLF001
                 return ""
             raise
 
-    def offset(self, topic: str, partition: int, spec: OffsetSpec, timeout_s: float) -> int:
-        """Ask where a partition begins or ends, with transactions that are under way.
 
-        Raises
-        ------
-        KafkaException
-            No broker answers in time.
-        """
-        with self.asking() as admin:
-            asked = admin.list_offsets(
-                {TopicPartition(topic, partition): spec},
-                isolation_level=IsolationLevel.READ_UNCOMMITTED,
-                request_timeout=timeout_s,
-            )
-            (answer,) = asked.values()
-            found: Any = answer.result(timeout_s + 1)  # the stubs do not know its offset
-            return int(found.offset)
-
-    def metadata(self, topic: str, timeout_s: float) -> tuple[str, TopicMetadata]:
-        """Ask for the cluster's id, and for a topic's partitions or what is wrong with it.
-
-        Raises
-        ------
-        KafkaException
-            No broker answers in time.
-        """
-        with self.asking() as admin:
-            metadata = admin.list_topics(topic, timeout=timeout_s)
-        return metadata.cluster_id or "", metadata.topics[topic]
-
-
-def create_pin_topic(cluster: Cluster, topic: str, *, timeout_s: float = 10.0) -> None:
+def create_pin_topic(connection: Mapping[str, Any], topic: str, *, timeout_s: float = 10.0) -> None:
     """Create the pin topic unless it exists.
 
     Raises
@@ -130,10 +72,10 @@ def create_pin_topic(cluster: Cluster, topic: str, *, timeout_s: float = 10.0) -
     KafkaException
         No broker answers in time.
     """
+    admin = AdminClient(dict(connection))
     new = NewTopic(topic, PIN_PARTITIONS, config=PIN_TOPIC_CONFIG)  # replicas: the brokers' default
     try:
-        with cluster.asking() as admin:
-            admin.create_topics([new], request_timeout=timeout_s)[topic].result(timeout_s + 1)
+        admin.create_topics([new], request_timeout=timeout_s)[topic].result(timeout_s + 1)
     except KafkaException as error:
         code = cause_of(error).code()
         if code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
@@ -144,9 +86,11 @@ def create_pin_topic(cluster: Cluster, topic: str, *, timeout_s: float = 10.0) -
             ) from error
         if code != KafkaError.TOPIC_ALREADY_EXISTS:
             raise
+    except TimeoutError as error:
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT)) from error  # noqa: SLF001
 
 
-def check_pin_topic(cluster: Cluster, topic: str, *, timeout_s: float = 10.0) -> None:
+def check_pin_topic(connection: Mapping[str, Any], topic: str, *, timeout_s: float = 10.0) -> None:
     """Check that the pin topic is not compacted, where its settings may be read.
 
     Raises
@@ -154,12 +98,13 @@ def check_pin_topic(cluster: Cluster, topic: str, *, timeout_s: float = 10.0) ->
     ConfigurationError
         It is compacted.
     """
+    admin = AdminClient(dict(connection))
     resource = ConfigResource(ResourceType.TOPIC, topic)
     try:
-        with cluster.asking() as admin:
-            asked = admin.describe_configs([resource], request_timeout=timeout_s)
-            config = asked[resource].result(timeout_s + 1)
-    except KafkaException as error:
+        config = admin.describe_configs([resource], request_timeout=timeout_s)[resource].result(
+            timeout_s + 1
+        )
+    except (KafkaException, TimeoutError) as error:
         log.debug("The settings of pin topic %s cannot be read: %s", topic, error)
         return
     if "compact" in (config["cleanup.policy"].value or ""):

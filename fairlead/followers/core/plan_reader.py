@@ -71,9 +71,7 @@ class PlanReader:
     new_cache
         Makes the cache for a connection, from where that reads and what was known before.
     on_tick
-        Called on the thread after each read.
-    read_s
-        How long one read waits for records.
+        Called on the thread after each read, twice a second at least.
     clock
         What time it is; default: the machine's.
     wait
@@ -87,7 +85,6 @@ class PlanReader:
         new_cache: Callable[[Origin, PlanState], PlanCache],
         on_tick: Callable[[], None],
         *,
-        read_s: float = _READ_S,
         clock: Clock | None = None,
         wait: Wait = threading.Condition.wait_for,
     ) -> None:
@@ -96,12 +93,10 @@ class PlanReader:
         self._open_source = open_source
         self._new_cache = new_cache
         self._on_tick = on_tick
-        self._read_s = read_s
         self._wait = wait
         self._progress = threading.Condition()
         self._state = PlanState(problem=_NOT_READ)
         self._caught_up = False
-        self._changed_at = 0.0
         self._source: PlanSource | None = None
         self._cache: PlanCache | None = None
         self._at_end = False
@@ -117,11 +112,6 @@ class PlanReader:
     def state(self) -> PlanState:
         """The plan as known now."""
         return self._state
-
-    @property
-    def changed_at(self) -> float:
-        """When the record behind it, or its lease, became known, by a monotonic clock."""
-        return self._changed_at
 
     @property
     def caught_up(self) -> bool:
@@ -192,7 +182,7 @@ class PlanReader:
     def _run(self) -> None:
         try:
             while not self._stopping.is_set():
-                self._stopping.wait(self.advance(self._read_s))
+                self._stopping.wait(self.advance())
         finally:
             self._disconnect()
 
@@ -236,8 +226,6 @@ class PlanReader:
 
     def _publish(self, state: PlanState) -> None:
         with self._progress:
-            if (state.seen, state.lease_until) != (self._state.seen, self._state.lease_until):
-                self._changed_at = self._now()
             self._state = state
             self._caught_up = True
             self._progress.notify_all()

@@ -70,7 +70,6 @@ class RejoinSchedule:
         now: float,
         lapsed: bool = False,
         lease_until: datetime | None = None,
-        since: float | None = None,
     ) -> bool:
         """Whether to ask now; true once for a plan, and for a lease that it had to wait for.
 
@@ -82,8 +81,6 @@ class RejoinSchedule:
             A monotonic time in seconds.
         lapsed, lease_until
             Whether that is a plan whose lease is over; and until when that lasts, if not for ever.
-        since
-            When that became known, in the same time; None: now.
         """
         if self._settled is None:
             return False
@@ -98,8 +95,7 @@ class RejoinSchedule:
         if not newer and not renewed:
             return False
         if self._at is None:
-            since = now if since is None else since
-            self._at = since + self._turn_s + self.rng.uniform(0.0, self.jitter_s)
+            self._at = now + self._turn_s + self.rng.uniform(0.0, self.jitter_s)
         if now < self._at:
             return False
         self._asked, self._renewed, self._at = seen, renewal, None

@@ -217,9 +217,9 @@ class ConfluentGroup:
         self.workers[name] = Worker(name, journal, process)
         return self.workers[name]
 
-    def armed(self, point: str, number: str, who: str = "") -> tuple[dict[str, str], Path]:
-        """Return a worker's `halt`, and the file whose making arms it: of several it halts one."""
-        arm = self._directory / f"arm-{point.replace(' ', '-')}{who}"
+    def armed(self, point: str, number: str) -> tuple[dict[str, str], Path]:
+        """Return a worker's `halt`, and the file whose making arms it."""
+        arm = self._directory / f"arm-{point.replace(' ', '-')}"
         return {"point": point, "signal": number, "armed_by": str(arm)}, arm
 
     def leave(self, name: str) -> None:

@@ -7,8 +7,6 @@ from contextlib import closing
 import pytest
 
 from fairlead.followers.confluent.pin_log import PinLog
-from fairlead.followers.confluent.tail import Tails
-from fairlead.followers.confluent.topics import Cluster
 from fairlead.sandbox import Services
 from fairlead.wire.pin_seals import read_secrets
 from fairlead.wire.pins import Pin, Record, encode
@@ -37,8 +35,8 @@ def test_pin_of_a_large_group_comes_through(
     """It is larger than the megabyte that brokers take; compressed it is not."""
     pin, read = large_pin(), list[Record]()
     assert len(encode(pin)) > 1_048_588
-    tails = Tails(Cluster({"bootstrap.servers": services.bootstrap_servers}), unique_name)
-    with closing(PinLog.open(tails, kafka_topic(), timeout_s=10.0)) as log:
+    connection = {"bootstrap.servers": services.bootstrap_servers}
+    with closing(PinLog.open(unique_name, connection, kafka_topic(), timeout_s=10.0)) as log:
         log.append(pin)
 
         def arrived() -> bool:
@@ -59,12 +57,11 @@ def test_only_what_a_member_has_sealed_is_heeded(
     services: Services, unique_name: str, kafka_topic: Callable[..., str]
 ) -> None:
     """Whoever may write to the topic, with another secret or none, cannot speak as a member."""
-    topic, cluster = kafka_topic(), Cluster({"bootstrap.servers": services.bootstrap_servers})
+    topic, connection = kafka_topic(), {"bootstrap.servers": services.bootstrap_servers}
     ours = read_secrets("what the members share")
 
     def opened(secrets: tuple[bytes, ...]) -> closing[PinLog]:
-        tails = Tails(cluster, unique_name)
-        return closing(PinLog.open(tails, topic, timeout_s=10.0, secrets=secrets))
+        return closing(PinLog.open(unique_name, connection, topic, timeout_s=10.0, secrets=secrets))
 
     def arrives(log: PinLog, generation: int) -> list[Record]:
         read = list[Record]()

@@ -21,6 +21,7 @@ from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from fairlead.errors import ConfigurationError
 from fairlead.followers.confluent import PlanConsumer, participant, roll_call
+from fairlead.followers.confluent import consumer as plan_consumer
 from fairlead.followers.confluent.membership import Membership
 from fairlead.followers.confluent.pin_log import PinLog, Sent
 from fairlead.followers.confluent.roll_call import Verdict
@@ -89,9 +90,8 @@ def halt_when_appending(halt: Halt) -> None:
 def build(spec: dict[str, Any]) -> Consumer:
     if spec.get("plain"):
         return Consumer(spec["config"])
+    plan_consumer.AT_REST_S = spec.get("at_rest_s", plan_consumer.AT_REST_S)  # type: ignore[misc] # no final here
     roll_call.TURN_S = spec.get("turn_s", roll_call.TURN_S)  # type: ignore[misc] # no final here
-    if "patience_s" in spec:
-        roll_call.INCOMPLETE_S = roll_call.LONGEST_S = spec["patience_s"]  # type: ignore[misc]
     participant.REPEAT_PIN_S = spec.get("repeat_pin_s", participant.REPEAT_PIN_S)  # type: ignore[misc]
     options = FollowOptions(
         plan_topic=spec["plan_topic"], rejoin_jitter_s=spec.get("rejoin_jitter_s", 0.2)
