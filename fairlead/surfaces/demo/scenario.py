@@ -109,7 +109,7 @@ ONE_IS_DEAR = DemoGroup(
 #: spreads nine partitions by itself, three to each, who has the heavy one gets too much.
 BY_BROKER = DemoGroup(
     "by-broker",
-    {"clicks": [900] + [200] * 4, "views": [200] * 4},
+    {"clicks": [750] + [200] * 4, "views": [200] * 4},
     consumers=3,
     rate=160,
     load=0.8,

@@ -5,6 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner, Result
 
+from fairlead.errors import GroupError
 from fairlead.sandbox import Services
 from fairlead.surfaces.cli import app
 from tests.conftest import KafkaTopic
@@ -95,12 +96,12 @@ def test_group_that_is_not_there_is_refused(
     start_consumers: StartConsumers,  # noqa: F811
     unique_name: str,
 ) -> None:
-    """Exit code 2, with the name that may have been meant; nothing is stored."""
+    """It says which name may have been meant; nothing is stored."""
     start_consumers(unique_name)
     for given in ((f"{unique_name}x", "--dry-run"), (f"{unique_name}x",)):
         refused = run(*given)
-        assert refused.exit_code == 2
-        assert f"did you mean {unique_name}?" in " ".join(refused.stderr.split()).replace("│ ", "")
+        assert isinstance(refused.exception, GroupError)
+        assert f"did you mean {unique_name}?" in str(refused.exception)
     assert pipeline.decisions(f"{unique_name}x") == []
 
 
