@@ -27,8 +27,8 @@ demo: install
 dev: install
 	$(BIN)/fairlead dev
 
-# Four processes on two cores: much of a test's time is spent waiting.
-SHARED := --numprocesses 4 --dist loadgroup --no-loadscope-reorder
+# Five processes on two cores: much of a test's time is spent waiting.
+SHARED := --numprocesses 5 --dist loadgroup --no-loadscope-reorder
 # A machine for which no browser can be had: make test ALLOW_NO_BROWSER=1
 test: install
 	@$(BIN)/python -m tests.ui.browser
@@ -101,7 +101,7 @@ bench-retention: install
 	$(BIN)/python -m benchmarks.retention --groups 800
 
 pictures: install
-	$(BIN)/pytest tests/ui/test_person.py tests/ui/test_two_people.py
+	FAIRLEAD_TEST_LONG=1 $(BIN)/pytest tests/ui/test_person.py tests/ui/test_two_people.py
 	$(BIN)/python -m tests.ui.pictures
 
 # The wheel and the source it can be built from; the build needs no network.

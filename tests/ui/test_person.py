@@ -121,6 +121,9 @@ def test_words_are_those_that_the_ui_has(page_of_the_site: str) -> None:
     assert [word for word in (LINEAGE, MATERIALIZE, LAUNCH_RUN) if f"*{word}*" not in text] == []
 
 
+@pytest.mark.test_long(
+    guarded_by="tests/orchestration/test_sensors.py::test_discovery_removes_what_is_gone"
+)
 def test_daemon_plans_what_is_new_and_forgets_what_is_gone(
     around: Surroundings, page: Page
 ) -> None:

@@ -198,6 +198,9 @@ def step(
     expect(page.get_by_text(f": {reason}.").first).to_be_visible()
 
 
+@pytest.mark.test_long(
+    guarded_by="tests/fairlead/surfaces/web/test_acting.py::test_two_people_agree"
+)
 def test_two_people_approve_brake_release_and_go_back(
     team: Team, people: tuple[Page, Page]
 ) -> None:

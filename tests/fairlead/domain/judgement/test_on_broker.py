@@ -20,6 +20,9 @@ RULES = Rules(objective_s=5.0, horizon_s=60.0, pause_s=1.0)
 LOOK_EVERY_S = 1.0
 
 
+@pytest.mark.test_long(
+    guarded_by="tests/fairlead/surfaces/demo/test_demo.py::test_diagnosis_names_what_is_the_matter"
+)
 def test_a_dear_partition_gets_room_whatever_is_blamed(
     services: Services, unique_name: str, tmp_path: Path
 ) -> None:
