@@ -69,6 +69,7 @@ def test_equal_numbers_give_equal_groups() -> None:
     assert random_scenario(3, real=True) == random_scenario(3, real=True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("plans", [False, True])
 def test_the_planner_says_what_is_the_matter(*, plans: bool) -> None:
     """Of a group of each cause, nearly every diagnosis is right, with its name."""

@@ -217,6 +217,7 @@ class Judged(Planner):
         return owner
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "client", "hours"),
     [
