@@ -2,7 +2,7 @@
 
 Belongs here: showing figures. Does not: measuring (`loop`), or the goals (`loop_goals`).
 
-The tables of docs/closed-loop.md stand between comments that name them, and are written anew.
+Its tables in docs/measurements.md stand between comments that name them, and are written anew.
 """
 
 import re
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.harness import DOCS, Bench
-from fairlead.simulation.catalogue import SCENARIOS, scenario
+from fairlead.simulation.catalogue import scenario
 from fairlead.simulation.registry import (
     CONTROLLERS,
     NEVER_PLANNED,
@@ -23,7 +23,7 @@ from fairlead.simulation.registry import (
 )
 
 Row = Mapping[str, Any]
-PAGE: Final = DOCS / "closed-loop.md"
+PAGE: Final = DOCS / "measurements.md"
 PLOT: Final = DOCS / "closed-loop.svg"
 _PEERS: Final = (NEVER_PLANNED, STICKY, PUBLISHED_RULE, PUBLISHED_RULE_ALWAYS)
 
@@ -95,16 +95,20 @@ def rewritten(page: str, document: Mapping[str, Any]) -> str:
 
 def _courses(document: Mapping[str, Any]) -> str:
     """Lateness of everybody, and what the planner and the oracle took for theirs."""
-    rows = []
+    rows, spared = [], []
     for name, found in _by_scenario(document).items():
-        late = [_number(found[who]["late"]) for who in (*_PEERS, PLANNER, ORACLE)]
-        ours, oracle = (f"{found[who]['plans']} / {found[who]['moves']}" for who in _BOTH)
-        rows.append((f"`{name}`: {SCENARIOS[name].what}", *late, ours, oracle))
-    headings = ("late, partition-minutes", *_PEERS, PLANNER, ORACLE)
-    return _markdown((*headings, "planner's plans / moves", "oracle's"), rows)
+        late = [_number(found[who]["late"]) for who in _IN_COLUMNS]
+        ours, oracle = (f"{found[who]['plans']}/{found[who]['moves']}" for who in _BOTH)
+        if set(late) == {"0"} and ours == oracle == "0/0":
+            spared.append(f"`{name}`")
+        else:
+            rows.append((f"`{name}`", *late, ours, oracle))
+    table = _markdown(("scenario", *_IN_COLUMNS, "planner's plans/moves", "oracle's"), rows)
+    return f"{table}\nNobody is late and nothing is planned in {', '.join(spared)}.\n"
 
 
 _BOTH: Final = (PLANNER, ORACLE)
+_IN_COLUMNS: Final = (NEVER_PLANNED, STICKY, PUBLISHED_RULE_ALWAYS, *_BOTH)
 
 
 def _goals(document: Mapping[str, Any]) -> str:
@@ -121,17 +125,14 @@ def _goals(document: Mapping[str, Any]) -> str:
 
 
 def _landau(document: Mapping[str, Any]) -> str:
-    rows = [
-        (
-            f"{row['delta']:g} %",
-            row["members"],
-            row["controller"],
-            f"{row['p99_s']:,.1f} s",
-            f"{row['r_score']:.2f}",
-        )
-        for row in document["landau"]
-    ]
-    return _markdown(("steps up to", "consumers", "who decides", "p99", "R-score"), rows)
+    by_rule: dict[str, list[str]] = {}
+    heads: dict[str, None] = {}
+    for row in document["landau"]:
+        heads[f"{row['delta']:g} %, {row['members']} consumers"] = None
+        cells = by_rule.setdefault(row["controller"], [])
+        cells.append(f"{row['p99_s']:,.1f} s; {row['r_score']:.2f}")
+    rows = [(rule, *cells) for rule, cells in by_rule.items()]
+    return _markdown(("p99; R-score", *heads), rows)
 
 
 def _diagnosis(document: Mapping[str, Any]) -> str:
