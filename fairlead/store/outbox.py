@@ -24,7 +24,7 @@ from fairlead.store.brakes import brake_on, holding
 from fairlead.store.engine import transaction
 from fairlead.store.intents import FOLLOWED, POSSIBLE, Intent, Wanted
 from fairlead.store.models import Plan, PlanIntent, PlanTold
-from fairlead.store.queries import find_plans, lock_groups, plans_at, record_events
+from fairlead.store.queries import PATIENCE, find_plans, lock_groups, plans_at, record_events
 from fairlead.store.settlement import confirm, end, step, unsettled
 from fairlead.store.told import Sent, begin_epochs, epochs_of, told_last
 from fairlead.wire.record import Kind
@@ -64,29 +64,25 @@ class Turn:
 
         What cannot be sent any more, because somebody was faster, is left out. So are groups whose
         earlier intent is not settled, those that are in somebody else's open transaction, and new
-        versions that a brake holds.
+        versions that a brake holds, or that somebody may be braking.
         """
         connection = self._connection
-        # The brake of all groups locks the table: what is read of it below holds until the end.
-        connection.execute(text(f"LOCK TABLE {PlanIntent.__table__} IN ROW EXCLUSIVE MODE"))
         free = lock_groups(connection, [one.group for one in wanted])
         busy = connection.scalars(select(PlanIntent.group_id).where(PlanIntent.group_id.in_(free)))
         free -= set(busy)
         keys = [(one.group, one.version) for one in wanted if one.group in free]
         plans = plans_at(connection, keys)
-        brakes = holding(connection)
         possible = [
             one
             for one in wanted
             if one.group in free
             and (one.group, one.version) in plans
             and plans[one.group, one.version].state in POSSIBLE[one.kind]
-            and not (
-                one.kind == "plan"
-                and (plan := plans[one.group, one.version]).state == "approved"
-                and brake_on(plan, brakes)
-            )
         ]
+        held = self._held_by_brakes(
+            plans[one.group, one.version] for one in possible if one.kind == "plan"
+        )
+        possible = [one for one in possible if one.group not in held]
         epochs = epochs_of(connection, {one.group: one.beyond for one in possible})
         intents = [
             Intent(
@@ -104,6 +100,16 @@ class Turn:
         begin_epochs(connection, {one.group: epochs[one.group] for one in possible if one.beyond})
         self._record([intent for intent in intents if not intent.again])
         return intents
+
+    def _held_by_brakes(self, plans: Iterable[StoredPlan]) -> set[str]:
+        """Return the groups whose new versions a brake holds, or one that is being put on may."""
+        new = [plan for plan in plans if plan.state == "approved" and plan.rolled_back_from is None]
+        if not new:
+            return set()
+        if not self._connection.scalar(select(func.fairlead_raw.lock_brakes(PATIENCE))):
+            return {plan.group for plan in new}
+        brakes = holding(self._connection)
+        return {plan.group for plan in new if brake_on(plan, brakes)}
 
     def _record(self, intents: Sequence[Intent]) -> None:
         if not intents:

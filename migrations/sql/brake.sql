@@ -15,8 +15,27 @@ COMMENT ON VIEW fairlead.brakes IS 'The brakes that hold now.';
 COMMENT ON COLUMN fairlead.brakes.since IS 'When the brake was put on last.';
 
 
+-- Who is about to send a new version holds this lock, and whoever brakes all groups waits for it: the brakes
+-- that are read under it hold until the end. Leases are told again without it.
+CREATE FUNCTION fairlead_raw.lock_brakes(patience interval) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    before text := current_setting('lock_timeout');
+BEGIN
+    PERFORM set_config('lock_timeout', ceil(1000 * extract(epoch FROM patience))::text, true);
+    LOCK TABLE fairlead_raw.brake_event IN ROW SHARE MODE;
+    PERFORM set_config('lock_timeout', before, true);
+    RETURN true;
+EXCEPTION
+    WHEN lock_not_available OR deadlock_detected THEN
+        RETURN false;
+END $$;
+COMMENT ON FUNCTION fairlead_raw.lock_brakes IS
+    'Keeps brakes of all groups from being put on or released until the transaction ends; false: somebody '
+    'is at it for longer than that.';
+
 -- Runs in the transaction that records what is about to be sent. A brake that was committed before is seen:
--- that of the group, since the group's row is locked; that of all, since it locks this table.
+-- that of the group, since the group's row is locked; that of all, since it locks the brakes.
 CREATE FUNCTION fairlead_raw.plan_intent_brake() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -29,6 +48,7 @@ BEGIN
     ) THEN
         RETURN NEW;
     END IF;
+    LOCK TABLE fairlead_raw.brake_event IN ROW SHARE MODE;
     SELECT * INTO brake FROM fairlead.brakes
         WHERE group_id IS NULL OR group_id = NEW.group_id LIMIT 1;
     IF FOUND THEN
@@ -56,7 +76,7 @@ BEGIN
         RAISE EXCEPTION '%: the brake takes a reason', what USING ERRCODE = 'FL001';
     END IF;
     IF wanted IS NULL THEN
-        LOCK TABLE fairlead_raw.plan_intent IN SHARE ROW EXCLUSIVE MODE;
+        LOCK TABLE fairlead_raw.brake_event IN EXCLUSIVE MODE;
     ELSE
         PERFORM fairlead_raw.lock_group(wanted);
         IF NOT EXISTS (SELECT FROM fairlead_raw.consumer_group WHERE group_id = wanted) THEN

@@ -30,6 +30,7 @@ GRANT INSERT, UPDATE, DELETE ON fairlead_raw.plan_intent, fairlead_raw.plan_atte
 REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA fairlead, fairlead_raw FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION
     fairlead_raw.lock_group, fairlead_raw.lock_groups, fairlead_raw.lock_partition,
+    fairlead_raw.lock_brakes,
     fairlead_raw.partition_turn, fairlead_raw.needs_four_eyes, fairlead_raw.ensure_day,
     fairlead_raw.record_capacities, fairlead_raw.record_diagnoses, fairlead_raw.record_made_worse,
     fairlead_raw.answer_act

@@ -48,7 +48,7 @@ BEGIN
     END IF;
     -- Two people who ask at once are counted one after the other.
     IF act_as.group_id IS NULL THEN
-        LOCK TABLE fairlead_raw.plan_intent IN SHARE ROW EXCLUSIVE MODE;
+        LOCK TABLE fairlead_raw.brake_event IN EXCLUSIVE MODE;
     ELSE
         PERFORM fairlead_raw.lock_group(act_as.group_id);
         IF NOT EXISTS (SELECT FROM fairlead_raw.consumer_group known WHERE known.group_id = act_as.group_id)

@@ -1,9 +1,10 @@
 """The brake: what it holds and lets through, who may release it, and that nobody slips past."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import timedelta
 
 import psycopg
 import pytest
@@ -11,6 +12,7 @@ from sqlalchemy import Engine, func, insert, select
 
 from fairlead.errors import ConfigurationError, PlanStateError
 from fairlead.store import PlanStore, StoredPlan
+from fairlead.store.attempts import Attempt
 from fairlead.store.brakes import Brake, put_on, read_brakes, release
 from fairlead.store.engine import transaction
 from fairlead.store.intents import Wanted
@@ -28,8 +30,12 @@ EVERYTHING = pytest.mark.parametrize("group", ["orders", None], ids=["its own", 
 
 def intend(store: PlanStore, version: int = 1) -> list[Intent]:
     """Record that a version is about to be sent; what may not be is left out."""
+    return intend_all(store, [Wanted("orders", version, lease_until=LEASE_UNTIL)])
+
+
+def intend_all(store: PlanStore, wanted: Sequence[Wanted]) -> list[Intent]:
     with Outbox(store.engine).turn("plans", 0) as turn:
-        return turn.intend([Wanted("orders", version, lease_until=LEASE_UNTIL)])
+        return turn.intend(wanted)
 
 
 def by_hand(engine: Engine) -> None:
@@ -124,6 +130,31 @@ def test_nothing_is_recorded_beside_a_brake_that_is_being_put_on(
                 sending.result(0.5)
         assert sending.result(30) == []
     assert store.get("orders", 1).state == "approved"
+
+
+@pytest.mark.parametrize("step", ["brake", "release"])
+def test_open_transaction_about_all_groups_holds_up_no_lease(
+    store: PlanStore, publish: Plans, approve: Plans, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """What is followed is told again beside it; a new version is left for the next turn."""
+    monkeypatch.setattr("fairlead.store.outbox.PATIENCE", timedelta(seconds=0.3))
+    plan = publish()
+    approve("s2", group="billing")
+    at = plan.created_at
+    store.record_attempts([Attempt("orders", 1, at, "why", at)])
+    if step == "release":
+        put_on(store.engine, None, reason="incident")
+    with transaction(store.engine) as connection:
+        connection.execute(select(getattr(func.fairlead, step)(None, "at lunch", None)))
+        connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
+        wanted = [Wanted(group, 1, lease_until=LEASE_UNTIL) for group in ("orders", "billing")]
+        with ThreadPoolExecutor(1) as pool:
+            (again,) = pool.submit(intend_all, store, wanted).result(20)
+            assert (again.group, again.again) == ("orders", True)
+            confirming = pool.submit(Outbox(store.engine).confirm, {"orders": (again, sent(2))})
+            confirming.result(5)
+        assert Outbox(store.engine).told(["orders"])["orders"][2] == sent(2)
+    assert len(intend_all(store, wanted)) == (1 if step == "brake" else 2)
 
 
 def test_many_at_once_and_nobody_slips_past(store: PlanStore, approve: Plans) -> None:

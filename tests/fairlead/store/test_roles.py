@@ -49,6 +49,7 @@ CALLED = {
         "approve_plan",
         "brake",
         "ensure_day",
+        "lock_brakes",
         "lock_group",
         "lock_groups",
         "lock_partition",
