@@ -19,7 +19,6 @@ from fairlead.surfaces.doctor import Finding, examine
 from fairlead.surfaces.doctor.switches import switched
 from orchestration.switches import switches
 
-NOW = time.time()
 FAIRLEAD = Path(sys.executable).with_name("fairlead")
 
 
@@ -99,18 +98,18 @@ def test_what_is_away_is_failed_and_the_rest_is_looked_at() -> None:
     ("found", "states"),
     [
         (
-            {"on": ["planning_sensor"], "off": [], "dead": [], "ticked": {"group_looks": NOW}},
+            {"on": ["planning_sensor"], "off": [], "dead": [], "ticked": ["group_looks"]},
             {"dagster": "ok", "group_looks": "ok", "planning": "ok", "planning_sensor": "warning"},
         ),
         (
-            {"on": [], "off": ["group_looks"], "dead": ["SENSOR"], "ticked": {}},
+            {"on": [], "off": ["group_looks"], "dead": ["SENSOR"], "ticked": []},
             {"dagster": "failed", "group_looks": "warning", "planning": "warning"},
         ),
     ],
 )
 def test_switches_mean_something(found: Mapping[str, Any], states: Mapping[str, str]) -> None:
     """Daemons that are dead end everything; what is off is said with what turns it on."""
-    told = list(switched(found))
+    told = list(switched({**found, "ticked": dict.fromkeys(found["ticked"], time.time())}))
     assert {one.name: one.state for one in told} == states
     assert all(one.remedy for one in told if one.state != "ok")
 
