@@ -94,17 +94,25 @@ def rewritten(page: str, document: Mapping[str, Any]) -> str:
 
 
 def _courses(document: Mapping[str, Any]) -> str:
-    """Lateness of everybody, and what the planner and the oracle took for theirs."""
-    rows, spared = [], []
+    """Lateness of everybody where the planner's groups are late, and the sum of all others."""
+    late, others = [], []
     for name, found in _by_scenario(document).items():
-        late = [_number(found[who]["late"]) for who in _IN_COLUMNS]
-        ours, oracle = (f"{found[who]['plans']}/{found[who]['moves']}" for who in _BOTH)
-        if set(late) == {"0"} and ours == oracle == "0/0":
-            spared.append(f"`{name}`")
+        if found[PLANNER]["late"]:
+            late.append(_course(f"`{name}`", [found]))
         else:
-            rows.append((f"`{name}`", *late, ours, oracle))
-    table = _markdown(("scenario", *_IN_COLUMNS, "planner's plans/moves", "oracle's"), rows)
-    return f"{table}\nNobody is late and nothing is planned in {', '.join(spared)}.\n"
+            others.append(found)
+    headings = ("scenario", *_IN_COLUMNS, "planner's plans/moves", "oracle's")
+    return _markdown(headings, (*late, _course(f"{len(others)} others", others)))
+
+
+def _course(name: str, found: Sequence[Mapping[str, Row]]) -> Sequence[str]:
+    """Return a row: the sums over some scenarios."""
+
+    def total(who: str, key: str) -> float:
+        return sum(float(by[who][key]) for by in found)
+
+    taken = (f"{total(who, 'plans'):.0f}/{total(who, 'moves'):.0f}" for who in _BOTH)
+    return (name, *(_number(total(who, "late")) for who in _IN_COLUMNS), *taken)
 
 
 _BOTH: Final = (PLANNER, ORACLE)
@@ -125,14 +133,26 @@ def _goals(document: Mapping[str, Any]) -> str:
 
 
 def _landau(document: Mapping[str, Any]) -> str:
-    by_rule: dict[str, list[str]] = {}
-    heads: dict[str, None] = {}
+    """Each rule's figures by steps; of the planner's shorter horizons what they range over."""
+    by_rule: dict[str, dict[str, list[Row]]] = {}
     for row in document["landau"]:
-        heads[f"{row['delta']:g} %, {row['members']} consumers"] = None
-        cells = by_rule.setdefault(row["controller"], [])
-        cells.append(f"{row['p99_s']:,.1f} s; {row['r_score']:.2f}")
-    rows = [(rule, *cells) for rule, cells in by_rule.items()]
-    return _markdown(("p99; R-score", *heads), rows)
+        steps = f"{row['delta']:g} %, {row['members']} consumers"
+        several = row["controller"].startswith(f"{PLANNER}, horizon")
+        rule = f"{PLANNER}, other horizons" if several else row["controller"]
+        by_rule.setdefault(rule, {}).setdefault(steps, []).append(row)
+    rows = [
+        (
+            rule,
+            *(f"{_span(f, 'p99_s', '.1f')} s; {_span(f, 'r_score', '.2f')}" for f in by.values()),
+        )
+        for rule, by in by_rule.items()
+    ]
+    return _markdown(("p99; R-score", *next(iter(by_rule.values()))), rows)
+
+
+def _span(rows: Sequence[Row], key: str, form: str) -> str:
+    values = [row[key] for row in rows]
+    return " to ".join(dict.fromkeys(f"{value:,{form}}" for value in (min(values), max(values))))
 
 
 def _diagnosis(document: Mapping[str, Any]) -> str:
