@@ -23,7 +23,7 @@ Algorithm = Literal[
 FourEyes = Literal["database", "proxy"]
 LEAST_SECRET: Final = 32
 LONGEST_NAME: Final = 200
-_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 #: Controls, formats (zero width, bidi), surrogates, private use, what is not assigned, line ends.
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 #: Letters and marks that nobody sees either: joiners, fillers, blanks, variation selectors.
@@ -37,7 +37,7 @@ def _no_wiretap(url: str) -> str:
     parts = urlsplit(url)
     if not parts.hostname or parts.scheme not in {"http", "https"}:
         raise ValueError("an address such as https://login.example/keys")
-    if parts.scheme == "http" and parts.hostname not in _LOOPBACK:
+    if parts.scheme == "http" and parts.hostname not in LOOPBACK:
         raise ValueError("https: who answers in the place of the issuer could approve anything")
     return url
 

@@ -14,6 +14,7 @@ from fairlead.store.models.history import (
     PlanBalance,
 )
 from fairlead.store.models.judgement import GroupDiagnosis, MemberCapacity
+from fairlead.store.models.notice import Notice
 from fairlead.store.models.plan import (
     STATES,
     BrakeEvent,
@@ -51,6 +52,7 @@ __all__ = [
     "MadeWorse",
     "MemberCapacity",
     "MovedPartition",
+    "Notice",
     "PageAct",
     "PartitionLag",
     "Plan",
