@@ -4,21 +4,21 @@ Belongs here: fetching them, for how long they count, and how often somebody may
 there are not. Does not: what is signed with them (`identity`).
 """
 
-import http.client
 import json
 import threading
 import time
 import urllib.request
 from collections.abc import Callable, Mapping
+from http import HTTPStatus
 from typing import Any, Final
 
+from fairlead.common.http import fetch
 from fairlead.errors import FairleadError
 
 #: Keys are fetched again after this: one that the issuer took back counts no longer.
 KEPT_S: Final = 300.0
 #: A token may name any key: the issuer is asked for unknown ones this often, no more.
 REST_S: Final = 10.0
-#: For connecting, and from then on for the whole answer.
 _TIMEOUT_S: Final = 5.0
 _MOST_BYTES: Final = 2**18
 #: A shared key is no public one: who knows it could sign for anybody.
@@ -78,38 +78,18 @@ class Keys:
         self._tried = self._clock()
         try:
             self._read = _read(self._url), self._tried
-        except http.client.HTTPException:  # its message may be a part of the address
-            self._failed = "its answer is no HTTP"
         except RecursionError:
             self._failed = "no key set"
-        except (OSError, ValueError) as error:  # HTTP and URL errors are OSErrors
+        except (OSError, ValueError) as error:
             self._failed = str(error)
-
-
-def _opener() -> urllib.request.OpenerDirector:
-    """Return what follows no redirect: keys come from where the settings say alone."""
-    opener = urllib.request.OpenerDirector()
-    for handler in (
-        urllib.request.ProxyHandler,
-        urllib.request.HTTPHandler,
-        urllib.request.HTTPSHandler,
-        urllib.request.HTTPErrorProcessor,
-        urllib.request.HTTPDefaultErrorHandler,
-    ):
-        opener.add_handler(handler())
-    return opener
 
 
 def _read(url: str) -> dict[str, Mapping[str, Any]]:
     """Return the keys by their ids; those that sign nothing for us are left out."""
-    with _opener().open(url, timeout=_TIMEOUT_S) as answer:
-        text, until = b"", time.monotonic() + _TIMEOUT_S
-        while piece := answer.read1(_MOST_BYTES):
-            text += piece
-            if len(text) > _MOST_BYTES:
-                raise ValueError(f"more than {_MOST_BYTES} bytes")
-            if time.monotonic() > until:
-                raise TimeoutError("it did not answer in time")
+    request = urllib.request.Request(url)  # noqa: S310 - of the settings, which have looked at it
+    status, text = fetch(request, timeout_s=_TIMEOUT_S, most_bytes=_MOST_BYTES)
+    if status != HTTPStatus.OK:
+        raise ValueError(f"it answered {status}")
     found = json.loads(text)
     if not isinstance(found, dict) or not isinstance(found.get("keys"), list):
         raise ValueError("no key set")  # noqa: TRY004 - of what is read
