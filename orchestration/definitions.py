@@ -15,6 +15,7 @@ from assets.resources import KafkaResource, SettingsResource, SparkResource, Sto
 from orchestration.calls import planning_sensor
 from orchestration.jobs import adoption, planning, publication
 from orchestration.looks import group_looks, look
+from orchestration.notices import notices
 from orchestration.operations import OPERATIONS
 from orchestration.schedules import planning_schedule
 from orchestration.sensors import approved_plans, group_discovery, plan_life
@@ -34,7 +35,14 @@ def build_defs(**overrides: Any) -> dg.Definitions:
         "asset_checks": CHECKS,
         "jobs": [planning, publication, adoption, look, *OPERATIONS],
         "schedules": [planning_schedule],
-        "sensors": [group_discovery, approved_plans, plan_life, group_looks, planning_sensor],
+        "sensors": [
+            group_discovery,
+            approved_plans,
+            plan_life,
+            group_looks,
+            notices,
+            planning_sensor,
+        ],
         "resources": {
             "settings": SettingsResource(),
             "kafka": KafkaResource(),

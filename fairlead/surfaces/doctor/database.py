@@ -9,6 +9,7 @@ from typing import Final
 
 from sqlalchemy import Engine, text
 
+from fairlead.common.words import plural
 from fairlead.settings import Settings
 from fairlead.surfaces.doctor.finding import Finding, ago
 
@@ -55,6 +56,8 @@ def examine_database(settings: Settings) -> Iterator[Finding]:
             scope = brake.group or "--all"
             yield Finding("brake", "warning", str(brake), f"fairlead release {scope} --reason ...")
         yield _last_look(engine)
+        if settings.notify.url is not None:
+            yield _notices(engine)
     finally:
         engine.dispose()
 
@@ -77,6 +80,23 @@ def _role(login: str, roles: Collection[str]) -> Finding:
         said = f"{login} is {names}: it may look and decide, and cannot plan or publish"
         return Finding("role", "warning", said)
     return Finding("role", "ok", f"{login} is {names}")
+
+
+def _notices(engine: Engine) -> Finding:
+    from fairlead.store.notices import read_standing  # noqa: PLC0415 - as above
+
+    found, how = read_standing(engine), "`fairlead notify test` sends a message now"
+    if found.waiting or found.given_up:
+        said = (
+            f"{plural(found.waiting, 'message')} sent in vain so far, {found.given_up:,} given up"
+            f" in a week: {found.answer}"
+        )
+        return Finding("notify", "warning", said, how)
+    if found.sent_at is None:
+        return Finding("notify", "ok", "nothing was to be told in a week", how)
+    return Finding(
+        "notify", "ok", f"the last message was sent {ago(found.sent_at, datetime.now(UTC))}"
+    )
 
 
 def _last_look(engine: Engine) -> Finding:
