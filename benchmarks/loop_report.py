@@ -116,6 +116,7 @@ def _course(name: str, found: Sequence[Mapping[str, Row]]) -> Sequence[str]:
 
 
 _BOTH: Final = (PLANNER, ORACLE)
+_PACKED_OTHERWISE: Final = ("BFD", "MBF", "MBFP", "MWFP")
 _IN_COLUMNS: Final = (NEVER_PLANNED, STICKY, PUBLISHED_RULE_ALWAYS, *_BOTH)
 
 
@@ -133,12 +134,15 @@ def _goals(document: Mapping[str, Any]) -> str:
 
 
 def _landau(document: Mapping[str, Any]) -> str:
-    """Each rule's figures by steps; of the planner's shorter horizons what they range over."""
+    """Each rule's figures by steps; what shorter horizons, and lesser packing rules, range over."""
     by_rule: dict[str, dict[str, list[Row]]] = {}
     for row in document["landau"]:
         steps = f"{row['delta']:g} %, {row['members']} consumers"
-        several = row["controller"].startswith(f"{PLANNER}, horizon")
-        rule = f"{PLANNER}, other horizons" if several else row["controller"]
+        rule = row["controller"]
+        if rule.startswith(f"{PLANNER}, horizon"):
+            rule = f"{PLANNER}, other horizons"
+        elif rule in _PACKED_OTHERWISE:
+            rule = ", ".join(_PACKED_OTHERWISE)
         by_rule.setdefault(rule, {}).setdefault(steps, []).append(row)
     rows = [
         (
