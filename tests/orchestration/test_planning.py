@@ -217,23 +217,22 @@ def test_run_works_on_its_own_snapshot_whatever_a_clock_has_said(
 def test_policy_gathers_groups_in_one_named_cohort(
     pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str
 ) -> None:
-    """Two groups are one partition, planned in one run, each with a plan of its own."""
-    names = [f"{unique_name}-{number}" for number in range(2)]
+    """Three groups are one partition, planned in one run; a plan that is observed goes nowhere."""
+    names = [f"{unique_name}-{number}" for number in range(3)]
     for name in names:
         start_consumers(name)
+    rules = 'cohort = "fleet"\napproval = {automatic = true, forbidden_statuses = []}\n'
     pipeline.configure(
-        f"""
-        [[policies]]
-        groups = "{unique_name}-*"
-        cohort = "fleet"
-        approval = {{automatic = true, forbidden_statuses = []}}
-        """
+        f'[[policies]]\ngroups = "{unique_name}-2"\nobserve = true\n{rules}'
+        f'[[policies]]\ngroups = "{unique_name}-*"\n{rules}'
     )
 
     result = pipeline.run("planning", "fleet")
 
     assert [row["group"] for row in rows(result, "group_offsets", "by group")] == names
-    assert [pipeline.only_version(name).state for name in names] == ["published"] * 2
+    states = [pipeline.only_version(name).state for name in names]
+    assert states == ["published", "published", "proposed"]
+    assert [pipeline.record(name) is not None for name in names] == [True, True, False]
 
 
 def test_broken_group_does_not_hold_up_the_fleet_and_is_tried_again(
