@@ -34,6 +34,7 @@ from tests.logins import logins
 from tests.stored import record_decision
 from tests.ui.conftest import HEIGHT, PATIENCE_MS, WIDTH, keep
 from tests.ui.running import free_port
+from tests.ui.test_person import assert_open_to_all
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
@@ -194,8 +195,11 @@ def step(
     page.get_by_label("Why").fill(reason)
     if picture:
         keep(page, picture)
+        assert_open_to_all(page)
     page.get_by_role("button", name=button).click()
     expect(page.get_by_text(f": {reason}.").first).to_be_visible()
+    if picture:
+        assert_open_to_all(page)
 
 
 @pytest.mark.test_long(
