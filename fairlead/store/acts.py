@@ -6,7 +6,7 @@ allowed (`migrations/sql/web.sql`), who asks (`fairlead.surfaces.web`).
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal
 from uuid import UUID
 
@@ -94,8 +94,12 @@ def find_act(engine: Engine, act_id: UUID) -> Acted | None:
 
 
 def agreed(engine: Engine, verb: Verb, group: str | None, version: int | None) -> list[Acted]:
-    """Return who has agreed to something that takes another person, the oldest first."""
-    about = (PageAct.act == verb, PageAct.outcome == "agreed")
+    """Return who has agreed within a day to what takes another person, the oldest first."""
+    about = (
+        PageAct.act == verb,
+        PageAct.outcome == "agreed",
+        PageAct.at > func.now() - timedelta(days=1),  # as people_for counts
+    )
     return _read(
         engine,
         *about,

@@ -4,22 +4,23 @@
 CREATE TRIGGER append_only BEFORE DELETE OR TRUNCATE ON fairlead_raw.page_act
     FOR EACH STATEMENT EXECUTE FUNCTION fairlead_raw.refuse_change();
 
--- How many people have asked for the same. Who asked for a rollback has asked for its approval.
+-- How many people have asked for the same within a day: what somebody agreed to weeks ago, nobody counts on.
+-- Who asked for a rollback has asked for its approval.
 CREATE FUNCTION fairlead_raw.people_for(asked fairlead_raw.page_act) RETURNS bigint
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT count(DISTINCT lower(actor)) FROM (
         SELECT actor FROM fairlead_raw.page_act
-        WHERE act = asked.act AND group_id IS NOT DISTINCT FROM asked.group_id
+        WHERE at > asked.at - interval '1 day' AND act = asked.act AND group_id IS NOT DISTINCT FROM asked.group_id
             AND version IS NOT DISTINCT FROM asked.version
             AND sha256 IS NOT DISTINCT FROM asked.sha256 AND outcome <> 'refused'
         UNION ALL
         SELECT requested.actor FROM fairlead_raw.page_act requested
         JOIN fairlead_raw.plan ON plan.request_id = requested.id
-        WHERE asked.act = 'approve' AND plan.group_id = asked.group_id
+        WHERE requested.at > asked.at - interval '1 day' AND asked.act = 'approve' AND plan.group_id = asked.group_id
             AND plan.version = asked.version
     ) people
 $$;
-COMMENT ON FUNCTION fairlead_raw.people_for IS 'How many people have asked for the same on pages.';
+COMMENT ON FUNCTION fairlead_raw.people_for IS 'How many people have asked for the same on pages within a day.';
 
 
 CREATE FUNCTION fairlead.act_as(
@@ -42,6 +43,10 @@ BEGIN
     IF NOT (fairlead_raw.says_something(actor) AND fairlead_raw.says_something(proof)
             AND fairlead_raw.says_something(reason)) THEN
         RAISE EXCEPTION '%: to % takes a person, a proof and a reason', what, act USING ERRCODE = 'FL001';
+    END IF;
+    IF greatest(length(actor), length(proof)) > 200 OR length(reason) > 2000 THEN
+        RAISE EXCEPTION '%: a person and a proof have 200 characters at most, a reason 2,000', what
+            USING ERRCODE = 'FL001';
     END IF;
     IF act_as.group_id IS NULL AND act NOT IN ('brake', 'release') THEN
         RAISE EXCEPTION 'to % takes a group', act USING ERRCODE = 'FL001';

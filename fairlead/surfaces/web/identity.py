@@ -98,11 +98,11 @@ class ByToken:
         name = claims.get(self._settings.claim)
         if not isinstance(name, str):
             raise NotProvenError(f"the token has no claim {self._settings.claim}")
-        if self._settings.claim == "email" and claims.get("email_verified", True) not in (
-            True,
-            "true",
-        ):
-            raise NotProvenError("the issuer has not verified the token's email")
+        if self._settings.claim == "email" and claims.get("email_verified") not in (True, "true"):
+            raise NotProvenError(
+                "the issuer has not verified the token's email: email_verified is not true;"
+                " web.token.claim may name another claim, sub say"
+            )
         token_id = claims.get("jti")
         if not isinstance(token_id, str) or not token_id.isprintable():
             token_id = f"sha256 {hashlib.sha256(token).hexdigest()[:16]}"

@@ -52,7 +52,7 @@ def wanted(verb: Verb, plan: StoredPlan | None, who: str = "kim@example.com", **
     """Return what somebody asks for."""
     about: dict[str, Any] = {"group": plan and plan.group, "version": plan and plan.version}
     about |= {"sha256": plan and plan.sha256, "id": uuid.uuid4(), "reason": "agreed"}
-    return Act(actor=who, proof="token 1", act=verb, **{**about, **given})
+    return Act(actor=who, act=verb, **{"proof": "token 1", **about, **given})
 
 
 def brake_of(group: str | None, number: int | None = None, **given: Any) -> Act:
@@ -155,6 +155,34 @@ def test_two_people_are_two_by_whatever_spelling(web: Engine, proposed: Propose)
     act(web, wanted("approve", plan, "lee@example.com"))
     event = read_plan(web, "orders", 1)["events"][-1]
     assert (event["state"], event["actor"]) == ("approved", "lee@example.com")
+
+
+@pytest.mark.parametrize(("hours", "state"), [(23, "approved"), (25, "proposed")])
+def test_agreement_lasts_a_day(
+    web: Engine, store_url: str, proposed: Propose, hours: int, state: str
+) -> None:
+    """What somebody agreed to before is shown to nobody, and does not count."""
+    plan = proposed(four_eyes="proxy")
+    act(web, wanted("approve", plan, "kim"))
+    with psycopg.connect(store_url) as owner:
+        owner.execute(
+            "UPDATE fairlead_raw.page_act SET at = at - make_interval(hours => %s)", [hours]
+        )
+    assert len(agreed(web, "approve", "orders", 1)) == (state == "approved")
+    act(web, wanted("approve", plan, "lee"))
+    assert read_plan(web, "orders", 1)["state"] == state
+    if state == "proposed":
+        act(web, wanted("approve", plan, "kim"))
+    assert read_plan(web, "orders", 1)["state"] == "approved"
+
+
+@pytest.mark.parametrize(("given", "most"), [("who", 200), ("proof", 200), ("reason", 2000)])
+def test_texts_of_an_act_are_bounded(web: Engine, proposed: Propose, given: str, most: int) -> None:
+    """Who has taken the web server cannot fill the disk with one form, nor a page with one name."""
+    plan = proposed()
+    with pytest.raises(PlanStateError, match="200 characters at most, a reason 2,000"):
+        act(web, wanted("reject", plan, **{given: "x" * (most + 1)}))
+    act(web, wanted("reject", plan, **{given: "x" * most}))
 
 
 def test_two_people_at_once_are_counted_one_after_the_other(web: Engine, proposed: Propose) -> None:

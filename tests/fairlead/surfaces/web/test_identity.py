@@ -194,6 +194,10 @@ BAD_TOKENS: dict[str, tuple[Callable[[Issuer], str], str]] = {
     "of nobody": (lambda i: i.token(None), "no claim email"),
     "of a number": (lambda i: i.token(email=7), "no claim email"),
     "of a list": (lambda i: i.token(email=["kim", "lee"]), "no claim email"),
+    "of an email that nobody vouches for": (
+        lambda i: i.token(email_verified=None),
+        "email_verified is not true",
+    ),
     "of an unverified email": (lambda i: i.token(email_verified=False), "has not verified"),
     "of an email verified by a word": (
         lambda i: i.token(email_verified="False"),
