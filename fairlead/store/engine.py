@@ -90,6 +90,7 @@ def create_store_engine(
         hide_parameters=True,  # plan documents do not belong in messages
         connect_args={
             "application_name": "fairlead",
+            "client_encoding": "utf8",
             "connect_timeout": connect_timeout_s,
             "options": " ".join(session + options),  # the URL's own come last: they win
         },

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine, make_url, text
 
 from fairlead.errors import ConfigurationError
 from fairlead.sandbox.postgres import Postgres
@@ -73,6 +73,19 @@ def test_an_empty_database_becomes_the_newest(database: str) -> None:
     assert migrate.current(database) == migrate.head()
     migrate.upgrade(database)
     assert migrate.current(database) == migrate.head()
+
+
+def test_a_database_of_another_encoding_is_refused(database: str) -> None:
+    """Before anything is written, with what to do."""
+    ascii_only = make_url(database).set(database=f"{make_url(database).database}_ascii")
+    with psycopg.connect(database, autocommit=True) as connection:
+        made = f"CREATE DATABASE {ascii_only.database} TEMPLATE template0"
+        connection.execute(f"{made} ENCODING 'SQL_ASCII' LOCALE 'C'")
+        try:
+            with pytest.raises(ConfigurationError, match=r"stores SQL_ASCII.*ENCODING 'UTF8'"):
+                migrate.upgrade(ascii_only.render_as_string(hide_password=False))
+        finally:
+            connection.execute(f"DROP DATABASE {ascii_only.database} WITH (FORCE)")
 
 
 def test_migrations_and_models_agree(database: str, engine: Engine) -> None:
