@@ -58,6 +58,12 @@ def launched(instance: dg.DagsterInstance, job: dg.JobDefinition, file: Path) ->
     return run.run_id
 
 
+def process_of(file: Path) -> int:
+    """Wait until a run has written down its process, and return it."""
+    eventually(lambda: file.exists() and bool(file.read_text()), "it runs")
+    return int(file.read_text())
+
+
 def status(instance: dg.DagsterInstance, run_id: str) -> dg.DagsterRunStatus:
     """Return how a run stands."""
     run = instance.get_run_by_id(run_id)
@@ -79,7 +85,7 @@ def test_a_run_is_forked_and_succeeds(instance: dg.DagsterInstance, tmp_path: Pa
 def test_a_run_is_cancelled(instance: dg.DagsterInstance, tmp_path: Path) -> None:
     """Whoever cancels it may be another process than the one that launched it."""
     run_id = launched(instance, endless, tmp_path / "endless")
-    eventually((tmp_path / "endless").exists, "it runs")
+    process_of(tmp_path / "endless")
     with dg.DagsterInstance.from_config(instance.root_directory) as webserver:
         assert webserver.run_launcher.terminate(run_id)
         eventually(
@@ -92,12 +98,12 @@ def test_a_run_is_cancelled(instance: dg.DagsterInstance, tmp_path: Path) -> Non
 def test_monitoring_misses_a_process(instance: dg.DagsterInstance, tmp_path: Path) -> None:
     """Where nobody waits for it any more: it runs, and it does not; of other runs nobody knows."""
     run_id = launched(instance, endless, tmp_path / "endless")
-    eventually((tmp_path / "endless").exists, "it runs")
+    pid = process_of(tmp_path / "endless")
     run = instance.get_run_by_id(run_id)
     assert run is not None
     launcher = instance.run_launcher
     assert launcher.check_run_worker_health(run).status == private.WorkerStatus.RUNNING
-    os.kill(int((tmp_path / "endless").read_text()), signal.SIGKILL)
+    os.kill(pid, signal.SIGKILL)
     eventually(
         lambda: launcher.check_run_worker_health(run).status == private.WorkerStatus.FAILED,
         "it is missed",
@@ -109,8 +115,7 @@ def test_monitoring_misses_a_process(instance: dg.DagsterInstance, tmp_path: Pat
 def test_a_run_whose_process_dies_fails(instance: dg.DagsterInstance, tmp_path: Path) -> None:
     """Nobody waits for it for ever; the log says which process ended how."""
     run_id = launched(instance, endless, tmp_path / "endless")
-    eventually((tmp_path / "endless").exists, "it runs")
-    pid = int((tmp_path / "endless").read_text())
+    pid = process_of(tmp_path / "endless")
     os.kill(pid, signal.SIGKILL)
     eventually(lambda: status(instance, run_id) == dg.DagsterRunStatus.FAILURE, "it fails")
     said = [entry.message for entry in instance.all_logs(run_id)]
