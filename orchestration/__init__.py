@@ -3,3 +3,7 @@
 Nothing here connects or writes at import; `rhythm` reads the settings. Modules here must not use
 `from __future__ import annotations`.
 """
+
+from fairlead.common.threads import one_thread
+
+one_thread()  # before a module here imports numpy

@@ -254,7 +254,7 @@ def _most_likely(
     rows
         Records a second of each partition in each equation, float64 of shape (E, U).
     member, limited
-        Of each equation, shapes (E,).
+        Of each equation, shapes (E,); in order of members.
     noise
         How far they may be off.
     topic
@@ -284,12 +284,14 @@ def _most_likely(
         wrong = noise.covariance(late_s, off, beside)[np.ix_(counts, counts)]
         told = slope[counts]
         # As many unknowns as there are partitions, and few equations: solved in these.
-        square = (told * free) @ told.T + wrong
+        root = told * np.sqrt(free)
+        square = root @ root.T + wrong  # of a matrix and itself: half of the products
         side = told @ unknown - off[counts]
         step = free * (told.T @ np.linalg.solve(square, side)) - unknown
         step = np.clip(step, -_LARGEST_STEP, _LARGEST_STEP)
         unknown += step
-        middle = float(np.average(speed, weights=1.0 / free[size + kinds :]))
+        weight = 1.0 / free[size + kinds :]
+        middle = float(speed @ weight / weight.sum())
         scale += middle
         speed -= middle
         doubt *= _COOLS
@@ -297,8 +299,7 @@ def _most_likely(
             break
         settled = settled or doubt < _NOISE
     # Whoever seems slow or fast may be, or what it reads is dear or cheap.
-    reads = np.zeros((members, size))
-    np.maximum.at(reads, member, rows > 0)
+    reads = np.logical_or.reduceat(rows > 0, np.flatnonzero(np.diff(member, prepend=-1)), axis=0)
     free[:size] += _ANY_COST**2 + (reads * speed[:, None] ** 2).max(axis=0)
     free[size + kinds :] = _ANY_SPEED**2 + speed**2 / _FREEDOM
     scaled = told * free

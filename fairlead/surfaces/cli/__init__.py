@@ -10,6 +10,7 @@ from typing import Annotated, Final
 
 import typer
 
+from fairlead.common.threads import one_thread
 from fairlead.errors import FairleadError
 from fairlead.surfaces.cli import (
     assign,
@@ -210,6 +211,7 @@ class _NoPandas(MetaPathFinder):
 
 def main() -> None:
     """Run the command line; an error of ours is one line on standard error and exit code 1."""
+    one_thread()
     if len(sys.argv) > 1 and sys.argv[1] in WITHOUT_PANDAS:
         sys.meta_path.insert(0, _NoPandas())
     # A shell starts what it puts in the background with SIGINT ignored; both signals must stop what
