@@ -89,7 +89,8 @@ def check_whole(python: Path, project: Path, cron: str, *own: str) -> None:
     shown = json.loads(run(python, "-c", SHOW, cwd=project).splitlines()[-1])
     assert shown["assets"] == sorted([*STEPS, *own])
     assert shown["schedules"] == {"planning_schedule": cron}
-    sensors = ["approved_plans", "group_discovery", "group_looks", "plan_life", "planning_sensor"]
+    sensors = ["approved_plans", "group_discovery", "group_looks", "notices", "plan_life"]
+    sensors += ["planning_sensor"]
     assert shown["sensors"] == sensors
     assert {"adoption", "approve", "planning", "publication"} <= set(shown["jobs"])
     assert {"assets", "orchestration", "migrations"}.isdisjoint(

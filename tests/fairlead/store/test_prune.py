@@ -14,6 +14,7 @@ from sqlalchemy import Engine, text
 from fairlead.domain.records import Findings
 from fairlead.errors import PlanStateError, StoreUnavailableError
 from fairlead.store import NoPlan, PlanStore, StoredPlan, create_store_engine
+from fairlead.store.brakes import put_on
 from fairlead.store.engine import transaction
 from fairlead.store.prune import history_days, prune
 from tests.fairlead.store.conftest import MakeDraft, make_metrics
@@ -338,3 +339,20 @@ def test_the_planner_writes_every_history_by_its_own_rights(
     with psycopg.connect(store_url) as owner:
         (days,) = owner.execute("SELECT count(*) FROM fairlead.history_days()").fetchone() or (0,)
     assert days == len(HISTORIES)
+
+
+def test_group_that_was_braked_stays_with_its_brake(store: PlanStore, engine: Engine) -> None:
+    """Of a group without one nothing is left; neither keeps the others from being pruned."""
+    with transaction(engine) as connection:
+        connection.execute(
+            text(
+                "INSERT INTO fairlead_raw.consumer_group"
+                " SELECT one, now() - interval '900 days' FROM unnest(ARRAY['braked', 'gone']) one"
+            )
+        )
+    put_on(store.engine, "braked", reason="incident")
+    now = datetime.now(UTC)
+    assert prune(engine, now, now).rows["groups of which nothing is left"] == 1
+    assert query(engine, "SELECT group_id FROM fairlead_raw.consumer_group") == [
+        {"group_id": "braked"}
+    ]
