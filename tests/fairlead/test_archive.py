@@ -165,6 +165,7 @@ class Mortal(LookArchive):
         super()._remove(path)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("half", [False, True])
 @pytest.mark.parametrize("change", [1, 2, 4, 7, 8, 9, 12, 13, 16, 20, 28])
 def test_crash_at_any_change_loses_nothing(tmp_path: Path, change: int, half: bool) -> None:  # noqa: FBT001

@@ -71,6 +71,7 @@ def test_database_of_another_schema_says_what_to_run(settings: Settings, databas
     assert "role" not in found
 
 
+@pytest.mark.long
 def test_health_check_asks_an_address_too() -> None:
     """Where Kafka and Postgres are left out, that alone decides."""
     skipped = [word for part in ("database", "kafka", "dagster") for word in ("--skip", part)]
@@ -80,6 +81,7 @@ def test_health_check_asks_an_address_too() -> None:
     assert "answers: its log says why" in done.stdout
 
 
+@pytest.mark.long
 def test_what_is_away_is_failed_and_the_rest_is_looked_at() -> None:
     """One error each, no traceback, and exit code 1; for programs as JSON."""
     away = {

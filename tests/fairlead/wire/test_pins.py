@@ -83,6 +83,7 @@ def test_record_that_names_a_million_partitions_costs_nothing() -> None:
     assert decode(b" " * (LARGEST_RECORD + 1)) is None
 
 
+@pytest.mark.long
 def test_record_that_lists_millions_is_refused_by_how_many() -> None:
     """A few kilobytes on the wire may become 16 MB: none of it is looked at one by one."""
     here, pin = json.loads(encode(RECORDS[0])), json.loads(encode(RECORDS[1]))
@@ -102,6 +103,7 @@ def test_record_that_lists_millions_is_refused_by_how_many() -> None:
     assert time.process_time() - began < 2.0  # of which reading the JSON takes most
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(10))
 def test_no_record_breaks_a_roll_call(seed: int) -> None:
     """10,000 records each, of every kind, spoilt at any depth, or cut off, or of random bytes."""

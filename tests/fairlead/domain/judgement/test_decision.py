@@ -53,6 +53,7 @@ def test_a_group_that_was_late_for_hours_is_cured(hours: float) -> None:
     assert answer["forecast"]["planned"]["utilisation"] < 1
 
 
+@pytest.mark.long
 def test_an_even_catch_up_is_left_alone() -> None:
     """Hours of backlog everywhere, and everybody at the limit: no assignment is faster."""
     group = Group(steady(np.full(100, 6.0)), SPEEDS, backlog=np.full(100, 20_000.0))

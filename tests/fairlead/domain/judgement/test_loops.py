@@ -38,6 +38,7 @@ def test_a_healthy_group_is_left_alone(healthy: Group) -> None:
     assert {name for name, _ in course.said} <= {"healthy", "unknown"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "sick",
     [

@@ -64,6 +64,7 @@ def edited(**changes: object) -> bytes:
 HOSTILE = form(short=60, long=100_000)
 
 
+@pytest.mark.long
 def test_hostile_plans_take_no_more_memory_than_their_bytes() -> None:
     """Valid ones of ten million partitions, in one range or in many, read one after the other."""
     rng = random.Random(3)

@@ -14,6 +14,7 @@ Consume = Callable[..., Any]
 CLIENT = "confluent-kafka"
 
 
+@pytest.mark.long
 def test_all_partitions_are_read_up_to_the_same_moment(alone: Consume) -> None:
     """What arrived first is read first: every partition gets the same share of its arrivals."""
     ran = alone(CLIENT, seconds=600.0)
@@ -24,6 +25,7 @@ def test_all_partitions_are_read_up_to_the_same_moment(alone: Consume) -> None:
     assert ran.shares(0.0) == pytest.approx([85 / 200] * 12, abs=0.03)
 
 
+@pytest.mark.long
 def test_dear_records_slow_everything_down_alike(alone: Consume) -> None:
     """Whatever the records of a partition cost, it gets its share of records; so do the others."""
     dear = Costs(dear=(Dear(10.0, (3,)),))

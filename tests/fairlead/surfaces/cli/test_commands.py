@@ -110,6 +110,7 @@ def test_unknown_command_is_a_usage_error(tmp_path: Path) -> None:
     assert "nonsense" in result.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("arguments", "settings", "message"),
     [
@@ -156,6 +157,7 @@ def test_commands_start_without_loading_the_planner() -> None:
     assert {"pyspark", "dagster", "pandas", "sqlalchemy", "kafka"} & set(loaded) == set()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("needed", "not_needed"),
     [

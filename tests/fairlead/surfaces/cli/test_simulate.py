@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from typer.testing import CliRunner
 
 from fairlead.simulation.catalogue import SCENARIOS, UnknownScenarioError
@@ -15,6 +16,7 @@ def test_without_arguments_scenarios_are_listed() -> None:
     assert "skew" in CliRunner().invoke(app, ["simulate"]).stdout
 
 
+@pytest.mark.long
 def test_figures_stand_side_by_side() -> None:
     """Each of the chosen in each of the scenarios; equal seeds, equal figures."""
     arguments = ["simulate", "skew", "even", "--hours", "7", "--seed", "3", "--json"]

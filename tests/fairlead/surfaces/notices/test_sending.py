@@ -229,6 +229,7 @@ def test_without_an_address_nothing_gathers(receiver: Receiver, engine: Engine) 
     assert b"after" in receiver.came[0][1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("status", "code"), [(200, 0), (403, 1)])
 def test_command_says_what_came_back(
     receiver: Receiver, tmp_path: Path, status: int, code: int

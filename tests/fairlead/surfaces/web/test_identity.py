@@ -131,6 +131,7 @@ def test_known_keys_outlast_the_issuer_for_five_minutes(issuer: Issuer, by_token
     assert "keys cannot be had" in asks(by_token, bearer(issuer.token()))
 
 
+@pytest.mark.long
 def test_issuer_that_hangs_keeps_nobody_out_whose_key_is_known(
     issuer: Issuer, by_token: ByToken
 ) -> None:
