@@ -251,7 +251,7 @@ def test_each_right_that_is_missing_is_named_with_its_remedy(
             eventually(lambda: any(_is(one, name, remedy, names) for one in wrong(settings)), told)  # noqa: B023 - at once
             kind, of = (missing.kind, missing.name) if surveyed else (None, None)
             missed = {(one["kind"], one["name"]) for one in surveyed_by(settings.kafka)}
-            ours = {(kind, name) for kind, name in missed if kind == "cluster" or orders in name}
+            ours = {(kind, name) for kind, name in missed if kind != "group" or orders in name}
             assert ours == ({(kind, of)} if surveyed else set()), told
             broker.allow(user, missing)
         eventually(lambda: wrong(settings) == [], "all is right")
