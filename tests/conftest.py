@@ -28,6 +28,7 @@ from filelock import FileLock
 from psycopg import sql
 from pydantic import SecretStr
 
+from fairlead.common.threads import one_thread
 from fairlead.kafka.sources import RACK_AWARE, SELECTOR
 from fairlead.sandbox import Sandbox, Services
 from fairlead.sandbox.jars import kafka_classpath
@@ -87,6 +88,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     # A shell lets what it starts in the background ignore Ctrl-C; tests send that to processes.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    one_thread()  # for the processes of pytest-xdist, which import numpy after this
     if not hasattr(config, "workerinput"):
         folder = tempfile.mkdtemp(prefix="fairlead-")
         atexit.register(shutil.rmtree, folder)  # after pytest, which looks into it once more
