@@ -239,6 +239,10 @@ BEGIN
         NEW.actor := session_user;
         -- Who decides by hand and then leaves the transaction open, at lunch say, is cut off.
         PERFORM set_config('idle_in_transaction_session_timeout', '60s', true);
+        IF length(NEW.reason) > 2000 THEN
+            RAISE EXCEPTION 'group %: version %: a reason has 2,000 characters at most',
+                NEW.group_id, NEW.version USING ERRCODE = 'FL001';
+        END IF;
     END IF;
     IF NEW.state = 'proposed' AND pg_trigger_depth() > 1 THEN  -- by plan_propose
         RETURN NEW;

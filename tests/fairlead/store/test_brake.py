@@ -235,6 +235,8 @@ def test_what_makes_no_sense_is_refused(store: PlanStore, propose: Plans) -> Non
         put_on(store.engine, "ordrs", reason="mistyped")
     with pytest.raises(PlanStateError, match="takes a reason"):
         put_on(store.engine, "orders", reason="\u200b ")
+    with pytest.raises(PlanStateError, match="of 2,000 characters at most"):
+        put_on(store.engine, "orders", reason="x" * 2001)
     with pytest.raises(PlanStateError, match="all groups: no brake holds"):
         release(store.engine, None, reason="nothing")
     put_on(store.engine, "orders", reason="why")

@@ -278,6 +278,15 @@ def test_a_step_takes_a_reason(
         assert error.value.sqlstate == "FL001"
 
 
+def test_a_reason_of_a_book_is_refused(by_hand: psycopg.Connection, propose: Plans) -> None:
+    """Everybody who reads the history would read it."""
+    propose()
+    for function in ("approve_plan", "reject_plan"):
+        with pytest.raises(psycopg.Error, match="2,000 characters at most") as error:
+            by_hand.execute(f"SELECT fairlead.{function}('orders', 1, %s)".encode(), ["x" * 2001])
+        assert error.value.sqlstate == "FL001"
+
+
 @pytest.mark.parametrize("reason", ["ok", "é", "好", "👍", "\u200b."])
 def test_any_letter_is_a_reason(by_hand: psycopg.Connection, propose: Plans, reason: str) -> None:
     """In any script."""
