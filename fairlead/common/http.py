@@ -22,6 +22,7 @@ class _Remembering(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
     def __init__(self) -> None:
         super().__init__()
         self._opened: list[http.client.HTTPConnection] = []
+        self._over = False
 
     def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
         """Ask in the clear."""
@@ -33,11 +34,22 @@ class _Remembering(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
         return self.do_open(partial(self._made, http.client.HTTPSConnection), req, context=context)
 
     def _made(self, kind: Any, host: str, **given: Any) -> Any:
-        self._opened.append(kind(host, **given))
-        return self._opened[-1]
+        connection = kind(host, **given)
+        connect = connection.connect
+
+        def connect_in_time() -> None:
+            connect()
+            if self._over:  # its name was looked up, or TLS agreed on, for too long
+                connection.close()
+                raise TimeoutError
+
+        connection.connect = connect_in_time
+        self._opened.append(connection)
+        return connection
 
     def end(self) -> None:
         """End what goes on: who answers byte by byte would keep its thread for hours."""
+        self._over = True
         for connection in self._opened:
             with contextlib.suppress(OSError, AttributeError):  # not connected yet, or not any more
                 connection.sock.shutdown(socket.SHUT_RDWR)
@@ -86,7 +98,9 @@ def _read(
     request: urllib.request.Request, handler: _Remembering, timeout_s: float, most_bytes: int
 ) -> tuple[int, bytes]:
     opener = urllib.request.OpenerDirector()  # without what follows redirects
-    opener.add_handler(urllib.request.ProxyHandler())
+    # Without TLS only this machine is asked: a proxy would read along, and could answer.
+    proxies = {kind: at for kind, at in urllib.request.getproxies().items() if kind == "https"}
+    opener.add_handler(urllib.request.ProxyHandler(proxies))
     opener.add_handler(handler)
     until = time.monotonic() + timeout_s
     with opener.open(request, timeout=2 * timeout_s) as answer:  # whoever waits gives up before

@@ -87,6 +87,7 @@ def create_store_engine(
     return create_engine(
         url,
         pool_pre_ping=True,
+        isolation_level="READ COMMITTED",  # who has waited for a lock sees what was done meanwhile
         hide_parameters=True,  # plan documents do not belong in messages
         connect_args={
             "application_name": "fairlead",

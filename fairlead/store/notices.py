@@ -4,7 +4,8 @@ Belongs here: the statements of the one who sends. Does not: when there is a not
 (`migrations/sql/notices.sql`), sending (`fairlead.surfaces.notices`).
 
 Who sends a notice has committed before when it is due again: two who send at once never have the
-same, no transaction waits for the receiver, and what dies on the way is sent again.
+same, no transaction waits for the receiver, and what dies on the way is sent again. Brakes and
+plans come before what is the matter with groups, which may begin for thousands at once.
 """
 
 from collections.abc import Collection
@@ -31,7 +32,7 @@ UPDATE fairlead_raw.notice SET attempts = attempts + 1,
 WHERE id = (
     SELECT id FROM fairlead_raw.notice told
     WHERE ended_at IS NULL AND next_at <= now() AND fairlead_raw.notice_holds(told)
-    ORDER BY next_at, at, id LIMIT 1 FOR UPDATE SKIP LOCKED
+    ORDER BY event LIKE 'group.%', next_at, at, id LIMIT 1 FOR UPDATE SKIP LOCKED
 )
 RETURNING id, event, at, group_id, version, actor, said
 """)

@@ -34,7 +34,7 @@ __all__ = ["Held", "Intent", "Outbox", "Turn", "Wanted"]
 Outcome = TypeVar("Outcome")
 
 #: How long a sender that hangs between taking a partition and committing its intents may hold it.
-_IDLE: Final = "60s"
+HANGS: Final = "60s"
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ class Outbox:
             Another sender holds the partition for too long, or this one has lost it.
         """
         with transaction(self._engine) as connection:
-            connection.execute(text(f"SET LOCAL idle_in_transaction_session_timeout = '{_IDLE}'"))
+            connection.execute(text(f"SET LOCAL idle_in_transaction_session_timeout = '{HANGS}'"))
             number = connection.scalar(select(func.fairlead_raw.lock_partition(topic, partition)))
             yield Turn(Held(topic, partition, int(number or 0)), connection)
 

@@ -1,5 +1,6 @@
 -- The brake: as long as it holds, for a group or for all, no new version is sent. What was already on its
 -- way arrives, what is published is told again, and a rollback goes through.
+--   FL005  the transaction would not see a brake that was put on since it began
 --   FL006  the brake holds what was about to be sent
 
 CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON fairlead_raw.brake_event
@@ -47,6 +48,11 @@ BEGIN
         WHERE group_id = NEW.group_id AND version = NEW.version AND rolled_back_from IS NOT NULL
     ) THEN
         RETURN NEW;
+    END IF;
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RAISE EXCEPTION 'group %: version % is not sent: a transaction that is % does not see brakes since it '
+            'began: use READ COMMITTED', NEW.group_id, NEW.version, current_setting('transaction_isolation')
+            USING ERRCODE = 'FL005';
     END IF;
     LOCK TABLE fairlead_raw.brake_event IN ROW SHARE MODE;
     SELECT * INTO brake FROM fairlead.brakes
@@ -123,10 +129,11 @@ COMMENT ON FUNCTION fairlead_raw.four_eyes_of IS
     'What the newest plan of a group, or of any group, needs for another pair of eyes; null: nothing.';
 
 
--- For people: SELECT * FROM fairlead.brake('orders', 'the team deploys until noon');
+-- For people: SELECT * FROM fairlead.brake('orders', 'the team deploys until noon'); it waits until a sender
+-- that hangs has been cut off, after a minute, and nothing new is sent meanwhile.
 CREATE FUNCTION fairlead.brake(group_id text, reason text, actor text DEFAULT NULL)
 RETURNS fairlead_raw.brake_event LANGUAGE sql
-SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '30s' AS $$
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '75s' AS $$
     SELECT * FROM fairlead_raw.set_brake(brake.group_id, true, brake.reason, brake.actor)
 $$;
 COMMENT ON FUNCTION fairlead.brake IS

@@ -6,6 +6,7 @@ time. Does not: which notice is next (`fairlead.store.notices`).
 
 import hashlib
 import hmac
+import re
 import time
 import uuid
 from base64 import b64encode
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Final
+from urllib.parse import unquote, urlsplit
 from urllib.request import Request
 
 from pydantic import SecretStr
@@ -34,6 +36,8 @@ TIMEOUT_S: Final = 5.0
 #: What is read, and what is kept, of an answer.
 _READ: Final = 4096
 _KEPT: Final = 200
+#: Shorter parts of an address are no secrets.
+_SECRET_SIZE: Final = 6
 
 
 class NotToldError(FairleadError):
@@ -107,11 +111,28 @@ def send(notice: Notice, settings: Settings) -> str:
         status, said = fetch(request, timeout_s=TIMEOUT_S, most_bytes=_READ)
     except (OSError, ValueError) as error:
         raise NotToldError(f"the receiver does not answer: {error}") from None
-    shown = visible(said.decode(errors="replace").strip())[:_KEPT]
+    text = _without_address(said.decode(errors="replace"), notify.url)
+    shown = visible(text.strip())[:_KEPT]
     answer = f"the receiver answered {status}{f': {shown}' if shown else ''}"
     if not HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
         raise NotToldError(answer)
     return answer
+
+
+def _without_address(text: str, url: SecretStr) -> str:
+    """Leave out what an answer repeats of the address, which is as good as a password.
+
+    Examples
+    --------
+    >>> _without_address("Cannot POST /hooks/T0AF55D", SecretStr("https://a.example/hooks/T0AF55D"))
+    'Cannot POST /hooks/…'
+    """
+    address = urlsplit(url.get_secret_value())
+    behind = f"{address.path}&{address.query}"
+    parts = re.split("[/&=]+", f"{behind}&{unquote(behind)}")
+    secrets = sorted({part for part in parts if len(part) >= _SECRET_SIZE}, key=len, reverse=True)
+    pattern = "|".join(map(re.escape, secrets))
+    return re.sub(pattern, "…", text, flags=re.IGNORECASE) if pattern else text
 
 
 def signed(secret: SecretStr, message_id: str, timestamp: int, body: bytes) -> dict[str, str]:

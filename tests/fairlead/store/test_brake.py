@@ -8,16 +8,16 @@ from datetime import timedelta
 
 import psycopg
 import pytest
-from sqlalchemy import Engine, func, insert, select
+from sqlalchemy import Engine, func, insert, select, text
 
 from fairlead.errors import ConfigurationError, PlanStateError
-from fairlead.store import PlanStore, StoredPlan
+from fairlead.store import PlanStore, StoredPlan, create_store_engine
 from fairlead.store.attempts import Attempt
 from fairlead.store.brakes import Brake, put_on, read_brakes, release
 from fairlead.store.engine import transaction
 from fairlead.store.intents import Wanted
 from fairlead.store.models import PlanIntent
-from fairlead.store.outbox import Intent, Outbox
+from fairlead.store.outbox import HANGS, Intent, Outbox
 from fairlead.store.reading import read_history
 from tests.fairlead.store.conftest import LEASE_UNTIL, StoreAs, sent
 from tests.logins import Login
@@ -101,6 +101,34 @@ def test_what_goes_on(store: PlanStore, publish: Plans, approve: Plans, group: s
 
 
 @EVERYTHING
+def test_transaction_that_sees_the_past_sends_nothing(
+    store: PlanStore, approve: Plans, group: str | None
+) -> None:
+    """Its snapshot is older than the brake: whoever braked would see a plan go out behind it."""
+    approve()
+    past = store.engine.execution_options(isolation_level="REPEATABLE READ")
+    row = {"group_id": "orders", "kind": "plan", "version": 1, "epoch": 1}
+
+    def send() -> None:
+        with transaction(past) as connection:
+            connection.execute(select(PlanIntent)).all()
+            put_on(store.engine, group, reason="incident")
+            connection.execute(insert(PlanIntent), [row | {"lease_until": LEASE_UNTIL}])
+
+    with pytest.raises(ConfigurationError, match="READ COMMITTED"):
+        send()
+
+
+def test_default_of_the_database_changes_no_transaction(approve: Plans, migrated: str) -> None:
+    """An administrator may have set another isolation for everybody."""
+    approve()
+    serializable = "options=-cdefault_transaction_isolation%3Dserializable"
+    engine = create_store_engine(f"{migrated}&{serializable}")
+    assert [one.plan.version for one in intend(PlanStore(engine))] == [1]
+    engine.dispose()
+
+
+@EVERYTHING
 def test_brake_waits_for_what_is_being_recorded(
     store: PlanStore, approve: Plans, group: str | None
 ) -> None:
@@ -114,6 +142,17 @@ def test_brake_waits_for_what_is_being_recorded(
                 braking.result(0.5)
         braking.result(30)
     assert store.get("orders", 1).state == "sending"
+
+
+def test_brake_outlasts_a_sender_that_hangs(store: PlanStore) -> None:
+    """Postgres ends who holds the lock and does nothing, before whoever brakes has given up."""
+    longer = text(
+        "SELECT split_part(setting, '=', 2)::interval > CAST(:hangs AS interval)"
+        " FROM pg_proc, unnest(proconfig) setting"
+        " WHERE oid = 'fairlead.brake'::regproc AND setting LIKE 'lock_timeout=%'"
+    )
+    with transaction(store.engine) as connection:
+        assert connection.scalars(longer, {"hangs": HANGS}).all() == [True]
 
 
 @EVERYTHING

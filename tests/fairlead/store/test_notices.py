@@ -190,6 +190,22 @@ def test_two_who_send_at_once_have_different_notices(store: PlanStore) -> None:
     assert sorted([*said, locked]) == [f"{number}" for number in range(6)]
 
 
+def test_brakes_and_plans_do_not_wait_behind_a_fleet(store: PlanStore, propose: Plans) -> None:
+    """What makes thousands of groups overloaded at once is what somebody brakes for."""
+    for number in range(3):
+        propose(group=f"group-{number}", observed_only=True)
+        found = {f"group-{number}": (datetime.now(UTC), OVERLOADED)}
+        with transaction(store.engine) as connection:
+            record_findings(connection, found, calls={})
+    propose()
+    put_on(store.engine, None, reason="incident")
+    due(store, earlier="0")
+    claimed = [next_notice(store.engine) for _ in range(5)]
+    events = [one.event for one in claimed if one is not None]
+    assert set(events[:2]) == {"brake.held", "plan.waits"}
+    assert events[2:] == ["group.overloaded"] * 3
+
+
 def test_old_notices_are_given_up_and_pruned(store: PlanStore) -> None:
     """After three days it is said; with the other history they go."""
     put_on(store.engine, None, reason="incident")

@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import json
+import socket
 import subprocess
 import sys
 import threading
@@ -113,6 +114,54 @@ def test_receiver_that_lies_has_not_taken_it(
         if "ask" in thread.name:
             thread.join(5)
             assert not thread.is_alive()
+
+
+@pytest.mark.parametrize(
+    "said", ["Cannot POST /hook?token=hunter2", r'{"at": "\/hook?token=Hunter2"}', "hunter%32"]
+)
+def test_answer_that_repeats_the_address_does_not_give_it_away(
+    receiver: Receiver, said: str
+) -> None:
+    """Servers that know no such path say which: what is kept of it, all who read could post to."""
+    receiver.status, receiver.body = 404, said.encode()
+    url = receiver.url.replace("hunter2", "hunter%32") if "%" in said else receiver.url
+    with pytest.raises(NotToldError, match=r"the receiver answered 404: .*…") as error:
+        send(trial(), settings_for(url))
+    assert "hunter" not in str(error.value).lower()
+
+
+def test_proxy_gets_nothing_that_it_could_read(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What goes to this machine without TLS does not leave it, whatever HTTP_PROXY says."""
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    with receiving() as proxy:
+        monkeypatch.setenv("http_proxy", proxy.url)
+        send(trial(), settings_for(receiver.url))
+        assert (len(proxy.came), len(receiver.came)) == (0, 1)
+
+
+def test_receiver_whose_name_takes_long_keeps_no_thread(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is asked nothing any more, or it could answer byte by byte for days."""
+    monkeypatch.setattr(sending, "TIMEOUT_S", 0.2)
+    looked_up = socket.getaddrinfo
+
+    def slowly(*asked: Any) -> Any:
+        time.sleep(0.6)
+        return looked_up(*asked)
+
+    monkeypatch.setattr(socket, "getaddrinfo", slowly)
+    receiver.pause = 0.1
+    before = set(threading.enumerate())
+    with pytest.raises(NotToldError, match=r"did not answer within 0\.2 s"):
+        send(trial(), settings_for(receiver.url))
+    for thread in set(threading.enumerate()) - before:
+        thread.join(2)
+        assert not thread.is_alive()
+    assert receiver.came == []
 
 
 def test_answer_without_end_is_read_in_part(receiver: Receiver) -> None:
