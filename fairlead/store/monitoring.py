@@ -106,6 +106,14 @@ CROSS JOIN LATERAL (
 """
 _BRAKES: Final = "SELECT group_id, since FROM fairlead.brakes"
 _RESTS: Final = "SELECT group_id, times FROM fairlead.rest"
+_MESSAGES: Final = """
+SELECT state, count(*) FILTER (
+    WHERE CASE state WHEN 'waiting' THEN ended_at IS NULL AND attempts > 0 ELSE outcome = state END
+) AS messages
+FROM (VALUES ('waiting'), ('given up')) states (state)
+LEFT JOIN fairlead.notice ON at > now() - interval '7 days'
+GROUP BY state ORDER BY state
+"""
 _HISTORIES: Final = """
 SELECT history, sum(bytes) AS bytes, min(day)::timestamp AT TIME ZONE 'UTC' AS oldest
 FROM fairlead.history_days() GROUP BY history ORDER BY history
@@ -174,6 +182,8 @@ class Readings:
         `group_id`, null for all groups, and `since` when the brake holds.
     rests
         `group_id` of groups that rest since a plan made them worse, and how many `times` plans did.
+    messages
+        `state`, waiting to be sent again or given up, and how many `messages` of a week are that.
     histories
         `history`, its `bytes`, and when its `oldest` day began: whether it is pruned.
     """
@@ -190,6 +200,7 @@ class Readings:
     last_seen_at: datetime | None
     brakes: Rows
     rests: Rows
+    messages: Rows
     histories: Rows
 
 
@@ -232,6 +243,7 @@ def read_all_groups(
             last_seen_at=max((row["last_seen"] for row in looks_ever), default=None),
             brakes=_rows(connection, _BRAKES),
             rests=_rows(connection, _RESTS),
+            messages=_rows(connection, _MESSAGES),
             histories=_rows(connection, _HISTORIES),
         )
 

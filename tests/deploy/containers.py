@@ -123,7 +123,8 @@ class Composed:
         if service not in _STAND_INS:
             options.append(f"--user={described['user']}")
         for name, value in described.get("environment", {}).items():
-            options.append(f"--env={name}={interpolated(str(value))}")
+            if value is not None:  # what Compose takes from where it is started
+                options.append(f"--env={name}={interpolated(str(value))}")
         for mount in described.get("volumes", ()):
             source, path, *_ = mount.split(":")
             if path in self._mounts:

@@ -42,6 +42,11 @@ KEYS = {
     *("mem_limit", "ports", "read_only", "restart", "security_opt", "tmpfs", "user", "volumes"),
 }
 CONDITIONS = {"service_healthy", "service_completed_successfully", "service_started"}
+#: What is passed on from where Compose is started.
+PASSED_ON = {
+    "FAIRLEAD_NOTIFY__URL": "https://chat.example/x",
+    "FAIRLEAD_NOTIFY__SECRET": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+}
 PROGRAMS: dict[str, Any] = {
     "fairlead": get_command(fairlead),
     "dagster": dagster,
@@ -106,7 +111,9 @@ def test_images_are_pinned_and_nobody_is_root() -> None:
 @pytest.mark.parametrize("name", OURS)
 def test_variables_are_settings(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every service of ours loads its settings, and names services that are there."""
-    variables = {name: interpolated(value) for name, value in OURS[name]["environment"].items()}
+    environment = OURS[name]["environment"]
+    given = {name: PASSED_ON[name] for name, value in environment.items() if value is None}
+    variables = {name: interpolated(value) for name, value in environment.items() if value} | given
     for variable, value in variables.items():
         monkeypatch.setenv(variable, value)
     monkeypatch.setenv("FAIRLEAD_CONFIG", str(DEPLOY / "fairlead.toml"))
@@ -117,6 +124,7 @@ def test_variables_are_settings(name: str, monkeypatch: pytest.MonkeyPatch) -> N
         assert make_url(settings.postgres.url.get_secret_value()).host in SERVICES
         assert settings.kafka.bootstrap_servers.split(":")[0] in SERVICES
         assert settings.web.url
+    assert (settings.notify.url is not None) == bool(given)
 
 
 @pytest.mark.parametrize("name", OURS)

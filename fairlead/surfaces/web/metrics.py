@@ -219,6 +219,13 @@ GAUGES: Final = (
         *("rests", "times"),
     ),
     Gauge(
+        "fairlead_messages_in_vain",
+        "",
+        "Messages of a week that the webhook did not take: waiting to be sent again, or given up.",
+        *("messages", "messages"),
+        labels=("state",),
+    ),
+    Gauge(
         "fairlead_history_bytes",
         "bytes",
         "What a history takes on disk, indexes included.",

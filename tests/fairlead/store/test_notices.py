@@ -18,6 +18,7 @@ from fairlead.store.brakes import put_on, release
 from fairlead.store.engine import transaction
 from fairlead.store.hindsight import say_made_worse
 from fairlead.store.judgement import record_findings
+from fairlead.store.monitoring import DecisionCounts, read_all_groups
 from fairlead.store.notices import answered, end_notices, next_notice, read_standing
 from fairlead.store.prune import prune
 from tests.fairlead.store.conftest import StoreAs, record_publication, record_retirement
@@ -213,6 +214,11 @@ def test_old_notices_are_given_up_and_pruned(store: PlanStore) -> None:
     assert end_notices(store.engine, EVENTS) == ["brake.held of all groups: nobody has sent it"]
     assert end_notices(store.engine, EVENTS) == []
     assert read_standing(store.engine).given_up == 1
+    messages = read_all_groups(store.engine, DecisionCounts()).messages
+    assert [dict(row) for row in messages] == [
+        {"state": "given up", "messages": 1},
+        {"state": "waiting", "messages": 0},
+    ]
     put_on(store.engine, None, reason="of today")
     gone = prune(store.engine, datetime.now(UTC) + timedelta(days=1))
     assert gone.rows["notices that were told or given up"] == 1
