@@ -43,7 +43,7 @@ def assignment_plan(
     outcomes: list[Outcome] = []
     read: list[pa.Table] = []
     with store.connect() as engine:
-        plans = PlanStore(engine)
+        plans = PlanStore(engine, current.source)
         for expired_group, version in plans.expire_due(datetime.now(UTC)):
             context.log.info("Group %s: version %d has expired", expired_group, version)
         for recent in snapshots_of(context, scope_of(context), warehouse, "candidates"):

@@ -67,7 +67,7 @@ class StoreResource(dg.ConfigurableResource[PlanStore]):
     def open(self) -> Iterator[PlanStore]:
         """Connect to the store; its connections are closed on leaving."""
         with self.connect() as engine:
-            yield PlanStore(engine)
+            yield PlanStore(engine, load_settings().source)
 
     @contextmanager
     def connect(self) -> Iterator[Engine]:

@@ -5,6 +5,8 @@ what to plan for which group (`policy`). A nested name takes two underscores:
 `FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS`.
 """
 
+import hashlib
+import logging
 import os
 import re
 from collections.abc import Sequence
@@ -18,6 +20,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    PrivateAttr,
     SecretStr,
     ValidationError,
     model_validator,
@@ -37,6 +40,8 @@ from fairlead.domain.notices import NotifySettings
 from fairlead.domain.policy import Discovery, Policy
 from fairlead.errors import ConfigurationError
 from fairlead.wire.signing import Signer
+
+_log = logging.getLogger(__name__)
 
 CONFIG_VARIABLE: Final = "FAIRLEAD_CONFIG"
 #: Spark's master where nobody chose one.
@@ -264,6 +269,16 @@ class Settings(BaseSettings):
     notify: NotifySettings = NotifySettings()
     discovery: Discovery = Discovery()
     policies: tuple[Policy, ...] = ()
+    _source: str = PrivateAttr(default="")
+
+    def model_post_init(self, _: Any) -> None:
+        """Note what these settings were read from."""
+        self._source = _source()
+
+    @property
+    def source(self) -> str:
+        """The file that these settings were read from, and the start of its SHA-256."""
+        return self._source
 
     @property
     def warehouse_path(self) -> str:
@@ -311,6 +326,27 @@ def load_settings() -> Settings:
         raise ConfigurationError(_not_json(str(error))) from None
     except (OSError, ValueError) as error:  # TOML that cannot be read or does not parse
         raise ConfigurationError(f"{path}: {error}") from None
+
+
+def reloaded(before: Settings) -> Settings:
+    """Return the settings as they are now; while they cannot be read, those of before.
+
+    A mounted ConfigMap changes under a service that runs.
+    """
+    if _source() == before.source:
+        return before
+    try:
+        return load_settings()
+    except ConfigurationError as error:
+        _log.error("%s; the settings of before hold on", error)
+        return before
+
+
+def _source() -> str:
+    path = _config_path()
+    if not path.is_file():
+        return "variables and defaults"
+    return f"{path}, SHA-256 {hashlib.sha256(path.read_bytes()).hexdigest()[:12]}"
 
 
 def _problem(path: Path, problem: ErrorDetails) -> str:

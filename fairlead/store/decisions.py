@@ -105,7 +105,10 @@ def _judged(draft: PlanDraft) -> Any:
 
 
 def insert_decisions(
-    connection: Connection, decisions: Sequence[NoPlan], versions: Mapping[str, int]
+    connection: Connection,
+    decisions: Sequence[NoPlan],
+    versions: Mapping[str, int],
+    settings: str | None,
 ) -> None:
     """Store decisions, their candidates, the balances observed and predicted, and the findings.
 
@@ -113,6 +116,8 @@ def insert_decisions(
     ----------
     versions
         Group to the version that its decision, a draft, has become.
+    settings
+        Where the policies come from that decided; None: not known.
     """
     rows: list[dict[str, Any]] = []
     candidates: list[dict[str, Any]] = []
@@ -127,6 +132,7 @@ def insert_decisions(
                 "outcome": decision.outcome,
                 "reason": decision.reason,
                 "version": version,
+                "settings": settings,
             }
         )
         candidates += [

@@ -94,10 +94,12 @@ class PlanStore:
     ----------
     engine
         From `create_store_engine`. The store owns no connection between calls.
+    settings
+        Where the policies come from by which decisions are made, as `Settings.source` says.
     """
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, engine: Engine, settings: str | None = None) -> None:
+        self._engine, self._settings = engine, settings
 
     @property
     def engine(self) -> Engine:
@@ -165,7 +167,7 @@ class PlanStore:
             new = [decision for decision in known if decision.group not in stored]
             if new:
                 drafts = [decision for decision in new if isinstance(decision, PlanDraft)]
-                insert_decisions(connection, new, propose(connection, drafts))
+                insert_decisions(connection, new, propose(connection, drafts), self._settings)
                 stored |= stored_decisions(connection, new, created=True)
         return stored
 

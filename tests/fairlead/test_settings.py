@@ -1,12 +1,13 @@
 """Settings: which source wins, what is refused, and that secrets stay secret."""
 
+import hashlib
 import traceback
 from pathlib import Path
 
 import pytest
 
 from fairlead.errors import ConfigurationError
-from fairlead.settings import KafkaSettings, Settings, load_settings
+from fairlead.settings import KafkaSettings, Settings, load_settings, reloaded
 from tests.records import SIGNER
 
 KEY = SIGNER.private_text()
@@ -46,6 +47,20 @@ def test_arguments_win_over_variables(monkeypatch: pytest.MonkeyPatch, tmp_path:
     """What code asks for goes over the environment."""
     monkeypatch.setenv("FAIRLEAD_STATE_DIR", "elsewhere")
     assert Settings(state_dir=tmp_path).state_dir == tmp_path
+
+
+def test_a_file_that_changes_is_read_anew_and_named(config: Path) -> None:
+    """Settings say which file they are of, and what was in it; a wrong file changes nothing."""
+    first = load_settings()
+    assert reloaded(first) is first
+    text = '[[policies]]\ngroups = "orders"\n'
+    config.write_text(text)
+    second = reloaded(first)
+    assert [policy.groups for policy in second.policies] == ["orders"]
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    assert second.source == f"{config}, SHA-256 {digest[:12]}"
+    config.write_text("[[polices]]")
+    assert reloaded(second) is second
 
 
 def test_web_addresses_are_addresses(config: Path) -> None:

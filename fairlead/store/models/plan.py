@@ -380,6 +380,9 @@ class Decision(Base):
     outcome: Mapped[str] = mapped_column(comment="plan, no change, or failed.")
     reason: Mapped[str] = mapped_column(comment="Why, in words.")
     version: Mapped[int | None] = mapped_column(Integer, comment="The plan proposed, if any.")
+    settings: Mapped[str | None] = mapped_column(
+        comment="The file whose policies decided, and the start of its SHA-256."
+    )
 
 
 class CandidatePlan(MeasuredBalance, Base):

@@ -25,7 +25,7 @@ def look(
     """
     from fairlead.archive import LookArchive
     from fairlead.errors import ClocksApartError, KafkaUnavailableError, StoreUnavailableError
-    from fairlead.settings import load_settings
+    from fairlead.settings import load_settings, reloaded
     from fairlead.workflows.pace import due, now, wait_s
 
     settings = load_settings()
@@ -34,6 +34,7 @@ def look(
         say(_taken(archive, settings))
         return
     while True:
+        settings = reloaded(settings)
         last = archive.taken()
         if not due(last, settings.looks, now()):
             time.sleep(max(1.0, wait_s(last, settings.looks, now())))

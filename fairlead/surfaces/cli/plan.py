@@ -105,7 +105,7 @@ def _stored(group: str, settings: "Settings") -> tuple["Planned", "Outcome"]:
 
     with opened_engine() as engine:
         check_clock(engine)
-        store = PlanStore(engine)
+        store = PlanStore(engine, settings.source)
         memory = Memory(
             store.capacities([group]).get(group, {}), store.last_changes([group]).get(group)
         )

@@ -101,9 +101,9 @@ def publish(group: Group, *, as_json: Json = False) -> None:
     )
     from fairlead.workflows.requests import take_up
 
-    kafka = _kafka()
+    kafka, settings = _kafka(), load_settings()
     with opened_engine() as engine:
-        store = PlanStore(engine)
+        store = PlanStore(engine, settings.source)
         if not asked(engine, [group]) and not store.in_state("approved", "sending", groups=[group]):
             raise PlanStateError(
                 f"group {group} has no approved plan; `fairlead plans list {group}` lists what"
@@ -118,7 +118,7 @@ def publish(group: Group, *, as_json: Json = False) -> None:
             answers = take_up(
                 store,
                 [group],
-                policies=load_settings().policies,
+                policies=settings.policies,
                 live=gateway.live_group,
                 topic=topic,
                 terms=Terms.of(kafka),
@@ -182,7 +182,7 @@ def rollback(
         ask(f"Propose what version {version} of {group} gave again?", yes=yes)
         with KafkaGateway(_kafka()) as gateway:
             done = roll_back(
-                PlanStore(engine),
+                PlanStore(engine, settings.source),
                 group,
                 version,
                 policy=policy_for(group, settings.policies),

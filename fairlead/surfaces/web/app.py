@@ -6,7 +6,7 @@ metrics there are (`metrics`), nor sockets and signals (`server`).
 
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC
 from ipaddress import ip_address
 from typing import Final
@@ -26,8 +26,9 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from fairlead.common.visible import visible
+from fairlead.domain.policy import Policy
 from fairlead.errors import FairleadError, GroupError, PlanStateError
-from fairlead.settings import Settings
+from fairlead.settings import Settings, reloaded
 from fairlead.store.monitoring import last_look
 from fairlead.surfaces.offers import Desk
 from fairlead.surfaces.review import review_page
@@ -58,11 +59,17 @@ def build_app(engine: Engine, settings: Settings) -> Starlette:
         The database; `fairlead_reader` will do where nobody acts on pages, else `fairlead_web`.
     settings
         Where the Dagster UI is reached, for links to it, and the policies, for what they say of a
-        plan that waits.
+        plan that waits: those are read anew whenever their file has changed.
     """
     dagster_url = settings.web.dagster_url
     own = urlsplit(settings.web.url or "").hostname
-    registry = build_registry(engine, settings.looks.every, settings.policies, settings.web)
+    newest = [settings]
+
+    def policies() -> Sequence[Policy]:
+        newest[0] = reloaded(newest[0])
+        return newest[0].policies
+
+    registry = build_registry(engine, settings.looks.every, policies, settings.web)
     threads = anyio.CapacityLimiter(PAGES_AT_ONCE)
     acting = Acting(engine, settings.web, _HEADERS, threads)
 
@@ -86,7 +93,7 @@ def build_app(engine: Engine, settings: Settings) -> Starlette:
                 engine,
                 Filters(**asked),
                 dagster_url=dagster_url,
-                policies=settings.policies,
+                policies=policies(),
                 desk=desk,
             ),
         )
@@ -97,7 +104,7 @@ def build_app(engine: Engine, settings: Settings) -> Starlette:
         return await page(
             request,
             lambda desk: group_page(
-                engine, name, asked, dagster_url=dagster_url, policies=settings.policies, desk=desk
+                engine, name, asked, dagster_url=dagster_url, policies=policies(), desk=desk
             ),
         )
 
@@ -112,7 +119,7 @@ def build_app(engine: Engine, settings: Settings) -> Starlette:
                 version,
                 dagster_url=dagster_url,
                 home=".",  # relative: a proxy may have put it anywhere
-                policies=settings.policies,
+                policies=policies(),
                 desk=desk,
             ),
         )

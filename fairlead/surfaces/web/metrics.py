@@ -9,7 +9,7 @@ series. What is of a partition is asked in SQL.
 
 import logging
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from importlib.metadata import version
@@ -245,7 +245,7 @@ GAUGES: Final = (
 def build_registry(
     engine: Engine,
     look_every: timedelta = timedelta(0),
-    policies: Sequence[Policy] = (),
+    policies: Callable[[], Sequence[Policy]] = tuple,
     web: WebSettings = WebSettings(),  # noqa: B008 - frozen
 ) -> CollectorRegistry:
     """Return a registry of its own, which reads the database at each scrape.
@@ -258,7 +258,7 @@ def build_registry(
         From one look to the next: ten looks may fail before a group's series end, and a quarter of
         an hour passes at least.
     policies
-        Say how far behind is too far.
+        Returns those that say how far behind is too far.
     web
         What alerts link to.
     """
@@ -281,12 +281,13 @@ class GroupCollector(Collector):
         self,
         engine: Engine,
         looked_within: timedelta,
-        policies: Sequence[Policy],
+        policies: Callable[[], Sequence[Policy]],
         web: WebSettings,
     ) -> None:
         self._engine, self._looked_within = engine, looked_within
         self._policies, self._web = policies, web
-        self._objectives: dict[str, float] = {}
+        self._objectives: dict[str, float] = {}  # by the policies at hand
+        self._of: Sequence[Policy] = ()
         self._counts = DecisionCounts()
         self._one_at_a_time = threading.Lock()
 
@@ -311,7 +312,10 @@ class GroupCollector(Collector):
             yield self._objective(row["group_id"] for row in readings.diagnoses)
 
     def _objective(self, groups: Iterable[str]) -> Metric:
-        """Return each group's objective; a policy is looked for once."""
+        """Return each group's objective; while policies stay the same, each is looked for once."""
+        policies = self._policies()
+        if policies is not self._of:
+            self._objectives, self._of = {}, policies
         family = GaugeMetricFamily(
             "fairlead_group_objective_seconds",
             "How far behind is too far for the group, by its policy.",
@@ -320,7 +324,7 @@ class GroupCollector(Collector):
         )
         for group in groups:
             if group not in self._objectives:
-                objective = policy_for(group, self._policies).objective
+                objective = policy_for(group, policies).objective
                 self._objectives[group] = objective.total_seconds()
             family.add_metric([group], self._objectives[group])
         return family

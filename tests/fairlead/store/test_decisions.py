@@ -52,6 +52,13 @@ def test_a_draft_becomes_a_proposed_version_with_its_document(
     assert document.members["orders-2"].partitions["t0"].tolist() == [1, 2]
 
 
+def test_a_decision_says_which_file_decided(engine: Engine, draft: MakeDraft) -> None:
+    """Where the policies of the store's user come from, beside every decision."""
+    record_decision(PlanStore(engine, "fairlead.toml, SHA-256 0123456789ab"), draft())
+    stored = rows(engine, "SELECT settings FROM fairlead.decision")
+    assert stored == [("fairlead.toml, SHA-256 0123456789ab",)]
+
+
 def test_everything_about_a_draft_is_stored(
     store: PlanStore, engine: Engine, draft: MakeDraft
 ) -> None:

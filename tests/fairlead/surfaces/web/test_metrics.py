@@ -1,6 +1,7 @@
 """The exposition: what Prometheus reads of every group."""
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
@@ -10,7 +11,7 @@ from prometheus_client import Metric
 from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 
-from fairlead.settings import Settings
+from fairlead.settings import Settings, load_settings
 from fairlead.store.engine import create_store_engine, transaction
 from fairlead.store.monitoring import DecisionCounts
 from fairlead.surfaces.web import build_app
@@ -44,6 +45,22 @@ def samples(text: str) -> Samples:
 
 def of(name: str, **labels: str) -> tuple[str, frozenset[tuple[str, str]]]:
     return name, frozenset(labels.items())
+
+
+def test_policies_that_change_count_without_a_restart(
+    week: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next scrape has the objective of the file as it is now."""
+    file = tmp_path / "fairlead.toml"
+    monkeypatch.setenv("FAIRLEAD_CONFIG", str(file))
+    objective = of("fairlead_group_objective_seconds", group="orders")
+    file.touch()
+    engine = create_store_engine(week)
+    with serving(build_app(engine, load_settings())) as address:
+        assert samples(scrape(address)[1])[objective] == 60
+        file.write_text('[[policies]]\nobjective = "PT2M"\n')
+        assert samples(scrape(address)[1])[objective] == 120
+    engine.dispose()
 
 
 def test_figures_are_those_of_the_history(served: str) -> None:
