@@ -6,7 +6,7 @@ BIN := .venv/bin
 # Whatever the surroundings say: services, runs and tests are dozens of processes, which import the same.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: install demo dev test test-long test-quick coverage mutants check format bench bench-fleet bench-followers bench-loop bench-reaction bench-racks bench-retention bench-store simulate dist jar docs pictures psql lock clean
+.PHONY: install demo dev test test-long test-quick coverage mutants check format bench bench-fleet bench-followers bench-loop bench-reaction bench-racks bench-retention bench-store simulate dist bom jar docs pictures psql lock clean
 
 install: .venv/installed
 
@@ -108,6 +108,10 @@ pictures: install
 dist: install
 	rm -rf dist
 	$(BIN)/python -m hatchling build -d dist
+
+# Packages and jars of the image and the sandbox, with digests and licences, as CycloneDX.
+bom: install
+	@$(BIN)/python -m tests.deploy.bom
 
 # What Kafka's own clients and brokers follow plans with. Needs a JDK 17, not only a Java.
 jar: install

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+from kubernetes_validate import validate
 
 from fairlead.settings import load_settings
 from tests.deploy.charts import CHART, GOLDEN, ROOT, SETS, helm, rendered
@@ -121,26 +122,12 @@ def test_helm_makes_what_is_written_down(tmp_path: Path) -> None:
             rendered(program, wrong)
 
 
-@pytest.mark.test_long(guarded_by="tests/deploy/test_chart.py::test_pods_are_restricted")
-def test_kubernetes_takes_it(tmp_path: Path) -> None:
-    """Kubernetes' own schemas, as kubernetes-validate brings them, know every field."""
-    environment = tmp_path / "venv"
-    uv = ROOT / ".fairlead/uv/bin/uv"
-    subprocess.run([uv, "venv", "--quiet", environment], check=True)
-    python = environment / "bin/python"
-    subprocess.run(
-        [uv, "pip", "install", "--quiet", "--python", python, "kubernetes-validate==1.33.1"],
-        check=True,
-    )
+@pytest.mark.long
+def test_kubernetes_takes_it() -> None:
+    """Kubernetes' own schemas know every field; the Prometheus operator's kinds are left out."""
     for name in SETS:
-        manifests = tmp_path / f"{name}.yaml"
-        known = [
-            document for document in documents(name) if "monitoring" not in document["apiVersion"]
-        ]
-        manifests.write_text(
-            yaml.safe_dump_all(known).replace("data: deploy/grafana/fairlead.json", "data: {}")
-        )
-        subprocess.run(
-            [environment / "bin/kubernetes-validate", "--strict", "-k", "1.33.1", manifests],
-            check=True,
-        )
+        for document in documents(name):
+            if isinstance(document.get("data"), str):  # stands in for a file of the repository
+                document["data"] = {}
+            if "monitoring" not in document["apiVersion"]:
+                validate(document, "1.33", strict=True)

@@ -1,0 +1,185 @@
+"""The bill of materials of the image and the sandbox, as CycloneDX; `make bom` writes it.
+
+Belongs here: which Python packages and jars there are, with digests, and which licence each has.
+Does not: Debian's packages, which `dpkg` lists, and what a wheel has within itself.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterator
+from importlib.metadata import Distribution, distribution
+from pathlib import Path
+from typing import Any, Final
+
+import pyspark
+from cyclonedx.contrib.license.factories import LicenseFactory
+from cyclonedx.model import HashAlgorithm, HashType
+from cyclonedx.model.bom import Bom
+from cyclonedx.model.component import Component, ComponentScope, ComponentType
+from cyclonedx.output.json import JsonV1Dot6
+from packageurl import PackageURL
+from packaging.requirements import Requirement
+
+from fairlead.sandbox import jars
+
+ROOT: Final = Path(__file__).parents[2]
+TARGET: Final = ROOT / "dist" / "fairlead.cdx.json"
+#: What packages say of their licences without an SPDX expression: classifiers, then words.
+_SAID: Final = {
+    "3-Clause BSD License": "BSD-3-Clause",
+    "Apache Software License": "Apache-2.0",
+    "Apache 2.0": "Apache-2.0",
+    "BSD": "BSD-3-Clause",
+    "BSD License": "BSD-3-Clause",
+    "GNU Library or Lesser General Public License (LGPL)": "LGPL-3.0-or-later",
+    "ISC License (ISCL)": "ISC",
+    "MIT License": "MIT",
+    "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
+    "Python Software Foundation License": "PSF-2.0",
+}
+#: The headings in Spark's LICENSE, which lists what it bundles.
+_HEADINGS: Final = {
+    "BSD 0-Clause": "0BSD",
+    "BSD 2-Clause": "BSD-2-Clause",
+    "BSD 3-Clause": "BSD-3-Clause",
+    "Common Development and Distribution License (CDDL) 1.0": "CDDL-1.0",
+    "Common Development and Distribution License (CDDL) 1.1": "CDDL-1.1",
+    "Eclipse Distribution License (EDL) 1.0": "BSD-3-Clause",
+    "Eclipse Public License (EPL) 2.0": "EPL-2.0",
+    "MIT License": "MIT",
+    "Unicode/ICU License": "ICU",
+    "License Version 2.0:": "Apache-2.0",
+}
+#: Jars of Spark that its LICENSE leaves out; their poms say so.
+_LEFT_OUT: Final = {
+    "failureaccess": ("com.google.guava", "Apache-2.0"),
+    "log4j-1.2-api": ("org.apache.logging.log4j", "Apache-2.0"),
+    "vertx-uri-template": ("io.vertx", "Apache-2.0"),
+}
+#: Of Kafka's jars, by the start of their groups: what is not Apache-2.0, and what is.
+_OF_KAFKA: Final = {
+    "com.github.luben": "BSD-2-Clause",
+    "com.google.re2j": "BSD-3-Clause",
+    "net.sf.jopt-simple": "MIT",
+    "net.sourceforge.argparse4j": "MIT",
+    "org.hdrhistogram": "BSD-2-Clause OR CC0-1.0",
+    "org.pcollections": "MIT",
+    "org.slf4j": "MIT",
+    **dict.fromkeys(
+        (
+            *(
+                "at.yawk.lz4",
+                "com.dynatrace.hash4j",
+                "com.fasterxml.jackson",
+                "com.github.ben-manes",
+            ),
+            *("com.typesafe", "com.yammer.metrics", "commons-", "org.apache.", "org.bitbucket.b_c"),
+            *("org.jspecify", "org.scala-lang", "org.xerial.snappy", "org.yaml"),
+        ),
+        "Apache-2.0",
+    ),
+}
+_JAR: Final = re.compile(r"(?P<name>log4j-1\.2-api|hive-shims-0\.23|.+?)-(?P<version>\d.*)\.jar")
+_OF_GROUP: Final = re.compile(r"(?P<group>.+?)_(?P<jar>[^_]+(_2\.13)?-\d.*\.jar)")
+
+
+def bill() -> Bom:
+    """Return what the image has, and, as optional, what the sandbox downloads beside it."""
+    bom = Bom()
+    packages = {found.name.lower(): found for found in _needed("fairlead", {"planner"})}
+    own = packages.pop("fairlead")
+    whole = _component(own.name, own.version, licence(own), "pypi")
+    bom.metadata.component = whole
+    bom.components.update(
+        _component(one.name, one.version, licence(one), "pypi") for one in packages.values()
+    )
+    bom.components.update(_jars_of_spark())
+    bom.components.update(_jars_of_kafka())
+    bom.register_dependency(whole, bom.components)
+    return bom
+
+
+def licence(package: Distribution) -> str:
+    """Return a package's licence as an SPDX expression, from what its metadata say."""
+    said: dict[str, Any] = package.metadata.json
+    if "license_expression" in said:
+        return str(said["license_expression"])
+    words = {one.rpartition(" :: ")[2] for one in said.get("classifier", ())}
+    word = str(said.get("license", "")).removesuffix(" license")
+    return " OR ".join(sorted(_SAID[one] for one in words & _SAID.keys())) or _SAID.get(word, word)
+
+
+def _needed(name: str, extras: set[str]) -> Iterator[Distribution]:
+    """Yield the packages that one needs here, itself among them; some more than once."""
+    seen: set[tuple[str, frozenset[str]]] = set()
+    left = [(name, frozenset(extras))]
+    while left:
+        one = left.pop()
+        if one in seen:
+            continue
+        seen.add(one)
+        package = distribution(one[0])
+        yield package
+        for line in package.requires or ():
+            wanted = Requirement(line)
+            asked = [{"extra": extra} for extra in one[1] or {""}]
+            if wanted.marker is None or any(map(wanted.marker.evaluate, asked)):
+                left.append((wanted.name, frozenset(wanted.extras)))
+
+
+def _jars_of_spark() -> Iterator[Component]:
+    text = distribution("pyspark").read_text("licenses/LICENSE") or ""
+    known, under, before = dict(_LEFT_OUT), "", ""
+    for line in text.splitlines():
+        heading = line if line in _HEADINGS else before.strip()
+        if heading in _HEADINGS and (line == heading or set(line) == {"-"}):
+            under = _HEADINGS[heading]
+        elif found := re.match(r"([\w.-]+):([\w.-]+)", line):
+            known[found[2]] = (found[1], under)
+        before = line
+    for jar in sorted(Path(pyspark.__path__[0], "jars").glob("*.jar")):
+        name, version = _named(jar.name)
+        of_spark = ("org.apache.spark", "Apache-2.0") if name.startswith("spark-") else ("", "")
+        group, said = known.get(name, of_spark)
+        with jar.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        yield _component(name, version, said, "maven", group=group, digest=digest)
+
+
+def _jars_of_kafka() -> Iterator[Component]:
+    for digest, file in map(str.split, jars.DIGESTS.read_text().splitlines()):
+        parts = _OF_GROUP.fullmatch(file)
+        assert parts is not None, file
+        group, (name, version) = parts["group"], _named(parts["jar"])
+        said = next((what for start, what in _OF_KAFKA.items() if group.startswith(start)), "")
+        found = _component(name, version, said, "maven", group=group, digest=digest)
+        found.scope = ComponentScope.OPTIONAL
+        yield found
+
+
+def _named(jar: str) -> tuple[str, str]:
+    found = _JAR.fullmatch(jar)
+    assert found is not None, jar
+    return found["name"], found["version"]
+
+
+def _component(
+    name: str, version: str, said: str, kind: str, *, group: str = "", digest: str = ""
+) -> Component:
+    url = PackageURL(kind, group or None, name, version)
+    return Component(
+        name=name,
+        version=version,
+        group=group or None,
+        type=ComponentType.LIBRARY if name != "fairlead" else ComponentType.APPLICATION,
+        licenses=[LicenseFactory().make_from_string(said)] if said else [],
+        hashes=[HashType(alg=HashAlgorithm.SHA_256, content=digest)] if digest else [],
+        purl=url,
+        bom_ref=str(url),
+    )
+
+
+if __name__ == "__main__":
+    TARGET.parent.mkdir(exist_ok=True)
+    TARGET.write_text(JsonV1Dot6(bill()).output_as_string(indent=2))
+    print(TARGET)  # noqa: T201 - make bom

@@ -1,0 +1,59 @@
+"""The bill of materials: all that is shipped, with its versions and licences."""
+
+import re
+from pathlib import Path
+
+import pyspark
+import pytest
+from cyclonedx.model.bom import Bom
+from cyclonedx.model.component import ComponentScope
+from cyclonedx.output.json import JsonV1Dot6
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+
+from tests.deploy.bom import ROOT, bill
+
+#: What Apache-2.0 may be shipped beside, unchanged: libraries under the weaker copyleft too.
+COMPATIBLE = {
+    *("0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "CDDL-1.0", "CDDL-1.1"),
+    *("EPL-2.0", "ICU", "ISC", "LGPL-3.0-only", "LGPL-3.0-or-later", "MIT", "MIT-0", "MIT-CMU"),
+    *("MPL-2.0", "PSF-2.0", "Zlib"),
+}
+pytestmark = pytest.mark.long
+
+
+@pytest.fixture(scope="module")
+def made() -> Bom:
+    return bill()
+
+
+def test_follows_its_schema(made: Bom) -> None:
+    """CycloneDX 1.6, strictly."""
+    text = JsonV1Dot6(made).output_as_string()
+    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None
+
+
+def test_has_the_lock_and_every_jar(made: Bom) -> None:
+    """Packages at the versions of the lock file; Spark's jars and the sandbox's with digests."""
+    lock = (ROOT / "requirements.lock").read_text()
+    locked = set(re.findall(r"^([\w.-]+)==([^ ;]+)", lock, re.MULTILINE))
+    packages = [one for one in made.components if one.purl and one.purl.type == "pypi"]
+    named = {re.sub(r"[-_.]+", "-", one.name).lower(): one.version for one in packages}
+    assert named.items() - locked == set()
+    assert {"pyspark", "dagster", "confluent-kafka", "psycopg-binary"} <= named.keys()
+    jars = [one for one in made.components if one.purl and one.purl.type == "maven"]
+    assert all(one.hashes and one.group for one in jars)
+    shipped = [one for one in jars if one.scope != ComponentScope.OPTIONAL]
+    assert len(shipped) == len(list(Path(pyspark.__path__[0], "jars").glob("*.jar")))
+
+
+def test_every_licence_is_known_and_compatible(made: Bom) -> None:
+    """SPDX knows it, and some choice that it leaves is compatible with Apache-2.0."""
+    refused = {}
+    for one in made.components:
+        (stated,) = one.licenses or [None]
+        said = str(getattr(stated, "id", None) or getattr(stated, "value", None))
+        parts = [part.split(" OR ") for part in said.split(" AND ")]
+        if not all(COMPATIBLE.intersection(choices) for choices in parts):
+            refused[str(one.purl)] = said
+    assert refused == {}
