@@ -23,7 +23,7 @@ from filelock import FileLock
 from fairlead.errors import SandboxError
 from fairlead.sandbox.java import find_java
 
-KAFKA_VERSION: Final = "4.3.1"
+KAFKA_VERSION: Final = "4.4.0"
 PACKAGES: Final = (
     f"org.apache.kafka:kafka_2.13:{KAFKA_VERSION}",
     f"org.apache.kafka:kafka-tools:{KAFKA_VERSION}",
@@ -36,7 +36,7 @@ EXCLUDED: Final = tuple(
 DOWNLOAD_TIMEOUT_S: Final = 900
 _LISTING: Final = "listing"
 #: Of every jar, as sha256sum writes them: whoever serves them can serve nothing else.
-_DIGESTS: Final = Path(__file__).with_name("kafka.sha256")
+DIGESTS: Final = Path(__file__).with_name("kafka.sha256")
 _SPARK_HOME: Final = Path(pyspark.__path__[0])
 
 
@@ -118,7 +118,7 @@ def check_digests(folder: Path) -> None:
     SandboxError
         The first such jar, by name.
     """
-    lines = _DIGESTS.read_text(encoding="utf-8").splitlines()
+    lines = DIGESTS.read_text(encoding="utf-8").splitlines()
     known = {name: digest for digest, name in map(str.split, lines)}
     for jar in sorted(folder.glob("*.jar")):
         with jar.open("rb") as file:

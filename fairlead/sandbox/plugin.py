@@ -17,7 +17,7 @@ from typing import Final
 from filelock import FileLock
 
 from fairlead.errors import ConfigurationError, SandboxError
-from fairlead.sandbox.jars import kafka_classpath
+from fairlead.sandbox.jars import KAFKA_VERSION, kafka_classpath
 from fairlead.sandbox.java import find_java
 
 PROJECT: Final = Path(__file__).parents[2] / "jvm"
@@ -33,7 +33,7 @@ _MANIFEST: Final = "Manifest-Version: 1.0\r\nAutomatic-Module-Name: fairlead.kaf
 
 
 def plugin_jar() -> Path:
-    """Return the jar, built anew where the sources have changed since.
+    """Return the jar, built anew where the sources or Kafka have changed since.
 
     Raises
     ------
@@ -105,7 +105,7 @@ def _sources() -> list[Path]:
 
 
 def _digest(sources: list[Path]) -> str:
-    digest = hashlib.sha256(Path(__file__).read_bytes())
+    digest = hashlib.sha256(KAFKA_VERSION.encode() + Path(__file__).read_bytes())
     for source in sources:
         digest.update(f"{source.relative_to(PROJECT)}\0".encode() + source.read_bytes())
     return digest.hexdigest()

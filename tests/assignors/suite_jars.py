@@ -12,22 +12,36 @@ from tempfile import TemporaryDirectory
 import pyspark
 from filelock import FileLock
 
-from fairlead.sandbox.jars import KAFKA_VERSION, cache_dir, kafka_classpath
+from fairlead.sandbox.jars import cache_dir, kafka_classpath
 from fairlead.sandbox.java import find_java
 
+#: Test classes of the clients 4.4.0 are not published, and these need the classes beside them.
+SUITES_VERSION = "4.3.1"
 JUNIT_VERSION = "1.13.4"
 ATTEMPTS = 3
 # The clients' assignors, the server's, and what builds the server's topics in its tests.
 TESTED = ("kafka-clients", "kafka-group-coordinator", "kafka-coordinator-common")
-TESTS = """
+BESIDE = ("kafka-group-coordinator-api", "kafka-server-common")
+CLASSES = """
     <dependency org="org.apache.kafka" name="{name}" rev="{version}" transitive="false">
-      <artifact name="{name}" type="jar" ext="jar" m:classifier="test"/>
+      <artifact name="{name}" type="jar" ext="jar"/>{tests}
     </dependency>"""
+TESTS = """
+      <artifact name="{name}" type="jar" ext="jar" m:classifier="test"/>"""
+WANTED = "".join(
+    CLASSES.format(
+        name=name,
+        version=SUITES_VERSION,
+        tests=TESTS.format(name=name) if name in TESTED else "",
+    )
+    for name in (*TESTED, *BESIDE)
+)
+JARS = WANTED.count("<artifact") + 1
 IVY = f"""
 <ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">
   <info organisation="fairlead" module="suites"/>
   <dependencies>
-{"".join(TESTS.format(name=name, version=KAFKA_VERSION) for name in TESTED)}
+{WANTED}
     <dependency org="org.junit.platform" name="junit-platform-console-standalone"
                 rev="{JUNIT_VERSION}" transitive="false">
       <artifact name="junit-platform-console-standalone" type="jar" ext="jar"/>
@@ -38,8 +52,8 @@ IVY = f"""
 
 
 def suite_classpath() -> list[Path]:
-    """Return the jars of Kafka, of its test classes, and of JUnit."""
-    target = cache_dir() / f"kafka-suites-{KAFKA_VERSION}-{JUNIT_VERSION}-{len(TESTED)}"
+    """Return the jars of Kafka's test classes, of what they test, of JUnit, and of Kafka."""
+    target = cache_dir() / f"kafka-suites-{SUITES_VERSION}-{JUNIT_VERSION}-{JARS}"
     target.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{target}.lock"):
         if not target.exists():
@@ -62,7 +76,7 @@ def _download(target: Path) -> None:
             result = subprocess.run(
                 command, capture_output=True, text=True, timeout=600, check=False
             )
-            if not result.returncode and len(list(jars.glob("*.jar"))) == len(TESTED) + 1:
+            if not result.returncode and len(list(jars.glob("*.jar"))) == JARS:
                 break
         else:
             raise RuntimeError(f"Kafka's suites could not be downloaded:\n{result.stdout[-2000:]}")

@@ -5,6 +5,7 @@ Does not: what is asked of them (`test_image`). Registries of images are not ask
 rests on a Debian that debootstrap makes, so Postgres and Prometheus are Debian's.
 """
 
+import os
 import re
 import shutil
 import subprocess
@@ -51,6 +52,7 @@ def run(*words: str | Path, timeout_s: float = 900) -> str:
     """Run a command and return what it printed; fail with all that it said."""
     ended = subprocess.run(
         [*map(str, words)],
+        env={**os.environ, "CONTAINERS_CONF": str(Path(__file__).with_name("containers.conf"))},
         capture_output=True,
         text=True,
         timeout=timeout_s,

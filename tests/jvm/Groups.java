@@ -342,10 +342,12 @@ final class Groups {
         }
     }
 
-    /** The same question gets the same answer; and once it is the target, nothing moves. */
+    /** The same question gets the same answer, on threads at once too; once it is the target, nothing moves. */
     private void again(Decider decider, Decider.Decision first) {
-        var same = decider.decide(spec(), describer, PLAN_TOPIC, now);
-        require(same.assignment().equals(first.assignment()) || same.outcome() != first.outcome(), "not the same");
+        IntStream.range(0, 4).parallel().forEach(thread -> {
+            var same = decider.decide(spec(), describer, PLAN_TOPIC, now);
+            require(same.assignment().equals(first.assignment()) || same.outcome() != first.outcome(), "not the same");
+        });
         for (Member member : members) {
             member.targets.clear();
             first.assignment().members().get(member.id).partitions().forEach((topic, partitions) ->

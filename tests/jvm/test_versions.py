@@ -1,0 +1,33 @@
+"""Brokers and clients of the versions before: the jar built for each, and what touches Kafka."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+#: What talks to brokers: through the jar, and through Fairlead's gateway.
+TESTS = [
+    *("tests/jvm/test_group_assignor.py", "tests/jvm/test_broker_reading.py"),
+    *("tests/jvm/test_consumers.py", "tests/jvm/test_jar.py", "tests/fairlead/kafka"),
+]
+
+
+@pytest.mark.test_long(
+    guarded_by="tests/jvm/test_group_assignor.py::test_plain_consumers_adopt_plans_and_lose_only_what_moves"
+)
+@pytest.mark.parametrize("version", ["4.3.1", "4.0.2"])
+def test_versions_before_do_as_well(version: str) -> None:
+    """The same tests pass on a Kafka of that version, with the jar compiled against it."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.older_kafka"]
+    ended = subprocess.run(
+        [*command, *TESTS],
+        cwd=ROOT,
+        env={**os.environ, "KAFKA_OF_TESTS": version},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stdout[-6000:]
