@@ -318,9 +318,9 @@ final class GroupView {
                 return spec.isPartitionAssigned(topic, partition);
             }
 
-            @Override
+            /** Of share groups, from Kafka 4.1 on: 4.0 does not ask. */
             public boolean isPartitionAssignable(Uuid topic, int partition) {
-                return spec.isPartitionAssignable(topic, partition);
+                return true;
             }
 
             @Override
