@@ -93,6 +93,7 @@ ORDERS = DemoGroup(
     ),
     consumers=4,
     rate=250,
+    load=0.75,
 )
 
 #: Even partitions, and one machine that does less than half of what the others do.

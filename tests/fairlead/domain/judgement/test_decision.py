@@ -62,22 +62,30 @@ def test_an_even_catch_up_is_left_alone() -> None:
     assert {name for name, _ in course.said} <= {"recovering", "unknown", "healthy"}
 
 
-def least_ms(ask: Callable[[], Any], times: int = 7) -> float:
-    """Return the least CPU that it took, milliseconds."""
-    spent = []
-    for _ in range(times):
-        before = time.process_time()
-        ask()
-        spent.append(time.process_time() - before)
-    return 1000 * min(spent)
+def cpu_s(ask: Callable[[], Any]) -> float:
+    """Return the CPU seconds that it takes."""
+    before = time.process_time()
+    ask()
+    return time.process_time() - before
 
 
 @pytest.mark.timed
-def test_a_full_decision_takes_50_ms_of_cpu_at_most() -> None:
-    """A hundred partitions, an hour of looks, a plan; the line included."""
+def test_a_full_decision_costs_less_than_a_million_additions() -> None:
+    """Some 50 ms: a hundred partitions, an hour of looks, a plan; the line included.
+
+    Measured in turns: how fast a processor is differs from machine to minute.
+    """
     rates = np.sort(zipf(100, 0.6, 0.85, 1000.0))[::-1]
     loop = Loop(Group(steady(rates), SPEEDS), decide_s=1e9)
     loop.run(1.0)
     line = loop.question()
     assert answer_question(line)["outcome"] == "plan"
-    assert least_ms(lambda: answer_question(line)) < 50
+
+    def add() -> None:
+        total = 0
+        for number in range(1_000_000):
+            total += number
+
+    turns = [(cpu_s(lambda: answer_question(line)), cpu_s(add)) for _ in range(9)]
+    decisions, additions = zip(*turns, strict=True)
+    assert min(decisions) < min(additions)
