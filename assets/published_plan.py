@@ -99,7 +99,9 @@ def published_plan(
     with store.open() as plans:
         known = scope_of(context).of(plans.known_groups(), settings)
         done = publish(plans, known, kafka=kafka, settings=settings.get(), log=context.log)
-    groups = [one.group for one in sorted(done.results, key=lambda one: one.position is not None)]
+    groups = [
+        result.group for result in sorted(done.results, key=lambda one: one.position is not None)
+    ]
     return materialized(
         context,
         dict.fromkeys([*groups, *(plan.group for plan in done.current)]),

@@ -169,7 +169,7 @@ def _offers(
     ledger: Ledger, shares: _Shares, giver: int, takers: Iterable[int], target: float
 ) -> list[_Offer]:
     """Pick the best move and the best swaps with each of some members."""
-    found = [some for taker in takers for some in _exchanges(ledger, shares, giver, taker)]
+    found = [exchange for taker in takers for exchange in _exchanges(ledger, shares, giver, taker)]
     if not found:
         return []
     sizes = [some.mine.size for some in found]

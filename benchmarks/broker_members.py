@@ -140,7 +140,7 @@ def _consume(config: Mapping[str, str], seats: Sequence[Seat], changes: "Queue[C
 
 def _open(config: Mapping[str, str], seat: Seat, changes: "Queue[Change]") -> Consumer:
     def tell(gained: bool, partitions: Sequence[TopicPartition]) -> None:  # noqa: FBT001
-        numbers = tuple(one.partition for one in partitions)
+        numbers = tuple(partition.partition for partition in partitions)
         changes.put(Change(time.monotonic(), seat, gained, numbers))
 
     def assign(consumer: Consumer, partitions: list[TopicPartition]) -> None:

@@ -156,11 +156,13 @@ class Measured:
         return Adopted(
             verified_s=sent - began,
             target_s=target - sent,
-            adopted_s=max((one.at for one in changes), default=target) - sent,
+            adopted_s=max((change.at for change in changes), default=target) - sent,
             nudges=told.nudges,
             moved=int((before != self._owner).sum()),
             revoked_in_vain=sum(
-                len(stays[one.seat] & set(one.partitions)) for one in changes if not one.gained
+                len(stays[change.seat] & set(change.partitions))
+                for change in changes
+                if not change.gained
             ),
         )
 

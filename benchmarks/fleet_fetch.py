@@ -132,16 +132,16 @@ def measure(servers: str, spark: SparkSession, place: Path, groups: int, bench: 
 
     turns = [turn(number) for number in range(bench.options.rounds)]
     ours = [one for one, _, _ in turns]
-    whole_s = median(one.whole_s for one in ours)
+    whole_s = median(our.whole_s for our in ours)
     tool_s, start_s = median(one[1] for one in turns), median(one[2] for one in turns)
     return Result(
         groups=groups,
         live=LIVE,
         partitions=len(ours[-1].lags),
         ours_s=whole_s,
-        snapshot_s=median(one.snapshot_s for one in ours),
-        lag_s=median(one.lag_s for one in ours),
-        spread_s=median(one.spread_s for one in ours),
+        snapshot_s=median(our.snapshot_s for our in ours),
+        lag_s=median(our.lag_s for our in ours),
+        spread_s=median(our.spread_s for our in ours),
         tool_s=tool_s,
         tool_start_s=start_s,
         ratio=round(tool_s / whole_s, 2),

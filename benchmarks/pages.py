@@ -75,7 +75,7 @@ def main() -> None:
             }
         )
         headings = ("page", "seconds", "of CPU, without Postgres", "characters")
-        bench.show(f"pages (goal: {GOAL_S} s)", headings, (tuple(one.values()) for one in rows))
+        bench.show(f"pages (goal: {GOAL_S} s)", headings, (tuple(row.values()) for row in rows))
 
 
 def timed(make: Callable[[], str]) -> tuple[float, float, int]:

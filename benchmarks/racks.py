@@ -320,16 +320,24 @@ def main() -> None:
         measured = Measured(cluster, place, bench)
         measured.create_topics()
         readings = [*measured.measure()]
-        bench.write({"rows": [asdict(one) for one in readings]})
+        bench.write({"rows": [asdict(reading) for reading in readings]})
         bench.show(
             "Sent to consumers while each group reads the same",
             ("assigned by", "MB in all", "MB between racks", "share", "busiest", "moved"),
             (
                 (
-                    *(one.assigned_by, f"{one.sent / 1e6:.1f}", f"{one.between / 1e6:.1f}"),
-                    *(f"{one.between / one.sent:.1%}", f"{one.busiest:.2f}", one.moved),
+                    *(
+                        reading.assigned_by,
+                        f"{reading.sent / 1e6:.1f}",
+                        f"{reading.between / 1e6:.1f}",
+                    ),
+                    *(
+                        f"{reading.between / reading.sent:.1%}",
+                        f"{reading.busiest:.2f}",
+                        reading.moved,
+                    ),
                 )
-                for one in readings
+                for reading in readings
             ),
         )
 

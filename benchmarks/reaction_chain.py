@@ -106,7 +106,11 @@ def measured(installation: Installation, group: str, bench: Bench) -> dict[str, 
             document = PlanDocument.from_bytes(bytes(rows[0][0]), group=group)
             return all(
                 members[name].owned
-                == {(topic, int(one)) for topic, some in share.partitions.items() for one in some}
+                == {
+                    (topic, int(one))
+                    for topic, partition in share.partitions.items()
+                    for one in partition
+                }
                 for name, share in document.members.items()
             )
 

@@ -87,7 +87,7 @@ def main() -> None:
             bench.show(
                 f"{heading} (goal: {GOAL} times at most)",
                 ("what", "first day", "retained", "times", "rows", "rows retained"),
-                (one.values() for one in results[heading]),
+                (result.values() for result in results[heading]),
             )
 
 
@@ -133,7 +133,7 @@ def measure(engines: list[Engine], retained: Size, bench: Bench) -> dict[str, An
         "bytes retained": int(total or 0),
         "histories": histories,
         "planning": [asdict(one) for one in planning],
-        "questions": [asdict(one) for one in questions],
+        "questions": [asdict(question) for question in questions],
     }
 
 

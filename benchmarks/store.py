@@ -64,8 +64,8 @@ def main() -> None:
         engine.dispose()
         bench.write(
             {
-                "writing": [asdict(one) for one in writings],
-                "reading": [asdict(one) for one in readings],
+                "writing": [asdict(writing) for writing in writings],
+                "reading": [asdict(reading) for reading in readings],
             }
         )
         show(bench, writings, readings)
@@ -199,19 +199,19 @@ def show(bench: Bench, writings: list[Writing], readings: list[history.Reading])
         ("what", "rows", "rows a second", "psql", "share"),
         (
             (
-                one.what,
-                f"{one.rows:,}",
-                f"{one.rows_per_s:,}",
-                f"{one.psql_rows_per_s:,}",
-                f"{one.share:.0%}",
+                writing.what,
+                f"{writing.rows:,}",
+                f"{writing.rows_per_s:,}",
+                f"{writing.psql_rows_per_s:,}",
+                f"{writing.share:.0%}",
             )
-            for one in writings
+            for writing in writings
         ),
     )
     bench.show(
         f"Questions at {history.ROWS:,} rows of lag (goal: 0.5 s)",
         ("question", "rows", "seconds"),
-        ((one.question, f"{one.rows:,}", f"{one.seconds:.4f}") for one in readings),
+        ((reading.question, f"{reading.rows:,}", f"{reading.seconds:.4f}") for reading in readings),
     )
 
 

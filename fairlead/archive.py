@@ -181,16 +181,16 @@ class LookArchive:
         covered = self._covered(files)
         closing = _name(now - INTERVAL)
         thinning = _name(now - EVERY_LOOK - INTERVAL)
-        for interval in sorted({one.interval for one in files}):
-            mine = [one for one in files if one.interval == interval and one not in covered]
+        for interval in sorted({file.interval for file in files}):
+            mine = [file for file in files if file.interval == interval and file not in covered]
             if interval <= thinning:
                 self._gather(interval, [one for one in mine if one.level < _THINNED], _THINNED)
             elif interval <= closing:
                 self._gather(interval, [one for one in mine if one.level < _CLOSED], _CLOSED)
         oldest = _name(now - retention)
-        for one in files:
-            if one.interval < oldest or (one in covered and covered[one] < now - GRACE):
-                self._remove(one.path)
+        for file in files:
+            if file.interval < oldest or (file in covered and covered[file] < now - GRACE):
+                self._remove(file.path)
         for path, written in self._unfinished():
             if written < now - GRACE:
                 self._remove(path)
@@ -201,9 +201,9 @@ class LookArchive:
             return
         rows: list[pa.Table] = []
         stands_for: list[str] = []
-        for one in files:
-            stands_for += self._looks_of(one)
-            rows.append(self._open(one).read())
+        for file in files:
+            stands_for += self._looks_of(file)
+            rows.append(self._open(file).read())
         looks = pa.concat_tables(rows).sort_by([("group", "ascending"), ("at", "ascending")])
         if level == _THINNED:
             looks = _last_of_each(looks)
@@ -214,13 +214,13 @@ class LookArchive:
         first, last = _name(since - INTERVAL), _name(until + INTERVAL)
         files = [one for one in self._list() if first <= one.interval <= last]
         covered = self._covered(files)
-        return [one for one in files if one not in covered]
+        return [file for file in files if file not in covered]
 
     def _covered(self, files: Iterable[_File]) -> dict[_File, datetime]:
         """Return the files that others stand for, each with when the last of these was written."""
         by_interval: dict[str, list[_File]] = {}
-        for one in files:
-            by_interval.setdefault(one.interval, []).append(one)
+        for file in files:
+            by_interval.setdefault(file.interval, []).append(file)
         return {
             one: written
             for some in by_interval.values()

@@ -59,7 +59,7 @@ def take_effect(
             return {"what happens next": _LATER}
         shown = if_possible(context.log, lambda: describe(done.results, done.current, [group]))
         _show(context, "published_plan", group, settings, shown)
-        for refused in (one for one in done.results if one.position is None):
+        for refused in (result for result in done.results if result.position is None):
             raise dg.Failure(
                 f"Version {refused.version} is approved, and was not published: {refused.reason}"
                 + (f"; {_AGAIN}" if refused.waits else ""),

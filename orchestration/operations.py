@@ -178,8 +178,8 @@ def prune_history(
         gone = prune_store(engine, now - kept, now - summaries)
     context.add_output_metadata(
         {
-            "days": listed(sorted(f"{one.day}" for one in gone.days)),
-            "bytes": sum(one.bytes for one in gone.days),
+            "days": listed(sorted(f"{day.day}" for day in gone.days)),
+            "bytes": sum(day.bytes for day in gone.days),
             **gone.rows,
         }
     )

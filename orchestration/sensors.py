@@ -97,7 +97,9 @@ def approved_plans(
         asked = acts.asked(plans.engine)
         asking = {one.group for one in asked if one.group is not None}
         again += sorted(asking)
-        regretted = [one for one in regrets(plans.engine) if one.automatic and not one.back_to]
+        regretted = [
+            regret for regret in regrets(plans.engine) if regret.automatic and not regret.back_to
+        ]
         again += [one.group for one in regretted]
         attempts = plans.last_attempts([*(plan.group for plan in waiting), *again])
     known = known_cohorts(context.instance)

@@ -21,7 +21,9 @@ def switches(instance: dg.DagsterInstance) -> dict[str, Any]:
         "on": sorted(state.name for state in states if state.is_running),
         "off": sorted(state.name for state in states if not state.is_running),
         "ticked": {state.name: at for state in states if (at := _last_tick(instance, state))},
-        "dead": sorted(name for name, one in daemons.items() if one.required and not one.healthy),
+        "dead": sorted(
+            name for name, daemon in daemons.items() if daemon.required and not daemon.healthy
+        ),
     }
 
 

@@ -92,7 +92,7 @@ class BrokerGroup:
     @property
     def consumers(self) -> tuple[BrokerMember, ...]:
         """The members that are consumers."""
-        return tuple(one for one in self.members if not one.is_nudge)
+        return tuple(member for member in self.members if not member.is_nudge)
 
     @property
     def behind(self) -> tuple[BrokerMember, ...]:
@@ -100,9 +100,12 @@ class BrokerGroup:
 
         Whoever waits for partitions is of the group's epoch already; who is to give some up is not.
         """
-        newest = max((one.epoch for one in self.consumers), default=0)
-        waits = any(one.epoch == newest and one.owned != one.target for one in self.consumers)
-        return tuple(one for one in self.consumers if waits and one.epoch < newest)
+        newest = max((consumer.epoch for consumer in self.consumers), default=0)
+        waits = any(
+            consumer.epoch == newest and consumer.owned != consumer.target
+            for consumer in self.consumers
+        )
+        return tuple(consumer for consumer in self.consumers if waits and consumer.epoch < newest)
 
 
 def describe_broker_groups(
@@ -130,10 +133,10 @@ async def _ask(admin: "KafkaAdminClient", groups: Sequence[str]) -> list[Any]:
         homes[node].append(group)
     return [
         await admin._manager.send(  # noqa: SLF001 - as above
-            ConsumerGroupDescribeRequest(group_ids=here, include_authorized_operations=False),
+            ConsumerGroupDescribeRequest(group_ids=home, include_authorized_operations=False),
             node_id=node,
         )
-        for node, here in homes.items()
+        for node, home in homes.items()
     ]
 
 

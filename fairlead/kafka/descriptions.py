@@ -80,21 +80,21 @@ def read_broker_group(found: BrokerGroup) -> GroupDescription:
         try:
             members = _named(
                 LiveMember(
-                    member_id=one.member_id,
-                    client_id=one.client_id,
-                    host=one.host,
-                    instance_id=one.instance_id,
+                    member_id=consumer.member_id,
+                    client_id=consumer.client_id,
+                    host=consumer.host,
+                    instance_id=consumer.instance_id,
                     name="",
-                    topics=one.topics,
-                    partitions=one.owned,
-                    generation=one.epoch,
-                    rack=one.rack,
+                    topics=consumer.topics,
+                    partitions=consumer.owned,
+                    generation=consumer.epoch,
+                    rack=consumer.rack,
                 )
-                for one in found.consumers
+                for consumer in found.consumers
             )
         except GroupError as unreadable:
             error = str(unreadable).replace(NUL, r"\0")
-    read = {topic for one in members for topic in one.topics}
+    read = {topic for member in members for topic in member.topics}
     return GroupDescription(
         group=found.group,
         state=state,
@@ -110,8 +110,13 @@ def read_broker_group(found: BrokerGroup) -> GroupDescription:
 def broker_names(found: BrokerGroup) -> dict[str, str]:
     """Return member id to the name that plans use, settled or not; nudges have none."""
     return member_names(
-        GroupMember(one.member_id, one.topics, instance_id=one.instance_id, client_id=one.client_id)
-        for one in found.consumers
+        GroupMember(
+            consumer.member_id,
+            consumer.topics,
+            instance_id=consumer.instance_id,
+            client_id=consumer.client_id,
+        )
+        for consumer in found.consumers
     )
 
 

@@ -71,8 +71,8 @@ class MembersTopic:
         for group in groups:
             homes.setdefault(self._topic.home_of(group), []).append(group)
         known: Known = {}
-        for partition, some in homes.items():
-            for group, record in self._topic.newest(partition, some).items():
+        for partition, home in homes.items():
+            for group, record in self._topic.newest(partition, home).items():
                 if record.value is None:
                     continue
                 try:
@@ -119,16 +119,18 @@ class MembersTopic:
                 }
             )
         )
-        for one in memberships:
-            after = known[one.group][1] if one.group in known else 0
-            headers = one.headers(origin=self._topic.origin, after=after, signer=self._signer)
+        for membership in memberships:
+            after = known[membership.group][1] if membership.group in known else 0
+            headers = membership.headers(
+                origin=self._topic.origin, after=after, signer=self._signer
+            )
             try:
                 producer.produce(
                     self.name,
-                    one.to_bytes(),
-                    key=one.group.encode(),
+                    membership.to_bytes(),
+                    key=membership.group.encode(),
                     headers=list(headers),
-                    partition=self._topic.home_of(one.group),
+                    partition=self._topic.home_of(membership.group),
                     on_delivery=delivered,
                 )
             except KafkaException as error:

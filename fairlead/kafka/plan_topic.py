@@ -376,7 +376,7 @@ class PlanTopic:
                 f"Topic {self.name} has cleanup.policy={policy}, which would delete plans that are "
                 f"still followed. Change it: {self._alter('cleanup.policy=compact')}"
             )
-        copies = min(len(one.replicas) for one in self._describe().partitions)
+        copies = min(len(partition.replicas) for partition in self._describe().partitions)
         in_sync = int(config["min.insync.replicas"].value)
         if in_sync > copies:
             raise ConfigurationError(

@@ -45,7 +45,7 @@ def remedy(kind: str, name: str, operations: Iterable[str], *, prefixed: bool = 
     >>> remedy("topic", "orders", ["DESCRIBE_CONFIGS"]).partition(" --operation ")[2]
     'DescribeConfigs --topic orders'
     """
-    asked = " ".join(f"--operation {_spelt(one)}" for one in operations)
+    asked = " ".join(f"--operation {_spelt(operation)}" for operation in operations)
     whom = f"--{kind}" if kind == CLUSTER else f"--{kind} {quote(name)}"
     pattern = " --resource-pattern-type prefixed" if prefixed else ""
     return (
@@ -160,7 +160,7 @@ class Rights:
 
 
 def _names(described: Any) -> frozenset[str]:
-    names = {one.name for one in described.authorized_operations or ()}
+    names = {operation.name for operation in described.authorized_operations or ()}
     return frozenset(names)
 
 

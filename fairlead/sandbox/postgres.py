@@ -91,8 +91,8 @@ class Postgres:
     def kill(self) -> None:
         """End the server and its sessions as a crash would (SIGKILL)."""
         if process := self.process():
-            for one in (process, *process.children()):
-                processes.end(one, signal.SIGKILL, grace_s=STOP_GRACE_S)
+            for child in (process, *process.children()):
+                processes.end(child, signal.SIGKILL, grace_s=STOP_GRACE_S)
 
     @property
     def _socket_dir(self) -> Path:

@@ -122,9 +122,9 @@ class SparkServer:
         """Return what the server and its workers take of the machine's memory; 0: nothing runs."""
         taken = 0
         if process := self.process():
-            for one in (process, *process.children(recursive=True)):
+            for child in (process, *process.children(recursive=True)):
                 with suppress(psutil.NoSuchProcess):
-                    taken += one.memory_info().rss
+                    taken += child.memory_info().rss
         return taken
 
     def for_run(self, tell: Callable[[str], None]) -> WarmServer | None:

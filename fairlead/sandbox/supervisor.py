@@ -93,7 +93,7 @@ class Supervisor:
         environment: Mapping[str, str],
     ) -> None:
         write = _Log(log)
-        self._children = [_Child(one, write, tell, state_dir, environment) for one in parts]
+        self._children = [_Child(part, write, tell, state_dir, environment) for part in parts]
         self._tell = tell
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="supervisor")

@@ -135,7 +135,10 @@ def plan_task(place: Place, ways: Sequence[Ways], task: int) -> Iterator[pa.Reco
 def as_batch(rows: Sequence[Row]) -> pa.RecordBatch:
     """Lay rows out in columns; arrays go in whole, not value by value."""
     return pa.record_batch(
-        [pa.array([row.get(one.name) for row in rows], one.type) for one in CANDIDATES],
+        [
+            pa.array([row.get(candidate.name) for row in rows], candidate.type)
+            for candidate in CANDIDATES
+        ],
         schema=CANDIDATES,
     )
 

@@ -122,8 +122,8 @@ def answer(engine: Engine, act_id: UUID, outcome: Literal["done", "refused"], sa
 
 def _read(engine: Engine, *conditions: ColumnElement[bool]) -> list[Acted]:
     columns = [
-        getattr(PageAct, {"group": "group_id"}.get(one.name, one.name)).label(one.name)
-        for one in fields(Acted)
+        getattr(PageAct, {"group": "group_id"}.get(field.name, field.name)).label(field.name)
+        for field in fields(Acted)
     ]
     with transaction(engine) as connection:
         rows = connection.execute(select(*columns).where(*conditions).order_by(PageAct.at))

@@ -98,7 +98,7 @@ def _judged(draft: PlanDraft) -> Any:
     if known is None:
         return null()
     return {
-        "members": {name: vars(one) for name, one in known.members.items()},
+        "members": {name: vars(member) for name, member in known.members.items()},
         "costs": known.costs,
         "statuses": sorted(known.statuses),
     }
@@ -139,13 +139,13 @@ def insert_decisions(
             key
             | {
                 "snapshot_at": decision.snapshot_at.isoformat(),
-                "assignor": one.assignor,
-                "outcome": one.outcome,
-                "error": one.error,
-                "frontier": json.dumps(one.frontier) if one.frontier else None,
+                "assignor": candidate.assignor,
+                "outcome": candidate.outcome,
+                "error": candidate.error,
+                "frontier": json.dumps(candidate.frontier) if candidate.frontier else None,
             }
-            | metric_columns(one.metrics)
-            for one in decision.candidates
+            | metric_columns(candidate.metrics)
+            for candidate in decision.candidates
         ]
         key["measured_at"] = decision.snapshot_at.isoformat()
         if decision.observed is not None:

@@ -102,7 +102,7 @@ def record_findings(
     connection.execute(select(func.fairlead_raw.record_diagnoses(_json(seen))))
     if calls is None:
         known = {
-            group: {name: _capacity(one) for name, one in findings.capacities.items()}
+            group: {name: _capacity(capacity) for name, capacity in findings.capacities.items()}
             for group, (_, findings) in found.items()
         }
         connection.execute(select(func.fairlead_raw.record_capacities(_json(known))))

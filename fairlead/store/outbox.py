@@ -117,22 +117,22 @@ class Turn:
         record_events(
             self._connection,
             [
-                step(one, "sending", "on its way to the plan topic")
-                for one in intents
-                if one.kind == "plan"
+                step(intent, "sending", "on its way to the plan topic")
+                for intent in intents
+                if intent.kind == "plan"
             ],
         )
         rows = [
             {
-                "group_id": one.group,
-                "kind": one.kind,
-                "version": one.plan.version,
-                "epoch": one.epoch,
-                "lease_until": one.lease_until,
-                "reason": one.reason or None,
-                "actor": one.actor,
+                "group_id": intent.group,
+                "kind": intent.kind,
+                "version": intent.plan.version,
+                "epoch": intent.epoch,
+                "lease_until": intent.lease_until,
+                "reason": intent.reason or None,
+                "actor": intent.actor,
             }
-            for one in intents
+            for intent in intents
         ]
         self._connection.execute(insert(PlanIntent), rows)
 

@@ -226,7 +226,7 @@ class PlanStore:
         ]
         with transaction(self._engine) as connection:
             free = lock_groups(connection, [plan.group for plan in plans])
-            possible = [one for one in values if one["group"] in free]
+            possible = [value for value in values if value["group"] in free]
             held = {plan.group: _HELD for plan in plans if plan.group not in free}
             if not possible:
                 return held
@@ -241,12 +241,12 @@ class PlanStore:
         self, connection: Connection, function: Select[Any], values: Sequence[Mapping[str, Any]]
     ) -> dict[str, str]:
         refused: dict[str, str] = {}
-        for one in values:
+        for value in values:
             try:
                 with connection.begin_nested(), store_errors(self._engine.url):
-                    connection.execute(function, one)
+                    connection.execute(function, value)
             except PlanStateError as error:
-                refused[one["group"]] = str(error)
+                refused[value["group"]] = str(error)
         return refused
 
     def reject(

@@ -17,7 +17,7 @@ from fairlead.store.told import Sent, record_sent
 
 def unsettled(connection: Connection, intents: Sequence[Intent]) -> set[str]:
     """Return the groups whose intents are still to be settled; those that plans outlived go."""
-    keys = [(one.group, one.plan.version) for one in intents]
+    keys = [(intent.group, intent.plan.version) for intent in intents]
     states = {
         (row.group_id, row.version): row.state
         for row in connection.execute(
@@ -30,21 +30,21 @@ def unsettled(connection: Connection, intents: Sequence[Intent]) -> set[str]:
         row.group_id: row
         for row in connection.execute(
             select(PlanIntent.__table__).where(
-                PlanIntent.group_id.in_([one.group for one in intents])
+                PlanIntent.group_id.in_([intent.group for intent in intents])
             )
         )
     }
     found, outlived = set(), []
-    for one in intents:
-        state, row = states.get((one.group, one.plan.version)), rows.get(one.group)
-        if one.again:
-            if state == FOLLOWED[one.kind]:  # else the group follows another plan by now
-                found.add(one.group)
-        elif row is not None and (row.kind, row.version, row.epoch) == one.key:
-            if state == ON_ITS_WAY[one.kind]:
-                found.add(one.group)
+    for intent in intents:
+        state, row = states.get((intent.group, intent.plan.version)), rows.get(intent.group)
+        if intent.again:
+            if state == FOLLOWED[intent.kind]:  # else the group follows another plan by now
+                found.add(intent.group)
+        elif row is not None and (row.kind, row.version, row.epoch) == intent.key:
+            if state == ON_ITS_WAY[intent.kind]:
+                found.add(intent.group)
             else:
-                outlived.append(one.group)
+                outlived.append(intent.group)
     _forget(connection, outlived)
     return found
 

@@ -93,7 +93,7 @@ def read_secrets(text: str | None) -> tuple[bytes, ...]:
         return ()
     refuse_private_key(text, "group_secret")
     secrets = tuple(one.strip().encode() for one in text.split(","))
-    if any(len(one) < _SHORTEST for one in secrets):
+    if any(len(secret) < _SHORTEST for secret in secrets):
         raise ConfigurationError(
             f"group_secret: each of the secrets, separated by commas, has at least {_SHORTEST} "
             "bytes. Draw one: openssl rand -base64 32. Leave the option out for none"

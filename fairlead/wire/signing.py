@@ -172,7 +172,7 @@ def signed_bytes(*fields: bytes) -> bytes:
     >>> signed_bytes(b"ab", b"")
     b'fairlead-v2\x00\x00\x00\x00\x02ab\x00\x00\x00\x00'
     """
-    return DOMAIN + b"".join(len(one).to_bytes(4, "big") + one for one in fields)
+    return DOMAIN + b"".join(len(field).to_bytes(4, "big") + field for field in fields)
 
 
 def refuse_private_key(text: str, option: str) -> None:

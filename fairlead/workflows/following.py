@@ -182,4 +182,4 @@ def tell_members(
 
 def read_by(found: BrokerGroup) -> set[str]:
     """Return the topics that some consumer of a group subscribes to."""
-    return {topic for one in found.consumers for topic in one.topics}
+    return {topic for consumer in found.consumers for topic in consumer.topics}

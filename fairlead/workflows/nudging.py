@@ -72,12 +72,14 @@ class Goal:
         """Whether the target of a group is what the plan gives those who are in it."""
         names = broker_names(found)
         wanted = fit(
-            self.plan, {names[one.member_id]: one.topics for one in found.consumers}, self.counts
+            self.plan,
+            {names[consumer.member_id]: consumer.topics for consumer in found.consumers},
+            self.counts,
         )
         return all(
-            {topic: list(numbers) for topic, numbers in one.target.items()}
-            == wanted[names[one.member_id]]
-            for one in found.consumers
+            {topic: list(numbers) for topic, numbers in consumer.target.items()}
+            == wanted[names[consumer.member_id]]
+            for consumer in found.consumers
         )
 
 
@@ -147,7 +149,7 @@ class _Round:
     def begin(self) -> None:
         """Nudge whom it may do good."""
         for group, found in self._look().items():
-            if group not in self.done and not any(one.is_nudge for one in found.members):
+            if group not in self.done and not any(member.is_nudge for member in found.members):
                 try:
                     version = self.goals[group].plan.version
                     nudge = Nudge(self.settings, group, version, by=self.connection)
@@ -208,6 +210,6 @@ def out_of_reach(found: BrokerGroup, *, any_assignor: bool = False) -> str:
         return found.error
     if not found.consumers:
         return "it has no members"
-    if all(one.classic for one in found.consumers):
+    if all(consumer.classic for consumer in found.consumers):
         return "all its members speak the classic protocol"
     return "" if any_assignor else not_followed(CONSUMER, found.assignor)

@@ -179,9 +179,9 @@ def _unless(refusal: str | None, answer: ApprovalDecision) -> ApprovalDecision:
 
 def _overtaken(versions: Sequence[StoredPlan], draft: PlanDraft) -> str:
     """Say which version another run has made of a newer snapshot; empty: none."""
-    for one in versions:
-        if one.snapshot_at > draft.snapshot_at:
-            return f"version {one.version} is {one.state}, and of a newer snapshot"
+    for version in versions:
+        if version.snapshot_at > draft.snapshot_at:
+            return f"version {version.version} is {version.state}, and of a newer snapshot"
     return ""
 
 

@@ -214,9 +214,9 @@ def _taken_back(
 ) -> list[StoredPlan]:
     """Take back first plans that made it worse, where that takes no person."""
     first = [
-        one
-        for one in regrets(plans.engine)
-        if one.automatic and one.back_to is None and one.group in set(groups)
+        regret
+        for regret in regrets(plans.engine)
+        if regret.automatic and regret.back_to is None and regret.group in set(groups)
     ]
     wanted = [
         Wanted(one.group, one.version, "retired", reason=f"it made it worse: {one.evidence}")

@@ -210,7 +210,7 @@ def test_plan_of_another_cohort_is_not_looked_at(
     propose({"orders-1": [0], "orders-2": [1]})
     pipeline.know("audit")
     result = pipeline.check("every_partition_has_one_owner")
-    assert [one.passed for one in result.get_asset_check_evaluations()] == [True]
+    assert [evaluation.passed for evaluation in result.get_asset_check_evaluations()] == [True]
 
 
 def test_check_without_a_snapshot_says_what_to_run_first(pipeline: Pipeline) -> None:

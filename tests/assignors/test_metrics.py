@@ -26,7 +26,7 @@ def test_agree_with_their_definitions() -> None:
         shares = assignment.by_member()
         counts = [sum(map(len, share.values())) for share in shares.values()]
         assert (metrics.count_min, metrics.count_max) == (min(counts), max(counts))
-        pairs = sum(abs(one - other) for one in counts for other in counts) // 2
+        pairs = sum(abs(count - other) for count in counts for other in counts) // 2
         assert metrics.balance_score == pairs
         assert metrics.lag_max == heaviest_lag(problem, assignment.owner)
         changed = moves(problem, assignment)

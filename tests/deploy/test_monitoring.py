@@ -155,7 +155,7 @@ def test_every_alert_leads_to_a_page_and_to_what_to_do(exposed: list[Metric]) ->
         headings = re.findall(
             "^## (.+)$", (DEPLOY.parent / f"docs/{name}.md").read_text(), re.MULTILINE
         )
-        assert anchor in {slugify(one, "-") for one in headings}, rule["alert"]
+        assert anchor in {slugify(heading, "-") for heading in headings}, rule["alert"]
 
 
 def test_panels_say_what_they_show() -> None:

@@ -270,13 +270,13 @@ class Plain:
 
     def _assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         consumer.incremental_assign(partitions)
-        self.owned = self.owned | {one.partition for one in partitions}
+        self.owned = self.owned | {partition.partition for partition in partitions}
 
     def _revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         consumer.incremental_unassign(partitions)
-        self.owned = self.owned - {one.partition for one in partitions}
+        self.owned = self.owned - {partition.partition for partition in partitions}
         if not self._stopping.is_set():
-            self.revoked += [one.partition for one in partitions]
+            self.revoked += [partition.partition for partition in partitions]
 
 
 class Group:

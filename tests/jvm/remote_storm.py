@@ -119,7 +119,9 @@ class RemoteStorm(Storm):
 
 
 def _targets(found: BrokerGroup, topic: str) -> dict[str, list[int]]:
-    return {one.client_id: list(one.target.get(topic, ())) for one in found.consumers}
+    return {
+        consumer.client_id: list(consumer.target.get(topic, ())) for consumer in found.consumers
+    }
 
 
 def _stored(plan: PlanDocument) -> StoredPlan:

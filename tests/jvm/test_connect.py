@@ -48,7 +48,7 @@ def test_sink_tasks_adopt_plans_and_lose_nothing(
         def owned() -> dict[str, list[int]]:
             live = gateway.live_groups([group])[group]
             members = getattr(live, "members", ())
-            return {one.name: list(one.partitions.get(topic, ())) for one in members}
+            return {member.name: list(member.partitions.get(topic, ())) for member in members}
 
         eventually(lambda: owned() == {first: [0, 1, 2], second: [3, 4, 5]}, "range, without")
         for version, shares in enumerate(

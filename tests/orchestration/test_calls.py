@@ -158,9 +158,9 @@ def test_run_is_about_the_groups_that_were_asked_for(
     for key in ("group_offsets", "assignment_plan", "plan_adoption"):
         assert pipeline.instance.get_materialized_partitions(dg.AssetKey(key)) == {"fleet", c}
     (check,) = {
-        one.metadata["problems"].value
-        for one in result.get_asset_check_evaluations()
-        if one.check_name == "every_partition_has_one_owner"
+        evaluation.metadata["problems"].value
+        for evaluation in result.get_asset_check_evaluations()
+        if evaluation.check_name == "every_partition_has_one_owner"
     }
     assert check == 0
 

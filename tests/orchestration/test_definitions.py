@@ -209,7 +209,7 @@ def test_overrides_replace_arguments() -> None:
     """A variant for a test replaces what it names, and keeps the rest."""
     variant = build_defs(schedules=[], jobs=[])
     assert list(variant.schedules or []) == []
-    assert [one.name for one in variant.sensors or []] == [
+    assert [sensor.name for sensor in variant.sensors or []] == [
         "group_discovery",
         "approved_plans",
         "plan_life",

@@ -174,7 +174,7 @@ def test_dagster_starts_runs_itself_without_a_private_name(
     assert run.status == dg.DagsterRunStatus.SUCCESS
     assert PROCESS_TAG not in run.tags
     assert "monitored: False" in done.stderr
-    (line,) = [one for one in done.stderr.splitlines() if "without a fork" in one]
+    (line,) = [splitline for splitline in done.stderr.splitlines() if "without a fork" in splitline]
     assert "cannot import name 'PackageCodePointer'" in line
 
 

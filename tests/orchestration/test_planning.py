@@ -261,7 +261,10 @@ def test_broken_group_does_not_hold_up_the_fleet_and_is_tried_again(
     ((outcome, reason, version),) = pipeline.decisions(broken)
     assert (outcome, version) == ("failed", None)
     assert failed_checks(result) == {"every_group_was_read": [f"{broken}: {reason}"]}
-    severities = {one.check_name: one.severity for one in result.get_asset_check_evaluations()}
+    severities = {
+        evaluation.check_name: evaluation.severity
+        for evaluation in result.get_asset_check_evaluations()
+    }
     assert severities["every_group_was_read"] is dg.AssetCheckSeverity.WARN
     assert metadata(result, "assignment_plan")["failed"] == 1
 

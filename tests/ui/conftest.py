@@ -165,7 +165,7 @@ horizon = "PT30S"
         stack.callback(fleet.close)
         members = [fleet.join(name, enable_auto_commit=False) for name in ("orders-1", "orders-2")]
         leave_behind(services, doomed, topic)
-        eventually(lambda: all(one.owned.get(topic) for one in members), f"{group} settles")
+        eventually(lambda: all(member.owned.get(topic) for member in members), f"{group} settles")
         kafka = KafkaSettings(bootstrap_servers=services.bootstrap_servers)
         recall(kafka, str(folder / "warehouse"), group)
         # Only now: a look at a group that settles is none of the past that is recalled.

@@ -155,7 +155,9 @@ def team(services: Services, kafka_topic: KafkaTopic, migrated: str) -> Iterator
         fleet = Fleet(services, f"{records}-group", plans, [records])
         stack.callback(fleet.close)
         members = {name: fleet.join(name) for name in NAMES}
-        eventually(lambda: all(one.owned.get(records) for one in members.values()), "they settle")
+        eventually(
+            lambda: all(member.owned.get(records) for member in members.values()), "they settle"
+        )
         yield Team(
             PlanStore(engines["fairlead_planner"]),
             stack.enter_context(KafkaGateway(kafka)),

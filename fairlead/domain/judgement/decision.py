@@ -104,10 +104,10 @@ def together(questions: Sequence[Question]) -> list[Question]:
     Where that fails, they are as they were: each question fails by itself, or does not.
     """
     try:
-        seen = see([one.looks for one in questions])
+        seen = see([question.looks for question in questions])
     except Exception:  # noqa: BLE001 - one group's data must not fail the others
         return list(questions)
-    return [replace(one, seen=its) for one, its in zip(questions, seen, strict=True)]
+    return [replace(question, seen=its) for question, its in zip(questions, seen, strict=True)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,9 +285,9 @@ class State:
     def _notes(self) -> tuple[dict[str, Mix], list[Equation], bool]:
         """Remembered mixes and equations, and whether some note made no sense."""
         mixes, equations, wrong = {}, list[Equation](), self.question.forgotten
-        for name, one in self.question.capacities.items():
+        for name, capacity in self.question.capacities.items():
             try:
-                mix, found = read_note(one.note, name, self.question.problem, self.recent.now)
+                mix, found = read_note(capacity.note, name, self.question.problem, self.recent.now)
             except InvalidNoteError:
                 wrong = True
                 continue
@@ -316,8 +316,8 @@ class State:
         looks, mixes = self.looks, self._notes[0]
         found = shown(self.recent, self.commits)
         before = {
-            name: replace(one, mix=mixes.get(name))
-            for name, one in self.question.capacities.items()
+            name: replace(capacity, mix=mixes.get(name))
+            for name, capacity in self.question.capacities.items()
         }
         if len(looks) > len(self.recent) + STEPS and not before:
             # Nothing is remembered: what was seen before the last hour is all there is.
@@ -329,7 +329,7 @@ class State:
     def known(self) -> dict[str, Capacity]:
         """What is known of members' speeds, in records of the kind that each read, with notes."""
         found = self._at_cost(self.capacities, divide=True)
-        if not any(one.limited for one in self.equations):
+        if not any(equation.limited for equation in self.equations):
             return found
         kept: dict[str, list[Equation]] = {}
         for one in fewest(self.equations, self.looks.partitions):

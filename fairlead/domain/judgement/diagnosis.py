@@ -103,7 +103,7 @@ class Findings:
     def limited(self, member: int) -> list[Equation]:
         """Return the stretches of these looks in which a member was at its limit, by time."""
         name, since = self.problem.members[member], float(self.looks.at[0])
-        mine = (one for one in self.equations if one.member == name)
+        mine = (equation for equation in self.equations if equation.member == name)
         return sorted((one for one in mine if one.limited and one.at > since), key=lambda o: o.at)
 
     def partition(self, index: int) -> str:

@@ -200,14 +200,14 @@ class _Noise:
     @classmethod
     def of(cls, equations: Sequence[Equation], member: Places, age: Float64) -> "_Noise":
         """Lay it out for equations in order of members and time."""
-        seconds = np.array([one.seconds for one in equations])
-        begins = np.array([one.at for one in equations]) - seconds
-        limited = np.array([one.limited for one in equations])
+        seconds = np.array([equation.seconds for equation in equations])
+        begins = np.array([equation.at for equation in equations]) - seconds
+        limited = np.array([equation.limited for equation in equations])
         follows = np.zeros(len(equations), dtype=bool)
         follows[1:] = (np.abs(begins[1:] - begins[:-1] - seconds[:-1]) < 1.0) & (
             (member[1:] == member[:-1]) & limited[1:] & limited[:-1]
         )
-        usual_s = np.array([one.blur_s for one in equations])
+        usual_s = np.array([equation.blur_s for equation in equations])
         return cls(1.0 / seconds, follows, 2.0 ** (age / _HALF_S), member, usual_s)
 
     def late_s(self, off: Float64) -> Float64:

@@ -88,8 +88,8 @@ def _question(line: Mapping[str, Any], policy: Policy) -> Question:
     problem = Problem.of(
         line["topics"],
         {
-            name: Member(one.topics, owned.get(name, {}), None, one.instance_id, one.rack)
-            for name, one in members.items()
+            name: Member(member.topics, owned.get(name, {}), None, member.instance_id, member.rack)
+            for name, member in members.items()
         },
         {
             topic: looks.lag[-1][layout.topic_offsets[number] : layout.topic_offsets[number + 1]]
@@ -260,7 +260,7 @@ def _answer(judgement: Judgement, question: Question) -> dict[str, Any]:
             "horizon_s": question.rules.horizon_s,
             "kept": _forecast(judgement.kept),
         },
-        "capacities": {name: as_row(one) for name, one in judgement.capacities.items()},
+        "capacities": {name: as_row(capacity) for name, capacity in judgement.capacities.items()},
         "memory": written(judgement.capacities, question.looks, question.problem),
         "costs": _costs(judgement.costs, question.problem),
         "consumers": asdict(judgement.size),

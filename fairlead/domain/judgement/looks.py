@@ -91,14 +91,14 @@ class Looks:
         """
         if len(groups) == 1 and groups[0].members:
             return groups[0]
-        names = [one.members or ("",) for one in groups]
+        names = [group.members or ("",) for group in groups]
         firsts = np.cumsum([0, *map(len, names)])
         owners = [
-            np.where(one.owner >= 0, one.owner + np.int32(first), one.owner)
-            for one, first in zip(groups, firsts.tolist(), strict=False)
+            np.where(group.owner >= 0, group.owner + np.int32(first), group.owner)
+            for group, first in zip(groups, firsts.tolist(), strict=False)
         ]
         begin, end, committed = (
-            np.concatenate([getattr(one, name) for one in groups], axis=1)
+            np.concatenate([getattr(group, name) for group in groups], axis=1)
             for name in ("begin", "end", "committed")
         )
         return replace(

@@ -67,7 +67,7 @@ def recalled(memory: Any, looks: Looks, problem: Problem) -> dict[str, Capacity]
             raise InvalidProblemError("memory.format: another one")
         rows = {name: dict(row) for name, row in memory["members"].items()}
         notes = {name: row.pop("note") for name, row in rows.items()}
-        if not all(isinstance(one, str) for one in notes.values()):
+        if not all(isinstance(note, str) for note in notes.values()):
             raise InvalidProblemError("memory.members: no notes")
         known = capacities_of(rows, looks)
         foreign = known and known.keys().isdisjoint(looks.members)

@@ -52,20 +52,20 @@ def note(mix: Mix | None, equations: Sequence[Equation], problem: Problem) -> st
     problem
         Says which topics partitions are of.
     """
-    if mix is None and not any(one.limited for one in equations):
+    if mix is None and not any(equation.limited for equation in equations):
         return ""
     written = [
         [
-            round(one.at, 1),
-            round(one.seconds, 1),
-            one.limited,
-            float(f"{one.records.sum() / one.seconds:.6g}"),
-            _read(one.partitions, one.records, problem),
+            round(equation.at, 1),
+            round(equation.seconds, 1),
+            equation.limited,
+            float(f"{equation.records.sum() / equation.seconds:.6g}"),
+            _read(equation.partitions, equation.records, problem),
         ]
-        for one in equations
+        for equation in equations
     ]
     document: dict[str, Any] = {} if mix is None else {"mix": _read(*mix, problem)}
-    partitions = {place for one in equations for place in one.partitions.tolist()}
+    partitions = {place for equation in equations for place in equation.partitions.tolist()}
     partitions |= set() if mix is None else set(mix[0].tolist())
     most = LENGTH + LENGTH_BY_PARTITION * len(partitions)
     while len(text := _json(document | {"equations": written})) > most and written:
@@ -103,7 +103,7 @@ def read_note(
         raise InvalidNoteError(f"what is remembered of {member} makes no sense") from error
     return (
         mix if mix is not None and mix[0].size else None,
-        [one for one in equations if one.partitions.size],
+        [equation for equation in equations if equation.partitions.size],
     )
 
 

@@ -117,12 +117,12 @@ def capacity_rows(capacities: Mapping[str, Capacity]) -> list[dict[str, Any]]:
     return [
         {
             "member": name,
-            "records_per_s": one.records_per_s,
-            "measured": one.measured,
-            "at": one.at,
-            "note": one.note,
+            "records_per_s": capacity.records_per_s,
+            "measured": capacity.measured,
+            "at": capacity.at,
+            "note": capacity.note,
         }
-        for name, one in capacities.items()
+        for name, capacity in capacities.items()
     ]
 
 
@@ -207,7 +207,7 @@ def _owned(partitions: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
 def lasting(capacities: Mapping[str, Capacity], members: Collection[str]) -> dict[str, Capacity]:
     """Leave out what is known of members that are gone and can never come back under their name."""
     return {
-        name: one
-        for name, one in capacities.items()
+        name: capacity
+        for name, capacity in capacities.items()
         if name in members or not _MEMBER_ID.search(name)
     }

@@ -216,7 +216,9 @@ class PlanConsumer(Consumer):
         self.close()
 
     def _on_assign(self, _: Consumer, partitions: list[TopicPartition]) -> None:
-        self._membership.assigned([(one.topic, one.partition) for one in partitions])
+        self._membership.assigned(
+            [(partition.topic, partition.partition) for partition in partitions]
+        )
 
     def _on_revoke(self, _: Consumer, __: list[TopicPartition]) -> None:
         self._membership.revoked()

@@ -95,7 +95,7 @@ class FollowOptions:
         >>> FollowOptions.taken_from(configs).plan_topic, configs
         ('plans', {'group_id': 'orders'})
         """
-        given = [one.name for one in fields(cls) if one.name in configs]
+        given = [field.name for field in fields(cls) if field.name in configs]
         return cls(**{name: configs.pop(name) for name in given})
 
 

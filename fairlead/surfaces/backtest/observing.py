@@ -118,7 +118,7 @@ def of_day(
 
 
 def _late_s(stretches: Sequence[Stretch]) -> float:
-    return sum(one.late_s for one in stretches)
+    return sum(stretch.late_s for stretch in stretches)
 
 
 def _snapshot(look: Mapping[str, Any], reads: Mapping[str, Sequence[str]]) -> Snapshot:

@@ -99,8 +99,10 @@ class Recording:
         commit_s = read_commits(looks.last(HISTORY_S, LEAST_LOOKS)).usual_interval_s
         if commit_s <= _SEEN * looks.step:  # as often as anybody looked: more often, likely
             commit_s = _AUTO_COMMIT_S
-        present = np.array([[name in one.members for name in roster.members] for one in snapshots])
-        statuses = tuple(one.statuses for one in snapshots)
+        present = np.array(
+            [[name in snapshot.members for name in roster.members] for snapshot in snapshots]
+        )
+        statuses = tuple(snapshot.statuses for snapshot in snapshots)
         return cls(
             snapshots[0].at,
             replace(roster, commit_s=min(commit_s, HISTORY_S)),
@@ -202,13 +204,13 @@ class Recording:
 
 def _roster(snapshots: Sequence[Snapshot]) -> Roster:
     """Gather everybody and everything that was ever there."""
-    names = sorted({name for one in snapshots for name in one.members}, key=kafka_order)
+    names = sorted({name for snapshot in snapshots for name in snapshot.members}, key=kafka_order)
     read: dict[str, set[str]] = {name: set() for name in names}
     counts: dict[str, int] = {}
-    for one in snapshots:
-        for name, topics in one.members.items():
+    for snapshot in snapshots:
+        for name, topics in snapshot.members.items():
             read[name].update(topics)
-        for topic, ends in one.end.items():
+        for topic, ends in snapshot.end.items():
             counts[topic] = max(counts.get(topic, 0), ends.size)
     topics = sorted(set().union(*read.values()) & counts.keys(), key=kafka_order)
     return Roster(
@@ -227,16 +229,20 @@ def _looks(snapshots: Sequence[Snapshot], roster: Roster, *, latest: bool) -> Lo
     shape = len(snapshots), int(starts[-1])
     begin, end, committed = (np.full(shape, NONE, np.int64) for _ in range(3))
     owner = np.full(shape, -1, np.int32)
-    for row, one in enumerate(snapshots):
-        for values, known in ((begin, one.begin), (end, one.end), (committed, one.committed)):
+    for row, snapshot in enumerate(snapshots):
+        for values, known in (
+            (begin, snapshot.begin),
+            (end, snapshot.end),
+            (committed, snapshot.committed),
+        ):
             for topic in known.keys() & first.keys():
                 values[row, first[topic] : first[topic] + known[topic].size] = known[topic]
-        for name, owned in one.owned.items():
+        for name, owned in snapshot.owned.items():
             for topic in owned.keys() & first.keys():
                 owner[row, first[topic] + np.array(owned[topic], np.int64)] = member[name]
     owner[end < 0] = -1
     return Looks(
-        at=np.array([one.at.timestamp() for one in snapshots]),
+        at=np.array([snapshot.at.timestamp() for snapshot in snapshots]),
         begin=begin,
         end=end,
         committed=committed,

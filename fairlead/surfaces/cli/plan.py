@@ -167,9 +167,9 @@ def _document(planned: "Planned", outcome: "Outcome | None") -> dict[str, Any]:
         "assignor": draft and draft.assignor,
         "moves": draft.moves.to_pylist() if draft else [],
         "candidates": [
-            {"assignor": one.assignor, "error": one.error}
-            | {name: (one.metrics or {}).get(name) for name in _MEASURES}
-            for one in decision.candidates
+            {"assignor": candidate.assignor, "error": candidate.error}
+            | {name: (candidate.metrics or {}).get(name) for name in _MEASURES}
+            for candidate in decision.candidates
         ],
         **_kept(outcome),
     }

@@ -39,7 +39,7 @@ def explain(group: Group, *, as_json: Json = False) -> None:
             {"place": "[[policies]]", "pattern": "groups", "literals": "literal characters"},
         )
     print_table(
-        [asdict(one) | {"value": _shown(one.value)} for one in found.values],
+        [asdict(value) | {"value": _shown(value.value)} for value in found.values],
         ("key", "value", "source"),
     )
     say("Until a plan is published:")

@@ -78,7 +78,7 @@ class PlainConsumer:
         self._report()
 
     def _revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        gone = {(one.topic, one.partition) for one in partitions}
+        gone = {(partition.topic, partition.partition) for partition in partitions}
         self._paused = [one for one in self._paused if (one.topic, one.partition) not in gone]
         consumer.incremental_unassign(partitions)
         self._report()

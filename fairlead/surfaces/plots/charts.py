@@ -112,9 +112,11 @@ def frontier(
     """
     curve = [point for point in points if _known(point[0]) and _known(point[1])]
     placed = [
-        (one.assignor, one.metrics)
-        for one in candidates
-        if one.metrics and _known(one.metrics["moved"]) and _known(one.metrics["late_s"])
+        (candidate.assignor, candidate.metrics)
+        for candidate in candidates
+        if candidate.metrics
+        and _known(candidate.metrics["moved"])
+        and _known(candidate.metrics["late_s"])
     ]
     with drawing():
         figure, axes = canvas(3.6 + 0.2 * len(placed))

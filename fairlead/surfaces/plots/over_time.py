@@ -62,7 +62,7 @@ def over_time(
     >>> "M76,88L708,10h0" in svg
     True
     """
-    known = [one for values in series.values() for one in values if one is not None]
+    known = [value for values in series.values() for value in values if value is not None]
     top = _rounded(max([0.0, *(one for one in known if math.isfinite(one))]), units)
     inner = _HEIGHT - _TOP - _BOTTOM
     body = ""

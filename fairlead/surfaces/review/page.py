@@ -107,7 +107,7 @@ def review_page(
     facts = gather(engine, group, version, now or datetime.now(UTC))
     plan = facts.stored
     chosen = None if plan.rolled_back_from else plan.assignor
-    curve = next((one.frontier for one in facts.candidates if one.frontier), ())
+    curve = next((candidate.frontier for candidate in facts.candidates if candidate.frontier), ())
     return _TEMPLATES.get_template("review.html").render(
         facts=facts,
         plan=plan,

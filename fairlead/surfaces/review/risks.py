@@ -165,9 +165,9 @@ def _moves(facts: Facts) -> Iterator[Risk]:
 
 def _consumers(facts: Facts) -> Iterator[Risk]:
     bare = [
-        one.consumer
-        for one in facts.consumers
-        if one.partitions_before and not one.partitions_after
+        consumer.consumer
+        for consumer in facts.consumers
+        if consumer.partitions_before and not consumer.partitions_after
     ]
     if bare:
         text = f"{plural(len(bare), 'consumer')} would be left with nothing: {listed(bare)}."

@@ -73,7 +73,7 @@ class Survey:
         names = self._gateway.list_groups()
         self._lists_all = "DESCRIBE" in Rights(self._gateway.settings).on_cluster()
         portions = [names[first : first + _AT_ONCE] for first in range(0, len(names), _AT_ONCE)]
-        seen = [self._gateway.snapshot(some, patience_s=0.0) for some in portions or [[]]]
+        seen = [self._gateway.snapshot(portion, patience_s=0.0) for portion in portions or [[]]]
         self._looks.append(pa.concat_tables([look_of(one) for one in seen]))
         self._seen = seen
 
@@ -170,10 +170,10 @@ def _row(group: Group, judged: Sequence[Row]) -> Row:
         "group_type": described["group_type"],
         "members": len(group.members),
         "partitions": len(look["end"]),
-        "owners": {one["member"]: len(one["partitions"]) for one in group.members},
+        "owners": {member["member"]: len(member["partitions"]) for member in group.members},
         "lag": sum(max(0, one) for one in behind),
         "uncommitted": sum(one < 0 for one in look["committed"]),
-        "clients": sorted({one["client_id"] for one in group.members}),
+        "clients": sorted({member["client_id"] for member in group.members}),
         "error": described["error"] or observed.get("error"),
         "follow": follows(described, members=len(group.members)),
         "kafka_5_6": changes(described),

@@ -120,7 +120,7 @@ def _most(
 
 
 def _known(values: Float64) -> list[float | None]:
-    return [None if np.isnan(one) else one for one in values.tolist()]
+    return [None if np.isnan(value) else value for value in values.tolist()]
 
 
 def _plot(
@@ -131,11 +131,11 @@ def _plot(
     missing: int = 0,
 ) -> list[Plot]:
     """Return a plot, or none where nothing is known."""
-    if not any(one is not None for values in series.values() for one in values):
+    if not any(value is not None for values in series.values() for value in values):
         return []
     rows = []
     for line, values in series.items():
-        known = [(one, when) for one, when in zip(values, at, strict=True) if one is not None]
+        known = [(value, when) for value, when in zip(values, at, strict=True) if value is not None]
         most, when = max(known, default=(None, None), key=lambda pair: pair[0])
         newest = "none" if values[-1] is None else written(values[-1])
         rows.append((line, newest, "unknown" if most is None else written(most), when))

@@ -35,7 +35,7 @@ def require_own_page(request: Request, url: str) -> None:
     """
     parts = urlsplit(url)
     origins = request.headers.getlist("origin")
-    if [one.lower() for one in origins] != [f"{parts.scheme}://{parts.netloc}".lower()]:
+    if [origin.lower() for origin in origins] != [f"{parts.scheme}://{parts.netloc}".lower()]:
         raise HTTPException(403, f"This form was not sent by a page of {url} (web.url)")
     sites = request.headers.getlist("sec-fetch-site")
     if sites and sites != ["same-origin"]:

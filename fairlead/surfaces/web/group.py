@@ -100,7 +100,7 @@ def group_page(
         row=row,
         desk=desk,
         brakes=brakes,
-        steps=[of_brake(group, braked=any(one.group == group for one in brakes))],
+        steps=[of_brake(group, braked=any(brake.group == group for brake in brakes))],
         before=diagnoses[1] if len(diagnoses) > 1 else None,
         diagnoses=diagnoses,
         advice=advice_in(row["evidence"]),

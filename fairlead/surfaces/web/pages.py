@@ -104,7 +104,7 @@ def groups_page(
         brakes=brakes,
         resting=rests(engine).values(),
         desk=desk,
-        steps=[of_brake(None, braked=any(one.group is None for one in brakes))],
+        steps=[of_brake(None, braked=any(brake.group is None for brake in brakes))],
         dagster_url=dagster_url,
         next_step=lambda row, waits=frozenset(waits): next_step(row, waits),
         policy=lambda name: policy_for(name, policies).groups,

@@ -162,8 +162,8 @@ def _rollback(engine: Engine, plan: StoredPlan, _: datetime) -> Sheet:
         plan.version,
         plan.sha256,
         [
-            (f"{one['topic']}-{one['partition']}", one["member_before"], one["member_after"])
-            for one in moves
+            (f"{move['topic']}-{move['partition']}", move["member_before"], move["member_after"])
+            for move in moves
         ],
     )
 
@@ -203,7 +203,7 @@ def _release(engine: Engine, group: str | None) -> Sheet:
     held = _held(engine, group)
     if not held:
         raise PlanStateError(f"No brake holds {_whose(group)}")
-    others = [one for one in read_brakes(engine) if one not in held]
+    others = [brake for brake in read_brakes(engine) if brake not in held]
     waiting = [
         f"{plan.group} version {plan.version}"
         for plan in PlanStore(engine).approved_unpublished(None if group is None else [group])
@@ -298,7 +298,7 @@ def _agreed(engine: Engine, verb: Verb, group: str | None, version: int | None) 
 
 
 def _held(engine: Engine, group: str | None) -> list[Brake]:
-    return [one for one in read_brakes(engine) if one.group == group]
+    return [brake for brake in read_brakes(engine) if brake.group == group]
 
 
 def _whose(group: str | None) -> str:

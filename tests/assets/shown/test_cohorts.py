@@ -33,7 +33,7 @@ def test_of_very_many_cohorts_those_that_need_attention_show_their_own() -> None
     assert [group for group, _ in described] == keys[: -cohorts.DETAILED - 1 : -1]
     assert sum(draw for _, draw in described) == cohorts.DRAWN
     assert [key for key in keys if "groups" in events[key]] == keys[-cohorts.DETAILED :]
-    assert all("one of 120 cohorts" in str(one["planned together"]) for one in events.values())
+    assert all("one of 120 cohorts" in str(event["planned together"]) for event in events.values())
 
 
 def test_what_cannot_be_shown_fails_no_step() -> None:

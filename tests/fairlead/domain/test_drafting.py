@@ -117,7 +117,7 @@ def test_draft_says_what_was_found() -> None:
     assert draft.observed is not None
     assert draft.observed["late_s"] == found.late_s > draft.predicted["late_s"]
     assert draft.reason.startswith("lag-aware: late in 30 min: ")
-    assert [one.metrics["late_s"] for one in draft.candidates if one.metrics] == [
+    assert [candidate.metrics["late_s"] for candidate in draft.candidates if candidate.metrics] == [
         draft.predicted["late_s"],
         found.late_s,
     ]

@@ -161,6 +161,6 @@ def test_documentation_names_every_key_and_its_example_is_valid() -> None:
     keys = [*Policy.model_fields, *(f"approval.{key}" for key in Approval.model_fields)]
     assert [key for key in keys if f"| `{key}` |" not in page and key != "approval"] == []
     example = page.partition("```toml\n")[2].partition("```")[0]
-    policies = [Policy.model_validate(one) for one in tomllib.loads(example)["policies"]]
+    policies = [Policy.model_validate(load) for load in tomllib.loads(example)["policies"]]
     assert policy_for("payments", policies).four_eyes
     assert policy_for("orders-eu", policies).approval.time_zone == "Europe/Berlin"

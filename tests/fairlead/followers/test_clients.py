@@ -70,8 +70,8 @@ def test_who_reads_nothing_says_why(fleet: Fleet) -> None:
     twins = [fleet.join("a"), fleet.join("a")]
 
     def shared() -> bool:
-        return sorted(one.owned.get(fleet.topics[0], []) for one in twins) == [[], FOUR] and {
-            one.status().plan_version for one in twins
+        return sorted(twin.owned.get(fleet.topics[0], []) for twin in twins) == [[], FOUR] and {
+            twin.status().plan_version for twin in twins
         } == {1}
 
     eventually(shared, "one of them has the whole share")

@@ -104,7 +104,7 @@ def test_more_partitions_of_the_pin_topic_move_all_members_together() -> None:
     world.run(world.time + 40.0)
     assert generation < world.coordinator.generation <= generation + 3
     assert world.healed() is None
-    logs = [one.participant._listener.log for one in world.members.values()]  # noqa: SLF001
+    logs = [member.participant._listener.log for member in world.members.values()]  # noqa: SLF001
     places = {log.number for log in logs if isinstance(log, SimulatedPinLog)}
     assert places == {world.pins.home()}
 

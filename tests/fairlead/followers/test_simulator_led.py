@@ -43,7 +43,11 @@ def let(world: LedWorld, *whats: str) -> None:
 
 def followed(world: LedWorld) -> set[int | None]:
     """Return which plans members report."""
-    return {one.follower.status().plan_version for one in world.members.values() if one.follower}
+    return {
+        member.follower.status().plan_version
+        for member in world.members.values()
+        if member.follower
+    }
 
 
 def test_plan_that_had_lapsed_is_followed_again_when_it_is_told_again() -> None:

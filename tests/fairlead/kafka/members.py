@@ -80,7 +80,9 @@ class BrokerAssigned:
         )
 
         def revoke(_: Consumer, partitions: list[TopicPartition]) -> None:
-            self.revoked.append((name, sorted((one.topic, one.partition) for one in partitions)))
+            self.revoked.append(
+                (name, sorted((partition.topic, partition.partition) for partition in partitions))
+            )
 
         consumer.subscribe(topics, on_revoke=revoke)
         with self._turn:

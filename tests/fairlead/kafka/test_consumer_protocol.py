@@ -41,20 +41,20 @@ def test_a_group_of_the_consumer_protocol_is_described_like_a_classic_one(
     empty = gateway.live_group(left)
 
     assert (live.state, live.protocol, live.group_type) == ("Stable", "uniform", "consumer")
-    named = {one.name: one for one in live.members}
+    named = {member.name: member for member in live.members}
     twins = sorted(named.keys() - {"static", "lone", "by-pattern"})
-    assert {named[one].client_id for one in twins} == {"twin"}
-    assert [named[one].member_id for one in twins] == twins
+    assert {named[twin].client_id for twin in twins} == {"twin"}
+    assert [named[twin].member_id for twin in twins] == twins
     assert named["by-pattern"].topics == (second,)
-    assert all(named[one].topics == (first,) for one in ("static", "lone", *twins))
+    assert all(named[twin].topics == (first,) for twin in ("static", "lone", *twins))
     for name, one in (("s", "static"), ("lone", "lone"), ("by-pattern", "by-pattern")):
         assert owned[name] == {t: list(ps) for t, ps in named[one].partitions.items()}
     assert live.partition_counts == {first: 5, second: 5}
     assert [row["error"] for row in snapshot.groups.to_pylist()] == [None]
     assert sum(row["end_offset"] for row in snapshot.offsets.to_pylist()) == 4
-    assert {one.rack for one in told.members} == {None, "r1"}
-    assert {one.client_id for one in live.members if one.rack == "r1"} == {"twin"}
+    assert {member.rack for member in told.members} == {None, "r1"}
+    assert {member.client_id for member in live.members if member.rack == "r1"} == {"twin"}
     assert {row["rack"] for row in snapshot.members.to_pylist()} == {None, "r1"}
     assert set(told.topic_ids) == {first, second}
     assert (empty.state, empty.members) == ("Empty", ())
-    assert all(one.owned == one.target and not one.classic for one in told.members)
+    assert all(member.owned == member.target and not member.classic for member in told.members)

@@ -52,4 +52,4 @@ def nudges(settings: KafkaSettings) -> list[str]:
     """Return the member ids of the nudges in the group."""
     with KafkaGateway(settings) as gateway:
         found = gateway.broker_groups(["group"])["group"]
-    return [one.member_id for one in found.members if one.is_nudge]
+    return [member.member_id for member in found.members if member.is_nudge]

@@ -61,7 +61,7 @@ def _led(admin: AdminClient) -> dict[str, list[list[int]]]:
     found = admin.list_topics().topics
     return {
         name: [
-            [part.leader, *(one for one in part.replicas if one != part.leader)]
+            [part.leader, *(replica for replica in part.replicas if replica != part.leader)]
             for _, part in sorted(found[name].partitions.items())
         ]
         for name in PLACED

@@ -151,7 +151,9 @@ def test_others_of_the_machine_neither_read_the_token_nor_do_without(
     assert server.token not in " ".join(process.cmdline())
     assert not (state_dir / "spark" / "server.properties").exists()
     listening = [
-        one.laddr for one in process.net_connections("tcp") if one.status == psutil.CONN_LISTEN
+        connection.laddr
+        for connection in process.net_connections("tcp")
+        if connection.status == psutil.CONN_LISTEN
     ]
     assert {one.ip.removeprefix("::ffff:") for one in listening} == {"127.0.0.1"}
     rpc = [asked_without_secret(one.port) for one in listening if one.port != server.port]

@@ -190,6 +190,8 @@ def test_command_agrees_with_tasks(fleet: Fleet, by_task: dict[str, dict[str, Ro
         if isinstance(decision, PlanDraft):
             assert decision.assignor == observed["chosen"]
             assert decision.statuses == frozenset(observed["statuses"])
-            used = [(one.used_before or 0, one.used_after or 0) for one in decision.loads.values()]
+            used = [
+                (load.used_before or 0, load.used_after or 0) for load in decision.loads.values()
+            ]
             fullest = (decision.findings.utilisation, decision.predicted["utilisation"])
             assert tuple(map(max, zip(*used, strict=True))) == pytest.approx(fullest, rel=1e-9)

@@ -132,7 +132,7 @@ def test_pages_do_not_approve_what_the_database_is_to_see(
     act(web, brake_of("orders"))
     act(web, brake_of(None))
     for group in ("orders", None):
-        number = next(one.number for one in read_brakes(web) if one.group == group)
+        number = next(brake.number for brake in read_brakes(web) if brake.group == group)
         with pytest.raises(PlanStateError, match="to release needs four eyes that the database"):
             act(web, brake_of(group, number))
     for who in ("kim", "lee", "max"):
@@ -324,4 +324,4 @@ def test_approver_releases_in_sql_what_a_page_has_put_on(
     act(web, brake_of("orders"))
     release(store_as(login("fairlead_approver")).engine, "orders", reason="over")
     put_on(store_as(login("fairlead_approver")).engine, "orders", reason="again")
-    assert [one.reason for one in read_brakes(web)] == ["again"]
+    assert [brake.reason for brake in read_brakes(web)] == ["again"]

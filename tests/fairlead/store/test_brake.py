@@ -52,7 +52,9 @@ def test_approved_plan_waits_until_the_release(
     """It stays approved, however often it is tried, and goes out once the brake is released."""
     approve()
     put_on(store.engine, group, reason="incident", actor="kim")
-    assert [(one.group, one.reason) for one in read_brakes(store.engine)] == [(group, "incident")]
+    assert [(brake.group, brake.reason) for brake in read_brakes(store.engine)] == [
+        (group, "incident")
+    ]
     assert intend(store) == intend(store) == []
     assert store.get("orders", 1).state == "approved"
     with pytest.raises(PlanStateError, match="version 1 is not sent: kim put the brake on"):
@@ -279,8 +281,11 @@ def test_what_makes_no_sense_is_refused(store: PlanStore, propose: Plans) -> Non
     with pytest.raises(PlanStateError, match="all groups: no brake holds"):
         release(store.engine, None, reason="nothing")
     put_on(store.engine, "orders", reason="why")
-    with pytest.raises(PlanStateError, match="written once"), transaction(store.engine) as one:
-        one.exec_driver_sql("DELETE FROM fairlead_raw.brake_event")
+    with (
+        pytest.raises(PlanStateError, match="written once"),
+        transaction(store.engine) as connection,
+    ):
+        connection.exec_driver_sql("DELETE FROM fairlead_raw.brake_event")
 
 
 def test_history_tells_it(store: PlanStore, propose: Plans) -> None:

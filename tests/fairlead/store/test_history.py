@@ -310,5 +310,5 @@ def test_nobody_who_may_log_in_can_stop_a_new_day(
             stranger.execute("LOCK TABLE fairlead_raw.partition_lag IN ROW EXCLUSIVE MODE")
         store = PlanStore(engine)
         assert store.record_lag(lag_table("s1", at + timedelta(days=9), "orders")) == 2
-    assert [one.day for one in prune(engine, at + timedelta(days=20)).days]
+    assert [day.day for day in prune(engine, at + timedelta(days=20)).days]
     engine.dispose()

@@ -120,8 +120,8 @@ def test_event_has_one_notice_however_often_it_is_written(store: PlanStore, prop
         connection.exec_driver_sql("ALTER TABLE fairlead_raw.plan_event DISABLE TRIGGER apply")
         connection.exec_driver_sql("INSERT INTO fairlead_raw.plan_event SELECT * FROM kept")
         connection.exec_driver_sql("ALTER TABLE fairlead_raw.plan_event ENABLE TRIGGER apply")
-    (one,) = notices(store, "id")
-    assert one.startswith("msg_")
+    (notice,) = notices(store, "id")
+    assert notice.startswith("msg_")
 
 
 def test_what_holds_no_more_is_not_told(store: PlanStore, approve: Plans, propose: Plans) -> None:
@@ -132,7 +132,7 @@ def test_what_holds_no_more_is_not_told(store: PlanStore, approve: Plans, propos
     look(store, 1, HEALTHY)
     put_on(store.engine, None, reason="incident")
     due(store)
-    assert end_notices(store.engine, [one for one in EVENTS if one != "brake.held"]) == []
+    assert end_notices(store.engine, [event for event in EVENTS if event != "brake.held"]) == []
     claimed = next_notice(store.engine)
     assert claimed is not None
     assert (claimed.event, claimed.group, claimed.version) == ("plan.waits", "billing", 1)

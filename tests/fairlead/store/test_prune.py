@@ -324,7 +324,7 @@ def test_nobody_who_may_log_in_can_stop_decisions_on_a_new_day(
         for table in set(HISTORIES) - {"decision"} if roles else ():  # it gets no lock of that
             stranger.execute(f"LOCK TABLE fairlead_raw.{table} IN ROW EXCLUSIVE MODE".encode())
         look(PlanStore(engine), no_plan, NOON, lag_max=1)
-    assert [one.day for one in prune(engine, NOON + timedelta(days=2)).days] == [NOON.date()]
+    assert [day.day for day in prune(engine, NOON + timedelta(days=2)).days] == [NOON.date()]
     engine.dispose()
 
 

@@ -77,9 +77,9 @@ def test_publication_goes_on_beside_it(store: PlanStore, store_url: str, approve
         other.execute("SELECT fairlead_raw.lock_group('g2')")
         with outbox.turn("plans", 0) as turn:
             intents = turn.intend(wanted)
-        assert [one.group for one in intents] == ["g0", "g1"]
+        assert [intent.group for intent in intents] == ["g0", "g1"]
         other.execute("SELECT fairlead_raw.lock_group('g1')")
-        outbox.confirm({one.group: (one, sent(1)) for one in intents})
+        outbox.confirm({intent.group: (intent, sent(1)) for intent in intents})
         states = {plan.group: plan.state for plan in map(store.get, GROUPS, (1, 1, 1))}
         assert states == {"g0": "published", "g1": "sending", "g2": "approved"}
     left = outbox.outstanding()

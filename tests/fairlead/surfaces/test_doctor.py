@@ -93,7 +93,7 @@ def test_what_is_away_is_failed_and_the_rest_is_looked_at() -> None:
         [FAIRLEAD, "doctor", "--json"], env=away, capture_output=True, text=True, check=False
     )
     assert done.returncode == 1
-    states = {one["name"]: one["state"] for one in json.loads(done.stdout)}
+    states = {load["name"]: load["state"] for load in json.loads(done.stdout)}
     assert (states["database"], states["kafka"], states["disk"]) == ("failed", "failed", "ok")
     assert "Traceback" not in done.stderr
 

@@ -25,7 +25,7 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 def texts(svg: str) -> list[str]:
     """Return the texts of a plot; fails where it is no XML."""
     elements = ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")  # noqa: S314 - own
-    return ["".join(one.itertext()) for one in elements]
+    return ["".join(element.itertext()) for element in elements]
 
 
 def candidate(name: str, moved: int, late_s: float | None) -> Candidate:

@@ -53,7 +53,9 @@ def test_records_that_the_shared_vectors_refuse(vector: dict[str, Any]) -> None:
 
 def test_without_keys_a_record_need_not_be_signed() -> None:
     """A cluster without keys goes by hash, cluster and log."""
-    stripped = next(one for one in VECTORS["refused"] if one["name"] == "signature stripped")
+    stripped = next(
+        vector for vector in VECTORS["refused"] if vector["name"] == "signature stripped"
+    )
     assert read(stripped, None)[0].members == VECTORS["records"][0]["members"]
 
 

@@ -47,7 +47,7 @@ def read(
 
 
 def without(name: str) -> Headers:
-    return [one for one in HEADERS if one[0] != name]
+    return [header for header in HEADERS if header[0] != name]
 
 
 def with_(name: str, text: bytes) -> Headers:

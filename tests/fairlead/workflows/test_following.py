@@ -129,7 +129,7 @@ def test_brokers_are_told_who_is_who_when_members_change_and_not_else(
         assert tell_members(MembersTopic(cluster), as_if, topics) == ""
         said, epoch = MembersTopic(cluster).newest([unique_name])[unique_name]
         assert dict(said.topics) == {topic: topics[topic][0]}
-        ids = {one.member_id: one.client_id for one in found[unique_name].members}
+        ids = {member.member_id: member.client_id for member in found[unique_name].members}
         return dict(said.members), ids, epoch
 
     with BrokerAssigned(cluster) as members:

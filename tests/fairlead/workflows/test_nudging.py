@@ -93,11 +93,11 @@ def test_nobody_moves_under_the_brokers_own_assignors(
         done = nudge(gateway, cluster, unique_name, topic)
         gone = gateway.broker_groups([unique_name])[unique_name]
         assert (members.owned(), members.revoked) == (before, [])
-    assert {one.name for one in seen.members} == {"a", "b", "c"}
+    assert {member.name for member in seen.members} == {"a", "b", "c"}
     assert seen.partition_counts == {topic: 6}
     assert (done.reached, done.nudges) == (False, 2)
     assert "not reached in time" in done.reason
-    assert {one.client_id for one in gone.members} == {"a", "b", "c"}
+    assert {member.client_id for member in gone.members} == {"a", "b", "c"}
 
 
 def test_a_live_classic_group_is_never_joined(
@@ -175,7 +175,7 @@ def test_a_killed_nudge_is_a_ghost_that_disturbs_nobody(
 
             def there() -> bool:
                 found = gateway.broker_groups([unique_name])[unique_name]
-                return any(one.is_nudge for one in found.members)
+                return any(member.is_nudge for member in found.members)
 
             eventually(there, "the nudge has joined")
             os.kill(process.pid, signal.SIGKILL)

@@ -279,7 +279,7 @@ def test_a_rejection_at_the_same_moment_is_of_one_group(
     outcomes = carry_out(store, looks, SNAPSHOT_AT)
     states = {group: store.get(group, 1).state for group in groups}
     assert states == {**dict.fromkeys(groups, "approved"), "g3": "rejected"}
-    answers = {one.stored.group: one.approval for one in outcomes}
+    answers = {outcome.stored.group: outcome.approval for outcome in outcomes}
     assert not answers["g3"].approved
     assert "version 1 is rejected" in answers["g3"].reason
 

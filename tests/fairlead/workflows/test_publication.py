@@ -176,7 +176,7 @@ def test_a_record_that_the_topic_refuses_stops_nobody_else(
     waiting = store.approved_unpublished()
     with PlanTopic(settings.kafka.model_copy(update={"plan_topic": name})) as topic:
         results = list(publish_all(store, waiting, live=live, topic=topic, terms=TERMS))
-        assert {one.group for one in results if one.position is None} == {"g4"}
+        assert {result.group for result in results if result.position is None} == {"g4"}
         states = {f"g{n}": store.get(f"g{n}", 1).state for n in range(7)}
         assert states == {**dict.fromkeys(states, "published"), "g4": "refused"}
         assert topic.read("g4") is None

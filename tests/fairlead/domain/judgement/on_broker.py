@@ -91,7 +91,7 @@ class Planned:
         """What was judged last, as `fairlead decide` reads it."""
         question = self._question
         assert question is not None
-        memory = {name: _remembered(one) for name, one in question.capacities.items()}
+        memory = {name: _remembered(capacity) for name, capacity in question.capacities.items()}
         remembered = {"format": 1, "members": memory} if memory else None
         line = line_of(question.problem, question.looks, remembered, question.changed_at)
         return line | {"policy": _policy(self._rules)}
@@ -121,7 +121,7 @@ class Planned:
             described,
             snapshot.members.to_pylist(),
             pa.concat_tables(self._looks),
-            [{"member": name, **vars(one)} for name, one in self._capacities.items()],
+            [{"member": name, **vars(capacity)} for name, capacity in self._capacities.items()],
             self._changed_at,
         )
         question = question_about(group, Ways(rules=self._rules))

@@ -104,7 +104,7 @@ def line_of(
         return {topic: row.tolist() for topic, row in zip(problem.topics, rows, strict=True)}
 
     def offsets(values: Any) -> dict[str, list[Any]]:
-        return by_topic([None if one < 0 else one for one in values.tolist()])
+        return by_topic([None if value < 0 else value for value in values.tolist()])
 
     reads = np.split(problem.subscription_topics, problem.subscription_offsets[1:-1])
     return {

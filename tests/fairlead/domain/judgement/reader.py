@@ -302,7 +302,7 @@ def run_confluent(arguments: argparse.Namespace, orders: Orders) -> None:
         elif (read := consumer.poll(0.1)) is not None and read.error() is None:
             pace.work(orders.stopped, read.topic() or "", read.partition() or 0)
         owned = consumer.status().owned
-        if assigned.now((topic, one) for topic, numbers in owned.items() for one in numbers):
+        if assigned.now((topic, number) for topic, numbers in owned.items() for number in numbers):
             # librdkafka remembers what was paused when it was here before.
             consumer.resume([at for at in consumer.assignment() if not desks.busy(at)])
     desks.forget()

@@ -74,7 +74,10 @@ def test_equal_records_are_not_called_dear(speeds: dict[str, float]) -> None:
 
 def test_what_equations_leave_open_is_usual() -> None:
     """In ever the same shares nothing tells the partitions of a slow member apart."""
-    same = [replace(one, records=np.full(5, 600.0)) for one in equations(np.ones(10), {"a": 1.0})]
+    same = [
+        replace(equation, records=np.full(5, 600.0))
+        for equation in equations(np.ones(10), {"a": 1.0})
+    ]
     fast = [
         replace(one, records=np.full(5, 2400.0), member="b", partitions=TEN[5:]) for one in same
     ]
@@ -85,7 +88,7 @@ def test_what_equations_leave_open_is_usual() -> None:
 
 def test_without_a_limit_there_is_nothing_to_find() -> None:
     """Bounds alone say nothing."""
-    idle = [replace(one, limited=False) for one in equations(np.ones(10), {"a": 1.0})]
+    idle = [replace(equation, limited=False) for equation in equations(np.ones(10), {"a": 1.0})]
     assert costs_of(idle).equal
     assert costs_of([]).equal
 
@@ -213,7 +216,7 @@ class Judged(Planner):
         for name, topics in answer["assignment"].items():
             for topic, partitions in topics.items():
                 first = int(problem.topic_offsets[problem.topics.index(topic)])
-                owner[[first + one for one in partitions]] = problem.members.index(name)
+                owner[[first + partition for partition in partitions]] = problem.members.index(name)
         return owner
 
 

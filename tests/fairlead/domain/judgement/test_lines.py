@@ -85,7 +85,7 @@ def sane(answer: dict[str, Any], line: dict[str, Any]) -> None:
         for name, topics in answer["assignment"].items():
             for topic, partitions in topics.items():
                 first = int(problem.topic_offsets[problem.topics.index(topic)])
-                owner[[first + one for one in partitions]] = problem.members.index(name)
+                owner[[first + partition for partition in partitions]] = problem.members.index(name)
         assert violations(problem, Assignment(problem, owner)) == []
     else:
         assert "assignment" not in answer

@@ -391,7 +391,7 @@ def test_a_replay_of_a_compacted_log_is_not_remembered() -> None:
 def test_a_backlog_that_is_older_than_all_looks_measures_members_all_the_same() -> None:
     """They read it as fast as members do that catch up."""
     capacities = answer_question(replaying(2.0))["capacities"]
-    assert [one["measured"] for one in capacities.values()] == [True, True]
+    assert [capacity["measured"] for capacity in capacities.values()] == [True, True]
     assert capacities["a"]["records_per_s"] == pytest.approx(8.0, rel=0.05)
 
 

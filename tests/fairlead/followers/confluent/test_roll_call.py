@@ -174,7 +174,9 @@ def test_no_partition_has_two_owners_whoever_reads_how_much(seed: int) -> None:
             heard = tuple(one for one in log if isinstance(one, Here))
             wish = {name: sorted(rng.sample(range(4), 2)) for name in names[:1]}
             log.append(draw_up(heard, plan(number + 1, **wish), now=DAY, member=record.member))
-    owned = [p for one in members if one.member in plans_nothing for p in one.given.get("t", ())]
+    owned = [
+        p for member in members if member.member in plans_nothing for p in member.given.get("t", ())
+    ]
     for record in announcing:
         call = RollCall(record, {"t": 12})
         for entry in log:

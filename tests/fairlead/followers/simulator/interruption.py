@@ -17,7 +17,7 @@ from fairlead.followers.confluent import (
 )
 
 MODULES = (asking, attendance, participant, membership, pin_listener, roll_call)
-FILES = {str(Path(str(one.__file__))) for one in MODULES}
+FILES = {str(Path(str(module.__file__))) for module in MODULES}
 Line = tuple[str, int]
 
 

@@ -197,7 +197,7 @@ class GroupCoordinator:
     def _of_instance(self, instance: str | None) -> str | None:
         if instance is None:
             return None
-        return next((n for n, one in self.members.items() if one.instance == instance), None)
+        return next((n for n, member in self.members.items() if member.instance == instance), None)
 
     def _join_again(self, request: Request, protocols: Protocols) -> None:
         place = self.members[request.member]
@@ -217,8 +217,8 @@ class GroupCoordinator:
                 lost.answer = "unknown"
         place = replace(old, protocols=protocols, heard_at=self.now(), join=None, sync=None)
         self.members = {
-            request.member if name == known else name: place if name == known else one
-            for name, one in self.members.items()
+            request.member if name == known else name: place if name == known else member
+            for name, member in self.members.items()
         }
         if self.leader == known:
             self.leader = request.member
@@ -297,12 +297,14 @@ class GroupCoordinator:
 
     def _keep(self) -> None:
         """Write what another broker would go on from."""
-        members = {n: replace(one, join=None, sync=None) for n, one in self.members.items()}
+        members = {n: replace(member, join=None, sync=None) for n, member in self.members.items()}
         self._kept = (self.generation, self.leader, self.dealt, members)
 
     def _common(self, places: list[Place]) -> list[str]:
         first, *others = places
-        return [name for name in first.protocols if all(name in one.protocols for one in others)]
+        return [
+            name for name in first.protocols if all(name in other.protocols for other in others)
+        ]
 
     def _select(self) -> str:
         """Let each member vote for the first of its protocols that all have."""

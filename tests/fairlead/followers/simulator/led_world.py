@@ -147,15 +147,15 @@ class LedWorld(Timeline[LedMember]):
         """Check what the last to act has brought about."""
         owned: set[int] = set()
         acting = False
-        for one in self.members.values():
-            if one.frozen:
+        for member in self.members.values():
+            if member.frozen:
                 continue
             acting = True
-            if not one.can_commit:
+            if not member.can_commit:
                 continue
-            if not owned.isdisjoint(one.share):
+            if not owned.isdisjoint(member.share):
                 raise ViolationError(f"{self.time:.2f}: two own something: {self.state()}")
-            owned |= one.share
+            owned |= member.share
         if owned == EVERYTHING or not acting:
             self.orphaned_since = None
         elif self.orphaned_since is None:
@@ -177,7 +177,7 @@ class LedWorld(Timeline[LedMember]):
             return
         planned = self._due(member, dealt, status.plan_version)
         others = (one for name, (_, one) in dealt.members.items() if name != member.member)
-        held = frozenset[int]().union(*(one.owned for one in others))
+        held = frozenset[int]().union(*(other.owned for other in others))
         if not planned - held <= member.share <= planned:
             raise ViolationError(f"{self.time:.2f}: {member.name} owns no plan's: {self.state()}")
 
@@ -204,32 +204,33 @@ class LedWorld(Timeline[LedMember]):
     def healed(self) -> str | None:
         """Say what is not as it should be after all faults have ended; None: nothing."""
         members, dealt = list(self.members.values()), self.coordinator.dealt
-        if dealt is None or any(one.busy or not one.can_commit for one in members):
+        if dealt is None or any(member.busy or not member.can_commit for member in members):
             return f"not all are in the group: {self.state()}"
-        if sorted(number for one in members for number in one.share) != sorted(EVERYTHING):
+        if sorted(number for member in members for number in member.share) != sorted(EVERYTHING):
             return f"not everything is owned once: {self.state()}"
         followed = dealt.protocol == PLANS and self.version and not self.retired
         version = self.version if followed else None
-        for one in members:
-            if one.share != self._due(one, dealt, version):
-                return f"{one.name} does not own what version {version} says: {self.state()}"
-            if one.follower is not None and one.follower.status().plan_version != version:
-                return f"{one.name} does not report version {version}: {self.state()}"
+        for member in members:
+            if member.share != self._due(member, dealt, version):
+                return f"{member.name} does not own what version {version} says: {self.state()}"
+            if member.follower is not None and member.follower.status().plan_version != version:
+                return f"{member.name} does not report version {version}: {self.state()}"
         return None
 
     def state(self) -> str:
         """Describe every member."""
         group = self.coordinator
         lines = [f"{group.state}, generation {group.generation}, {group.protocol}"]
-        for one in self.members.values():
+        for member in self.members.values():
             says = ""
-            if one.follower is not None:
-                status = one.follower.status()
+            if member.follower is not None:
+                status = member.follower.status()
                 says = f"plan {status.plan_version} of {status.latest_version}, "
                 says += f"{status.fallback_reason}"
             lines.append(
-                f"{one.name}: {one.kind} {one.member}{' leads' * (one.member == group.leader)}, "
-                f"generation {one.generation}, {one.phase} owns {sorted(one.share)}; "
-                f"{'frozen' * one.frozen} {says}"
+                f"{member.name}: {member.kind} {member.member}"
+                f"{' leads' * (member.member == group.leader)}, "
+                f"generation {member.generation}, {member.phase} owns {sorted(member.share)}; "
+                f"{'frozen' * member.frozen} {says}"
             )
         return "\n  ".join(lines)

@@ -154,35 +154,37 @@ class World(Timeline[SimulatedMember]):
     def healed(self) -> str | None:
         """Say what is not as it should be after all faults have ended; None: nothing."""
         members = list(self.members.values())
-        shares = [(t, n) for one in members for t, n in one.client.share if one.client.can_commit]
+        shares = [
+            (t, n) for member in members for t, n in member.client.share if member.client.can_commit
+        ]
         if sorted(shares) != sorted(EVERYTHING):
             return f"not everything is owned once: {self.state()}"
-        if any(one.membership is None for one in members):
+        if any(member.membership is None for member in members):
             return None
-        followed = {one.participant.plan_version for one in members}
+        followed = {member.participant.plan_version for member in members}
         if followed != {self.version or None}:
             return f"version {self.version} is not followed by all: {self.state()}"
         if not self.version:
             return None
-        names = {one.name: [TOPIC] for one in members}
+        names = {member.name: [TOPIC] for member in members}
         fitted = fit(plan(self.version)[0], names, {TOPIC: PARTITIONS})
-        for one in members:
-            planned = {(t, n) for t, numbers in fitted[one.name].items() for n in numbers}
-            if planned != one.client.share:
-                return f"{one.name} does not own what the plan says: {self.state()}"
+        for member in members:
+            planned = {(t, n) for t, numbers in fitted[member.name].items() for n in numbers}
+            if planned != member.client.share:
+                return f"{member.name} does not own what the plan says: {self.state()}"
         return None
 
     def state(self) -> str:
         """Describe every member."""
         lines = [f"generation {self.coordinator.generation}"]
-        for one in self.members.values():
-            share = sorted(number for _, number in one.client.share)
+        for member in self.members.values():
+            share = sorted(number for _, number in member.client.share)
             says = ""
-            if one.membership is not None:
-                status = one.participant.status(one.client.share)
+            if member.membership is not None:
+                status = member.participant.status(member.client.share)
                 says = f"plan {status.plan_version}, {status.fallback_reason}"
             lines.append(
-                f"{one.name}: {one.client.identity()} {one.client.phase} owns {share}; "
-                f"{'frozen' if one.frozen else ''} {says}"
+                f"{member.name}: {member.client.identity()} {member.client.phase} owns {share}; "
+                f"{'frozen' if member.frozen else ''} {says}"
             )
         return "\n  ".join(lines)

@@ -78,7 +78,7 @@ def test_why_says_what_is_the_matter_and_who_got_a_partition(week: str) -> None:
     assert "plan: version 2 is published; followed: yes" in told
     assert "next: turn planning on" in told
     moves = document(week, "why", "orders", "orders-1")["moves"]
-    assert [(one["version"], one["previous_member"], one["member"]) for one in moves] == [
+    assert [(move["version"], move["previous_member"], move["member"]) for move in moves] == [
         (2, "orders-1", "orders-3"),
         (1, None, "orders-1"),
     ]

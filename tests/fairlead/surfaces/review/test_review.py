@@ -146,7 +146,11 @@ def test_a_page_needs_no_network_and_runs_nothing(engine: Engine) -> None:
     """Images are in the page; the one address outside is the Dagster UI, where that is known."""
     source = review_page(engine, "billing", now=NOON, dagster_url="http://dagster:3000")
     page = Page(source)
-    outside = [one for one in page.addresses if not one.startswith(("#", "data:image/svg+xml;"))]
+    outside = [
+        address
+        for address in page.addresses
+        if not address.startswith(("#", "data:image/svg+xml;"))
+    ]
     assert [one.partition("/playground")[0] for one in outside] == [
         "http://dagster:3000/assets/assignment_plan?view=partitions&partition=billing",
         "http://dagster:3000/locations/fairlead/jobs/approve",

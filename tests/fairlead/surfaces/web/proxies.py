@@ -104,7 +104,7 @@ def ec_key() -> ec.EllipticCurvePrivateKey:
 def unsigned(claims: Mapping[str, Any], **header: Any) -> str:
     """Return a token without a signature."""
     parts = [{"typ": "JWT", "alg": "none", **header}, claims]
-    coded = [base64.urlsafe_b64encode(json.dumps(one).encode()).rstrip(b"=") for one in parts]
+    coded = [base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=") for part in parts]
     return b".".join([*coded, b""]).decode()
 
 

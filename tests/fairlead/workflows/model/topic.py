@@ -71,11 +71,11 @@ class ModelTopic:
         """Return the newest record of each of some groups."""
         self.reach("before reading")
         newest, graves = {}, Graves()
-        for one in self.logs[partition]:
-            group = (one.key or b"").decode()
+        for log in self.logs[partition]:
+            group = (log.key or b"").decode()
             if group in groups:
-                headers = [(name, value or b"") for name, value in one.headers]
-                record = Record(group, one.value, headers, Position(partition, one.offset), _AT)
+                headers = [(name, value or b"") for name, value in log.headers]
+                record = Record(group, log.value, headers, Position(partition, log.offset), _AT)
                 record = graves.take(record)
                 if only is None or only(record):
                     newest[group] = record
@@ -124,9 +124,11 @@ class ModelChannel:
         self.topic.reach("in the transaction")
         self._require_living()
         answers: dict[str, int | str] = {}
-        for one in records:
-            large = one.group in self.topic.too_large
-            answers[one.group] = "too large" if large else self.topic.append(self.partition, one)
+        for record in records:
+            large = record.group in self.topic.too_large
+            answers[record.group] = (
+                "too large" if large else self.topic.append(self.partition, record)
+            )
         self.topic.reach("after the commit")
         return answers
 
