@@ -175,7 +175,12 @@ def the_topic_agrees(
     with store.open() as plans, kafka.plan_topic() as topic:
         groups = _groups(context, settings, plans)
         found = differences(plans, groups, topic=topic, verifier=verifier)
-    return _result([f"{one.group} version {one.plan.version}: {one.what}" for one in found])
+    return _result(
+        [
+            f"{difference.group} version {difference.plan.version}: {difference.what}"
+            for difference in found
+        ]
+    )
 
 
 CHECKS: Final = [

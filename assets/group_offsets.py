@@ -58,7 +58,7 @@ def group_offsets(  # noqa: PLR0917 - Dagster's resources
         context,
         sorted(seen.groups["group"].to_pylist(), key=lambda group: (group not in failed, group)),
         current.policies,
-        lambda shown, _: describe(seen, shown),
+        lambda facts, _: describe(seen, facts),
     )
 
 

@@ -61,8 +61,8 @@ def look_at(
         until = time.monotonic() + wait_s
         seen = observe(followed, gateway.live_groups, patiently=new, until=until)
     plans.record_adoptions(to_record(seen))
-    for one in [one for one in seen if one.error or one.held_up][:ROWS]:
-        log.warning("Group %s: %s", one.plan.group, one.error or one.held_up)
+    for observed in [observed for observed in seen if observed.error or observed.held_up][:ROWS]:
+        log.warning("Group %s: %s", observed.plan.group, observed.error or observed.held_up)
     predicted = plans.predicted(followed)
     return Followed(seen, {group: figures for (group, _), figures in predicted.items()})
 
@@ -90,5 +90,5 @@ def plan_adoption(
         context,
         least_adherent_first(found.seen),
         settings.get().policies,
-        lambda shown, _: found.describe(shown),
+        lambda facts, _: found.describe(facts),
     )

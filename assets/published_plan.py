@@ -100,11 +100,12 @@ def published_plan(
         known = scope_of(context).of(plans.known_groups(), settings)
         done = publish(plans, known, kafka=kafka, settings=settings.get(), log=context.log)
     groups = [
-        result.group for result in sorted(done.results, key=lambda one: one.position is not None)
+        result.group
+        for result in sorted(done.results, key=lambda outcome: outcome.position is not None)
     ]
     return materialized(
         context,
         dict.fromkeys([*groups, *(plan.group for plan in done.current)]),
         settings.get().policies,
-        lambda shown, _: describe(done.results, done.current, shown),
+        lambda facts, _: describe(done.results, done.current, facts),
     )

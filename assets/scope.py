@@ -74,9 +74,9 @@ def scope_of(context: dg.AssetExecutionContext | dg.OpExecutionContext) -> Scope
     only: Mapping[str, list[str]] = config
     if not only:
         return Scope(context.partition_keys, {}, chosen=False)
-    return Scope(list(only), {key: frozenset(some) for key, some in only.items()}, chosen=True)
+    return Scope(list(only), {key: frozenset(keys) for key, keys in only.items()}, chosen=True)
 
 
 def run_config(only: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     """Return the configuration of a run about some groups of some cohorts."""
-    return {"ops": {_TOLD: {"config": {"only": {key: list(some) for key, some in only.items()}}}}}
+    return {"ops": {_TOLD: {"config": {"only": {key: list(keys) for key, keys in only.items()}}}}}

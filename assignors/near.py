@@ -57,9 +57,9 @@ def deal_near(problem: Problem, owner: Int32) -> Int32:
 
 def _far(problem: Problem, rack_of: Int64, racks: int) -> Int64:
     """1 where a set of replicas is in none of its racks near a rack, int64 of shape (S, R)."""
-    some = np.array([np.flatnonzero(rack_of == rack)[0] for rack in range(racks)])
+    examples = np.array([np.flatnonzero(rack_of == rack)[0] for rack in range(racks)])
     sets = np.arange(len(problem.rack_sets))
-    return in_other_rack(problem, np.repeat(sets, racks), np.tile(some, sets.size)).reshape(
+    return in_other_rack(problem, np.repeat(sets, racks), np.tile(examples, sets.size)).reshape(
         sets.size, racks
     )
 
@@ -152,9 +152,9 @@ def _path(
     """Find a shortest way to give out more: cells that take more, and in between that take less."""
     queue = deque(
         [(kind, rack)]
-        for kind, some in enumerate(left)
+        for kind, places_of in enumerate(left)
         for rack, close in enumerate(near[kind])
-        if some and close
+        if places_of and close
     )
     seen: set[int] = set()
     while queue:

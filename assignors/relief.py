@@ -148,8 +148,8 @@ def _best_step(
             return None
         offers = [
             offer
-            for some in ([[taker] for taker in takers] if pair_at_once else [takers])
-            for offer in _offers(ledger, shares, giver, some, target)
+            for choice in ([[taker] for taker in takers] if pair_at_once else [takers])
+            for offer in _offers(ledger, shares, giver, choice, target)
             if offer.peak <= highest
         ]
         if offers:
@@ -172,11 +172,13 @@ def _offers(
     found = [exchange for taker in takers for exchange in _exchanges(ledger, shares, giver, taker)]
     if not found:
         return []
-    sizes = [some.mine.size for some in found]
-    taker = np.repeat([some.taker for some in found], sizes)
-    swaps = np.repeat([some.theirs is not None for some in found], sizes)
-    mine = np.concatenate([some.mine for some in found])
-    theirs = np.concatenate([some.mine if some.theirs is None else some.theirs for some in found])
+    sizes = [choice.mine.size for choice in found]
+    taker = np.repeat([choice.taker for choice in found], sizes)
+    swaps = np.repeat([choice.theirs is not None for choice in found], sizes)
+    mine = np.concatenate([choice.mine for choice in found])
+    theirs = np.concatenate(
+        [choice.mine if choice.theirs is None else choice.theirs for choice in found]
+    )
     returned = np.where(swaps, ledger.weights[theirs], 0.0)
     work = ledger.weights[mine] - returned
     high, low = float(ledger.loads[giver]), ledger.loads[taker]
@@ -191,9 +193,9 @@ def _offers(
     which = np.repeat(np.arange(len(found)), sizes)
     order = np.lexsort((mine, peak, ~near, -gain, peak >= high, which))
     offers = []
-    for some, best in zip(found, order[np.cumsum(sizes) - sizes].tolist(), strict=True):
-        pair = (mine[best],) if some.theirs is None else (mine[best], theirs[best])
-        step = Step(tuple(int(p) for p in pair), giver, some.taker, high)
+    for choice, best in zip(found, order[np.cumsum(sizes) - sizes].tolist(), strict=True):
+        pair = (mine[best],) if choice.theirs is None else (mine[best], theirs[best])
+        step = Step(tuple(int(p) for p in pair), giver, choice.taker, high)
         offers.append(_Offer(float(gain[best]), float(peak[best]), bool(near[best]), step))
     return offers
 

@@ -67,7 +67,5 @@ def _subscribed_pairs(problem: Problem) -> np.ndarray[tuple[int], np.dtype[np.in
 
 
 def _names(problem: Problem, partitions: np.ndarray[tuple[int], np.dtype[np.int64]]) -> str:
-    shown = [
-        "{}-{}".format(*problem.partition_name(index)) for index in partitions[:_SHOWN].tolist()
-    ]
-    return ", ".join(shown) + (", ..." if partitions.size > _SHOWN else "")
+    few = ["{}-{}".format(*problem.partition_name(index)) for index in partitions[:_SHOWN].tolist()]
+    return ", ".join(few) + (", ..." if partitions.size > _SHOWN else "")

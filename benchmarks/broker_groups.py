@@ -128,7 +128,9 @@ class Wave:
             topics = gateway.topics_of([TOPIC])
             self._publish(plans, topics[TOPIC][0])
             found = gateway.broker_groups(self._groups)
-            as_if = {group: replace(one, assignor=ASSIGNOR) for group, one in found.items()}
+            as_if = {
+                group: replace(described, assignor=ASSIGNOR) for group, described in found.items()
+            }
             if said := tell_members(MembersTopic(self._settings), as_if, topics):
                 raise RuntimeError(said)
             for first in range(0, len(self._groups), AT_ONCE):
@@ -141,7 +143,9 @@ class Wave:
             homes.setdefault(plans.home_of(group), []).append(self._record(plans, group, topic_id))
         for home, records in homes.items():
             with plans.open(home) as channel:
-                refused = [one for one in channel.send(records).values() if isinstance(one, str)]
+                refused = [
+                    answer for answer in channel.send(records).values() if isinstance(answer, str)
+                ]
             if refused:
                 raise RuntimeError(refused[0])
 
@@ -171,7 +175,7 @@ class Wave:
         for nudge in nudges:
             nudge.join()
         found = gateway.broker_groups(groups)
-        if not all(any(m.is_nudge for m in one.members) for one in found.values()):
+        if not all(any(m.is_nudge for m in described.members) for described in found.values()):
             raise RuntimeError("nudges did not join")
         for nudge in nudges:
             nudge.leave()

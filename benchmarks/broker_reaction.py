@@ -118,8 +118,8 @@ class Measured:
     def _adopt(self) -> Adopted:
         self._settle()
         before = self._owner.copy()
-        some = self._random.choice(self.count, size=max(2, self.count // 10), replace=False)
-        self._owner[some] = np.roll(self._owner[some], 1)
+        few = self._random.choice(self.count, size=max(2, self.count // 10), replace=False)
+        self._owner[few] = np.roll(self._owner[few], 1)
         (stored,) = self._store.record_decisions([self._draft(before)])
         if stored.plan is None:
             raise RuntimeError("no plan was stored")
@@ -167,13 +167,13 @@ class Measured:
         )
 
     def _follow(self, groups: Collection[str]) -> Iterator[tuple[Followed, float]]:
-        for one in follow(
+        for adoption in follow(
             self._gateway,
             self._settings,
             groups,
-            lambda some: self._store.in_state("published", groups=some),
+            lambda names: self._store.in_state("published", groups=names),
         ):
-            yield one, time.monotonic()
+            yield adoption, time.monotonic()
 
     def _settle(self) -> None:
         """Wait until the group is at rest: plans come minutes apart."""
@@ -258,12 +258,12 @@ def summary(adopted: Sequence[Adopted]) -> dict[str, Any]:
 
     return {
         "plans": len(adopted),
-        "verified_s": spread([one.verified_s for one in adopted]),
-        "target_s": spread([one.target_s for one in adopted]),
-        "adopted_s": spread([one.adopted_s for one in adopted]),
-        "nudges": sum(one.nudges for one in adopted),
-        "moved": sum(one.moved for one in adopted),
-        "revoked_in_vain": sum(one.revoked_in_vain for one in adopted),
+        "verified_s": spread([change.verified_s for change in adopted]),
+        "target_s": spread([change.target_s for change in adopted]),
+        "adopted_s": spread([change.adopted_s for change in adopted]),
+        "nudges": sum(change.nudges for change in adopted),
+        "moved": sum(change.moved for change in adopted),
+        "revoked_in_vain": sum(change.revoked_in_vain for change in adopted),
     }
 
 

@@ -84,7 +84,9 @@ class KafkaPythonMember(Member):
     @property
     def owned(self) -> frozenset[tuple[str, int]]:
         """What it is assigned now."""
-        return frozenset((one.topic, one.partition) for one in self._consumer.assignment())
+        return frozenset(
+            (partition.topic, partition.partition) for partition in self._consumer.assignment()
+        )
 
     def _run(self) -> None:
         while not self._stopping.is_set():
@@ -114,7 +116,9 @@ class AiokafkaMember(Member):
     @property
     def owned(self) -> frozenset[tuple[str, int]]:
         """What it is assigned now."""
-        return frozenset((one.topic, one.partition) for one in self._consumer.assignment())
+        return frozenset(
+            (partition.topic, partition.partition) for partition in self._consumer.assignment()
+        )
 
     def _run(self) -> None:
         asyncio.run(self._consume())
@@ -164,7 +168,7 @@ class ConfluentMember(Member):
         self._consumer.close()
 
     def _assigned(self, _: Consumer, share: Iterable[TopicPartition]) -> None:
-        self._owned = frozenset((one.topic, one.partition) for one in share)
+        self._owned = frozenset((partition.topic, partition.partition) for partition in share)
 
     def _revoked(self, *_: object) -> None:
         self._owned = frozenset()

@@ -151,9 +151,9 @@ def standing(
     table = snapshot.offsets.filter(pc.equal(snapshot.offsets["group"], group))
     members = snapshot.members.filter(pc.equal(snapshot.members["group"], group)).to_pylist()
     owner = {
-        (one["topic"], one["partition"]): number
+        (index["topic"], index["partition"]): number
         for number, member in enumerate(members)
-        for one in member["partitions"]
+        for index in member["partitions"]
     }
     keys = zip(table["topic"].to_pylist(), table["partition"].to_pylist(), strict=True)
     offsets = {
@@ -208,8 +208,8 @@ class Planner:
 def as_planned(member: dict[str, Any]) -> PlannedMember:
     """Return a member of a snapshot as problems have them."""
     owned: dict[str, list[int]] = {}
-    for one in member["partitions"]:
-        owned.setdefault(one["topic"], []).append(one["partition"])
+    for number in member["partitions"]:
+        owned.setdefault(number["topic"], []).append(number["partition"])
     return PlannedMember(member["topics"], owned=owned)
 
 

@@ -300,7 +300,9 @@ def discard(rows: DataFrame) -> None:
 def watched_memory() -> Iterator[Callable[[], int]]:
     """Sample the memory of this process and all it has started; the result tells the peak."""
     seen, done = [0], threading.Event()
-    postgres = [one for one in psutil.process_iter(["name"]) if one.info["name"] == "postgres"]
+    postgres = [
+        process for process in psutil.process_iter(["name"]) if process.info["name"] == "postgres"
+    ]
 
     def watch() -> None:
         me = psutil.Process()
@@ -327,14 +329,16 @@ def own_bytes(process: psutil.Process) -> int:
 def show(bench: Bench, results: Mapping[str, Any], small: int, large: int) -> None:
     """Print what was measured."""
     fleets = [results["small fleet"], results["large fleet"]]
-    steps = {name: [one["steps_s"][name] for one in fleets] for name in fleets[0]["steps_s"]}
-    steps["Dagster's own"] = [one["dagster_s"] for one in fleets]
-    steps["the whole run (goal: 120)"] = [one["run_s"] for one in fleets]
-    steps["peak memory, GiB (goal: 8)"] = [one["peak_bytes"] / GIB for one in fleets]
+    steps = {
+        name: [measured["steps_s"][name] for measured in fleets] for name in fleets[0]["steps_s"]
+    }
+    steps["Dagster's own"] = [measured["dagster_s"] for measured in fleets]
+    steps["the whole run (goal: 120)"] = [measured["run_s"] for measured in fleets]
+    steps["peak memory, GiB (goal: 8)"] = [measured["peak_bytes"] / GIB for measured in fleets]
     bench.show(
         "Planning recorded fleets through Dagster, seconds",
         ("step", f"{small:,} groups", f"{large:,} groups"),
-        ((name, *(f"{one:.1f}" for one in both)) for name, both in steps.items()),
+        ((name, *(f"{value:.1f}" for value in both)) for name, both in steps.items()),
     )
     bench.show(
         f"What cannot be beaten, {large:,} groups",

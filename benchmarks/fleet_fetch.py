@@ -59,7 +59,7 @@ class Result:
     ----------
     groups, live, partitions
         How many groups, how many of them with members, and how many partitions they read.
-    ours_s, snapshot_s, lag_s
+    our, snapshot_s, lag_s
         All of ours; of it, connecting and fetching; and Parquet and Spark.
     spread_s
         Of the snapshot: how far apart in time its offsets can be.
@@ -74,7 +74,7 @@ class Result:
     groups: int
     live: int
     partitions: int
-    ours_s: float
+    our: float
     snapshot_s: float
     lag_s: float
     spread_s: float
@@ -131,14 +131,17 @@ def measure(servers: str, spark: SparkSession, place: Path, groups: int, bench: 
         return ours, took, seconds(lambda: tool(servers, "--list"))
 
     turns = [turn(number) for number in range(bench.options.rounds)]
-    ours = [one for one, _, _ in turns]
+    ours = [our for our, _, _ in turns]
     whole_s = median(our.whole_s for our in ours)
-    tool_s, start_s = median(one[1] for one in turns), median(one[2] for one in turns)
+    tool_s, start_s = (
+        median(taken[1] for taken in turns),
+        median(taken[2] for taken in turns),
+    )
     return Result(
         groups=groups,
         live=LIVE,
         partitions=len(ours[-1].lags),
-        ours_s=whole_s,
+        our=whole_s,
         snapshot_s=median(our.snapshot_s for our in ours),
         lag_s=median(our.lag_s for our in ours),
         spread_s=median(our.spread_s for our in ours),
@@ -146,7 +149,7 @@ def measure(servers: str, spark: SparkSession, place: Path, groups: int, bench: 
         tool_start_s=start_s,
         ratio=round(tool_s / whole_s, 2),
         ratio_without_start=round((tool_s - start_s) / whole_s, 2),
-        rounds=[(round(one.whole_s, 3), round(other, 3)) for one, other, _ in turns],
+        rounds=[(round(our.whole_s, 3), round(other, 3)) for our, other, _ in turns],
     )
 
 
@@ -316,7 +319,7 @@ def show(bench: Bench, result: Result) -> None:
         f"{result.partitions:,} partitions: the same lags",
         ("", "seconds", "the tool takes"),
         [
-            ("fetched, with lag", f"{result.ours_s:.2f}", f"(goal: {GOAL:.0f}x)"),
+            ("fetched, with lag", f"{result.our:.2f}", f"(goal: {GOAL:.0f}x)"),
             ("  fetching", f"{result.snapshot_s:.2f}", ""),
             ("  lag on Spark", f"{result.lag_s:.2f}", ""),
             ("kafka-consumer-groups", f"{result.tool_s:.2f}", f"{result.ratio:.1f}x"),

@@ -142,7 +142,7 @@ def in_turns(rounds: int, *sides: Callable[[int], T], warm_ups: int = 0) -> list
     [[1, 2], [-1, -2]]
     """
     turns = [[side(number) for side in sides] for number in range(warm_ups + rounds)]
-    return [list(one) for one in zip(*turns[warm_ups:], strict=True)]
+    return [list(column) for column in zip(*turns[warm_ups:], strict=True)]
 
 
 def seconds(action: Callable[[], object]) -> float:
@@ -160,9 +160,9 @@ def median(values: Iterable[float], digits: int = 3) -> float:
 def rounded(value: Any, digits: int = 3) -> Any:
     """Round every float in lists and dicts."""
     if isinstance(value, Mapping):
-        return {name: rounded(one, digits) for name, one in value.items()}
+        return {name: rounded(part, digits) for name, part in value.items()}
     if isinstance(value, list):
-        return [rounded(one, digits) for one in value]
+        return [rounded(part, digits) for part in value]
     return round(value, digits) if isinstance(value, float) else value
 
 

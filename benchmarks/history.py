@@ -146,4 +146,4 @@ def ask(engine: Engine, question: str) -> Reading:
             return time.perf_counter() - began, len(rows)
 
         (taken,) = in_turns(RUNS, asked, warm_ups=1)
-    return Reading(question, taken[-1][1], median((one for one, _ in taken), 4))
+    return Reading(question, taken[-1][1], median((seconds for seconds, _ in taken), 4))

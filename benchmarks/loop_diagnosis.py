@@ -30,7 +30,7 @@ def measure(seed: int, each: Callable[..., Iterable[list[Marked]]] = map) -> lis
     rows = []
     for real, plans in product((False, True), (False, True)):
         marked = partial(_marked, real=real, plans=plans, seed=seed)
-        marks = [one for group in each(marked, range(GROUPS)) for one in group]
+        marks = [verdict for group in each(marked, range(GROUPS)) for verdict in group]
         rows.append(
             {
                 "runs": f"{'real' if real else 'plain'}, {'planned' if plans else 'never planned'}",

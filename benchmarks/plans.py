@@ -95,7 +95,7 @@ def _members(counts: Counts, owned: Owned) -> dict[str, MemberShare]:
     return {
         member: MemberShare(
             tuple(counts),
-            {t: np.asarray(some, np.int32) for t, some in of.items() if np.size(some)},
+            {t: np.asarray(numbers, np.int32) for t, numbers in of.items() if np.size(numbers)},
         )
         for member, of in owned.items()
     }

@@ -52,7 +52,7 @@ def measure(url: str, settings: KafkaSettings, groups: list[str]) -> dict[str, A
         stored = store.record_decisions(
             [proposed(group) for group in groups[first : first + AT_ONCE]]
         )
-        plans = [one.plan for one in stored if one.plan is not None]
+        plans = [decision.plan for decision in stored if decision.plan is not None]
         store.approve_all(plans, ["agreed"] * len(plans), "policy")
     with PlanTopic(settings) as topic:
         topic.ensure()
@@ -62,7 +62,7 @@ def measure(url: str, settings: KafkaSettings, groups: list[str]) -> dict[str, A
         took, cpu = time.perf_counter() - began, time.process_time() - cpu
     engine.dispose()
     return {
-        "groups": sum(one.position is not None for one in done),
+        "groups": sum(result.position is not None for result in done),
         "partitions_each": MEMBERS * EACH,
         "seconds": round(took, 1),
         "cpu_seconds": round(cpu, 1),

@@ -137,9 +137,9 @@ class RackMember(Member):
     def _run(self) -> None:
         while not self._stopping.is_set():
             fetched = self._consumer.consume(500, WAIT_S)
-            self.read += sum(one.error() is None for one in fetched)
+            self.read += sum(message.error() is None for message in fetched)
             mine = self._consumer.assignment()
-            self._owned = frozenset((one.topic, one.partition) for one in mine)
+            self._owned = frozenset((partition.topic, partition.partition) for partition in mine)
         self._consumer.close()
 
 
@@ -216,7 +216,9 @@ class Measured:
         """Publish a plan, and wait until the members follow it."""
         publish(self._cluster.bootstrap_servers, PLANS, plan)
         wanted = {
-            name: {(topic, int(one)) for topic, mine in share.partitions.items() for one in mine}
+            name: {
+                (topic, int(number)) for topic, mine in share.partitions.items() for number in mine
+            }
             for name, share in plan.members.items()
         }
         wait_until(

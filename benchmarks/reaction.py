@@ -148,7 +148,7 @@ class Reaction:
         return {
             row: {
                 "goal_s": goal,
-                "median_s": harness.median((one["s"] for one in self._measured[row]), 2),
+                "median_s": harness.median((figures["s"] for figures in self._measured[row]), 2),
                 "rounds": harness.rounded(self._measured[row], 2),
             }
             for row, goal in GOALS.items()

@@ -65,7 +65,7 @@ def main() -> None:
             for number in range(bench.options.rounds)
         ]
         names = [name for name in rounds[0] if name != "diagnosis"]
-        medians = {name: harness.median((one[name] for one in rounds), 1) for name in names}
+        medians = {name: harness.median((figures[name] for figures in rounds), 1) for name in names}
         bench.write({"rounds": rounds, "medians": medians})
         bench.show("A consumer slows down: medians", ("from .. to", "seconds"), medians.items())
 
@@ -107,9 +107,9 @@ def measured(installation: Installation, group: str, bench: Bench) -> dict[str, 
             return all(
                 members[name].owned
                 == {
-                    (topic, int(one))
+                    (topic, int(number))
                     for topic, partition in share.partitions.items()
-                    for one in partition
+                    for number in partition
                 }
                 for name, share in document.members.items()
             )

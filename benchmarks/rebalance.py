@@ -164,10 +164,15 @@ def main() -> None:
             ("client", "members", "range, s", "plans, s", "ratio", "goal"),
             (
                 (
-                    *(one.client, one.members, f"{one.plain_s:.3f}", f"{one.follower_s:.3f}"),
-                    *(f"{one.ratio:.2f}", f"{GOALS[one.client]:.1f}"),
+                    *(
+                        measured.client,
+                        measured.members,
+                        f"{measured.plain_s:.3f}",
+                        f"{measured.follower_s:.3f}",
+                    ),
+                    *(f"{measured.ratio:.2f}", f"{GOALS[measured.client]:.1f}"),
                 )
-                for one in costs
+                for measured in costs
             ),
         )
 

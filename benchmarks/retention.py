@@ -132,7 +132,7 @@ def measure(engines: list[Engine], retained: Size, bench: Bench) -> dict[str, An
         "partitions a group": partitions,
         "bytes retained": int(total or 0),
         "histories": histories,
-        "planning": [asdict(one) for one in planning],
+        "planning": [asdict(result) for result in planning],
         "questions": [asdict(question) for question in questions],
     }
 
@@ -162,7 +162,11 @@ def ask(title: str, code: str, engines: list[Engine], rounds: int) -> Comparison
             rows = connection.execute(text(code)).all()
             return time.perf_counter() - began, len(rows)
 
-    taken = in_turns(rounds, *(lambda _, one=one: asked(one) for one in engines), warm_ups=1)
+    taken = in_turns(
+        rounds,
+        *(lambda _, database=database: asked(database) for database in engines),
+        warm_ups=1,
+    )
     times = [[took for took, _ in turns] for turns in taken]
     return compared(title, times, *(turns[-1][1] for turns in taken))
 

@@ -173,7 +173,7 @@ def log_normal(problem: Problem) -> Problem:
 def measure_all(progress: Callable[[str], None], only: Container[str] | None = None) -> list[Row]:
     """Measure every piece of work, or some by their names."""
     rows = []
-    for work in (one for one in WORK if only is None or one.what in only):
+    for work in (task for task in WORK if only is None or task.what in only):
         problem = work.build()
         timings = [time_ours(work.assignor, problem)]
         with TemporaryDirectory() as folder:

@@ -39,7 +39,9 @@ def main() -> None:
         reached = [goal for row in rows for goal in goals(row)]
         columns = ("scenario", "late", "never_planned_late", "plans", "taken_back")
         bench.show("Taken back", columns, [[row.get(name, "") for name in columns] for row in rows])
-        missed = [[one.scenario, one.what, one.value, one.limit] for one in reached if not one.met]
+        missed = [
+            [goal.scenario, goal.what, goal.value, goal.limit] for goal in reached if not goal.met
+        ]
         bench.show("Missed", ("scenario", "goal", "is", "at most"), missed)
         if not bench.options.names:
             bench.write(

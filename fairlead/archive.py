@@ -143,7 +143,7 @@ class LookArchive:
         """
         if groups is not None and not groups:
             return LOOKS.empty_table()
-        rows = [self._open(one, _only(groups)).read() for one in self._current(since, until)]
+        rows = [self._open(file, _only(groups)).read() for file in self._current(since, until)]
         looks = pa.concat_tables([LOOKS.empty_table(), *rows])
         looks = looks.filter(_between(looks, since, until))
         if groups is not None and len(groups) > _FEW:
@@ -170,8 +170,8 @@ class LookArchive:
     def groups(self, since: datetime, until: datetime) -> list[str]:
         """Return the groups that were looked at in a time, ascending; little is read for it."""
         names: set[str] = set()
-        for one in self._current(since, until):
-            rows = self._open(one).read(columns=["group", "at"])
+        for file in self._current(since, until):
+            rows = self._open(file).read(columns=["group", "at"])
             names.update(rows.filter(_between(rows, since, until))["group"].to_pylist())
         return sorted(names)
 
@@ -184,9 +184,13 @@ class LookArchive:
         for interval in sorted({file.interval for file in files}):
             mine = [file for file in files if file.interval == interval and file not in covered]
             if interval <= thinning:
-                self._gather(interval, [one for one in mine if one.level < _THINNED], _THINNED)
+                self._gather(
+                    interval, [stored for stored in mine if stored.level < _THINNED], _THINNED
+                )
             elif interval <= closing:
-                self._gather(interval, [one for one in mine if one.level < _CLOSED], _CLOSED)
+                self._gather(
+                    interval, [stored for stored in mine if stored.level < _CLOSED], _CLOSED
+                )
         oldest = _name(now - retention)
         for file in files:
             if file.interval < oldest or (file in covered and covered[file] < now - GRACE):
@@ -212,7 +216,7 @@ class LookArchive:
 
     def _current(self, since: datetime, until: datetime) -> list[_File]:
         first, last = _name(since - INTERVAL), _name(until + INTERVAL)
-        files = [one for one in self._list() if first <= one.interval <= last]
+        files = [file for file in self._list() if first <= file.interval <= last]
         covered = self._covered(files)
         return [file for file in files if file not in covered]
 
@@ -222,33 +226,35 @@ class LookArchive:
         for file in files:
             by_interval.setdefault(file.interval, []).append(file)
         return {
-            one: written
-            for some in by_interval.values()
-            if len(some) > 1 and any(one.level for one in some)
-            for one, written in self._covered_in(some)
+            stored: written
+            for gathered in by_interval.values()
+            if len(gathered) > 1 and any(stored.level for stored in gathered)
+            for stored, written in self._covered_in(gathered)
         }
 
     def _covered_in(self, files: Iterable[_File]) -> Iterator[tuple[_File, datetime]]:
         """Yield those of an interval's files all of whose looks stand in files before them."""
         known: set[str] = set()
         written = datetime.min.replace(tzinfo=UTC)
-        looks_of = {one: self._looks_of(one) for one in files}
-        for one in sorted(files, key=lambda file: (-file.level, -len(looks_of[file]), file.name)):
-            if looks_of[one] <= known:
-                yield one, written
+        looks_of = {file: self._looks_of(file) for file in files}
+        for stored in sorted(
+            files, key=lambda file: (-file.level, -len(looks_of[file]), file.name)
+        ):
+            if looks_of[stored] <= known:
+                yield stored, written
             else:
-                written = max(written, one.written)
-            known |= looks_of[one]
+                written = max(written, stored.written)
+            known |= looks_of[stored]
 
-    def _looks_of(self, one: _File) -> set[str]:
+    def _looks_of(self, stored: _File) -> set[str]:
         """Return the ids of the looks that a file stands for."""
-        if one.level == _OPEN:
-            return {one.name.removesuffix(".parquet")}
-        with pq.ParquetFile(f"{self._root}/{one.path}", filesystem=self._files) as file:
+        if stored.level == _OPEN:
+            return {stored.name.removesuffix(".parquet")}
+        with pq.ParquetFile(f"{self._root}/{stored.path}", filesystem=self._files) as file:
             return set(_stands_for(file))
 
-    def _open(self, one: _File, filters: Filters | None = None) -> pq.ParquetDataset:
-        path = f"{self._root}/{one.path}"
+    def _open(self, stored: _File, filters: Filters | None = None) -> pq.ParquetDataset:
+        path = f"{self._root}/{stored.path}"
         try:
             file = pq.ParquetDataset(path, filesystem=self._files, filters=filters)
         except pa.ArrowInvalid as error:

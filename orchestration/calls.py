@@ -74,7 +74,7 @@ def planning_sensor(
     only = _by_cohort(needed, current.policies, set(known_cohorts(context.instance)))
     if not only:
         return dg.SkipReason(_why_nothing(taken, needed, calls, current, now))
-    groups = [group for some in only.values() for group in some]
+    groups = [group for keys in only.values() for group in keys]
     why = _told(groups, needed)
     context.log.info(why)
     tags = {WHY_TAG: why}

@@ -157,7 +157,7 @@ def run(function: str, words: Sequence[str]) -> int | None:
 
     Signals that end this process are passed on. None: nobody forks here (`Forked.ask`).
     """
-    passed_on = [one for one in _PASSED_ON if signal.getsignal(one) != signal.SIG_IGN]
+    passed_on = [caught for caught in _PASSED_ON if signal.getsignal(caught) != signal.SIG_IGN]
     signal.pthread_sigmask(signal.SIG_BLOCK, passed_on)  # until there is whom to pass them on to
     try:
         home = os.environ.get("DAGSTER_HOME")
@@ -252,8 +252,8 @@ class ForkServer:
         finally:
             signal.set_wakeup_fd(-1)
             self._path.unlink(missing_ok=True)
-            for one in (self._listener, *self._silent):
-                one.close()
+            for listener in (self._listener, *self._silent):
+                listener.close()
         return not ending
 
     def _as_imported(self) -> bool:
@@ -316,8 +316,8 @@ class ForkServer:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        for one in (self._listener, self._woken, self._waker, *self._silent):
-            one.close()
+        for open_socket in (self._listener, self._woken, self._waker, *self._silent):
+            open_socket.close()
         for _, other in self._running.values():
             other.close()
         atexit._clear()  # the server's own  # noqa: SLF001

@@ -95,12 +95,12 @@ def approved_plans(
         again = due(plans, Terms.of(settings.get().kafka), now)
         again += [intent.group for intent in Outbox(plans.engine).outstanding()]
         asked = acts.asked(plans.engine)
-        asking = {one.group for one in asked if one.group is not None}
+        asking = {act.group for act in asked if act.group is not None}
         again += sorted(asking)
         regretted = [
             regret for regret in regrets(plans.engine) if regret.automatic and not regret.back_to
         ]
-        again += [one.group for one in regretted]
+        again += [regret.group for regret in regretted]
         attempts = plans.last_attempts([*(plan.group for plan in waiting), *again])
     known = known_cohorts(context.instance)
     current = settings.get()
@@ -127,7 +127,7 @@ def approved_plans(
         nothing = _why_nothing((plan.group for plan in waiting), not_sent)
         return dg.SkipReason(". ".join([nothing, *dict.fromkeys(held)]))
     tried = [attempt for attempt in covered if attempt.group not in later]
-    reason = _what_waits(waiting, [*again, *(str(one.id) for one in asked)], tried, time.time())
+    reason = _what_waits(waiting, [*again, *(str(act.id) for act in asked)], tried, time.time())
     return run_requests(cohorts, known, reason=reason)
 
 

@@ -126,13 +126,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left = [item for item in items if item.get_closest_marker("test_long")]
     if form(short=False, long=True):
         left = []
-    shown = [item for item in items if "browser" in getattr(item, "fixturenames", ())]
-    if shown and os.environ.get("ALLOW_NO_BROWSER"):
+    browsing = [item for item in items if "browser" in getattr(item, "fixturenames", ())]
+    if browsing and os.environ.get("ALLOW_NO_BROWSER"):
         from tests.ui.browser import find  # noqa: PLC0415 - Playwright, for who needs it
 
         if find() is None:
-            left += shown
-            LEFT_OUT.update(item.nodeid for item in shown)
+            left += browsing
+            LEFT_OUT.update(item.nodeid for item in browsing)
     if left:
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if item not in left]

@@ -36,6 +36,6 @@ def logins(url: str) -> Iterator[Login]:
             return parts._replace(netloc=f"{name}@{parts.netloc.partition('@')[2]}").geturl()
 
         yield make
-        for one in made:
-            superuser.execute(sql.SQL("DROP OWNED BY {}").format(one))
-            superuser.execute(sql.SQL("DROP ROLE {}").format(one))
+        for login in made:
+            superuser.execute(sql.SQL("DROP OWNED BY {}").format(login))
+            superuser.execute(sql.SQL("DROP ROLE {}").format(login))

@@ -72,9 +72,9 @@ def sites(tree: ast.AST) -> Iterator[int]:
     silent = set()
     for node in ast.walk(tree):
         for name in ("annotation", "returns"):
-            silent |= {id(one) for one in ast.walk(getattr(node, name, None) or ast.Pass())}
+            silent |= {id(part) for part in ast.walk(getattr(node, name, None) or ast.Pass())}
         if isinstance(node, ast.JoinedStr):
-            silent |= {id(one) for one in ast.walk(node)}
+            silent |= {id(part) for part in ast.walk(node)}
     for place, node in enumerate(ast.walk(tree)):
         if id(node) not in silent and mutate(deepcopy(node)):
             yield place
@@ -95,7 +95,7 @@ def suites(path: Path) -> Iterator[list[str]]:
     """Yield what is run on a fault in a file, one after the other."""
     mirror = ROOT / "tests" / path.relative_to(ROOT).with_name(f"test_{path.name}")
     yield [str(path), *([str(mirror)] if mirror.exists() else [])]
-    (folder,) = (one for one in FOLDERS if path.is_relative_to(ROOT / one))
+    (folder,) = (name for name in FOLDERS if path.is_relative_to(ROOT / name))
     yield [str(ROOT / "tests" / folder)]
 
 
@@ -147,7 +147,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("files", nargs="*", type=Path)
     given = parser.parse_args()
-    files = given.files or [file for one in FOLDERS for file in sorted((ROOT / one).rglob("*.py"))]
+    files = given.files or [
+        file for name in FOLDERS for file in sorted((ROOT / name).rglob("*.py"))
+    ]
     every = [
         (file.resolve(), place) for file in files for place in sites(ast.parse(file.read_text()))
     ]

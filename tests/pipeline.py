@@ -275,8 +275,8 @@ def running_pipeline(
 
 def metadata(result: dg.ExecuteInProcessResult, asset: str) -> dict[str, Any]:
     """Return what an asset showed in a run."""
-    shown = result.asset_materializations_for_node(asset)[0].metadata
-    return {name: value.value for name, value in shown.items()}
+    facts = result.asset_materializations_for_node(asset)[0].metadata
+    return {name: value.value for name, value in facts.items()}
 
 
 def rows(result: dg.ExecuteInProcessResult, asset: str, name: str) -> list[dict[str, Any]]:
@@ -295,6 +295,6 @@ def failed_checks(result: dg.ExecuteInProcessResult) -> dict[str, list[str]]:
 
 def problems(evaluation: dg.AssetCheckEvaluation) -> list[str]:
     """Return what a check named."""
-    shown = evaluation.metadata["what"]
-    assert isinstance(shown, dg.TableMetadataValue)
-    return [str(record.data["problem"]) for record in shown.records]
+    facts = evaluation.metadata["what"]
+    assert isinstance(facts, dg.TableMetadataValue)
+    return [str(record.data["problem"]) for record in facts.records]

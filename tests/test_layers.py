@@ -19,7 +19,9 @@ def test_architecture_page_draws_the_floors_that_are_enforced() -> None:
     """The drawing is the contract's own."""
     linter = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
     (floors,) = (
-        one["layers"] for one in linter["contracts"] if one.get("containers") == ["fairlead"]
+        contract["layers"]
+        for contract in linter["contracts"]
+        if contract.get("containers") == ["fairlead"]
     )
     drawing = "\n".join(["```text", *floors, "```"])
     assert drawing in (ROOT / "docs" / "architecture.md").read_text()

@@ -12,7 +12,7 @@ Metrics = Mapping[str, Any]
 
 def least_adherent_first(seen: Sequence[Observed]) -> list[str]:
     """Return the groups, those that could not be read before the least adherent."""
-    return [one.plan.group for one in sorted(seen, key=_adherence)]
+    return [observed.plan.group for observed in sorted(seen, key=_adherence)]
 
 
 def describe(
@@ -31,25 +31,26 @@ def describe(
     """
     place = {group: number for number, group in enumerate(groups)}
     mine = sorted(
-        (one for one in seen if one.plan.group in place), key=lambda one: place[one.plan.group]
+        (observed for observed in seen if observed.plan.group in place),
+        key=lambda observed: place[observed.plan.group],
     )
-    read = [one.adoption for one in mine if one.adoption]
+    read = [observed.adoption for observed in mine if observed.adoption]
     planned = sum(adoption.planned for adoption in read)
     as_planned = sum(adoption.as_planned for adoption in read)
-    shown: dict[str, Any] = {"followed": _verdict(mine, as_planned, planned)}
+    facts: dict[str, Any] = {"followed": _verdict(mine, as_planned, planned)}
     if read:
-        shown["adherence"] = round(as_planned / planned, DECIMALS) if planned else 1.0
-    if held_up := {one.plan.group: one.held_up for one in mine if one.held_up}:
-        shown["held up by"] = "; ".join(
+        facts["adherence"] = round(as_planned / planned, DECIMALS) if planned else 1.0
+    if held_up := {observed.plan.group: observed.held_up for observed in mine if observed.held_up}:
+        facts["held up by"] = "; ".join(
             f"{group}: {who}" if len(groups) > 1 else who for group, who in held_up.items()
         )
     if mine and mine[0].adoption:
         if len(groups) > 1:
-            shown["shown in detail"] = mine[0].plan.group
-        shown |= _first(mine[0], predicted[mine[0].plan.group])
+            facts["shown in detail"] = mine[0].plan.group
+        facts |= _first(mine[0], predicted[mine[0].plan.group])
     if len(groups) > 1:
-        shown["by group"] = table(
-            [_row(one, predicted[one.plan.group]) for one in mine],
+        facts["by group"] = table(
+            [_row(observed, predicted[observed.plan.group]) for observed in mine],
             {
                 "group": "Consumer group, the least adherent first",
                 "version": "The published version",
@@ -60,9 +61,9 @@ def describe(
                 "note": "Why the live assignment could not be read, or who holds the group up",
             },
         )
-    return shown | {
+    return facts | {
         "groups with a published plan": len(mine),
-        "followed to the letter": sum(_adherence(one) == 1 for one in mine),
+        "followed to the letter": sum(_adherence(observed) == 1 for observed in mine),
         **others(len(mine)),
     }
 
@@ -71,7 +72,7 @@ def _verdict(seen: Sequence[Observed], as_planned: int, planned: int) -> str:
     """Say in a sentence how far the plans are followed."""
     if not seen:
         return "no plan is published: there is nothing to follow"
-    unread = [one.error for one in seen if one.adoption is None]
+    unread = [observed.error for observed in seen if observed.adoption is None]
     if len(unread) == len(seen):
         return f"not known: {unread[0]}"
     share = as_planned / planned if planned else 1.0
@@ -79,13 +80,13 @@ def _verdict(seen: Sequence[Observed], as_planned: int, planned: int) -> str:
     return f"{words} ({percent(share)})" + (f"; {len(unread):,} groups not read" if unread else "")
 
 
-def _first(one: Observed, predicted: Metrics) -> dict[str, Any]:
-    if one.adoption is None:
+def _first(observed: Observed, predicted: Metrics) -> dict[str, Any]:
+    if observed.adoption is None:
         return {}
-    achieved = one.adoption.achieved
+    achieved = observed.adoption.achieved
     mean = predicted["lag_mean"]
     return {
-        "version": one.plan.version,
+        "version": observed.plan.version,
         "heaviest predicted (records)": int(predicted["lag_max"]),
         "heaviest achieved (records)": achieved.lag_max,
         "lower bound (records)": achieved.lag_lower_bound,
@@ -95,18 +96,18 @@ def _first(one: Observed, predicted: Metrics) -> dict[str, Any]:
     }
 
 
-def _adherence(one: Observed) -> float:
-    return one.adoption.adherence if one.adoption else -1.0
+def _adherence(observed: Observed) -> float:
+    return observed.adoption.adherence if observed.adoption else -1.0
 
 
-def _row(one: Observed, predicted: Metrics) -> dict[str, Any]:
-    adoption = one.adoption
+def _row(observed: Observed, predicted: Metrics) -> dict[str, Any]:
+    adoption = observed.adoption
     return {
-        "group": one.plan.group,
-        "version": one.plan.version,
+        "group": observed.plan.group,
+        "version": observed.plan.version,
         "adherence": percent(adoption.adherence if adoption else None),
         "heaviest predicted": int(predicted["lag_max"]),
         "heaviest achieved": adoption.achieved.lag_max if adoption else None,
         "lower bound": adoption.achieved.lag_lower_bound if adoption else None,
-        "note": one.error or one.held_up,
+        "note": observed.error or observed.held_up,
     }

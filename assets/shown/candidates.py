@@ -72,11 +72,11 @@ def describe(
     mine = candidates.filter(pc.is_in(candidates["group"], pa.array(groups, pa.string())))
     rows = sorted(mine.to_pylist(), key=lambda row: (place[row["group"]], *_best_first(row)))
     observed = [row for row in rows if row["assignor"] == OBSERVED]
-    shown: dict[str, Any] = {}
+    facts: dict[str, Any] = {}
     if len(groups) == 1 and observed and observed[0]["diagnosis"]:
-        shown |= _found(observed[0])
+        facts |= _found(observed[0])
     if len(groups) > 1:
-        shown["diagnoses"] = table(
+        facts["diagnoses"] = table(
             [_diagnosed(row) for row in observed],
             {
                 "group": "Consumer group, the one that is forecast latest first",
@@ -88,9 +88,9 @@ def describe(
             },
         )
     if draw and groups:
-        shown |= _drawn(groups[0], [row for row in rows if row["group"] == groups[0]])
+        facts |= _drawn(groups[0], [row for row in rows if row["group"] == groups[0]])
     failed = any(row["error"] is not None or row["lag_max"] is None for row in rows)
-    shown["candidates"] = table(
+    facts["candidates"] = table(
         [_row(row) | _far(row) for row in rows],
         columns_for(
             groups,
@@ -110,7 +110,7 @@ def describe(
         ),
     )
     counts = Counter(row["diagnosis"] for row in observed if row["diagnosis"])
-    return shown | {
+    return facts | {
         "diagnosis of groups": listed(
             sorted(f"{count:,} {name}" for name, count in counts.items())
         ),
@@ -124,18 +124,18 @@ def describe(
 def _drawn(group: str, rows: Sequence[Row]) -> dict[str, Any]:
     """Draw what moves buy in a group, where there are candidates."""
     offered = [candidate_of(row) for row in rows if row["assignor"] != OBSERVED]
-    curve = next((one.frontier for one in offered if one.frontier), ())
+    curve = next((candidate.frontier for candidate in offered if candidate.frontier), ())
     if not offered:
         return {}
     chosen = next((row["chosen"] for row in rows if row["assignor"] == OBSERVED), None)
     alt = f"{group}: moves against forecast lateness"
-    shown: dict[str, Any] = {}
+    facts: dict[str, Any] = {}
     if len(curve) > 1:
-        shown["what moves buy"] = picture(staircase(curve), alt)
+        facts["what moves buy"] = picture(staircase(curve), alt)
     for row in rows:
         if row["assignor"] == chosen and row["outcome"]:
-            shown[f"what {chosen} says"] = row["outcome"]
-    return shown | {
+            facts[f"what {chosen} says"] = row["outcome"]
+    return facts | {
         "what moves buy, in full": picture(frontier(curve, offered, chosen=chosen), alt)
     }
 
@@ -168,16 +168,16 @@ def _diagnosed(row: Row) -> dict[str, Any]:
 
 
 def _row(row: Row) -> dict[str, Any]:
-    shown = {"group": row["group"], "assignor": row["assignor"]}
+    facts = {"group": row["group"], "assignor": row["assignor"]}
     if row["error"] is not None or row["lag_max"] is None:
         figures = ("late in", "fullest", "heaviest", "partitions", "worst topic")
         return {
-            **shown,
+            **facts,
             **dict.fromkeys((*figures, "moved", "placed")),
             "error": row["error"] or row["outcome"],
         }
     return {
-        **shown,
+        **facts,
         "late in": span(row["late_s"]),
         "fullest": share(row["utilisation"]),
         "heaviest": row["lag_max"],

@@ -83,12 +83,12 @@ def _said_of_each(
     """
     own: Mapping[str, Any] = {}
     for place, (cohort, members) in enumerate(cohorts.items()):
-        shown = describe(members, place < DRAWN) if place < DETAILED else {}
+        facts = describe(members, place < DRAWN) if place < DETAILED else {}
         if cohort == context.partition_key:
-            own = shown
+            own = facts
         else:
             context.log_event(
-                dg.AssetMaterialization(context.asset_key, partition=cohort, metadata=shown)
+                dg.AssetMaterialization(context.asset_key, partition=cohort, metadata=facts)
             )
     return dg.MaterializeResult(metadata=own)
 

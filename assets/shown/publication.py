@@ -26,39 +26,42 @@ def describe(
         Those to show, the ones whose plan was refused first.
     """
     place = {group: number for number, group in enumerate(groups)}
-    mine = sorted((one for one in results if one.group in place), key=lambda one: place[one.group])
+    mine = sorted(
+        (result for result in results if result.group in place),
+        key=lambda result: place[result.group],
+    )
     ordered = sorted(
         (plan for plan in current if plan.group in place), key=lambda plan: place[plan.group]
     )
     followed = [plan for plan in ordered if plan.state == "published"]
     proposed = [plan for plan in ordered if plan.state == "proposed"]
-    shown: dict[str, Any] = {}
+    facts: dict[str, Any] = {}
     if not followed:
-        shown["in force"] = "no plan: the consumers use their fallback"
+        facts["in force"] = "no plan: the consumers use their fallback"
     elif len(groups) == 1:
-        shown |= _one(followed[0])
+        facts |= _one(followed[0])
     else:
-        shown["in force"] = _in_force(followed)
+        facts["in force"] = _in_force(followed)
     if len(groups) == 1 and proposed:
         (plan,) = proposed
-        shown["waits"] = (
+        facts["waits"] = (
             f"version {plan.version}, for a person: assignment_plan shows how to decide"
         )
     if len(groups) == 1 and (left := [result for result in mine if result.waits]):
-        shown["waits"] = (
+        facts["waits"] = (
             f"version {left[0].version}, for its publication: {left[0].reason}; the sensor "
             "approved_plans tries again"
         )
     if mine:
-        shown["plans"] = table(
+        facts["plans"] = table(
             [
                 {
-                    "group": one.group,
-                    "version": one.version,
-                    "outcome": "published" if one.position else "refused",
-                    "where or why not": one.reason,
+                    "group": result.group,
+                    "version": result.version,
+                    "outcome": "published" if result.position else "refused",
+                    "where or why not": result.reason,
                 }
-                for one in mine
+                for result in mine
             ],
             {
                 "group": "Consumer group",
@@ -67,9 +70,9 @@ def describe(
                 "where or why not": "Partition and offset in the plan topic, or the reason",
             },
         )
-    return shown | {
-        "published": sum(one.position is not None for one in mine),
-        "refused": sum(one.position is None for one in mine),
+    return facts | {
+        "published": sum(result.position is not None for result in mine),
+        "refused": sum(result.position is None for result in mine),
         "plans in force": len(followed),
         "plans that wait for a person": len(proposed),
         **others(max(len(mine), len(followed), len(proposed))),

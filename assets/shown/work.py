@@ -48,7 +48,7 @@ def work(row: Mapping[str, Any]) -> Any:
             _row(f"{topic}-{number}", mine[number], known.get(number), of_it[number])
             for number in range(mine.size)
         ]
-    partitions.sort(key=lambda one: -one["work/s"])
+    partitions.sort(key=lambda partition: -partition["work/s"])
     return table(topics + partitions, _WORK)
 
 
@@ -65,11 +65,11 @@ def speeds(known: Sequence[Mapping[str, Any]]) -> Any:
     """Show what is known of members' speeds, the slowest first."""
     rows = [
         {
-            "member": one["member"],
-            "records/s": round(one["records_per_s"], DECIMALS),
-            "known": "measured" if one["measured"] else "at least",
-            "seen": moment(datetime.fromtimestamp(one["at"], UTC)),
+            "member": member["member"],
+            "records/s": round(member["records_per_s"], DECIMALS),
+            "known": "measured" if member["measured"] else "at least",
+            "seen": moment(datetime.fromtimestamp(member["at"], UTC)),
         }
-        for one in sorted(known, key=lambda one: one["records_per_s"])
+        for member in sorted(known, key=lambda member: member["records_per_s"])
     ]
     return table(rows, _SPEEDS)

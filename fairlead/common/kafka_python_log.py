@@ -27,5 +27,5 @@ def _holds_no_secret(record: logging.LogRecord) -> bool:
         return True
     if record.name == _REQUEST:
         given = record.args if isinstance(record.args, tuple) else (record.args,)
-        return not any(type(one).__name__.startswith("Sasl") for one in given)
+        return not any(type(handler).__name__.startswith("Sasl") for handler in given)
     return "configuration" not in record.msg and record.name != "kafka.protocol.parser"

@@ -36,7 +36,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     'bootstrap_servers'
     >>> nearest("colour", ["bootstrap_servers", "plan_topic"])
     """
-    folded = {one.casefold(): one for one in sorted(known)}
+    folded = {known_name.casefold(): known_name for known_name in sorted(known)}
     close = get_close_matches(name.casefold(), folded, n=1)
     return folded[close[0]] if close else None
 

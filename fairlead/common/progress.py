@@ -75,8 +75,8 @@ def spark_works(
     def handle(stages: Any, inflight_tasks: int, operation_id: Any, done: bool) -> None:  # noqa: ARG001, FBT001 - PySpark's signature
         nonlocal newest
         running = [] if done else list(stages or ())
-        finished = sum(one.num_completed_tasks for one in running)
-        newest = (finished, sum(one.num_tasks for one in running)) if running else None
+        finished = sum(stage.num_completed_tasks for stage in running)
+        newest = (finished, sum(stage.num_tasks for stage in running)) if running else None
 
     def look() -> tuple[int, int] | None:
         if connect is not None:
@@ -84,8 +84,8 @@ def spark_works(
         tracker = session.sparkContext.statusTracker()
         known = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
         running = [stage for stage in known if stage is not None]
-        finished = sum(one.numCompletedTasks for one in running)
-        return (finished, sum(one.numTasks for one in running)) if running else None
+        finished = sum(stage.numCompletedTasks for stage in running)
+        return (finished, sum(stage.numTasks for stage in running)) if running else None
 
     ended = threading.Event()
 

@@ -34,10 +34,10 @@ def visible(text: str, *, keep: str = "") -> str:
     if text.isascii() and text.isprintable():
         return text
     return "".join(
-        one.encode("unicode_escape").decode()
-        if one not in keep and unicodedata.category(one) in _HIDDEN
-        else one
-        for one in text
+        character.encode("unicode_escape").decode()
+        if character not in keep and unicodedata.category(character) in _HIDDEN
+        else character
+        for character in text
     )
 
 

@@ -172,6 +172,6 @@ def listed(names: Sequence[str], count: int | None = None, *, at_most: int = _NA
     >>> listed(["a", "b"]), listed(["a"], 3), listed("abcde", at_most=3)
     ('a, b', 'a and 2 more', 'a, b, c and 2 more')
     """
-    shown = names[:at_most]
-    more = (len(names) if count is None else count) - len(shown)
-    return ", ".join(shown) + (f" and {more:,} more" if more else "")
+    first = names[:at_most]
+    more = (len(names) if count is None else count) - len(first)
+    return ", ".join(first) + (f" and {more:,} more" if more else "")

@@ -67,7 +67,7 @@ def candidate_of(row: Mapping[str, Any]) -> Candidate:
         metrics=None if row["error"] else {name: row[name] for name in _FIGURES},
         outcome=row["outcome"],
         error=row["error"],
-        frontier=tuple((one["moves"], one["late_s"]) for one in row["frontier"] or ()),
+        frontier=tuple((point["moves"], point["late_s"]) for point in row["frontier"] or ()),
     )
 
 

@@ -31,7 +31,7 @@ def digest_of(
     topics: Sequence[str], counts: Sequence[int], members: Sequence[str], owner: Sequence[int]
 ) -> int:
     """Return what differs where others own something, or others are there: 8 bytes, with a sign."""
-    text = repr([list(one) for one in (topics, counts, members, owner)])
+    text = repr([list(part) for part in (topics, counts, members, owner)])
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), signed=True)
 
 
@@ -168,7 +168,7 @@ class Course:
             for topic, count in zip(look.topics, look.counts, strict=True):
                 counts[topic] = max(counts.get(topic, 0), count)
         topics = sorted(counts, key=kafka_order)
-        starts = dict(zip(topics, np.cumsum([0, *(counts[one] for one in topics)]), strict=False))
+        starts = dict(zip(topics, np.cumsum([0, *(counts[name] for name in topics)]), strict=False))
         members = sorted({name for look in looks for name in look.members}, key=kafka_order)
         place = {name: index for index, name in enumerate(members)}
         shape, by_member = (len(looks), sum(counts.values())), (len(looks), len(members))
@@ -180,13 +180,13 @@ class Course:
                 np.arange(starts[topic], starts[topic] + count)
                 for topic, count in zip(look.topics, look.counts, strict=True)
             ]
-            here = np.concatenate([np.empty(0, np.int64), *parts])
+            moved_now = np.concatenate([np.empty(0, np.int64), *parts])
             mine = np.array([place[name] for name in look.members], np.int32)
-            owner[row, here] = np.append(mine, np.int32(-1))[np.array(look.owner, np.int64)]
-            lag[row, here], work[row, here] = look.lag, look.work
-            behind_s[row, here] = look.behind_s
+            owner[row, moved_now] = np.append(mine, np.int32(-1))[np.array(look.owner, np.int64)]
+            lag[row, moved_now], work[row, moved_now] = look.lag, look.work
+            behind_s[row, moved_now] = look.behind_s
             present[row, mine] = True
-            capacity[row, mine] = [one or np.nan for one in look.capacity]
+            capacity[row, mine] = [speed or np.nan for speed in look.capacity]
         names = tuple(f"{topic}-{number}" for topic in topics for number in range(counts[topic]))
         at = tuple(look.at for look in looks)
         return cls(at, names, tuple(members), owner, present, lag, work, behind_s, capacity)
@@ -214,13 +214,18 @@ class Course:
             after = before + 1
             came, left = (
                 tuple(
-                    self.members[one] for one in np.flatnonzero(other[before] & self.present[row])
+                    self.members[index]
+                    for index in np.flatnonzero(other[before] & self.present[row])
                 )
                 for row in (after, before)
             )
             names = tuple(
-                (self.partitions[one], self.owner_name(before, one), self.owner_name(after, one))
-                for one in np.flatnonzero(moved[before]).tolist()
+                (
+                    self.partitions[index],
+                    self.owner_name(before, index),
+                    self.owner_name(after, index),
+                )
+                for index in np.flatnonzero(moved[before]).tolist()
             )
             found.append(Change(self.at[after], names, came, left))
         return found
@@ -243,6 +248,6 @@ def most_of(names: Sequence[str], values: Float64, most: int) -> dict[str, list[
     known = np.flatnonzero(np.isfinite(peaks))
     picked = np.sort(known[np.argsort(-peaks[known], kind="stable")][:most])
     return {
-        names[one]: [None if np.isnan(value) else value for value in values[:, one].tolist()]
-        for one in picked.tolist()
+        names[index]: [None if np.isnan(value) else value for value in values[:, index].tolist()]
+        for index in picked.tolist()
     }

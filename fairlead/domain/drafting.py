@@ -143,7 +143,7 @@ def _decide(
     layout, place = _Layout.of(rows, places[OBSERVED]), places[judged["chosen"]]
     owner = _values(rows["owner"], place)
     prospect = layout.prospect(rows, places[OBSERVED], policy.horizon.total_seconds())
-    reasons = {one["index"]: one["reason"] for one in rows["reasons"][place].as_py()}
+    reasons = {reason["index"]: reason["reason"] for reason in rows["reasons"][place].as_py()}
     return PlanDraft(
         **known,
         assignor=judged["chosen"],
@@ -154,9 +154,9 @@ def _decide(
         members=layout.shares(owner, members),
         weights=dict(zip(layout.topics, layout.cut(layout.weights), strict=True)),
         topic_ids={
-            one["topic"]: one["id"]
-            for one in described["topic_ids"] or ()
-            if one["topic"] in layout.topics
+            topic_id["topic"]: topic_id["id"]
+            for topic_id in described["topic_ids"] or ()
+            if topic_id["topic"] in layout.topics
         },
         four_eyes=policy.four_eyes,
         observed_only=policy.observe,
@@ -179,8 +179,10 @@ def _findings(judged: Mapping[str, Any], described: Mapping[str, Any]) -> Findin
         consumers_why=judged["consumers_why"],
         costs=json.loads(judged["costs"]),
         capacities={
-            one["member"]: Capacity(one["records_per_s"], one["measured"], one["at"], one["note"])
-            for one in judged["capacities"]
+            capacity["member"]: Capacity(
+                capacity["records_per_s"], capacity["measured"], capacity["at"], capacity["note"]
+            )
+            for capacity in judged["capacities"]
         },
     )
 
@@ -294,8 +296,10 @@ class _Layout:
         known: Iterable[Mapping[str, Any]],
     ) -> dict[str, MemberLoad]:
         """Return what the judgement counts on for each member, before and under new owners."""
-        outlook, seen = prospect.outlook, {one["member"]: one for one in known}
-        before, after = (outlook.by_member(outlook.arrivals, one) for one in (self.owner, owner))
+        outlook, seen = prospect.outlook, {capacity["member"]: capacity for capacity in known}
+        before, after = (
+            outlook.by_member(outlook.arrivals, owner_of) for owner_of in (self.owner, owner)
+        )
         return {
             name: MemberLoad(
                 before=float(before[index]),

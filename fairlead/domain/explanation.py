@@ -116,8 +116,8 @@ def explain(
         planned=discovery is None or discovery.covers(group),
         why=_why(found),
         matches=tuple(
-            Match(place, one.groups, specificity(one), decides=rank == 0)
-            for rank, (place, one) in enumerate(found)
+            Match(place, candidate.groups, specificity(candidate), decides=rank == 0)
+            for rank, (place, candidate) in enumerate(found)
         ),
         values=(*_values(policy, source), *_option_values(policy, source)),
         approval=tuple(requirements(policy)),

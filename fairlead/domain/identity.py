@@ -123,7 +123,9 @@ def person_named(name: str) -> str:
         raise ValueError("the name is empty")
     if len(folded) > LONGEST_NAME:
         raise ValueError(f"the name is longer than {LONGEST_NAME} characters")
-    if _BLANK.search(folded) or any(unicodedata.category(one) in _UNSEEN for one in folded):
+    if _BLANK.search(folded) or any(
+        unicodedata.category(character) in _UNSEEN for character in folded
+    ):
         raise ValueError("the name has characters that cannot be seen")
     return folded
 

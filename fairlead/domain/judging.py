@@ -80,9 +80,11 @@ def _asked(group: Group, ways: Ways) -> Question | Exception:
 def _together(
     asked: Sequence[tuple[Group, Ways, Question | Exception]],
 ) -> Iterator[tuple[Group, Ways, Question | Exception]]:
-    questions = iter(together([one for _, _, one in asked if isinstance(one, Question)]))
-    for group, ways, one in asked:
-        yield group, ways, next(questions) if isinstance(one, Question) else one
+    questions = iter(
+        together([question for _, _, question in asked if isinstance(question, Question)])
+    )
+    for group, ways, question in asked:
+        yield group, ways, next(questions) if isinstance(question, Question) else question
 
 
 def _rows(group: Group, ways: Ways, question: Question | Exception) -> list[Row]:

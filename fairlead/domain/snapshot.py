@@ -273,7 +273,7 @@ def _source_columns(sources: Sources | None, index: npt.NDArray[np.int64]) -> di
     if sources is None:
         return {name: pa.nulls(index.size, OFFSETS.field(name).type) for name in _OF_SOURCES}
     rack_set = np.append(sources.rack_set, -1)[index]
-    sets = pa.array([list(one) for one in sources.rack_sets], pa.list_(pa.string()))
+    sets = pa.array([list(racks) for racks in sources.rack_sets], pa.list_(pa.string()))
     racks = sets.take(pa.array(rack_set, mask=rack_set < 0))
     return {"racks": racks, "log_bytes": _nullable(np.append(sources.log_bytes, -1)[index])}
 

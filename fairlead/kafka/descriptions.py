@@ -134,7 +134,7 @@ def _broker_refusal(found: BrokerGroup, state: str) -> str | None:
     if state not in REBALANCING:
         return None
     names = broker_names(found)
-    behind = [names[one.member_id] for one in found.behind]
+    behind = [names[consumer.member_id] for consumer in found.behind]
     return _UNSETTLED.format(state) + (f"; {holds_up(behind)}" if behind else "")
 
 
@@ -198,8 +198,13 @@ def _named(members: Iterable[LiveMember]) -> tuple[LiveMember, ...]:
     """
     members = tuple(members)
     names = member_names(
-        GroupMember(one.member_id, one.topics, instance_id=one.instance_id, client_id=one.client_id)
-        for one in members
+        GroupMember(
+            described.member_id,
+            described.topics,
+            instance_id=described.instance_id,
+            client_id=described.client_id,
+        )
+        for described in members
     )
     shared = [name for name, times in Counter(names.values()).items() if times > 1]
     if shared:
@@ -211,7 +216,7 @@ def _named(members: Iterable[LiveMember]) -> tuple[LiveMember, ...]:
             f"The name of member {unusable[0]} has a NUL character, which Postgres does not take: "
             "give it another client.id or group.instance.id"
         )
-    named = (replace(one, name=names[one.member_id]) for one in members)
+    named = (replace(described, name=names[described.member_id]) for described in members)
     return tuple(sorted(named, key=lambda member: member.name))
 
 

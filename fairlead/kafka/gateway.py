@@ -357,7 +357,11 @@ class KafkaGateway:
             No broker answers in time.
         """
         told = self._ask_members(lambda admin: admin.describe_features())
-        return {name: one["finalized"][1] for name, one in told.items() if "finalized" in one}
+        return {
+            name: version["finalized"][1]
+            for name, version in told.items()
+            if "finalized" in version
+        }
 
     def topics_of(self, topics: Collection[str]) -> dict[str, tuple[str, int]]:
         """Return topics' ids, as Kafka writes them, and how many partitions they have.
@@ -372,8 +376,8 @@ class KafkaGateway:
         admin = self._open_admin()
         found = described_topics(admin, sorted(topics), self._timeout_s).values
         return {
-            topic: (kafka_uuid(str(one.topic_id)), len(one.partitions))
-            for topic, one in found.items()
+            topic: (kafka_uuid(str(described.topic_id)), len(described.partitions))
+            for topic, described in found.items()
         }
 
     def broker_groups(self, groups: Sequence[str]) -> dict[str, BrokerGroup]:
@@ -396,7 +400,7 @@ class KafkaGateway:
             if half := len(groups) // 2:
                 return self.broker_groups(groups[:half]) | self.broker_groups(groups[half:])
             return {groups[0]: BrokerGroup(groups[0], "", "", error=str(error))}
-        if any(one.error and "NotCoordinator" in one.error for one in found.values()):
+        if any(answer.error and "NotCoordinator" in answer.error for answer in found.values()):
             self._close_member_admin()  # which remembers coordinators for good
         return found
 

@@ -40,13 +40,13 @@ def committed_offsets(
 ) -> Answers[str, ConsumerGroupTopicPartitions]:
     """Ask for everything the groups have committed."""
 
-    def ask(some: Sequence[str]) -> dict[str, "Future[ConsumerGroupTopicPartitions]"]:
+    def ask(portion: Sequence[str]) -> dict[str, "Future[ConsumerGroupTopicPartitions]"]:
         # librdkafka takes one group a request; the requests run side by side.
         return {
             group: admin.list_consumer_group_offsets(
                 [ConsumerGroupTopicPartitions(group)], request_timeout=timeout_s
             )[group]
-            for group in some
+            for group in portion
         }
 
     told = phase(tell, "Read the commits of {:,} of {:,} groups")
@@ -94,8 +94,8 @@ def described_topics(
 ) -> Answers[str, TopicDescription]:
     """Ask for the ids and partitions of topics, each by itself."""
 
-    def ask(some: Sequence[str]) -> dict[str, "Future[TopicDescription]"]:
-        return admin.describe_topics(TopicCollection(list(some)), request_timeout=timeout_s)
+    def ask(portion: Sequence[str]) -> dict[str, "Future[TopicDescription]"]:
+        return admin.describe_topics(TopicCollection(list(portion)), request_timeout=timeout_s)
 
     return ask_each(topics, ask, batch=TOPICS_A_BATCH, timeout_s=timeout_s)
 
@@ -186,13 +186,13 @@ def _offsets(
     offsets = np.full(len(partitions), -1, dtype=np.int64)
     left: list[int] = []
     for start in range(0, len(partitions), PARTITIONS_A_BATCH):
-        some = partitions[start : start + PARTITIONS_A_BATCH]
-        found = _at_once(reader, some, where)
+        portion = partitions[start : start + PARTITIONS_A_BATCH]
+        found = _at_once(reader, portion, where)
         if found is None:
-            left += range(start, start + len(some))
+            left += range(start, start + len(portion))
         else:
-            offsets[start : start + len(some)] = found
-        told(start + len(some) - len(left), len(partitions))
+            offsets[start : start + len(portion)] = found
+        told(start + len(portion) - len(left), len(partitions))
     answers = _one_by_one(admin, partitions, left, where, timeout_s)
     told(len(partitions), len(partitions))
     for index, answer in answers.values.items():
@@ -205,16 +205,16 @@ def _offsets(
     return offsets, errors
 
 
-def _at_once(reader: Consumer, some: Sequence[TopicPartition], where: int) -> list[int] | None:
+def _at_once(reader: Consumer, portion: Sequence[TopicPartition], where: int) -> list[int] | None:
     """Ask about partitions in one call; None: something is wrong with one of them."""
-    asked = [TopicPartition(one.topic, one.partition, where) for one in some]
+    asked = [TopicPartition(partition.topic, partition.partition, where) for partition in portion]
     try:
         found = reader.offsets_for_times(asked, timeout=IN_ONE_CALL_S)
     except KafkaException:
         return None
-    if any(one.error is not None or one.offset < 0 for one in found):
+    if any(partition.error is not None or partition.offset < 0 for partition in found):
         return None
-    return [one.offset for one in found]
+    return [partition.offset for partition in found]
 
 
 def _one_by_one(
@@ -226,13 +226,13 @@ def _one_by_one(
 ) -> Answers[int, ListOffsetsResultInfo]:
     spec = OffsetSpec.earliest() if where == OFFSET_BEGINNING else OffsetSpec.latest()
 
-    def ask(some: Sequence[int]) -> dict[int, "Future[ListOffsetsResultInfo]"]:
+    def ask(portion: Sequence[int]) -> dict[int, "Future[ListOffsetsResultInfo]"]:
         futures = admin.list_offsets(
-            {partitions[index]: spec for index in some},
+            {partitions[index]: spec for index in portion},
             # Uncommitted transactions count, as in Kafka's own tools.
             isolation_level=IsolationLevel.READ_UNCOMMITTED,
             request_timeout=timeout_s,
         )
-        return {index: futures[partitions[index]] for index in some}
+        return {index: futures[partitions[index]] for index in portion}
 
     return ask_each(left, ask, batch=PARTITIONS_A_BATCH, timeout_s=timeout_s)

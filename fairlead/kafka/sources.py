@@ -60,13 +60,13 @@ def read_sources(admin: "KafkaAdminClient", log: LogOffsets, topics: Iterable[st
     rack_set = np.full(total, -1, dtype=np.int32)
     log_bytes = np.full(total, -1, dtype=np.int64)
     racks = {
-        one["broker_id"]: one["rack"]
-        for one in admin.describe_cluster()["brokers"]
-        if one.get("rack")
+        described["broker_id"]: described["rack"]
+        for described in admin.describe_cluster()["brokers"]
+        if described.get("rack")
     }
     if not racks or not wanted:
         return Sources((), rack_set, log_bytes)
-    placed = [one for one in _placed(admin, wanted, log) if one[1] >= 0]
+    placed = [copy for copy in _placed(admin, wanted, log) if copy[1] >= 0]
     aware = _rack_aware(admin, {leader for _, leader, _ in placed})
     numbers: dict[tuple[str, ...], int] = {}
     for place, leader, replicas in placed:
@@ -90,9 +90,13 @@ def _placed(
     """Yield each partition's place in the log's arrays, its leader (-1: none) and replicas."""
     for topic in admin.describe_topics(topics):
         first, count = log.place(topic["name"])
-        for one in topic["partitions"]:
-            if one["partition_index"] < count:
-                yield first + one["partition_index"], one["leader_id"], one["replica_nodes"]
+        for partition in topic["partitions"]:
+            if partition["partition_index"] < count:
+                yield (
+                    first + partition["partition_index"],
+                    partition["leader_id"],
+                    partition["replica_nodes"],
+                )
 
 
 def _rack_aware(admin: "KafkaAdminClient", brokers: set[int]) -> set[int]:
@@ -121,10 +125,10 @@ def _sizes(
         for folder in answer["log_dirs"]:
             for topic in folder["topics"]:
                 first, count = log.place(topic["name"])
-                for one in topic["partitions"]:
-                    if one["partition_index"] < count and not one["is_future_key"]:
+                for partition in topic["partitions"]:
+                    if partition["partition_index"] < count and not partition["is_future_key"]:
                         yield (
-                            first + one["partition_index"],
+                            first + partition["partition_index"],
                             answer["broker"],
-                            one["partition_size"],
+                            partition["partition_size"],
                         )

@@ -32,16 +32,16 @@ Tell = Callable[[str], None]
 def end_recorded(state_dir: Path, tell: Tell) -> None:
     """End the processes that are written down in a state directory, those that end others first."""
     for holders in (True, False):
-        for one in still_running(state_dir):
-            process = one.process()
-            if process is None or one.name.startswith("fairlead ") is not holders:
+        for left_behind in still_running(state_dir):
+            process = left_behind.process()
+            if process is None or left_behind.name.startswith("fairlead ") is not holders:
                 continue
-            group = members(one.pid)  # none, unless it leads one
+            group = members(left_behind.pid)  # none, unless it leads one
             with suppress(psutil.AccessDenied):
                 end(process, signal.SIGTERM, grace_s=_GRACE_S if holders else _PART_GRACE_S)
                 for left in group:
                     end(left, signal.SIGTERM, grace_s=_PART_GRACE_S)
-                tell(f"ended {one.name}, process {one.pid}")
+                tell(f"ended {left_behind.name}, process {left_behind.pid}")
 
 
 def end_all(state_dirs: Iterable[Path], tell: Tell) -> None:
@@ -57,10 +57,10 @@ def end_all(state_dirs: Iterable[Path], tell: Tell) -> None:
             spark.stop()
             tell(f"ended Spark, process {process.pid}")
         sandbox = Sandbox(state_dir)
-        running = [one.process() for one in (sandbox.kafka, sandbox.postgres)]
+        running = [service.process() for service in (sandbox.kafka, sandbox.postgres)]
         if any(running):
             sandbox.stop()
-            pids = ", ".join(str(one.pid) for one in running if one)
+            pids = ", ".join(str(left_behind.pid) for left_behind in running if left_behind)
             tell(f"ended the sandbox, processes {pids}")
 
 
@@ -68,7 +68,11 @@ def of_this_checkout() -> list[psutil.Process]:
     """Return the processes that run by this environment's Python, but for this and its parents."""
     this = psutil.Process()
     own = {this, *this.parents()}
-    return [one for one in psutil.process_iter() if one not in own and _by_this_python(one)]
+    return [
+        process
+        for process in psutil.process_iter()
+        if process not in own and _by_this_python(process)
+    ]
 
 
 def _by_this_python(process: psutil.Process) -> bool:
@@ -92,7 +96,7 @@ def main() -> int:
         from fairlead.settings import load_settings  # noqa: PLC0415 - a file that is wrong
 
         state_dirs.add(load_settings().state_dir.resolve())
-    end_all(sorted(one for one in state_dirs if one.exists()), tell)
+    end_all(sorted(folder for folder in state_dirs if folder.exists()), tell)
     wait_until(lambda: not of_this_checkout(), timeout_s=_GONE_S)
     left = of_this_checkout()
     for process in left:

@@ -64,11 +64,11 @@ def still_running(state_dir: Path) -> list[Recorded]:
     found = []
     for path in sorted((state_dir / _FOLDER).glob("*.json")):
         try:
-            one = Recorded(**json.loads(path.read_text()))
+            found_here = Recorded(**json.loads(path.read_text()))
         except (OSError, ValueError, TypeError):  # gone meanwhile, damaged, or another version's
             continue
-        if one.process() is None:
+        if found_here.process() is None:
             path.unlink(missing_ok=True)
         else:
-            found.append(one)
+            found.append(found_here)
     return found

@@ -122,7 +122,7 @@ class Supervisor:
         wait_until(lambda: not any(map(_Child.left, self._children)), timeout_s=_KILLED_S)
         for child in self._children:
             if left := child.left():
-                pids = ", ".join(str(one.pid) for one in left)
+                pids = ", ".join(str(process.pid) for process in left)
                 self._tell(f"{child.part.name} does not end: {pids}")
             child.close()
 
@@ -134,7 +134,7 @@ class Supervisor:
         SandboxError
             A part ends again and again before it has; the message has the end of what it said.
         """
-        for child in (one for one in self._children if one.part.name in names):
+        for child in (started for started in self._children if started.part.name in names):
             while not child.ready.wait(POLL_S):
                 if child.failures >= _TRIES:
                     raise SandboxError(
@@ -222,9 +222,9 @@ class _Child:
     def _read(self, output: IO[str]) -> None:
         with output:
             for line in output:
-                shown = visible(_COLOURS.sub("", line.rstrip("\n")))
-                self._lines = [*self._lines[1 - _LAST_LINES :], shown]
-                self._write(self.part.name, shown)
+                text = visible(_COLOURS.sub("", line.rstrip("\n")))
+                self._lines = [*self._lines[1 - _LAST_LINES :], text]
+                self._write(self.part.name, text)
 
     def said(self) -> str:
         """Return its last lines, indented."""

@@ -62,7 +62,7 @@ class Course:
         healthy = behind[counts & ~ill]
         plans = [handover for handover in run.handovers if handover.planned]
         back = sum(handover.back for handover in run.handovers)
-        others = [one for one in run.handovers if not (one.planned or one.back)]
+        others = [handover for handover in run.handovers if not (handover.planned or handover.back)]
         return cls(
             late=round(float((late & ~ill).sum() * minutes), 1),
             stuck=round(float((late & ill).sum() * minutes), 1),

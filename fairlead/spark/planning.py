@@ -128,8 +128,8 @@ def plan_task(place: Place, ways: Sequence[Ways], task: int) -> Iterator[pa.Reco
     Rows of the schema `CANDIDATES`, by the groups' names.
     """
     judged = judge_groups((group, ways[way]) for group, way in _groups(place, task))
-    while some := list(islice(judged, _AT_ONCE)):
-        yield as_batch([row for rows in some for row in rows])
+    while portion := list(islice(judged, _AT_ONCE)):
+        yield as_batch([row for rows in portion for row in rows])
 
 
 def as_batch(rows: Sequence[Row]) -> pa.RecordBatch:

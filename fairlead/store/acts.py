@@ -110,8 +110,8 @@ def agreed(engine: Engine, verb: Verb, group: str | None, version: int | None) -
 
 def asked(engine: Engine, groups: Iterable[str] | None = None) -> list[Acted]:
     """Return what the planner has still to do, of groups or of all, the oldest first."""
-    some = [] if groups is None else [PageAct.group_id.in_(list(groups))]
-    return _read(engine, PageAct.outcome == "asked", *some)
+    conditions = [] if groups is None else [PageAct.group_id.in_(list(groups))]
+    return _read(engine, PageAct.outcome == "asked", *conditions)
 
 
 def answer(engine: Engine, act_id: UUID, outcome: Literal["done", "refused"], said: str) -> None:

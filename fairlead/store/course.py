@@ -106,7 +106,7 @@ def last_planning(engine: Engine) -> datetime | None:
 def keep_looks(connection: Connection, kept: Mapping[str, Kept]) -> None:
     """Store what is kept of a look at groups; the days are there."""
     if kept:
-        connection.execute(_KEEP, [{"group": group, **vars(one)} for group, one in kept.items()])
+        connection.execute(_KEEP, [{"group": group, **vars(last)} for group, last in kept.items()])
 
 
 def last_looks(connection: Connection, groups: Iterable[str]) -> dict[str, Last]:

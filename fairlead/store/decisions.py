@@ -54,7 +54,7 @@ def propose(connection: Connection, drafts: Sequence[PlanDraft]) -> dict[str, in
         return {}
     last = select(Plan.group_id, func.max(Plan.version)).group_by(Plan.group_id)
     taken = dict(
-        connection.execute(last.where(among(Plan.group_id, [one.group for one in drafts]))).all()
+        connection.execute(last.where(among(Plan.group_id, [new.group for new in drafts]))).all()
     )
     versions = {draft.group: taken.get(draft.group, 0) + 1 for draft in drafts}
     close_open_plans(

@@ -131,13 +131,13 @@ def _call(call: Call | None) -> dict[str, Any]:
     return {"called_for": call.what, "call_reason": call.why, "called_by": call.look_id}
 
 
-def _capacity(one: Capacity) -> dict[str, Any]:
+def _capacity(capacity: Capacity) -> dict[str, Any]:
     return {
-        "records_per_s": one.records_per_s,
-        "measured": one.measured,
-        "measured_at": datetime.fromtimestamp(one.at, UTC).isoformat(),
-        "evidence": _EVIDENCE[one.measured],
-        "note": one.note,
+        "records_per_s": capacity.records_per_s,
+        "measured": capacity.measured,
+        "measured_at": datetime.fromtimestamp(capacity.at, UTC).isoformat(),
+        "evidence": _EVIDENCE[capacity.measured],
+        "note": capacity.note,
     }
 
 

@@ -67,37 +67,40 @@ class Turn:
         versions that a brake holds, or that somebody may be braking.
         """
         connection = self._connection
-        free = lock_groups(connection, [one.group for one in wanted])
+        free = lock_groups(connection, [item.group for item in wanted])
         busy = connection.scalars(select(PlanIntent.group_id).where(PlanIntent.group_id.in_(free)))
         free -= set(busy)
-        keys = [(one.group, one.version) for one in wanted if one.group in free]
+        keys = [(item.group, item.version) for item in wanted if item.group in free]
         plans = plans_at(connection, keys)
         possible = [
-            one
-            for one in wanted
-            if one.group in free
-            and (one.group, one.version) in plans
-            and plans[one.group, one.version].state in POSSIBLE[one.kind]
+            item
+            for item in wanted
+            if item.group in free
+            and (item.group, item.version) in plans
+            and plans[item.group, item.version].state in POSSIBLE[item.kind]
         ]
         held = self._held_by_brakes(
-            plans[one.group, one.version] for one in possible if one.kind == "plan"
+            plans[item.group, item.version] for item in possible if item.kind == "plan"
         )
-        possible = [one for one in possible if one.group not in held]
-        epochs = epochs_of(connection, {one.group: one.beyond for one in possible})
+        possible = [item for item in possible if item.group not in held]
+        epochs = epochs_of(connection, {item.group: item.beyond for item in possible})
         intents = [
             Intent(
-                plan=(plan := plans[one.group, one.version]),
-                kind=one.kind,
-                epoch=epochs[one.group],
-                lease_until=one.lease_until,
-                again=plan.state == FOLLOWED[one.kind],
-                reason=one.reason,
-                actor=one.actor,
+                plan=(plan := plans[item.group, item.version]),
+                kind=item.kind,
+                epoch=epochs[item.group],
+                lease_until=item.lease_until,
+                again=plan.state == FOLLOWED[item.kind],
+                reason=item.reason,
+                actor=item.actor,
             )
-            for one in possible
+            for item in possible
         ]
         # An epoch that is begun is known before anybody reads of it: no later one may be below it.
-        begin_epochs(connection, {one.group: epochs[one.group] for one in possible if one.beyond})
+        begin_epochs(
+            connection,
+            {item.group: epochs[item.group] for item in possible if item.beyond},
+        )
         self._record([intent for intent in intents if not intent.again])
         return intents
 

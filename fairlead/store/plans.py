@@ -151,7 +151,7 @@ class PlanStore:
                 return [set_aside(decisions[0], str(error))]
             half = len(decisions) // 2
             return self.record_decisions(decisions[:half]) + self.record_decisions(decisions[half:])
-        return [stored.get(one.group) or set_aside(one, _HELD) for one in decisions]
+        return [stored.get(wanted.group) or set_aside(wanted, _HELD) for wanted in decisions]
 
     def _record_decisions(
         self, decisions: Sequence[PlanDraft | NoPlan]
@@ -221,8 +221,14 @@ class PlanStore:
         names = ("group", "version", "why", "sha256", "actor")
         function = select(func.fairlead.approve_plan(*map(bindparam, names)))
         values: list[dict[str, str | int]] = [
-            dict(zip(names, (one.group, one.version, why, one.sha256, actor), strict=True))
-            for one, why in zip(plans, reasons, strict=True)
+            dict(
+                zip(
+                    names,
+                    (approved.group, approved.version, why, approved.sha256, actor),
+                    strict=True,
+                )
+            )
+            for approved, why in zip(plans, reasons, strict=True)
         ]
         with transaction(self._engine) as connection:
             free = lock_groups(connection, [plan.group for plan in plans])
@@ -422,9 +428,13 @@ class PlanStore:
         calls
             Those of them that need a plan.
         """
-        kept = {group: one.kept for group, (_, one) in found.items() if one.kept is not None}
+        kept = {
+            group: observed.kept
+            for group, (_, observed) in found.items()
+            if observed.kept is not None
+        }
         if kept:
-            self._ensure_days(one.at for one in kept.values())
+            self._ensure_days(observed.at for observed in kept.values())
         try:
             with transaction(self._engine) as connection:
                 register_groups(connection, found)
@@ -433,8 +443,8 @@ class PlanStore:
         except UnstorableError:  # of some group: the others are stored
             names = list(found)
             half = len(names) // 2
-            for some in filter(None, (names[:half], names[half:])) if half else ():
-                self.record_findings({name: found[name] for name in some}, calls)
+            for part in filter(None, (names[:half], names[half:])) if half else ():
+                self.record_findings({name: found[name] for name in part}, calls)
 
     def history(self, group: str) -> list[dict[str, Any]]:
         """Return the view `plan_history` of a group, a dict a version, oldest first."""
@@ -460,28 +470,28 @@ class PlanStore:
         """Store how much of published plans consumers follow; once a plan and `observed_at`."""
         if not seen:
             return
-        keys = [{"group_id": one.group, "version": one.version} for one in seen]
+        keys = [{"group_id": observed.group, "version": observed.version} for observed in seen]
         adoptions = [
             key
             | {
-                "observed_at": one.observed_at,
-                "planned": one.planned,
-                "as_planned": one.as_planned,
-                "lag_max": one.achieved["lag_max"],
+                "observed_at": observed.observed_at,
+                "planned": observed.planned,
+                "as_planned": observed.as_planned,
+                "lag_max": observed.achieved["lag_max"],
             }
-            for key, one in zip(keys, seen, strict=True)
+            for key, observed in zip(keys, seen, strict=True)
         ]
         balances = [
             key
             | {
                 "kind": "achieved",
-                "measured_at": one.observed_at,
-                "snapshot_id": one.snapshot_id,
+                "measured_at": observed.observed_at,
+                "snapshot_id": observed.snapshot_id,
             }
-            | metric_columns(one.achieved)
-            for key, one in zip(keys, seen, strict=True)
+            | metric_columns(observed.achieved)
+            for key, observed in zip(keys, seen, strict=True)
         ]
-        self._ensure_days(one.observed_at for one in seen)
+        self._ensure_days(observed.observed_at for observed in seen)
         with transaction(self._engine) as connection:
             connection.execute(insert(PlanAdoption).on_conflict_do_nothing(), adoptions)
             connection.execute(insert(Balance).on_conflict_do_nothing(), balances)

@@ -449,7 +449,7 @@ def read_judged(engine: Engine, group: str, version: int) -> "Judged | None":
         return None
     (judged,) = found
     return Judged(
-        members={name: MemberLoad(**one) for name, one in judged["members"].items()},
+        members={name: MemberLoad(**load) for name, load in judged["members"].items()},
         costs=judged["costs"],
         statuses=frozenset(judged["statuses"]),
     )

@@ -56,14 +56,17 @@ def confirm(connection: Connection, ones: list[tuple[Intent, Sent]]) -> None:
     retired = [(intent, sent) for intent, sent in new if intent.kind == "retired"]
     _supersede(connection, {intent.group: intent.plan.version for intent, _ in published})
     record_events(connection, [_publication(intent, sent) for intent, sent in published])
-    ended = {one.group: f"version {one.plan.version} was retired" for one, _ in retired}
+    ended = {settled.group: f"version {settled.plan.version} was retired" for settled, _ in retired}
     close_open_plans(connection, ended)
     for intent, sent in retired:
         where = f"said in {sent.topic}-{sent.partition} at offset {sent.offset}"
         row = step(intent, "retired", f"{intent.reason} ({where})")
         record_events(connection, [row | ({"actor": intent.actor} if intent.actor else {})])
     forget_attempts(connection, [intent.group for intent, _ in ones])
-    record_sent(connection, [(one.group, one.plan.version, one.kind, sent) for one, sent in ones])
+    record_sent(
+        connection,
+        [(settled.group, settled.plan.version, settled.kind, sent) for settled, sent in ones],
+    )
     _forget(connection, [intent.group for intent, _ in new])
 
 

@@ -243,8 +243,8 @@ def _read_members(raw: dict[str, Any], counts: dict[str, int]) -> dict[str, Memb
     for name, share in raw.items():
         read = _read_share(name, share, counts)
         members[name] = MemberShare(tuple(share["topics"]), HeldAsRanges(read))
-        for topic, some in read.items():
-            ranges.setdefault(topic, []).append(some)
+        for topic, several in read.items():
+            ranges.setdefault(topic, []).append(several)
     for topic, of_members in ranges.items():
         first, last = (every := np.concatenate(of_members, axis=1))[:, every[0].argsort()]
         if (twice := first[1:][first[1:] <= last[:-1]]).size:

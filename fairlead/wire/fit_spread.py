@@ -70,8 +70,8 @@ class Held:
         final = members.copy()
         order = _by_turns(topics)
         for start in range(0, order.size, AT_ONCE):
-            some = order[start : start + AT_ONCE]
-            final[some] = self._exchanged(topics[some], members[some])
+            taken = order[start : start + AT_ONCE]
+            final[taken] = self._exchanged(topics[taken], members[taken])
         return final
 
     def _exchanged(self, topics: Int64, members: Int64) -> Int64:

@@ -143,6 +143,8 @@ def _read(raw: dict[str, Any]) -> Membership:
 
 
 def _texts(raw: Any) -> dict[str, str]:
-    if not isinstance(raw, dict) or not all(isinstance(one, str) and one for one in raw.values()):
+    if not isinstance(raw, dict) or not all(
+        isinstance(value, str) and value for value in raw.values()
+    ):
         raise TypeError("ids and names are texts")
     return raw

@@ -60,11 +60,11 @@ class Seal:
         """
         if not self.secrets:
             return True
-        said = [one for name, one in headers or () if name == HEADER and isinstance(one, bytes)]
+        said = [seal for name, seal in headers or () if name == HEADER and isinstance(seal, bytes)]
         return any(
-            hmac.compare_digest(self._of(secret, value or b""), one)
+            hmac.compare_digest(self._of(secret, value or b""), seal)
             for secret in self.secrets
-            for one in said[:1]
+            for seal in said[:1]
         )
 
     def _of(self, secret: bytes, value: bytes) -> bytes:
@@ -92,7 +92,7 @@ def read_secrets(text: str | None) -> tuple[bytes, ...]:
     if text is None:
         return ()
     refuse_private_key(text, "group_secret")
-    secrets = tuple(one.strip().encode() for one in text.split(","))
+    secrets = tuple(secret.strip().encode() for secret in text.split(","))
     if any(len(secret) < _SHORTEST for secret in secrets):
         raise ConfigurationError(
             f"group_secret: each of the secrets, separated by commas, has at least {_SHORTEST} "

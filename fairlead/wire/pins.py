@@ -223,7 +223,7 @@ def _generation(value: Any) -> int:
 
 def _topics(value: Any) -> tuple[str, ...]:
     topics = tuple(_text(topic) for topic in _few(_checked(value, list)))
-    if any(one >= other for one, other in pairwise(topics)):
+    if any(topic >= other for topic, other in pairwise(topics)):
         raise ValueError("topics are out of order, or named twice")
     return topics
 

@@ -96,7 +96,7 @@ def compare(
         planned=int((should >= 0).sum()),
         as_planned=int(((should >= 0) & (should == live.owner)).sum()),
         achieved=measure(problem, live),
-        holders=tuple(sorted({problem.members[one] for one in set(live.owner[elsewhere])})),
+        holders=tuple(sorted({problem.members[place] for place in set(live.owner[elsewhere])})),
     )
 
 
@@ -191,16 +191,16 @@ def to_record(seen: Iterable[Observed]) -> list[SeenAdoption]:
     """Return what is to be stored of it: of the groups that could be read."""
     return [
         SeenAdoption(
-            group=one.plan.group,
-            version=one.plan.version,
-            observed_at=one.at,
-            snapshot_id=one.plan.snapshot_id,
-            planned=one.adoption.planned,
-            as_planned=one.adoption.as_planned,
-            achieved=one.adoption.achieved.as_dict(),
+            group=observed.plan.group,
+            version=observed.plan.version,
+            observed_at=observed.at,
+            snapshot_id=observed.plan.snapshot_id,
+            planned=observed.adoption.planned,
+            as_planned=observed.adoption.as_planned,
+            achieved=observed.adoption.achieved.as_dict(),
         )
-        for one in seen
-        if one.adoption is not None and one.at is not None
+        for observed in seen
+        if observed.adoption is not None and observed.at is not None
     ]
 
 

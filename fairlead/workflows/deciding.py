@@ -46,9 +46,9 @@ def decide_on(
     outcomes: list[Outcome] = []
     with ThreadPoolExecutor(1) as ahead:
         following = ahead.submit(list, islice(looks, AT_ONCE))
-        while some := following.result():
+        while snapshots := following.result():
             following = ahead.submit(list, islice(looks, AT_ONCE))
-            outcomes += carry_out(plans, some, now)
+            outcomes += carry_out(plans, snapshots, now)
     return outcomes, tables.members
 
 

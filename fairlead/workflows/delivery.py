@@ -168,10 +168,10 @@ def deliver(
     StoreUnavailableError
         The database does not answer, or this sender has lost its turn: nothing was sent.
     """
-    for partition, some in by_home(topic, wanted).items():
+    for partition, wanted_here in by_home(topic, wanted).items():
         with outbox.turn(topic.name, partition) as turn:
             channel = topic.open(partition)
-            intents = turn.intend(some)
+            intents = turn.intend(wanted_here)
         with channel:
             yield from _Sender(outbox, topic, channel, turn.held, terms).send(intents)
 
@@ -204,10 +204,10 @@ def settle(
     ConfigurationError, KafkaUnavailableError, StoreUnavailableError
         As `deliver`.
     """
-    for partition, some in by_home(topic, intents).items():
+    for partition, intents_here in by_home(topic, intents).items():
         with outbox.turn(topic.name, partition) as turn:
             channel = topic.open(partition)
-        groups = [one.group for one in some]
+        groups = [intent.group for intent in intents_here]
         left = outbox.outstanding(groups)  # another sender may have settled some
         with channel:
             sender = _Sender(outbox, topic, channel, turn.held, terms)
@@ -230,7 +230,9 @@ class _Sender:
         if not intents:
             return
         origin, name = self.topic.origin, self.topic.name
-        answers = self.channel.send([self.terms.outgoing(one, origin) for one in intents])
+        answers = self.channel.send(
+            [self.terms.outgoing(intent_of, origin) for intent_of in intents]
+        )
         sent: dict[str, tuple[Intent, Sent]] = {}
         refused: dict[str, tuple[Intent, str]] = {}
         for intent in intents:
@@ -320,6 +322,6 @@ def told(record: Record, origin: Origin, verifier: Verifier | None) -> Told | No
 def by_home(topic: Topic, ones: Iterable[Grouped]) -> dict[int, list[Grouped]]:
     """Gather what is of groups by the partitions that their keys land in, ascending."""
     homes: dict[int, list[Grouped]] = {}
-    for one in ones:
-        homes.setdefault(topic.home_of(one.group), []).append(one)
+    for settled in ones:
+        homes.setdefault(topic.home_of(settled.group), []).append(settled)
     return dict(sorted(homes.items()))

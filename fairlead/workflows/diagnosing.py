@@ -153,8 +153,8 @@ def diagnose(
     as the machine has cores.
     """
     work = partial(_diagnose, archive, policies)
-    questions = [(one, memory.of(one.look["group"].to_pylist())) for one in seen]
-    if sum(one.look.num_rows for one in seen) < MANY:
+    questions = [(snapshot, memory.of(snapshot.look["group"].to_pylist())) for snapshot in seen]
+    if sum(snapshot.look.num_rows for snapshot in seen) < MANY:
         portions = [work(*question) for question in questions]
     else:
         # Not forked: clients of brokers and databases have threads.
@@ -279,9 +279,11 @@ def members_changed(
     told = dict(calls)
     plans = {plan.group: plan for plan in published if plan.group in calls}
     names = pa.array(list(plans), pa.string())
-    for one in seen if plans else ():
-        members = slices(one.members.filter(pc.is_in(one.members["group"], names)), "group")
-        looks = slices(one.look.filter(pc.is_in(one.look["group"], names)), "group")
+    for snapshot in seen if plans else ():
+        members = slices(
+            snapshot.members.filter(pc.is_in(snapshot.members["group"], names)), "group"
+        )
+        looks = slices(snapshot.look.filter(pc.is_in(snapshot.look["group"], names)), "group")
         for group in members.keys() & looks.keys():
             call, plan = calls[group], plans[group]
             try:

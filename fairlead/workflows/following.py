@@ -74,7 +74,9 @@ def follow(
         _make(topic)  # also where there is no plan yet
         wanted = {plan.group: plan for plan in published(assigned)}
         found = gateway.broker_groups(sorted(wanted))
-        topics = gateway.topics_of({topic for one in found.values() for topic in read_by(one)})
+        topics = gateway.topics_of(
+            {topic for described in found.values() for topic in read_by(described)}
+        )
     except FairleadError as error:
         log.warning("Groups that brokers assign are left alone for now: %s", error)
         return []
@@ -93,8 +95,8 @@ def follow(
             done.append(Followed(group, version, reached=False, reason=str(error)))
     names = list(goals)
     for first in range(0, len(names), AT_ONCE):
-        some = {name: goals[name] for name in names[first : first + AT_ONCE]}
-        done += nudge_all(some, gateway.broker_groups, settings, stays_s=stays_s)
+        portion = {name: goals[name] for name in names[first : first + AT_ONCE]}
+        done += nudge_all(portion, gateway.broker_groups, settings, stays_s=stays_s)
     return _held_up(done, gateway)
 
 
@@ -103,7 +105,7 @@ def _held_up(done: Sequence[Followed], gateway: KafkaGateway) -> list[Followed]:
 
     A member that has missed what it was told, as librdkafka's do at times, never gives it up.
     """
-    waiting = [one.group for one in done if one.reached and not one.nudges]
+    waiting = [adoption.group for adoption in done if adoption.reached and not adoption.nudges]
     until = time.monotonic() + HELD_UP_S
     since: dict[str, set[tuple[str, int]]] = {}
     said: dict[str, str] = {}
@@ -113,10 +115,10 @@ def _held_up(done: Sequence[Followed], gateway: KafkaGateway) -> list[Followed]:
         except FairleadError as error:
             log.info("Nobody knows who holds groups up: %s", error)
             return [*done]
-        for group, one in found.items():
-            behind = {(member.member_id, member.epoch) for member in one.behind}
+        for group, described in found.items():
+            behind = {(member.member_id, member.epoch) for member in described.behind}
             since[group] = since.get(group, behind) & behind
-            names = broker_names(one)
+            names = broker_names(described)
             said[group] = holds_up(sorted(names[member] for member, _ in since[group]))
         waiting = [group for group in waiting if since.get(group)]
         if time.monotonic() >= until:
@@ -124,8 +126,10 @@ def _held_up(done: Sequence[Followed], gateway: KafkaGateway) -> list[Followed]:
         if waiting:
             time.sleep(_LOOK_AGAIN_S)
     return [
-        replace(one, reached=False, reason=said[one.group]) if one.group in waiting else one
-        for one in done
+        replace(adoption, reached=False, reason=said[adoption.group])
+        if adoption.group in waiting
+        else adoption
+        for adoption in done
     ]
 
 
@@ -157,10 +161,13 @@ def tell_members(
     at = datetime.now(UTC)
     now = {
         group: Membership(
-            group, at, broker_names(one), {t: topics[t][0] for t in read_by(one) if t in topics}
+            group,
+            at,
+            broker_names(described),
+            {t: topics[t][0] for t in read_by(described) if t in topics},
         )
-        for group, one in found.items()
-        if one.error is None and one.consumers and one.assignor == ASSIGNOR
+        for group, described in found.items()
+        if described.error is None and described.consumers and described.assignor == ASSIGNOR
     }
     if not now:
         return ""
@@ -168,9 +175,9 @@ def tell_members(
         known = topic.newest(now)
         topic.send(
             [
-                one
-                for group, one in now.items()
-                if group not in known or known[group][0].says() != one.says()
+                described
+                for group, described in now.items()
+                if group not in known or known[group][0].says() != described.says()
             ],
             known,
         )

@@ -129,9 +129,11 @@ def _assigned_by_brokers(seen: Sequence[Seen]) -> list[str]:
     """Return the groups of the consumer protocol: mostly there are none, and nobody is asked."""
     return [
         group
-        for one in seen
+        for snapshot in seen
         for group, kind in zip(
-            one.groups["group"].to_pylist(), one.groups["group_type"].to_pylist(), strict=True
+            snapshot.groups["group"].to_pylist(),
+            snapshot.groups["group_type"].to_pylist(),
+            strict=True,
         )
         if kind not in {None, CLASSIC}
     ]
@@ -144,15 +146,17 @@ def tell_brokers(
 
     The last and longest nudge is left out: the next look comes soon.
     """
-    for one in follow(
+    for adoption in follow(
         gateway,
         settings.kafka,
         groups,
         lambda assigned: store.in_state("published", groups=assigned),
         stays_s=STAYS_S[:2],
     ):
-        if not one.reached:
-            _log.info("group %s: the broker does not follow its plan: %s", one.group, one.reason)
+        if not adoption.reached:
+            _log.info(
+                "group %s: the broker does not follow its plan: %s", adoption.group, adoption.reason
+            )
 
 
 def _diagnosed(

@@ -190,10 +190,10 @@ class _Round:
             for group in left:
                 self._end(group, str(error))
             return {}
-        for group, one in found.items():
-            if reason := out_of_reach(one, any_assignor=self.any_assignor):
+        for group, described in found.items():
+            if reason := out_of_reach(described, any_assignor=self.any_assignor):
                 self._end(group, reason)
-            elif self.goals[group].reached(one):
+            elif self.goals[group].reached(described):
                 self._end(group, "")
         return found
 

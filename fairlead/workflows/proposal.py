@@ -92,8 +92,8 @@ def carry_out(store: "PlanStore", looks: Sequence[Look], now: datetime) -> list[
 
     outcomes: list[Outcome] = []
     for first in range(0, len(looks), AT_ONCE):
-        some = looks[first : first + AT_ONCE]
-        groups = [look.decision.group for look in some if isinstance(look.decision, PlanDraft)]
+        portion = looks[first : first + AT_ONCE]
+        groups = [look.decision.group for look in portion if isinstance(look.decision, PlanDraft)]
         waiting = store.waiting(groups)
         published = {plan.group: plan for plan in store.in_state("published", groups=groups)}
         resting = rests(store.engine, groups) if groups else {}
@@ -103,7 +103,7 @@ def carry_out(store: "PlanStore", looks: Sequence[Look], now: datetime) -> list[
             else _weighed(
                 look, waiting.get(look.decision.group), published.get(look.decision.group), now
             )
-            for look in some
+            for look in portion
         ]
         outcomes += propose(store, weighed)
     return outcomes
@@ -128,7 +128,7 @@ def _weighed(
     if waiting is not None and waiting.observed_only != draft.observed_only:
         waiting = None  # its policy was another one: the draft takes its place
     answer = weigh(draft, look.policy, draft.statuses, now)
-    reason = _overtaken([one for one in (waiting, published) if one is not None], draft)
+    reason = _overtaken([before for before in (waiting, published) if before is not None], draft)
     if (
         not reason and waiting is not None and waiting.snapshot_id != draft.snapshot_id
     ):  # no repeated step
@@ -158,17 +158,17 @@ def propose(store: "PlanStore", weighed: Sequence[Weighed]) -> list[Outcome]:
     """
     stored = store.record_decisions([decision for decision, _ in weighed])
     approved = [
-        (one.plan, answer.reason)
-        for one, (_, answer) in zip(stored, weighed, strict=True)
-        if one.plan is not None and answer.approved and one.plan.state == "proposed"
+        (kept.plan, answer.reason)
+        for kept, (_, answer) in zip(stored, weighed, strict=True)
+        if kept.plan is not None and answer.approved and kept.plan.state == "proposed"
     ]
     refused: dict[str, str] = {}
     if approved:
         plans, reasons = zip(*approved, strict=True)
         refused = store.approve_all(plans, reasons, APPROVER)
     return [
-        Outcome(decision, one, _unless(refused.get(decision.group), answer))
-        for one, (decision, answer) in zip(stored, weighed, strict=True)
+        Outcome(decision, kept, _unless(refused.get(decision.group), answer))
+        for kept, (decision, answer) in zip(stored, weighed, strict=True)
     ]
 
 

@@ -124,10 +124,15 @@ def publish_all(
     for plan in waiting:
         if plan.group in held:
             yield _not_sent(plan, Objection(str(held[plan.group])))
-    for some in by_home(topic, [plan for plan in waiting if plan.group not in held]).values():
-        for first in range(0, len(some), AT_ONCE):
+    for plans_here in by_home(topic, [plan for plan in waiting if plan.group not in held]).values():
+        for first in range(0, len(plans_here), AT_ONCE):
             yield from _publish(
-                store, some[first : first + AT_ONCE], live, topic, terms, now or datetime.now(UTC)
+                store,
+                plans_here[first : first + AT_ONCE],
+                live,
+                topic,
+                terms,
+                now or datetime.now(UTC),
             )
 
 
@@ -176,15 +181,15 @@ def settle_all(
 
 def _publish(  # noqa: PLR0917 - the parts of one step
     store: PlanStore,
-    some: Sequence[StoredPlan],
+    plans: Sequence[StoredPlan],
     live: Live,
     topic: Topic,
     terms: Terms,
     now: datetime,
 ) -> Iterator[Published]:
-    found = live(plan.group for plan in some)
+    found = live(plan.group for plan in plans)
     wanted = []
-    for plan in some:
+    for plan in plans:
         try:
             objection = _objection(plan, found[plan.group], now)
         except (InvalidPlanError, TamperedPlanError) as error:

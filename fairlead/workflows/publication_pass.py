@@ -219,14 +219,16 @@ def _taken_back(
         if regret.automatic and regret.back_to is None and regret.group in set(groups)
     ]
     wanted = [
-        Wanted(one.group, one.version, "retired", reason=f"it made it worse: {one.evidence}")
-        for one in first
+        Wanted(
+            result.group, result.version, "retired", reason=f"it made it worse: {result.evidence}"
+        )
+        for result in first
     ]
     done = deliver(plans.outbox(), topic, wanted, terms) if wanted else []
     return [
-        plans.get(one.intent.group, one.intent.plan.version)
-        for one in done
-        if one.position is not None
+        plans.get(result.intent.group, result.intent.plan.version)
+        for result in done
+        if result.position is not None
     ]
 
 

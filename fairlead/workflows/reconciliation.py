@@ -130,12 +130,12 @@ def mend(
     """Say again what the database says; raises as `delivery.deliver`."""
     wanted = [
         Wanted(
-            one.plan.group,
-            one.plan.version,
-            "retired" if one.plan.state == "retired" else "plan",
-            lease_until=None if one.plan.state == "retired" else now + terms.lease,
-            beyond=one.beyond,
+            difference.plan.group,
+            difference.plan.version,
+            "retired" if difference.plan.state == "retired" else "plan",
+            lease_until=None if difference.plan.state == "retired" else now + terms.lease,
+            beyond=difference.beyond,
         )
-        for one in found
+        for difference in found
     ]
     yield from deliver(store.outbox(), topic, wanted, terms)

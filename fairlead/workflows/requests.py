@@ -53,21 +53,21 @@ def take_up(
         What was not answered stays asked for.
     """
     answers: dict[str, str] = {}
-    for one in acts.asked(store.engine, groups):
-        assert one.group is not None  # noqa: S101 - it is about a version
+    for act in acts.asked(store.engine, groups):
+        assert act.group is not None  # noqa: S101 - it is about a version
         try:
-            if one.act == "retire":
-                said = _retire(store, one, topic, terms)
+            if act.act == "retire":
+                said = _retire(store, act, topic, terms)
             else:
-                said = _roll_back(store, one, policy_for(one.group, policies), live, now)
+                said = _roll_back(store, act, policy_for(act.group, policies), live, now)
         except (KafkaUnavailableError, StoreUnavailableError):
             raise
         except FairleadError as error:
-            acts.answer(store.engine, one.id, "refused", str(error))
-            answers[one.group] = f"{one.act} refused: {error}"
+            acts.answer(store.engine, act.id, "refused", str(error))
+            answers[act.group] = f"{act.act} refused: {error}"
         else:
-            acts.answer(store.engine, one.id, "done", said)
-            answers[one.group] = said
+            acts.answer(store.engine, act.id, "done", said)
+            answers[act.group] = said
     return answers
 
 

@@ -70,7 +70,7 @@ def retire(
         Kafka does not answer; the plan stays published until the next run.
     """
     outbox = store.outbox()
-    left = [one for one in outbox.outstanding([group]) if one.kind == "retired"]
+    left = [intent for intent in outbox.outstanding([group]) if intent.kind == "retired"]
     now = datetime.now(UTC)
     for done in settle(outbox, topic, left, terms, objections=_nothing, now=now):
         if done.position is not None:  # asked for before, by somebody who died

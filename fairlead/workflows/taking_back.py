@@ -50,13 +50,13 @@ def take_back(
     -------
     The new versions. First plans have none: the publication pass retires them.
     """
-    sure = {group: one for group, one in found.items() if one.sure}
+    sure = {group: judged for group, judged in found.items() if judged.sure}
     for plan in store.in_state("published", groups=sure) if sure else ():
         automatic = _by_itself(policy_for(plan.group, policies))
-        one = sure[plan.group]
-        if say_made_worse(store.engine, plan.group, plan.version, one, automatic=automatic):
+        judged = sure[plan.group]
+        if say_made_worse(store.engine, plan.group, plan.version, judged, automatic=automatic):
             _log.warning(
-                "group %s: version %d made it worse: %s", plan.group, plan.version, one.evidence
+                "group %s: version %d made it worse: %s", plan.group, plan.version, judged.evidence
             )
     made = []
     for regret in regrets(store.engine):

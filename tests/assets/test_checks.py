@@ -155,7 +155,9 @@ def test_plan_that_leaves_a_partition_without_its_owner_fails(
     propose(shares, subscriptions)
     ((name, found),) = run_check("every_partition_has_one_owner").items()
     assert name == "every_partition_has_one_owner"
-    assert any(one.startswith("orders version 1: ") and named in one for one in found), found
+    assert any(
+        failure.startswith("orders version 1: ") and named in failure for failure in found
+    ), found
 
 
 @pytest.mark.parametrize("check", ["every_partition_has_one_owner", "stored_metrics_agree"])

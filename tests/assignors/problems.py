@@ -30,10 +30,10 @@ def random_racks(rng: random.Random, topics: Topics) -> Racks:
     every = ("r0", "r1", "r2")
     racks = {}
     for topic in sorted(topics):
-        one = rng.sample(every, rng.randint(0, 3))
+        drawn = rng.sample(every, rng.randint(0, 3))
         same = rng.random() < 0.2
         racks[topic] = [
-            one if same else rng.sample(every, rng.randint(1, 2)) for _ in range(topics[topic])
+            drawn if same else rng.sample(every, rng.randint(1, 2)) for _ in range(topics[topic])
         ]
     return racks
 
@@ -147,8 +147,8 @@ def in_racks(problem: Problem, seed: int) -> Problem:
     """Give members and replicas racks: all of them, or some, or nobody any."""
     rng = random.Random(seed)
     sets = (frozenset[str](), *map(frozenset, (["r0"], ["r1"], ["r0", "r1"], ["r2"])))
-    some: list[list[str | None]] = [[], ["r0", "r1"], ["r0", "r1"], ["r0", "r1", "r2", None]]
-    known = rng.choice(some)
+    choices: list[list[str | None]] = [[], ["r0", "r1"], ["r0", "r1"], ["r0", "r1", "r2", None]]
+    known = rng.choice(choices)
     if not known:
         return problem
     return replace(

@@ -106,10 +106,10 @@ def test_claims_on_what_is_not_read_or_does_not_exist_are_dropped() -> None:
 
 def test_the_order_of_the_input_does_not_matter() -> None:
     """Topics and members are sorted."""
-    one = Problem.of({"t": 1, "s": 2}, {"b": ["t", "s"], "a": ["s"]}, {"s": [1, 2], "t": [3]})
-    assert (one.topics, one.members) == (("s", "t"), ("a", "b"))
-    assert one.weights.tolist() == [1, 2, 3]
-    assert one.subscription_topics.tolist() == [0, 0, 1]
+    problem = Problem.of({"t": 1, "s": 2}, {"b": ["t", "s"], "a": ["s"]}, {"s": [1, 2], "t": [3]})
+    assert (problem.topics, problem.members) == (("s", "t"), ("a", "b"))
+    assert problem.weights.tolist() == [1, 2, 3]
+    assert problem.subscription_topics.tolist() == [0, 0, 1]
 
 
 @pytest.mark.parametrize("name", ASSIGNORS)

@@ -73,14 +73,14 @@ def test_leaves_no_exchange_within_a_topic_that_would_help() -> None:
         problem = racked(seed)
         owner = assign("sticky-lag-aware", problem, **BAND).owner
         changed = np.flatnonzero((owner != problem.owner) & (owner >= 0)).tolist()
-        for one, other in itertools.combinations(changed, 2):
-            alike = problem.weights[one] == problem.weights[other]
-            if problem.topic_of[one] != problem.topic_of[other] or not alike:
+        for move, other in itertools.combinations(changed, 2):
+            alike = problem.weights[move] == problem.weights[other]
+            if problem.topic_of[move] != problem.topic_of[other] or not alike:
                 continue
-            if owner[one] == problem.owner[other] or owner[other] == problem.owner[one]:
+            if owner[move] == problem.owner[other] or owner[other] == problem.owner[move]:
                 continue
             swapped = owner.copy()
-            swapped[[one, other]] = owner[[other, one]]
+            swapped[[move, other]] = owner[[other, move]]
             assert far(problem, swapped) >= far(problem, owner), f"seed {seed}"
 
 

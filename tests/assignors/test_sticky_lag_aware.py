@@ -200,15 +200,15 @@ def test_an_effort_that_is_spent_leaves_what_is_best_until_then() -> None:
     """A valid plan that says so; more effort makes it lighter, and goes on where less stopped."""
     problem = uneven(seed=1)
     spent = [plan(problem, band=0.0, effort=pairs) for pairs in (0, 4, 12, 40)]
-    for pairs, one in zip((0, 4, 12, 40), spent, strict=True):
-        assert one.outcome is not None
-        assert f"the effort of {pairs} pairs of members is spent" in one.outcome
+    for pairs, solved in zip((0, 4, 12, 40), spent, strict=True):
+        assert solved.outcome is not None
+        assert f"the effort of {pairs} pairs of members is spent" in solved.outcome
     everything = plan(problem, band=0.0, effort=None)
-    heaviest = [heaviest_lag(problem, one.owner) for one in (*spent, everything)]
+    heaviest = [heaviest_lag(problem, found.owner) for found in (*spent, everything)]
     assert heaviest == sorted(heaviest, reverse=True)
     assert len(set(heaviest)) == len(heaviest)
-    for one in spent:
-        assert one.frontier == everything.frontier[: len(one.frontier)]
+    for solved in spent:
+        assert solved.frontier == everything.frontier[: len(solved.frontier)]
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -74,8 +74,10 @@ def test_equal_numbers_give_equal_groups() -> None:
 def test_the_planner_says_what_is_the_matter(*, plans: bool) -> None:
     """Of a group of each cause, nearly every diagnosis is right, with its name."""
     numbers = range(len(CAUSES))
-    marks = [one for number in numbers for one in mark(random_scenario(number), plans=plans)]
-    assert {one.cause for one in marks} == set(CAUSES)
+    marks = [
+        verdict for number in numbers for verdict in mark(random_scenario(number), plans=plans)
+    ]
+    assert {mark_of.cause for mark_of in marks} == set(CAUSES)
     assert share_right(marks)["all"] >= 0.9
 
 
@@ -83,7 +85,7 @@ def test_a_wrong_answer_is_marked_wrong() -> None:
     """What is said of one group is wrong of another."""
     hot = next(random_scenario(n) for n in range(7) if CAUSES[n % 7] == "hot partition")
     said = mark(hot, plans=False)
-    assert {one.said for one in said} == {f"hot partition {next(iter(hot.names))}"}
+    assert {verdict.said for verdict in said} == {f"hot partition {next(iter(hot.names))}"}
     assert share_right(said) == {"all": 1.0, "hot partition": 1.0}
 
 

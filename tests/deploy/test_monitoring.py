@@ -119,7 +119,7 @@ def test_labels_that_are_shown_exist(exposed: list[Metric]) -> None:
         for sample in metric.samples
         for name in (sample.name,)
     }
-    shown = [
+    names = [
         *(
             (target["expr"], target["legendFormat"])
             for panel in DASHBOARD["panels"]
@@ -128,7 +128,7 @@ def test_labels_that_are_shown_exist(exposed: list[Metric]) -> None:
         *((rule["expr"], " ".join(rule["annotations"].values())) for rule in RULES),
     ]
     wrong = []
-    for expression, text in shown:
+    for expression, text in names:
         named = set(re.findall(r"\{\{ *(?:\$labels\.)?([a-z]+)(?: \| \w+)? *\}\}", text)) - {"end"}
         named |= set(re.findall(r"\b(?:by|on) \(([a-z]+)\)", expression))
         for selector in selectors(expression):

@@ -50,7 +50,7 @@ if __name__ == "__main__":
     admin = AdminClient({"bootstrap.servers": SERVERS})
     for made in admin.create_topics([NewTopic("carts", len(RATES), 1)]).values():
         made.result()
-    for one in (produce, *(lambda number=number: consume(number) for number in (1, 2, 3))):
-        threading.Thread(target=one, daemon=True).start()
+    for task in (produce, *(lambda number=number: consume(number) for number in (1, 2, 3))):
+        threading.Thread(target=task, daemon=True).start()
     sys.stdout.write("running\n")
     threading.Event().wait()

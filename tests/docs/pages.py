@@ -182,8 +182,8 @@ def output(command: str, given: str | None, url: str) -> str:
         )
     ours = isinstance(result.exception, FairleadError)
     error = f"fairlead: {result.exception}\n" if ours else ""
-    shown = f"{result.output}{error}"
-    return "".join(f"{line.rstrip()}\n" for line in shown.splitlines())
+    text = f"{result.output}{error}"
+    return "".join(f"{line.rstrip()}\n" for line in text.splitlines())
 
 
 def _text(value: object) -> str:

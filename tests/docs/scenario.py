@@ -227,7 +227,7 @@ def _draft(
     found = findings(group, moment)
     arrive = {
         name: [
-            sum(10.0 * (len(lags) - one) for one in had.get(name, ())) for had in (before, after)
+            sum(10.0 * (len(lags) - lag) for lag in had.get(name, ())) for had in (before, after)
         ]
         for name in after
     }
@@ -343,7 +343,7 @@ def _look(group: str, moment: datetime, owners: Owners, lags: Sequence[int]) -> 
     """Return what is kept of a look at that moment."""
     owned = {partition: name for name, share in owners.items() for partition in share}
     members, count = list(owners), len(lags)
-    owner = [members.index(owned[one]) if one in owned else -1 for one in range(count)]
+    owner = [members.index(owned[number]) if number in owned else -1 for number in range(count)]
     *_, late_s, utilisation = FOUND.get((group, moment), (5.0, 0.9))
     return Kept(
         at=moment,

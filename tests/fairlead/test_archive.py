@@ -46,7 +46,7 @@ def minutes(archive: LookArchive, since: timedelta = timedelta(days=1)) -> list[
 
 
 def files(path: Path, level: str) -> list[str]:
-    return sorted(one.name for one in (path / "looks" / level).glob("*"))
+    return sorted(file.name for file in (path / "looks" / level).glob("*"))
 
 
 def test_looks_are_read_as_soon_as_they_are_written(tmp_path: Path) -> None:
@@ -182,8 +182,8 @@ def test_crash_at_any_change_loses_nothing(tmp_path: Path, change: int, half: bo
         every = minutes(archive)
         assert every == sorted(set(every))
         if at == NOON:
-            assert [one for one in every if one <= 60] == before
-    assert {one // 15 for one in every} == {one // 15 for one in range(1, 121, 5)}
+            assert [minute for minute in every if minute <= 60] == before
+    assert {minute // 15 for minute in every} == {minute // 15 for minute in range(1, 121, 5)}
     assert died
 
 

@@ -272,9 +272,9 @@ def test_secrets_are_not_shown(config: Path) -> None:
         f'[spark.properties]\n"spark.hadoop.fs.s3a.secret.key" = "{SECRET}"\n'
     )
     settings = load_settings()
-    shown = repr(settings) + str(settings)
-    assert SECRET not in shown
-    assert KEY not in shown
+    text = repr(settings) + str(settings)
+    assert SECRET not in text
+    assert KEY not in text
     assert settings.kafka.signer is not None
 
 

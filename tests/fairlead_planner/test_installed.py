@@ -86,17 +86,17 @@ def project(tmp_path: Path) -> Path:
 
 def check_whole(python: Path, project: Path, cron: str, *own: str) -> None:
     """Check that the project's definitions have all of the planner, from the wheel alone."""
-    shown = json.loads(run(python, "-c", SHOW, cwd=project).splitlines()[-1])
-    assert shown["assets"] == sorted([*STEPS, *own])
-    assert shown["schedules"] == {"planning_schedule": cron}
+    facts = json.loads(run(python, "-c", SHOW, cwd=project).splitlines()[-1])
+    assert facts["assets"] == sorted([*STEPS, *own])
+    assert facts["schedules"] == {"planning_schedule": cron}
     sensors = ["approved_plans", "group_discovery", "group_looks", "notices", "plan_life"]
     sensors += ["planning_sensor"]
-    assert shown["sensors"] == sensors
-    assert {"adoption", "approve", "planning", "publication"} <= set(shown["jobs"])
+    assert facts["sensors"] == sensors
+    assert {"adoption", "approve", "planning", "publication"} <= set(facts["jobs"])
     assert {"assets", "orchestration", "migrations"}.isdisjoint(
-        name.partition(".")[0] for name in shown["files"]
+        name.partition(".")[0] for name in facts["files"]
     )
-    assert [file for file in shown["files"].values() if Path(file).is_relative_to(ROOT)] == []
+    assert [file for file in facts["files"].values() if Path(file).is_relative_to(ROOT)] == []
 
 
 def test_project_merges_the_planner_in_one_line(python: Path, project: Path) -> None:

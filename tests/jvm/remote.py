@@ -328,7 +328,7 @@ class Group:
 
     def whole(self) -> bool:
         """Whether each partition has one owner."""
-        owned = [one for share in self.owned().values() for one in share]
+        owned = [number for share in self.owned().values() for number in share]
         return sorted(owned) == list(range(self.partitions))
 
     def revoked(self) -> dict[str, list[int]]:

@@ -92,9 +92,11 @@ class RemoteStorm(Storm):
             self._look_at = time.monotonic() + LOOKS_S
             return True
         if time.monotonic() >= self._look_at:
-            for one in follow(self.gateway, self.gateway.settings, [self.group], self._published):
-                self.nudges += one.nudges
-                log.info("%s", one)
+            for adoption in follow(
+                self.gateway, self.gateway.settings, [self.group], self._published
+            ):
+                self.nudges += adoption.nudges
+                log.info("%s", adoption)
             self._look_at = time.monotonic() + LOOKS_S
         return False
 
@@ -104,7 +106,7 @@ class RemoteStorm(Storm):
         except FairleadError:
             return False
         owned = {name: worker.state.get("owned") for name, worker in self.workers.items()}
-        numbers = sorted(one for share in owned.values() for one in share or [])
+        numbers = sorted(number for share in owned.values() for number in share or [])
         return (
             len(found.consumers) == len(self.workers)
             and owned == _targets(found, self.topic)

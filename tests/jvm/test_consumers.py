@@ -127,8 +127,8 @@ def test_what_is_not_signed_as_it_must_be_is_not_followed(fleet: Fleet, group: J
     """Nor when somebody joins; the last good plan is, until another signed one comes."""
     (topic,), origin = fleet.topics, fleet.origin
 
-    def plan(version: int, one: list[int], two: list[int]) -> PlanDocument:
-        members = {"one": {topic: one}, "two": {topic: two}}
+    def plan(version: int, first: list[int], two: list[int]) -> PlanDocument:
+        members = {"one": {topic: first}, "two": {topic: two}}
         counts = {topic: PARTITIONS}
         return make_plan(members, partition_counts=counts, group=fleet.group, version=version)
 

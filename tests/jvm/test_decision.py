@@ -79,7 +79,7 @@ def test_leaders_decide_alike(checks: Checks) -> None:
         told = [described(rng, member) for member in members]
         question: dict[str, Any] = {
             "ask": "decide",
-            "members": [one for one, _ in told],
+            "members": [member for member, _ in told],
             "counts": {t: c for t, c in case.partition_counts.items() if c},
             "plan": base64.b64encode(plan.to_bytes()).decode() if plan else None,
         }

@@ -163,9 +163,11 @@ def test_people_find_views_alone(database: str, engine: Engine) -> None:
     columns = rows(engine, COLUMNS)
     assert not [row for row in columns if "heaviest" in row[2]]
     raw = {row[1:] for row in columns if row[0] == "fairlead_raw"}
-    shown = {row[1:] for row in columns if row[0] == "fairlead"}
+    visible = {row[1:] for row in columns if row[0] == "fairlead"}
     for table in ("plan", "plan_event", "plan_record", "decision", "candidate", "member_capacity"):
-        assert {row for row in raw if row[0] == table} == {row for row in shown if row[0] == table}
+        assert {row for row in raw if row[0] == table} == {
+            row for row in visible if row[0] == table
+        }
 
 
 def test_whoever_may_not_create_roles_is_told_how(own_services: Path) -> None:

@@ -180,8 +180,8 @@ def lacking() -> Iterator[tuple[str, set[str]]]:
     for check in graph.asset_check_keys:
         yield check.name, unsaid(graph.get_check_spec(check), described)
     automation: list[Any] = [*repository().schedule_defs, *repository().sensor_defs]
-    for one in [*jobs(), *automation]:
-        yield one.name, unsaid(one, owned)
+    for definition in [*jobs(), *automation]:
+        yield definition.name, unsaid(definition, owned)
     for job in (job for job in jobs() if job.name in OPERATIONS):
         (node,) = job.nodes
         yield node.name, unsaid(node.definition, {"description"})

@@ -204,12 +204,12 @@ def test_who_asks_keeps_the_mask_of_files(home: Path, monkeypatch: pytest.Monkey
     try:
         with ThreadPoolExecutor(2) as threads:
             asked = [threads.submit(Forked.ask, home, f"{FORKED}:masked", []) for _ in range(2)]
-            forked = [one.result() for one in asked]
+            forked = [future.result() for future in asked]
         told = []
-        for one in forked:
-            assert one is not None
-            assert one.go()
-            told.append(one.wait())
+        for process in forked:
+            assert process is not None
+            assert process.go()
+            told.append(process.wait())
         assert told == [0o027, 0o027]
         assert setting(mask) == 0o027
     finally:
@@ -232,7 +232,7 @@ if {{go}}: print(forked.go(), forked.wait())
     assert list(tmp_path.iterdir()) == []
     said = subprocess.check_output([*command, program.format(go=True)], text=True, timeout=60)
     assert said.splitlines()[1:] == ["True 0"]
-    assert [one.name for one in tmp_path.iterdir()] == ["noted", "noted at exit"]
+    assert [path.name for path in tmp_path.iterdir()] == ["noted", "noted at exit"]
 
 
 def test_a_server_refuses_what_would_be_something_else(home: Path) -> None:

@@ -126,12 +126,12 @@ def private_names() -> list[tuple[str, str]]:
     """Return the modules and names that `_dagster_private` imports from Dagster."""
     assert private.__file__ is not None
     tree = ast.parse(Path(private.__file__).read_text())
-    imports = [one for one in ast.walk(tree) if isinstance(one, ast.ImportFrom) and one.module]
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
     return [
-        (str(one.module), alias.name)
-        for one in imports
-        for alias in one.names
-        if str(one.module).startswith("dagster.")
+        (str(statement.module), alias.name)
+        for statement in imports
+        for alias in statement.names
+        if str(statement.module).startswith("dagster.")
     ]
 
 

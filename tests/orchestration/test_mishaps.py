@@ -199,11 +199,11 @@ def test_database_that_is_away_for_ten_minutes(
     def a_minute_passes() -> None:
         pipeline.produce(topic, arrives)
         for member in members:
-            mine = [one.partition for one in member.assignment()]
-            for one in member.committed([TopicPartition(topic, number) for number in mine]):
-                done = one.offset + reads[one.partition]
+            mine = [partition.partition for partition in member.assignment()]
+            for offset in member.committed([TopicPartition(topic, number) for number in mine]):
+                done = offset.offset + reads[offset.partition]
                 member.commit(
-                    offsets=[TopicPartition(topic, one.partition, done)], asynchronous=False
+                    offsets=[TopicPartition(topic, offset.partition, done)], asynchronous=False
                 )
 
     with clock_off(timedelta(minutes=-10)):

@@ -56,8 +56,8 @@ def planned_shares(pipeline: Pipeline, consumers: Consumers, version: int) -> di
 
 def numbers(result: dg.ExecuteInProcessResult, asset: str) -> dict[str, float]:
     """Return the numbers that an asset showed: what Dagster plots over time."""
-    shown = metadata(result, asset).items()
-    return {name: value for name, value in shown if isinstance(value, int | float)}
+    facts = metadata(result, asset).items()
+    return {name: value for name, value in facts if isinstance(value, int | float)}
 
 
 def filled_in(link: str, op: str) -> dict[str, Any]:
@@ -188,11 +188,13 @@ def test_one_run_covers_a_range_of_cohorts_and_no_other(
         for event in result.all_events
         if event.event_type_value == "ASSET_MATERIALIZATION"
     ]
-    assert {one.partition for one in materialized} == set(names[:2])
-    for one in materialized:
-        assert len(serialize_value(one)) < MOST_BYTES
-        if one.asset_key == dg.AssetKey("partition_lag"):
-            assert one.metadata["total lag (records)"].value == 190  # its own group's alone
+    assert {materialization.partition for materialization in materialized} == set(names[:2])
+    for materialization in materialized:
+        assert len(serialize_value(materialization)) < MOST_BYTES
+        if materialization.asset_key == dg.AssetKey("partition_lag"):
+            assert (
+                materialization.metadata["total lag (records)"].value == 190
+            )  # its own group's alone
 
 
 def test_run_works_on_its_own_snapshot_whatever_a_clock_has_said(
@@ -334,13 +336,13 @@ def test_plan_that_waits_for_a_person_is_not_published(
     assert said == "waits for a person: the policy approves nothing by itself"
     named = {"group": unique_name, "version": 1}
     for result in runs:
-        shown = metadata(result, "assignment_plan")
-        assert f"https://plans.example/review?group={unique_name}&version=1" in shown["review"]
-        assert filled_in(shown["to reject it"], "reject_plan") == named
-        approval = filled_in(shown["to approve it"], "approve_plan")
+        facts = metadata(result, "assignment_plan")
+        assert f"https://plans.example/review?group={unique_name}&version=1" in facts["review"]
+        assert filled_in(facts["to reject it"], "reject_plan") == named
+        approval = filled_in(facts["to approve it"], "approve_plan")
         assert approval == {**named, "sha256": plan.sha256}
-        moves = shown["moves"].records
-        assert len(moves) == shown["partitions moved"]
+        moves = facts["moves"].records
+        assert len(moves) == facts["partitions moved"]
         assert all(move.data["why"] for move in moves)
     assert "waits for approval" in metadata(runs[1], "assignment_plan")["decision"]
 

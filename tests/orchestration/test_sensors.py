@@ -254,13 +254,13 @@ def test_asset_says_what_became_of_a_plan_since_its_run(pipeline: Pipeline, migr
         return [event for event in events if isinstance(event, dg.AssetObservation)]
 
     (observation,) = said()
-    shown = {name: str(value.value) for name, value in observation.metadata.items()}
+    facts = {name: str(value.value) for name, value in observation.metadata.items()}
     assert (observation.asset_key.to_user_string(), observation.partition) == (
         "assignment_plan",
         "billing",
     )
-    assert shown["state"] == "rejected"
-    assert "by kim: not today" in shown["since then"]
-    assert shown["to approve it"] == "version 1 is rejected already"
+    assert facts["state"] == "rejected"
+    assert "by kim: not today" in facts["since then"]
+    assert facts["to approve it"] == "version 1 is rejected already"
     cursor = pipeline.sensor("plan_life").cursor
     assert pipeline.sensor("plan_life", cursor=cursor).asset_events == []

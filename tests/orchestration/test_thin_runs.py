@@ -108,9 +108,9 @@ def test_approver_who_may_not_publish_leaves_it_to_the_sensor(
                 patch.setenv("FAIRLEAD_POSTGRES__URL", f"postgresql://{approver}:p@{place}")
                 run = pipeline.operate("approve", group=unique_name, version=1, reason="agreed")
             assert run.success
-            shown = outcome(run)
-            assert (shown["state"], pipeline.record(unique_name)) == ("approved", None)
-            assert "approved_plans publishes it within 30 s" in shown["what happens next"]
+            facts = outcome(run)
+            assert (facts["state"], pipeline.record(unique_name)) == ("approved", None)
+            assert "approved_plans publishes it within 30 s" in facts["what happens next"]
             assert len(pipeline.sensor("approved_plans").run_requests or ()) == 1
         finally:
             superuser.execute(f'DROP ROLE "{approver}"'.encode())

@@ -73,11 +73,11 @@ def test_machines_own_comes_first_then_npms_then_playwrights(machine: Path) -> N
     """Each is taken where those before it do not start."""
     own = browser.Chromium(machine / "bin" / "google-chrome")
     order = (own, browser.npms(), browser.playwrights())
-    for one in order:
-        write_program(one.program)
-    for one in order:
-        assert browser.find() == one
-        write_program(one.program, BROKEN)
+    for step in order:
+        write_program(step.program)
+    for step in order:
+        assert browser.find() == step
+        write_program(step.program, BROKEN)
     assert browser.find() is None
 
 

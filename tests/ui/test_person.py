@@ -174,7 +174,10 @@ def assert_open_to_all(page: Page) -> None:
         page.emulate_media(color_scheme=scheme)
         page.set_viewport_size({"width": width, "height": HEIGHT})
         found = page.evaluate("axe.run()")["violations"]
-        assert [(one["id"], one["nodes"][0]["html"]) for one in found] == [], (width, scheme)
+        assert [(violation["id"], violation["nodes"][0]["html"]) for violation in found] == [], (
+            width,
+            scheme,
+        )
         assert page.evaluate("document.documentElement.scrollWidth") <= width, (width, scheme)
 
 

@@ -130,7 +130,7 @@ class Team:
     def follow(self, shares: tuple[list[int], ...]) -> bool:
         """Whether the consumers own exactly these partitions."""
         owned = (self.members[name].owned for name in NAMES)
-        return [sorted(one.get(self.records, [])) for one in owned] == [*shares]
+        return [sorted(member.get(self.records, [])) for member in owned] == [*shares]
 
 
 @pytest.fixture

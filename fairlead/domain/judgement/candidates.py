@@ -210,7 +210,7 @@ def _reasons(problem: Problem, found: Assignment, owner: Int32) -> dict[int, str
     """Return why partitions move: those of before that still do, then those for racks."""
     moves = (problem.owner >= 0) & (owner != problem.owner)
     reasons = {index: why for index, why in found.reasons.items() if moves[index]}
-    far_before, far = (far_partitions(problem, one) for one in (found.owner, owner))
+    far_before, far = (far_partitions(problem, owners) for owners in (found.owner, owner))
     for index in np.flatnonzero(moves & (owner != found.owner)).tolist():
         rack = problem.racks[owner[index]]
         near = far_before[index] and not far[index]

@@ -326,12 +326,12 @@ def speeds(
     typical = _by_peers(value, measured, peers, _upper_quartile)
     # Of whom nothing is known, the same is expected as of the others.
     usual = _by_peers(value, seen, peers, np.median)
-    shown = np.where(seen, value, np.where(usual > 0, usual, _of(value, seen, np.median)))
-    outdone = ~measured & (shown > OUTDONE * typical)
-    assumed = np.where(outdone, FASTER * shown, np.maximum(typical, _NOISE * shown))
+    values = np.where(seen, value, np.where(usual > 0, usual, _of(value, seen, np.median)))
+    outdone = ~measured & (values > OUTDONE * typical)
+    assumed = np.where(outdone, FASTER * values, np.maximum(typical, _NOISE * values))
     per_s = np.where(measured, value, assumed)
     # Whose measured peers are hardly faster than what it has shown may be faster than they are.
-    open_ = ~measured & (typical < OUTDONE * shown)
+    open_ = ~measured & (typical < OUTDONE * values)
     return Speeds(per_s, measured, np.where(open_, np.maximum(per_s, MORE * value), per_s))
 
 

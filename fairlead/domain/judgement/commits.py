@@ -541,15 +541,15 @@ def _quartiles(values: Float64, team_of: Places, teams: int) -> Float64:
     """
     ordered = values[np.lexsort((values, team_of))]
     counts = np.bincount(team_of, minlength=teams)
-    first, some = np.cumsum(counts) - counts, counts > 0
-    place = np.array([[0.25], [0.5], [0.75]]) * (counts[some] - 1)
+    first, read = np.cumsum(counts) - counts, counts > 0
+    place = np.array([[0.25], [0.5], [0.75]]) * (counts[read] - 1)
     below = place.astype(np.int64)
-    above, share = np.minimum(below + 1, counts[some] - 1), place - below
-    low, high = ordered[first[some] + below], ordered[first[some] + above]
+    above, share = np.minimum(below + 1, counts[read] - 1), place - below
+    low, high = ordered[first[read] + below], ordered[first[read] + above]
     found = np.full((3, teams), np.inf)
     near = 1.0 - share  # from the nearer end, as numpy's own: the same to the last bit
     apart = high - low
-    found[:, some] = np.where(share < near, low + apart * share, high - apart * near)
+    found[:, read] = np.where(share < near, low + apart * share, high - apart * near)
     return found
 
 

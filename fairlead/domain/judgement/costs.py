@@ -248,27 +248,27 @@ def lasting(old: Sequence[Equation], new: Sequence[Equation], since: float) -> l
     since
         When the oldest of the looks was taken, from which `new` are; seconds since the epoch.
     """
-    return [one for one in old if since - LASTS_S <= one.at <= since] + list(new)
+    return [equation for equation in old if since - LASTS_S <= equation.at <= since] + list(new)
 
 
 def fewest(equations: Sequence[Equation], partitions: int) -> list[Equation]:
     """Return the few of each member that say most: of two much alike the older one goes."""
     members: dict[str, list[Equation]] = {}
-    for one in equations:
-        members.setdefault(one.member, []).append(one)
+    for equation in equations:
+        members.setdefault(equation.member, []).append(equation)
     remembered: list[Equation] = []
     for mine in members.values():
-        mine.sort(key=lambda one: one.at)
+        mine.sort(key=lambda equation: equation.at)
         if len(mine) <= REMEMBERED:
             remembered += mine
             continue
         mixes = np.zeros((len(mine), partitions))
-        for row, one in zip(mixes, mine, strict=True):
-            row[one.partitions] = one.records
+        for row, equation in zip(mixes, mine, strict=True):
+            row[equation.partitions] = equation.records
         mixes /= np.sqrt(np.square(mixes).sum(axis=1))[:, None]
         alike = mixes @ mixes.T
         # A bound says nothing any more once the member was at its limit.
-        limited = np.array([one.limited for one in mine])
+        limited = np.array([equation.limited for equation in mine])
         alike[limited[:, None] & ~limited] = -0.5
         alike[~limited[:, None] & limited] = 2.0
         alike[np.tril_indices(len(mine))] = -1.0
@@ -277,7 +277,9 @@ def fewest(equations: Sequence[Equation], partitions: int) -> list[Equation]:
             older = int(np.unravel_index(alike.argmax(), alike.shape)[0])
             left[older] = False
             alike[older] = alike[:, older] = -1.0
-        remembered += [one for one, stays in zip(mine, left.tolist(), strict=True) if stays]
+        remembered += [
+            equation for equation, stays in zip(mine, left.tolist(), strict=True) if stays
+        ]
     return remembered
 
 
@@ -302,13 +304,13 @@ def suspect(mine: Sequence[Equation], costs: Costs, usual: float) -> int | None:
     """
     if not mine or mine[-1].at - mine[0].at + mine[0].seconds > _OPEN_S:
         return None
-    read = np.unique(np.concatenate([one.partitions for one in mine]))
+    read = np.unique(np.concatenate([equation.partitions for equation in mine]))
     rows = np.zeros((len(mine), read.size))
-    for row, one in zip(rows, mine, strict=True):
-        row[np.searchsorted(read, one.partitions)] = one.records / one.seconds
+    for row, equation in zip(rows, mine, strict=True):
+        row[np.searchsorted(read, equation.partitions)] = equation.records / equation.seconds
     rows *= costs.value[read]
     work = rows.sum(axis=1)
-    seconds = np.array([one.seconds for one in mine])
+    seconds = np.array([equation.seconds for equation in mine])
     precision = 1.0 / (_OFF**2 + (_LATE_S / seconds) ** 2)
     of_member = float((precision * (work / np.average(work, weights=precision) - 1.0) ** 2).sum())
     # One partition's records would take so many times as long, for the others to be as usual.

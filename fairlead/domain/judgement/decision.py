@@ -32,7 +32,7 @@ from fairlead.domain.judgement.costs import (
     fewest,
     lasting,
 )
-from fairlead.domain.judgement.diagnosis import Diagnosis, Findings, diagnose, some
+from fairlead.domain.judgement.diagnosis import Diagnosis, Findings, a_few, diagnose
 from fairlead.domain.judgement.forecast import Forecast, Outlook
 from fairlead.domain.judgement.likely_costs import solve
 from fairlead.domain.judgement.looks import Float64, Int32, Looks, Mask
@@ -217,7 +217,7 @@ def judge(
         # Whoever lacks an owner gets one; all else stays as it is, for the reason there is.
         placing = replace(state.ground, rules=replace(question.rules, max_moves=0))
         offered = candidates(placing, assignors, options or {})
-        if any(one.forecast is not None and not one.moved for one in offered):
+        if any(candidate.forecast is not None and not candidate.moved for candidate in offered):
             return _judgement(state, offered, *_choice(state, offered, choose, limit=0))
     calm = hold is not None and not state.places and state.nears
     if hold is None or compare or state.places or calm:
@@ -332,12 +332,12 @@ class State:
         if not any(equation.limited for equation in self.equations):
             return found
         kept: dict[str, list[Equation]] = {}
-        for one in fewest(self.equations, self.looks.partitions):
-            kept.setdefault(one.member, []).append(one)
+        for limiting in fewest(self.equations, self.looks.partitions):
+            kept.setdefault(limiting.member, []).append(limiting)
         problem = self.question.problem
         return {
-            name: replace(one, note=note(one.mix, kept.get(name, []), problem))
-            for name, one in found.items()
+            name: replace(capacity, note=note(capacity.mix, kept.get(name, []), problem))
+            for name, capacity in found.items()
         }
 
     def _at_cost(self, capacities: Mapping[str, Capacity], *, divide: bool) -> dict[str, Capacity]:
@@ -600,7 +600,7 @@ def _settles(state: State) -> str | None:
             names = [looks.members[member] for member in sorted(changed)]
             ago = length(looks.now - looks.at[-back])
             return (
-                f"{some(names)} came or went within {ago}: it takes {STEPS + 1} looks to see "
+                f"{a_few(names)} came or went within {ago}: it takes {STEPS + 1} looks to see "
                 "what that did"
             )
     return None
@@ -625,12 +625,12 @@ def _choice(
     state: State, offered: Sequence[Candidate], choose: Choose, limit: int | None = None
 ) -> tuple[Candidate | None, str]:
     """Choose between candidates, and hold the one against what is."""
-    usable = [one for one in offered if one.forecast is not None]
+    usable = [candidate for candidate in offered if candidate.forecast is not None]
     if not usable:
-        errors = "; ".join(f"{one.assignor}: {one.error}" for one in offered)
+        errors = "; ".join(f"{candidate.assignor}: {candidate.error}" for candidate in offered)
         return None, f"every assignor failed: {errors or 'none was asked'}"
     limit = state.question.rules.max_moves if limit is None else limit
-    usable = [one for one in usable if limit is None or one.moved <= limit]
+    usable = [candidate for candidate in usable if limit is None or candidate.moved <= limit]
     if not usable:
         return None, f"every candidate moves more than the {limit:,} partitions that a plan may"
     best = min(usable, key=partial(_burden, state)) if choose == "best" else usable[0]
@@ -663,9 +663,9 @@ def _nearer(
     state: State, offered: Sequence[Candidate], choose: Choose
 ) -> tuple[Candidate | None, str]:
     """Choose a plan that keeps a healthy group's traffic in racks, and say what it saves."""
-    usable = [one for one in offered if one.assignment is not None]
+    usable = [candidate for candidate in offered if candidate.assignment is not None]
     mine = usable[:1] if choose == "first" else usable
-    nearer = next((one for one in mine if one.assignor == FLAGSHIP), None)
+    nearer = next((candidate for candidate in mine if candidate.assignor == FLAGSHIP), None)
     traffic, rules = state.traffic, state.question.rules
     if nearer is None or nearer.assignment is None or traffic is None:
         return None, f"only {FLAGSHIP} plans for racks alone"

@@ -55,7 +55,7 @@ EVENLY: Final = 1.35
 #: What is lost within so many seconds is told.
 SOON_S: Final = 86_400.0
 #: At most so many names stand in a sentence.
-some = partial(listed, at_most=3)
+a_few = partial(listed, at_most=3)
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,10 @@ class Findings:
         """Return the stretches of these looks in which a member was at its limit, by time."""
         name, since = self.problem.members[member], float(self.looks.at[0])
         mine = (equation for equation in self.equations if equation.member == name)
-        return sorted((one for one in mine if one.limited and one.at > since), key=lambda o: o.at)
+        return sorted(
+            (equation for equation in mine if equation.limited and equation.at > since),
+            key=lambda o: o.at,
+        )
 
     def partition(self, index: int) -> str:
         """Name a partition as people do."""
@@ -228,14 +231,14 @@ def _uncommitted(found: Findings) -> Diagnosis | None:
             silent,
             f"{found.partition(first)} is committed at {int(found.looks.committed[-1, first]):,} "
             f"and ends at {int(found.looks.end[-1, first]):,}: these commits are of another log, "
-            f"and where {some(silent)} {_verb(silent, 'stands', 'stand')} nobody can tell.",
+            f"and where {a_few(silent)} {_verb(silent, 'stands', 'stand')} nobody can tell.",
         )
     if silent:
         longest = float(commits.waiting_s.max(initial=0.0))
         return Diagnosis(
             "unknown",
             silent,
-            f"{some(silent)} {_verb(silent, 'has', 'have')} committed nothing for "
+            f"{a_few(silent)} {_verb(silent, 'has', 'have')} committed nothing for "
             f"{length(longest)}, though there is something to commit: whether anything is read "
             "nobody can tell.",
         )
@@ -248,7 +251,7 @@ def _uncommitted(found: Findings) -> Diagnosis | None:
         return Diagnosis(
             "unknown",
             early,
-            f"{some(early)} {_verb(early, 'commits', 'commit')} every {length(usual)} or so: it "
+            f"{a_few(early)} {_verb(early, 'commits', 'commit')} every {length(usual)} or so: it "
             f"takes {INTERVALS} of these intervals to tell a backlog from a commit that has not "
             "come yet.",
         )
@@ -393,7 +396,7 @@ def _slow(found: Findings, late: Mask) -> Diagnosis | None:
     partitions = tuple(found.partition(place) for place in suspects if place is not None)
     doubt = asks = ""
     if partitions or not all(stretches.values()):
-        such = f", such as {some(partitions)}" if partitions else ""
+        such = f", such as {a_few(partitions)}" if partitions else ""
         doubt = (
             f" It is the member, or what it reads{such}: a plan that takes something off it would "
             "tell."
@@ -453,7 +456,7 @@ def _healthy(found: Findings) -> Diagnosis:
     ]
     worst = float(lateness.max(initial=0.0))
     chance = ", which may be chance" if worst > found.rules.objective_s else ""
-    aside = f" {some(slow)} {_verb(slow, 'is', 'are')} slow, which does no harm." if slow else ""
+    aside = f" {a_few(slow)} {_verb(slow, 'is', 'are')} slow, which does no harm." if slow else ""
     return Diagnosis(
         "healthy",
         (),
@@ -467,5 +470,5 @@ def _names(members: Sequence[str], chosen: Mask) -> tuple[str, ...]:
     return tuple(members[index] for index in np.flatnonzero(chosen).tolist())
 
 
-def _verb(names: Sequence[str], one: str, many: str) -> str:
-    return one if len(names) == 1 else many
+def _verb(names: Sequence[str], single: str, many: str) -> str:
+    return single if len(names) == 1 else many

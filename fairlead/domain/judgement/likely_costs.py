@@ -80,25 +80,25 @@ def solve(
     """
     count = topic_of.size
     costs = Costs(np.ones(count), np.ones(count), np.full(count, np.inf))
-    equations = sorted(equations, key=lambda one: one.at)[-at_most(count) :]
-    equations.sort(key=lambda one: (one.member, one.at))
-    if not any(one.limited for one in equations):
+    equations = sorted(equations, key=lambda entry: entry.at)[-at_most(count) :]
+    equations.sort(key=lambda entry: (entry.member, entry.at))
+    if not any(entry.limited for entry in equations):
         return costs
-    partitions = np.concatenate([one.partitions for one in equations])
+    partitions = np.concatenate([entry.partitions for entry in equations])
     read, column = np.unique(partitions, return_inverse=True)
-    names = sorted({one.member for one in equations})
+    names = sorted({entry.member for entry in equations})
     place = {name: index for index, name in enumerate(names)}
-    member = np.array([place[one.member] for one in equations])
-    seconds = np.array([one.seconds for one in equations])
+    member = np.array([place[entry.member] for entry in equations])
+    seconds = np.array([entry.seconds for entry in equations])
     rows = np.zeros((len(equations), read.size))
-    row = np.repeat(np.arange(len(equations)), [one.partitions.size for one in equations])
-    rows[row, column] = np.concatenate([one.records for one in equations]) / seconds[row]
-    age = np.maximum(now - np.array([one.at for one in equations]), 0.0)
+    row = np.repeat(np.arange(len(equations)), [entry.partitions.size for entry in equations])
+    rows[row, column] = np.concatenate([entry.records for entry in equations]) / seconds[row]
+    age = np.maximum(now - np.array([entry.at for entry in equations]), 0.0)
     likely = _most_likely(
         rows,
         member,
         np.unique(topic_of[read], return_inverse=True)[1],
-        np.array([one.limited for one in equations]),
+        np.array([entry.limited for entry in equations]),
         _Noise.of(equations, member, age),
     )
     # What connects nobody has read is not compared: each set has a usual kind of its own.

@@ -75,7 +75,7 @@ def recalled(memory: Any, looks: Looks, problem: Problem) -> dict[str, Capacity]
             raise InvalidProblemError("memory: of another group")
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
         raise InvalidProblemError("memory: makes no sense") from error
-    return {name: replace(one, note=notes[name]) for name, one in known.items()}
+    return {name: replace(capacity, note=notes[name]) for name, capacity in known.items()}
 
 
 def capacities_of(given: Any, looks: Looks) -> dict[str, Capacity]:

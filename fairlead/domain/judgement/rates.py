@@ -80,7 +80,7 @@ def arrival_rates(looks: Looks) -> Rates:
     scatter = _scatter(looks)
     growing = np.ones(partitions, dtype=bool)
     before = 0
-    for stretch in (*[one for one in STRETCHES if one < steps], steps):
+    for stretch in (*[length for length in STRETCHES if length < steps], steps):
         start, middle = steps - stretch, steps - before
         ring = np.where(known[start], looks.end[middle] - looks.end[start], 0)
         ring_span = looks.at[middle] - looks.at[start]

@@ -61,12 +61,14 @@ def see(groups: Sequence[Looks]) -> list[Seen]:
     together: dict[tuple[bytes, bool], list[list[int]]] = {}
     for place, looks in enumerate(recent):
         portions = together.setdefault((looks.at.tobytes(), looks.latest), [[]])
-        if sum(recent[one].partitions for one in portions[-1]) >= _AT_ONCE:
+        if sum(recent[chosen].partitions for chosen in portions[-1]) >= _AT_ONCE:
             portions.append([])
         portions[-1].append(place)
     seen: dict[int, Seen] = {}
-    for portion in (some for portions in together.values() for some in portions):
-        seen |= zip(portion, _beside([(whole[one], recent[one]) for one in portion]), strict=True)
+    for portion in (part for portions in together.values() for part in portions):
+        seen |= zip(
+            portion, _beside([(whole[chosen], recent[chosen]) for chosen in portion]), strict=True
+        )
     return [seen[place] for place in range(len(groups))]
 
 

@@ -59,12 +59,12 @@ def looks_of(
     shape = (rows.num_rows, int(np.sum(counts)))
     laid_out = {name: np.full(shape, NONE, dtype=np.int64) for name in known}
     first = starts(rows["end"])
-    for some, layout in _layouts(rows):
+    for alike, layout in _layouts(rows):
         source, target = _positions(layout, place)
         if target.size:
-            values_at = first[some][:, None] + source
+            values_at = first[alike][:, None] + source
             for name, values in known.items():
-                laid_out[name][np.ix_(some, target)] = values[values_at]
+                laid_out[name][np.ix_(alike, target)] = values[values_at]
     return Looks(
         at=moments(rows) / MICROSECONDS,
         begin=laid_out["begin"],
@@ -118,12 +118,12 @@ def _layouts(rows: pa.Table) -> list[tuple[Int64, list[tuple[str, int]]]]:
         found.setdefault(key, []).append(row)
     names = encoded.dictionary.to_pylist()
     layouts = []
-    for some in found.values():
-        mine = slice(ends[some[0]], ends[some[0] + 1])
+    for alike in found.values():
+        mine = slice(ends[alike[0]], ends[alike[0] + 1])
         layout = [
             (names[code], count) for code, count in zip(codes[mine], counts[mine], strict=True)
         ]
-        layouts.append((np.array(some, dtype=np.int64), layout))
+        layouts.append((np.array(alike, dtype=np.int64), layout))
     return layouts
 
 

@@ -104,12 +104,12 @@ def partition_lag(looks: Looks, group_of: Int64 | None = None) -> PartitionLag:
         block.measured(still_s, usual_s) for block, still_s, usual_s in _blocks(looks, group_of)
     ]
     return PartitionLag(
-        readable=np.concatenate([one.readable for one in measured]),
-        lag=np.concatenate([one.lag for one in measured]),
-        arrival_rate=np.concatenate([one.arrival_rate for one in measured]),
-        consumption_rate=np.concatenate([one.consumption_rate for one in measured]),
-        time_lag_s=np.concatenate([one.time_lag_s for one in measured]),
-        status=np.concatenate([one.status for one in measured]),
+        readable=np.concatenate([part.readable for part in measured]),
+        lag=np.concatenate([part.lag for part in measured]),
+        arrival_rate=np.concatenate([part.arrival_rate for part in measured]),
+        consumption_rate=np.concatenate([part.consumption_rate for part in measured]),
+        time_lag_s=np.concatenate([part.time_lag_s for part in measured]),
+        status=np.concatenate([part.status for part in measured]),
     )
 
 

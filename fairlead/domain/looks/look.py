@@ -169,8 +169,8 @@ def _sources(offsets: pa.Table, rows_of: Codes) -> dict[str, pa.Array]:
         mine = codes[first:last]
         known = np.unique(mine[mine >= 0])
         codes[first:last] = np.where(mine >= 0, np.searchsorted(known, mine), NONE)
-        sets.append([names[one] for one in known.tolist()] or None)
-    mask = pa.array([one is None for one in sets], pa.bool_())
+        sets.append([names[place] for place in known.tolist()] or None)
+    mask = pa.array([known_members is None for known_members in sets], pa.bool_())
     return {
         "racks": pa.array(sets, LOOKS.field("racks").type),
         "rack_set": _lists(rows_of, pa.array(codes, pa.int32()), mask),

@@ -75,7 +75,7 @@ def sources_of(looks: pa.Table, topics: Sequence[str], counts: Mapping[str, int]
 
 def _racks(looks: pa.Table, row: int, numbers: dict[tuple[str, ...], int]) -> Int64:
     """Return the number of each partition's set of racks in a look; -1: it was not known."""
-    sets = [numbers.setdefault(tuple(one), len(numbers)) for one in looks["racks"][row].as_py()]
+    sets = [numbers.setdefault(tuple(racks), len(numbers)) for racks in looks["racks"][row].as_py()]
     return np.array([*sets, NONE], dtype=np.int64)[_values(looks["rack_set"], row)]
 
 

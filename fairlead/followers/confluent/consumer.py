@@ -258,13 +258,13 @@ class _Handle:
 
     def subscribe(self, topics: Sequence[str]) -> None:
         """Join the group, or join it anew."""
-        one = self._consumer
+        consumer = self._consumer
         Consumer.subscribe(
-            one,
+            consumer,
             list(topics),
-            on_assign=one._on_assign,  # noqa: SLF001 - the consumer's other half
-            on_revoke=one._on_revoke,  # noqa: SLF001
-            on_lost=one._on_lost,  # noqa: SLF001
+            on_assign=consumer._on_assign,  # noqa: SLF001 - the consumer's other half
+            on_revoke=consumer._on_revoke,  # noqa: SLF001
+            on_lost=consumer._on_lost,  # noqa: SLF001
         )
 
     def unsubscribe(self) -> None:
@@ -281,7 +281,7 @@ class _Handle:
 
     def owned(self) -> list[Pair]:
         """Return what is fetched."""
-        return [(one.topic, one.partition) for one in self._consumer.assignment()]
+        return [(partition.topic, partition.partition) for partition in self._consumer.assignment()]
 
     def tell(self, event: Event, share: Sequence[Pair]) -> None:
         """Call what the application wants to be called."""

@@ -299,13 +299,13 @@ class Participant:
         part, now = self._attendance, self._now()
         if part is None or not self.settled:
             return False
-        shown = self._listener.shown
-        if (part.given_up or shown) and self._asking.to_take_part(now):
+        told_last = self._listener.shown
+        if (part.given_up or told_last) and self._asking.to_take_part(now):
             log.info("Group %s: asking for a rebalance, to take part in it", self._group)
             return True
         state = self._reader.state
         over = lapsed(state, self._clock.utc())
-        if shown and self._asking.to_adopt(state, now, lapsed=over):
+        if told_last and self._asking.to_adopt(state, now, lapsed=over):
             log.info("Group %s: asking for a rebalance, to adopt a newer plan", self._group)
             return True
         return False

@@ -341,7 +341,7 @@ class PinLog:
         except (KafkaException, TimeoutError) as error:
             log.debug("What type group %s is of cannot be read: %s", self._group, error)
             return False
-        return any(one.group_id == self._group for one in found)
+        return any(member.group_id == self._group for member in found)
 
     def _admin_client(self) -> AdminClient:
         """Return what asks beside the tail, whose own requests wait behind its fetches."""

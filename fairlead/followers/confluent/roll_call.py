@@ -69,12 +69,12 @@ class _Sitting:
     doubled: bool = False
     pin: Pin | None = None
 
-    def take(self, here: Here, given: set[tuple[str, int]]) -> None:
+    def take(self, announcement: Here, given: set[tuple[str, int]]) -> None:
         """Take in an announcement, which cedes these."""
-        self.heard[here.member] = here
+        self.heard[announcement.member] = announcement
         self.ceded |= given
-        self.counts.update({topic: len(share) for topic, share in here.given.items()})
-        self.doubled = self.doubled or any(len(share) > 1 for share in here.given.values())
+        self.counts.update({topic: len(share) for topic, share in announcement.given.items()})
+        self.doubled = self.doubled or any(len(share) > 1 for share in announcement.given.values())
 
 
 class RollCall:
@@ -187,8 +187,8 @@ class RollCall:
             return None
         if self._pinned_at is not None:
             return self._pinned_at + REPEAT_S
-        newest_last = sorted(self.heard, key=lambda here: here.seen.rank)  # stable
-        turn = [here.member for here in reversed(newest_last)].index(self.me.member)
+        newest_last = sorted(self.heard, key=lambda announcement: announcement.seen.rank)  # stable
+        turn = [announcement.member for announcement in reversed(newest_last)].index(self.me.member)
         first = self._last_heard_at if self._first_heard_at is None else self._first_heard_at
         complete_at = self._last_heard_at + self._patience_s(sitting)
         return min(complete_at, first + LONGEST_S) + turn * TURN_S
@@ -240,14 +240,17 @@ def draw_up(heard: tuple[Here, ...], state: PlanState, *, now: datetime, member:
         Who writes the pin.
     """
     topics = _common_subscription(heard)
-    heard = tuple(here for here in heard if here.topics == topics)
+    heard = tuple(announcement for announcement in heard if announcement.topics == topics)
     plan, reason = state.plan, why_not(state, now)
-    shares: Mapping[str, Partitions] = {here.member: here.given for here in heard}
+    shares: Mapping[str, Partitions] = {
+        announcement.member: announcement.given for announcement in heard
+    }
     if plan is not None and reason is None:
         names = member_names(
-            GroupMember(here.member, topics, client_id=here.client_id) for here in heard
+            GroupMember(announcement.member, topics, client_id=announcement.client_id)
+            for announcement in heard
         )
-        ceded = {pair for here in heard for pair in _pairs(here.given)}
+        ceded = {pair for announcement in heard for pair in _pairs(announcement.given)}
         counts: dict[str, int] = {}
         for topic, partition in ceded:
             counts[topic] = max(counts.get(topic, 0), partition + 1)
@@ -272,16 +275,16 @@ def _deals_what_was_ceded(pin: Pin, heard: Mapping[str, Here]) -> bool:
     if pin.topics != _common_subscription(tuple(heard.values())):
         return False
     listed = [heard[member] for member in pin.shares]
-    if any(here.topics != pin.topics for here in listed):
+    if any(announcement.topics != pin.topics for announcement in listed):
         return False
-    ceded = {pair for here in listed for pair in _pairs(here.given)}
+    ceded = {pair for announcement in listed for pair in _pairs(announcement.given)}
     dealt = [pair for share in pin.shares.values() for pair in _each(share)]
     return len(dealt) == len(ceded) and set(dealt) == ceded
 
 
 def _common_subscription(heard: tuple[Here, ...]) -> tuple[str, ...]:
     """Return the subscription of most members; among equals the first in order."""
-    votes = Counter(here.topics for here in heard)
+    votes = Counter(announcement.topics for announcement in heard)
     return min(votes, key=lambda topics: (-votes[topics], topics))
 
 

@@ -104,7 +104,7 @@ def of_day(
     in_charge = policy.assignors[0]
     acting = policy.model_copy(update={"observe": False})
     recorded, kept, planned = (
-        list(replay(recording, one, acting)) for one in (RECORDED, OBSERVED, in_charge)
+        list(replay(recording, charge, acting)) for charge in (RECORDED, OBSERVED, in_charge)
     )
     return ObservedDay(
         day=day,
@@ -112,8 +112,8 @@ def of_day(
         late_recorded_s=_late_s(recorded),
         late_s=_late_s(kept),
         late_planned_s=_late_s(planned),
-        plans=sum(one.published for one in planned),
-        paused_s=sum(one.paused_s for one in planned),
+        plans=sum(outcome.published for outcome in planned),
+        paused_s=sum(outcome.paused_s for outcome in planned),
     )
 
 

@@ -204,8 +204,8 @@ def owners_at(recording: Recording, moment: Moment) -> Int32:
     number = {name: index for index, name in enumerate(problem.members)}
     inside = np.array([*(number.get(name, -1) for name in roster.members), -1], np.int32)
     pieces, first = [], 0
-    for count, here in zip(roster.counts, problem.partition_counts.tolist(), strict=True):
-        pieces.append(row[first : first + here])
+    for count, now in zip(roster.counts, problem.partition_counts.tolist(), strict=True):
+        pieces.append(row[first : first + now])
         first += count
     return inside[np.concatenate(pieces)] if pieces else np.empty(0, np.int32)
 

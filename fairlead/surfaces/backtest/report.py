@@ -176,12 +176,16 @@ class Report:
 
     def saved(self) -> str | None:
         """Say what the best who plans would have saved, and at what cost; None: nobody plans."""
-        course = {one.in_charge: one for one in self.courses}
-        planning = [one for one in self.courses if one.in_charge not in LAG_BLIND | set(HISTORY)]
+        course = {replayed.in_charge: replayed for replayed in self.courses}
+        planning = [
+            replayed
+            for replayed in self.courses
+            if replayed.in_charge not in LAG_BLIND | set(HISTORY)
+        ]
         if not planning:
             return None
         best = planning[0]
-        late_s, planned_s = (float(one.late_s.sum()) for one in (course[OBSERVED], best))
+        late_s, planned_s = (float(replayed.late_s.sum()) for replayed in (course[OBSERVED], best))
         return f"{best.in_charge} {would_have_saved(late_s, planned_s, best.plans, best.paused_s)}"
 
 

@@ -115,8 +115,8 @@ def grown_ends(looks: Looks) -> Int64:
     rise = np.zeros(looks.end.shape, np.int64)
     last = begins.copy()
     for row in range(len(looks)):
-        here = known[row]
-        rise[row, here] = np.maximum(looks.end[row, here] - last[here], 0)
-        last = np.where(here, looks.end[row], last)
+        known_now = known[row]
+        rise[row, known_now] = np.maximum(looks.end[row, known_now] - last[known_now], 0)
+        last = np.where(known_now, looks.end[row], last)
     ends: Int64 = begins + np.cumsum(rise, axis=0)
     return ends

@@ -67,7 +67,7 @@ def release(
     ask(f"Release the brake of {what}? Approved plans go out then.", yes=yes)
     with opened_engine() as engine:
         let_go(engine, group, reason=reason)
-        left = [str(one) for one in read_brakes(engine) if one.group in {None, group} or every]
+        left = [str(held) for held in read_brakes(engine) if held.group in {None, group} or every]
     _say(group, f"The brake of {what} is released", braked=False, as_json=as_json)
     say(*left, err=True)
 

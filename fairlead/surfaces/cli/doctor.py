@@ -36,11 +36,11 @@ def doctor(
     found = list(examine(load_settings(), skip=skip or ()))
     if answers:
         found.append(answered(answers))
-    failed = sum(one.state == "failed" for one in found)
+    failed = sum(finding.state == "failed" for finding in found)
     if as_json:
-        print_json([asdict(one) for one in found])
+        print_json([asdict(finding) for finding in found])
     else:
-        print_table([asdict(one) for one in found], ("state", "name", "said"))
-        say(*(f"{one.name}: {one.remedy}" for one in found if one.remedy))
+        print_table([asdict(finding) for finding in found], ("state", "name", "said"))
+        say(*(f"{finding.name}: {finding.remedy}" for finding in found if finding.remedy))
     if failed:
         raise typer.Exit(1)

@@ -29,8 +29,8 @@ _EXIT_CODES: Final = "Exit codes: 0 done; 1 an error, named by one line on stand
 
 def epilog(*examples: str) -> str:
     """Return the end of a command's help: examples, and what its exit codes mean."""
-    shown = "\n\n".join(f"$ fairlead {example}" for example in examples)
-    return f"Examples:\n\n{shown}\n\n{_EXIT_CODES}"
+    text = "\n\n".join(f"$ fairlead {example}" for example in examples)
+    return f"Examples:\n\n{text}\n\n{_EXIT_CODES}"
 
 
 def say(*lines: str, err: bool = False) -> None:
@@ -114,7 +114,7 @@ def _blocks(rows: Sequence[Mapping[str, Any]], headings: Mapping[str, str], titl
     from rich.table import Table
     from rich.text import Text
 
-    shown: list[Any] = [Text(visible(title))] if title else []
+    parts: list[Any] = [Text(visible(title))] if title else []
     for row in rows:
         block = Table.grid(padding=(0, 1))
         block.add_column(no_wrap=True)
@@ -122,8 +122,8 @@ def _blocks(rows: Sequence[Mapping[str, Any]], headings: Mapping[str, str], titl
         for key, heading in headings.items():
             if row[key] is not None:
                 block.add_row(heading, _cell(row[key]))
-        shown += [block, Text()]
-    return Group(*shown)
+        parts += [block, Text()]
+    return Group(*parts)
 
 
 def print_rich(renderable: Any, *, stderr: bool = False, wide: bool = False) -> None:

@@ -214,18 +214,18 @@ def _print(document: dict[str, Any]) -> None:
     say(f"{document['outcome']}: {document['reason']}")
     if document["caught_up_s"] != 0 and document["late_s"] is not None:
         then = {"as it is": document["caught_up_s"]} | {
-            f"by {one['assignor']}": one["caught_up_s"]
-            for one in document["candidates"]
-            if one["assignor"] == document["assignor"]
+            f"by {candidate['assignor']}": candidate["caught_up_s"]
+            for candidate in document["candidates"]
+            if candidate["assignor"] == document["assignor"]
         }
         told = (f"{how}: {caught_up(s, document['looked_at'])}" for how, s in then.items())
         say(f"caught up {'; '.join(told)}")
     rows = [
-        one
-        | {"late": late(one["late_s"]), "fullest": share(one["utilisation"])}
-        | {"spread": one["topic_spread"] and times(one["topic_spread"])}
-        | {"far": gigabytes(one["rack_gb_per_day"])}
-        for one in document["candidates"]
+        candidate
+        | {"late": late(candidate["late_s"]), "fullest": share(candidate["utilisation"])}
+        | {"spread": candidate["topic_spread"] and times(candidate["topic_spread"])}
+        | {"far": gigabytes(candidate["rack_gb_per_day"])}
+        for candidate in document["candidates"]
     ]
     if rows:
         known = {key for key in _SOMETIMES if any(row[key] is not None for row in rows)}

@@ -47,12 +47,12 @@ def approve(
     from fairlead.store.reading import read_plan
 
     with opened_engine() as engine:
-        shown = read_plan(engine, group, version)
-        _require_proposed(shown, "approved")
-        print_plan(shown, stderr=as_json)
-        ask(f"Approve version {version} of {group}, {shown['sha256'][:12]}?", yes=yes)
+        document = read_plan(engine, group, version)
+        _require_proposed(document, "approved")
+        print_plan(document, stderr=as_json)
+        ask(f"Approve version {version} of {group}, {document['sha256'][:12]}?", yes=yes)
         plan = PlanStore(engine).approve(
-            group, version, sha256=sha256 or shown["sha256"], reason=reason
+            group, version, sha256=sha256 or document["sha256"], reason=reason
         )
     _say(
         {"group": group, "version": version, "state": plan.state, "sha256": plan.sha256},
@@ -72,9 +72,9 @@ def reject(
     from fairlead.store.reading import read_plan
 
     with opened_engine() as engine:
-        shown = read_plan(engine, group, version)
-        _require_proposed(shown, "rejected")
-        print_plan(shown, stderr=as_json)
+        document = read_plan(engine, group, version)
+        _require_proposed(document, "rejected")
+        print_plan(document, stderr=as_json)
         ask(f"Reject version {version} of {group}?", yes=yes)
         plan = PlanStore(engine).reject(group, version, reason=reason)
     _say(
@@ -176,9 +176,9 @@ def rollback(
 
     settings = load_settings()
     with opened_engine() as engine:
-        shown = read_plan(engine, group, version)
-        _require_other_than_published(shown)
-        print_plan(shown, stderr=as_json)
+        document = read_plan(engine, group, version)
+        _require_other_than_published(document)
+        print_plan(document, stderr=as_json)
         ask(f"Propose what version {version} of {group} gave again?", yes=yes)
         with KafkaGateway(_kafka()) as gateway:
             done = roll_back(
@@ -266,18 +266,23 @@ def reconcile(
         store, rows = PlanStore(engine), []
         if dry_run:
             rows += [
-                {"group": one.group, "version": one.plan.version, "what": "on its way", "done": ""}
-                for one in Outbox(engine).outstanding()
+                {
+                    "group": intent.group,
+                    "version": intent.plan.version,
+                    "what": "on its way",
+                    "done": "",
+                }
+                for intent in Outbox(engine).outstanding()
             ]
         else:
             rows += [
                 {
-                    "group": one.group,
-                    "version": one.version,
+                    "group": result.group,
+                    "version": result.version,
                     "what": "was on its way",
-                    "done": one.reason,
+                    "done": result.reason,
                 }
-                for one in settle_all(
+                for result in settle_all(
                     store, None, live=gateway.live_groups, topic=topic, terms=terms, now=now
                 )
             ]
@@ -286,18 +291,18 @@ def reconcile(
             {}
             if dry_run
             else {
-                one.intent.group: one.reason
-                for one in mend(store, found, topic=topic, terms=terms, now=now)
+                result.intent.group: result.reason
+                for result in mend(store, found, topic=topic, terms=terms, now=now)
             }
         )
     rows += [
         {
-            "group": one.group,
-            "version": one.plan.version,
-            "what": one.what,
-            "done": done.get(one.group, ""),
+            "group": difference.group,
+            "version": difference.plan.version,
+            "what": difference.what,
+            "done": done.get(difference.group, ""),
         }
-        for one in found
+        for difference in found
     ]
     if as_json:
         print_json(rows)

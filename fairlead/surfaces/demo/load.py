@@ -85,7 +85,7 @@ class Load:
 
 def _rates(group: DemoGroup) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """Return records a second for each partition, topic by topic."""
-    counts = np.concatenate([np.array(one, np.float64) for one in group.backlog.values()])
+    counts = np.concatenate([np.array(records, np.float64) for records in group.backlog.values()])
     rates: np.ndarray[tuple[int], np.dtype[np.float64]] = (
         counts * group.load * sum(group.speeds.values()) / group.records
     )

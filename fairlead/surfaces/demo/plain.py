@@ -79,10 +79,14 @@ class PlainConsumer:
 
     def _revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         gone = {(partition.topic, partition.partition) for partition in partitions}
-        self._paused = [one for one in self._paused if (one.topic, one.partition) not in gone]
+        self._paused = [
+            partition
+            for partition in self._paused
+            if (partition.topic, partition.partition) not in gone
+        ]
         consumer.incremental_unassign(partitions)
         self._report()
 
     def _report(self) -> None:
         owned = self._consumer.assignment()
-        self._assigned(by_topic((one.topic, one.partition) for one in owned))
+        self._assigned(by_topic((partition.topic, partition.partition) for partition in owned))

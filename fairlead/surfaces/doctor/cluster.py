@@ -100,7 +100,7 @@ def _topic(rights: Rights, name: str, wanted: tuple[str, ...], *, compacted: boo
         return _absent(rights, name, made_here=compacted)
     if error is not None:
         return Finding(name, "failed", error, remedy("topic", name, wanted))
-    lacking = [one for one in wanted if one not in allowed]
+    lacking = [right for right in wanted if right not in allowed]
     if lacking:
         said = f"rights are missing: {', '.join(lacking)}"
         return Finding(name, "failed", said, remedy("topic", name, lacking))

@@ -62,8 +62,8 @@ def examine_database(settings: Settings) -> Iterator[Finding]:
         engine.dispose()
 
 
-def _clock(here: datetime, there: datetime) -> Finding:
-    apart = abs(here - there)
+def _clock(ours: datetime, there: datetime) -> Finding:
+    apart = abs(ours - there)
     said = f"this machine and the database are {apart.total_seconds():.1f} s apart"
     if apart > _CLOCKS:
         return Finding("clocks", "warning", said, "set both by NTP")

@@ -115,8 +115,8 @@ def _teams(title: str, text: str, url: str | None) -> Mapping[str, Any]:
 
 def _cut(text: str, most: int) -> str:
     """Return what can be seen of a text, so much of it at most."""
-    shown = visible(text)
-    return shown if len(shown) <= most else f"{shown[: most - 1]}…"
+    escaped = visible(text)
+    return escaped if len(escaped) <= most else f"{escaped[: most - 1]}…"
 
 
 def _escaped(text: str) -> str:

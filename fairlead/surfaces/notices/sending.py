@@ -112,8 +112,8 @@ def send(notice: Notice, settings: Settings) -> str:
     except (OSError, ValueError) as error:
         raise NotToldError(f"the receiver does not answer: {error}") from None
     text = _without_address(said.decode(errors="replace"), notify.url)
-    shown = visible(text.strip())[:_KEPT]
-    answer = f"the receiver answered {status}{f': {shown}' if shown else ''}"
+    text = visible(text.strip())[:_KEPT]
+    answer = f"the receiver answered {status}{f': {text}' if text else ''}"
     if not HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
         raise NotToldError(answer)
     return answer

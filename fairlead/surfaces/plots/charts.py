@@ -59,7 +59,9 @@ def consumers(changes: Sequence[ConsumerChange]) -> str:
     >>> "orders-1" in consumers([ConsumerChange("orders-1", 3, 900, 2, 500)])
     True
     """
-    heaviest = sorted(changes, key=lambda one: (-max(one.lag_before, one.lag_after), one.consumer))
+    heaviest = sorted(
+        changes, key=lambda change: (-max(change.lag_before, change.lag_after), change.consumer)
+    )
     rows = heaviest[:CONSUMERS]
     with drawing():
         figure, axes = canvas(1.3 + 0.34 * max(len(rows), 1))
@@ -127,7 +129,10 @@ def frontier(
             look: Any = {"color": GREY, "label": "sticky-lag-aware, move by move"}
             axes.step(moves, late_s, where="post", **look)
         _mark(axes, placed, chosen)
-        _moves(axes, max([moves for moves, _ in curve] + [one["moved"] for _, one in placed]))
+        _moves(
+            axes,
+            max([moves for moves, _ in curve] + [candidate["moved"] for _, candidate in placed]),
+        )
         records(axes.yaxis)
         axes.margins(0.05, 0.12)
         axes.set_xlabel("partitions moved")
@@ -183,7 +188,9 @@ def lag_history(
 
 def _mark(axes: "Axes", placed: Sequence[tuple[str, Metrics]], chosen: str | None) -> None:
     """Mark candidates by moves and lateness, the chosen one as a ring around the others."""
-    for place, (assignor, metrics) in enumerate(sorted(placed, key=lambda one: one[1]["late_s"])):
+    for place, (assignor, metrics) in enumerate(
+        sorted(placed, key=lambda candidate: candidate[1]["late_s"])
+    ):
         is_chosen = assignor == chosen
         axes.plot(
             [metrics["moved"]],

@@ -76,7 +76,9 @@ def bars(changes: Sequence[ConsumerChange]) -> str:
     >>> svg[svg.index("M") : svg.index('" stroke')], "900 \N{RIGHTWARDS ARROW} 450" in svg
     ('M230,6h180', True)
     """
-    heaviest = sorted(changes, key=lambda one: (-max(one.lag_before, one.lag_after), one.consumer))
+    heaviest = sorted(
+        changes, key=lambda change: (-max(change.lag_before, change.lag_after), change.consumer)
+    )
     for count in range(min(len(heaviest), _BARS), 0, -1):
         svg = _bars(heaviest[:count], len(heaviest))
         if len(as_markdown(svg, "x" * _ALT)) < IN_PLACE:
@@ -123,13 +125,13 @@ def staircase(points: Sequence[tuple[int, float]]) -> str:
     known = [(moves, late_s) for moves, late_s in points if math.isfinite(late_s)]
     if not known:
         return sparkline([], "nothing to move")
-    some = [
+    lines = [
         known[place]
         for place in sorted({*range(0, len(known), -(-len(known) // 23)), len(known) - 1})
     ]
     last, top = max(known[-1][0], 1), max(1.0, *(late_s for _, late_s in known))
-    path = f"M2,{round(38 - 36 * some[0][1] / top)}"
-    for moves, late_s in some[1:]:
+    path = f"M2,{round(38 - 36 * lines[0][1] / top)}"
+    for moves, late_s in lines[1:]:
         path += f"H{round(2 + 176 * moves / last)}V{round(38 - 36 * late_s / top)}"
     label = f"0 moves: {known[0][1]:,.0f} s late | {known[-1][0]:,}: {known[-1][1]:,.0f} s"
     return (

@@ -63,7 +63,7 @@ def over_time(
     True
     """
     known = [value for values in series.values() for value in values if value is not None]
-    top = _rounded(max([0.0, *(one for one in known if math.isfinite(one))]), units)
+    top = _rounded(max([0.0, *(value for value in known if math.isfinite(value))]), units)
     inner = _HEIGHT - _TOP - _BOTTOM
     body = ""
     for share in (0.0, 0.5, 1.0):
@@ -117,14 +117,14 @@ def owners_over_time(
     >>> svg.count("<rect"), "A: a" in svg, "B: b" in svg
     (2, True, True)
     """
-    names = sorted({one for of in owners.values() for one in of if one is not None})
+    names = sorted({member for of in owners.values() for member in of if member is not None})
     letters = {name: _letters(place) for place, name in enumerate(names)}
     height = _TOP + len(owners) * _ROW + _BOTTOM
     ends = None
     if at:
         ends = at[0], max(at[-1], until or at[-1] + (at[-1] - at[0]) / max(len(at) - 1, 1))
     body = _times(ends, height, _NAMED)
-    edges = [*(_x(ends, one, _NAMED) for one in at), _WIDTH - _RIGHT]
+    edges = [*(_x(ends, moment, _NAMED) for moment in at), _WIDTH - _RIGHT]
     for row, (partition, of) in enumerate(owners.items()):
         y = _TOP + row * _ROW
         name = escape(shortened(partition, 20))
@@ -193,9 +193,9 @@ def _rounded(value: float, units: Sequence[float]) -> float:
     """Return the end of an axis: the next round number, of which half is one, too."""
     if value <= 0:
         return 2.0
-    unit = max((one for one in units if value >= 2 * one), default=1.0)
+    unit = max((size for size in units if value >= 2 * size), default=1.0)
     power: float = unit * 10.0 ** math.floor(math.log10(value / unit))
-    return next(one * power for one in (1, 2, 4, 6, 8, 10) if one * power >= value * (1 - 1e-9))
+    return next(step * power for step in (1, 2, 4, 6, 8, 10) if step * power >= value * (1 - 1e-9))
 
 
 def _letters(place: int) -> str:

@@ -33,7 +33,7 @@ class Facts:
 
     Parameters
     ----------
-    shown
+    plan
         The version as `read_plan` has it, with its events and moves.
     stored
         The same with its bytes.
@@ -55,7 +55,7 @@ class Facts:
         When all this was read; time-zone-aware.
     """
 
-    shown: Row
+    plan: Row
     stored: StoredPlan
     document: PlanDocument | None
     broken: str | None
@@ -115,23 +115,23 @@ def gather(engine: Engine, group: str, version: int | None, now: datetime) -> Fa
     PlanStateError
         There is no such version.
     """
-    shown = read_plan(engine, group, version)
+    plan = read_plan(engine, group, version)
     store = PlanStore(engine)
-    stored = store.get(group, shown["version"])
+    stored = store.get(group, plan["version"])
     document, broken = None, None
     try:
         document = stored.verify()
     except (InvalidPlanError, TamperedPlanError) as error:
         broken = str(error)
     return Facts(
-        shown=shown,
+        plan=plan,
         stored=stored,
         document=document,
         broken=broken,
         predicted=store.predicted([stored]).get((group, stored.version), {}),
         consumers=[]
         if document is None
-        else changes(document, before(document, shown["moves"]), planned(document)),
+        else changes(document, before(document, plan["moves"]), planned(document)),
         judged=read_judged(engine, group, stored.version),
         candidates=read_candidates(engine, group, stored.snapshot_id),
         statuses=read_statuses(engine, group, at=stored.snapshot_at),

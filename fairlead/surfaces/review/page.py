@@ -111,7 +111,7 @@ def review_page(
     return _TEMPLATES.get_template("review.html").render(
         facts=facts,
         plan=plan,
-        shown=facts.shown,
+        figures=facts.plan,
         summary=summary(facts),
         desk=desk,
         steps=offers.of_version(plan, approvable=_approvable(facts)),
@@ -134,17 +134,17 @@ def review_page(
 
 def summary(facts: Facts) -> str:
     """Say in a sentence what the plan does."""
-    shown, parts = facts.shown, []
+    plan, parts = facts.plan, []
     partitions = "" if facts.partitions is None else f" of {number(facts.partitions)}"
-    if shown["moved"]:
-        parts.append(f"moves {shown['moved']:,}{partitions} partitions to another consumer")
-    if shown["placed"]:
-        parts.append(f"gives {plural(shown['placed'], 'partition')} without an owner one")
-    if shown["late_before"] is not None and shown["late_predicted"] is not None:
-        before, after = (length(shown[f"late_{when}"]) for when in ("before", "predicted"))
+    if plan["moved"]:
+        parts.append(f"moves {plan['moved']:,}{partitions} partitions to another consumer")
+    if plan["placed"]:
+        parts.append(f"gives {plural(plan['placed'], 'partition')} without an owner one")
+    if plan["late_before"] is not None and plan["late_predicted"] is not None:
+        before, after = (length(plan[f"late_{when}"]) for when in ("before", "predicted"))
         parts.append(f"brings the group from {before} late, as forecast, to {after}")
-    if shown["lag_max_predicted"] is not None:
-        parts.append(_effect(shown["lag_max_before"], shown["lag_max_predicted"]))
+    if plan["lag_max_predicted"] is not None:
+        parts.append(_effect(plan["lag_max_before"], plan["lag_max_predicted"]))
     if not parts:
         return "It changes nothing."
     *first, last = parts
@@ -164,16 +164,16 @@ def _effect(before: Decimal | None, after: Decimal) -> str:
 
 def _policy(facts: Facts, policies: Sequence[Policy] | None) -> str | None:
     """Say what the group's policy makes of a plan that waits; None: not known, or too late."""
-    shown = facts.shown
-    if policies is None or not facts.waits or shown["lag_max_predicted"] is None:
+    plan = facts.plan
+    if policies is None or not facts.waits or plan["lag_max_predicted"] is None:
         return None
     answer = decide(
-        policy_for(shown["group"], policies),
+        policy_for(plan["group"], policies),
         PlanFacts(
-            moved=shown["moved"],
-            placed=shown["placed"],
+            moved=plan["moved"],
+            placed=plan["placed"],
             improvement=improvement(
-                {"late_s": shown["late_before"]}, {"late_s": shown["late_predicted"]}
+                {"late_s": plan["late_before"]}, {"late_s": plan["late_predicted"]}
             ),
             statuses={row["status"] for row in facts.statuses}
             if facts.judged is None

@@ -108,7 +108,7 @@ def _statuses(facts: Facts) -> Iterator[Risk]:
 
 
 def _effect(facts: Facts) -> Iterator[Risk]:
-    heaviest, predicted = facts.shown["lag_max_before"], facts.shown["lag_max_predicted"]
+    heaviest, predicted = facts.plan["lag_max_before"], facts.plan["lag_max_predicted"]
     if heaviest is not None and predicted is not None and predicted > heaviest:
         change = f"{number(heaviest)} to {number(predicted)} records"
         text = f"The heaviest consumer gets heavier: {change}."
@@ -125,7 +125,7 @@ def _effect(facts: Facts) -> Iterator[Risk]:
 
 def _topics(facts: Facts) -> Iterator[Risk]:
     """Warn where more of a topic would be on one consumer than was of any, and than need be."""
-    before, after = (facts.shown[f"topic_spread_{when}"] for when in ("before", "predicted"))
+    before, after = (facts.plan[f"topic_spread_{when}"] for when in ("before", "predicted"))
     if before is not None and after > max(before, 1.0):
         text = (
             f"One consumer would have {times(after)} its even share of a topic; before, the most "
@@ -152,7 +152,7 @@ def _hot_partition(facts: Facts) -> tuple[str, float] | None:
 
 
 def _moves(facts: Facts) -> Iterator[Risk]:
-    moved, partitions = facts.shown["moved"], facts.partitions
+    moved, partitions = facts.plan["moved"], facts.partitions
     if moved and partitions:
         share = moved / partitions
         change = "changes its consumer" if moved == 1 else "change their consumer"

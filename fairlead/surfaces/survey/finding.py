@@ -74,7 +74,7 @@ class Survey:
         self._lists_all = "DESCRIBE" in Rights(self._gateway.settings).on_cluster()
         portions = [names[first : first + _AT_ONCE] for first in range(0, len(names), _AT_ONCE)]
         seen = [self._gateway.snapshot(portion, patience_s=0.0) for portion in portions or [[]]]
-        self._looks.append(pa.concat_tables([look_of(one) for one in seen]))
+        self._looks.append(pa.concat_tables([look_of(snapshot) for snapshot in seen]))
         self._seen = seen
 
     def found(self) -> list[Row]:
@@ -159,7 +159,7 @@ def _row(group: Group, judged: Sequence[Row]) -> Row:
         for end, committed in zip(look["end"], look["committed"], strict=True)
         if committed >= 0 and end >= 0
     ]
-    by_assignor = {one["assignor"]: one for one in judged}
+    by_assignor = {row["assignor"]: row for row in judged}
     observed = by_assignor.get(OBSERVED, {})
     known = observed.get("diagnosis")
     return {
@@ -171,8 +171,8 @@ def _row(group: Group, judged: Sequence[Row]) -> Row:
         "members": len(group.members),
         "partitions": len(look["end"]),
         "owners": {member["member"]: len(member["partitions"]) for member in group.members},
-        "lag": sum(max(0, one) for one in behind),
-        "uncommitted": sum(one < 0 for one in look["committed"]),
+        "lag": sum(max(0, lag) for lag in behind),
+        "uncommitted": sum(offset < 0 for offset in look["committed"]),
         "clients": sorted({member["client_id"] for member in group.members}),
         "error": described["error"] or observed.get("error"),
         "follow": follows(described, members=len(group.members)),

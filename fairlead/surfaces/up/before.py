@@ -31,10 +31,10 @@ def require_free(state_dir: Path, at: At, tell: Tell) -> None:
     ConfigurationError
         A port is taken.
     """
-    for one in still_running(state_dir):
-        if one.name in HOLDERS:
+    for process in still_running(state_dir):
+        if process.name in HOLDERS:
             raise SandboxError(
-                f"`{one.name}` runs here already, as process {one.pid}: end it first"
+                f"`{process.name}` runs here already, as process {process.pid}: end it first"
             )
     end_recorded(state_dir, tell)
     for port, option in ((at.dagster_port, "--dagster-port"), (at.pages_port, "--port")):
@@ -57,11 +57,13 @@ def check(settings: Settings, tell: Tell) -> None:
         The database does not answer, or has not the schema: nothing would work.
     """
     fatal = []
-    for one in examine(settings, skip=("dagster",)):
-        if one.state == "ok":
+    for finding in examine(settings, skip=("dagster",)):
+        if finding.state == "ok":
             continue
-        line = f"{one.state}: {one.name}: {one.said}" + (f". {one.remedy}" if one.remedy else "")
-        if one.state == "failed" and one.name in _NEEDED:
+        line = f"{finding.state}: {finding.name}: {finding.said}" + (
+            f". {finding.remedy}" if finding.remedy else ""
+        )
+        if finding.state == "failed" and finding.name in _NEEDED:
             fatal.append(line)
         else:
             tell(line)

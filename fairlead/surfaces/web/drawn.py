@@ -95,7 +95,9 @@ def strip_of(course: Course, changes: Sequence[Change], until: datetime | None) 
     if not course.at:
         return None
     moves = Counter(name for change in changes for name, *_ in change.moved)
-    places = sorted(range(len(course.partitions)), key=lambda one: -moves[course.partitions[one]])
+    places = sorted(
+        range(len(course.partitions)), key=lambda place: -moves[course.partitions[place]]
+    )
     picked = {
         course.partitions[place]: [
             None if owner == NOBODY else owner

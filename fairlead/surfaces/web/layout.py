@@ -13,7 +13,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from fairlead.common.visible import on_page
 from fairlead.common.words import caught_up, length, listed, moment, number, percent, plural, span
 from fairlead.domain.judgement.capacities import STEPS
-from fairlead.domain.judgement.diagnosis import some
+from fairlead.domain.judgement.diagnosis import a_few
 from fairlead.surfaces import standing
 
 TEMPLATES: Final = Environment(
@@ -60,7 +60,7 @@ TEMPLATES.filters |= {
     "listed": listed,
     "minute": minute,
     "moment": moment,
-    "named": some,
+    "named": a_few,
     "number": number,
     "percent": percent,
     "plural": plural,

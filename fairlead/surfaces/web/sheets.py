@@ -119,8 +119,8 @@ def _approve(engine: Engine, plan: StoredPlan, now: datetime) -> Sheet:
         plan.version,
         plan.sha256,
         [
-            (f"{one['topic']}-{one['partition']}", one["previous_member"], one["member"])
-            for one in facts.shown["moves"]
+            (f"{move['topic']}-{move['partition']}", move["previous_member"], move["member"])
+            for move in facts.plan["moves"]
         ],
         risks(facts),
     )
@@ -193,7 +193,10 @@ def _brake(engine: Engine, group: str | None) -> Sheet:
         [
             _BRAKED.format(what=what),
             _FOLLOWED_ON,
-            *(f"Now {one}; your reason takes the place of that." for one in _held(engine, group)),
+            *(
+                f"Now {objection}; your reason takes the place of that."
+                for objection in _held(engine, group)
+            ),
         ],
         group,
     )
@@ -275,7 +278,7 @@ def _require(engine: Engine, plan: StoredPlan, state: str) -> None:
     if plan.state == state:
         return
     newest = max(
-        (one.version for one in PlanStore(engine).in_state(state, groups=[plan.group])),
+        (waiting.version for waiting in PlanStore(engine).in_state(state, groups=[plan.group])),
         default=None,
     )
     other = f": version {newest} is {state}" if newest else ""
@@ -293,7 +296,7 @@ def _second(engine: Engine, verb: Verb, plan: StoredPlan) -> list[str]:
 
 
 def _agreed(engine: Engine, verb: Verb, group: str | None, version: int | None) -> list[str]:
-    people = sorted({one.actor for one in agreed(engine, verb, group, version)})
+    people = sorted({act.actor for act in agreed(engine, verb, group, version)})
     return [f"It takes two people: {listed(people)} asked for it already."] if people else []
 
 

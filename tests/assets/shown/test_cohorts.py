@@ -28,7 +28,8 @@ def test_of_very_many_cohorts_those_that_need_attention_show_their_own() -> None
     with dg.DagsterInstance.ephemeral() as instance:
         result = dg.materialize([step], instance=instance, tags=range_tags(keys[0], keys[-1]))
     events = {
-        one.partition: dict(one.metadata) for one in result.asset_materializations_for_node("step")
+        materialization.partition: dict(materialization.metadata)
+        for materialization in result.asset_materializations_for_node("step")
     }
     assert [group for group, _ in described] == keys[: -cohorts.DETAILED - 1 : -1]
     assert sum(draw for _, draw in described) == cohorts.DRAWN

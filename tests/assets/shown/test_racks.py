@@ -41,8 +41,8 @@ def decided(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
 
 def test_a_decision_shows_gigabytes_and_money_before_and_after() -> None:
     """As it is, and as planned; of groups that name no rack, neither."""
-    shown = decided(BEFORE, AFTER)
-    assert {name: value for name, value in shown.items() if name.startswith("between racks")} == {
+    facts = decided(BEFORE, AFTER)
+    assert {name: value for name, value in facts.items() if name.startswith("between racks")} == {
         "between racks as it is (GB a day)": 12.5,
         "between racks as it is (cost a day)": 0.25,
         "between racks as planned (GB a day)": 1.0,
@@ -62,7 +62,7 @@ def test_candidates_have_columns_for_it_where_it_is_known(known: bool) -> None: 
         ],
         CANDIDATES,
     )
-    shown = candidates.describe(table, ["orders"], draw=False)
-    records = [record.data for record in shown["candidates"].records]
-    told = [(one.get("from other racks"), one.get("which costs")) for one in records]
+    facts = candidates.describe(table, ["orders"], draw=False)
+    records = [record.data for record in facts["candidates"].records]
+    told = [(row.get("from other racks"), row.get("which costs")) for row in records]
     assert told == ([("12.5 GB", "0.25"), ("1.00 GB", "0.02")] if known else [(None, None)] * 2)

@@ -55,10 +55,10 @@ def test_lag_of_a_fleet() -> None:
     values = tuple(float(n * n % 9_973) for n in range(SNAPSHOTS))
     at = tuple(SNAPSHOT_AT + timedelta(minutes=15 * n) for n in range(SNAPSHOTS))
     ordered = lag.worst_first(measured)
-    shown = lag.describe(measured, ordered, LagTrend(at, values, values))
+    facts = lag.describe(measured, ordered, LagTrend(at, values, values))
     assert ordered[0] == GROUPS[-1]
-    assert shown["total lag (records)"] == rows * (rows - 1) // 2 * 1_000_003
-    assert size_of(shown) < MOST_BYTES
+    assert facts["total lag (records)"] == rows * (rows - 1) // 2 * 1_000_003
+    assert size_of(facts) < MOST_BYTES
 
 
 def test_candidates_of_a_fleet() -> None:
@@ -86,9 +86,9 @@ def test_candidates_of_a_fleet() -> None:
     )
     groups = candidates.worst_first(table)
     assert groups[0] == GROUPS[299]
-    shown = candidates.describe(table, groups, draw=True)
-    assert len(shown["diagnoses"].records) == ROWS
-    assert size_of(shown) < MOST_BYTES
+    facts = candidates.describe(table, groups, draw=True)
+    assert len(facts["diagnoses"].records) == ROWS
+    assert size_of(facts) < MOST_BYTES
 
 
 @pytest.fixture(scope="module")
@@ -160,9 +160,9 @@ def test_plan_of_a_large_group(large: tuple[PlanDraft, StoredPlan], groups: list
     before = {name: {TOPIC: range(10)} for name in MEMBERS}
     history = {"lag_max_before": 10**9, "moves": [move] * PARTITIONS}
     detail = plans.Detail(plan, plan.verify(), history, make_metrics(), before, approval.reason)
-    shown = plans.describe(outcomes, plans.worst_first(outcomes), detail, WebSettings(), draw=True)
-    assert shown["plans"] == len(groups)
-    assert size_of(shown) < MOST_BYTES
+    facts = plans.describe(outcomes, plans.worst_first(outcomes), detail, WebSettings(), draw=True)
+    assert facts["plans"] == len(groups)
+    assert size_of(facts) < MOST_BYTES
 
 
 def test_publication_and_adoption_of_a_fleet(large: tuple[PlanDraft, StoredPlan]) -> None:
@@ -170,21 +170,21 @@ def test_publication_and_adoption_of_a_fleet(large: tuple[PlanDraft, StoredPlan]
     _, plan = large
     in_force = [replace(plan, group=group, state="published") for group in GROUPS]
     results = [Published(group, 1, None, REASON) for group in GROUPS]
-    shown = publication.describe(results, in_force, GROUPS)
-    assert shown["refused"] == len(GROUPS)
-    assert size_of(shown) < MOST_BYTES
+    facts = publication.describe(results, in_force, GROUPS)
+    assert facts["refused"] == len(GROUPS)
+    assert size_of(facts) < MOST_BYTES
 
     known = {field.name for field in fields(Metrics)}
     figures = {name: figure for name, figure in make_metrics().items() if name in known}
     achieved = Metrics(**figures)
     seen = [
-        Observed(one, datetime.now(UTC), Adoption(PARTITIONS, place, achieved))
-        for place, one in enumerate(in_force)
+        Observed(published, datetime.now(UTC), Adoption(PARTITIONS, place, achieved))
+        for place, published in enumerate(in_force)
     ]
     predicted = dict.fromkeys(GROUPS, make_metrics())
-    shown = adoption.describe(seen, predicted, adoption.least_adherent_first(seen))
-    assert shown["shown in detail"] == GROUPS[0]
-    assert size_of(shown) < MOST_BYTES
+    facts = adoption.describe(seen, predicted, adoption.least_adherent_first(seen))
+    assert facts["shown in detail"] == GROUPS[0]
+    assert size_of(facts) < MOST_BYTES
 
 
 def size_of(metadata: dict[str, Any]) -> int:

@@ -5,7 +5,7 @@ from assets.shown.work import speeds, work
 
 def test_work_of_topics_and_partitions_counts_what_records_take() -> None:
     """Topics first, then the partition with the most work; where no cost is known, none stands."""
-    shown = work(
+    facts = work(
         {
             "costs": '{"t": {"1": [6.0, 8.0, 9.0]}}',
             "topics": ["t", "u"],
@@ -13,7 +13,7 @@ def test_work_of_topics_and_partitions_counts_what_records_take() -> None:
             "arrival_rates": [30.0, 10.0, 50.0],
         }
     )
-    assert [list(record.data.values()) for record in shown.records] == [
+    assert [list(record.data.values()) for record in facts.records] == [
         ["t", "40", "2.75", "110"],
         ["u", "50", None, "50"],
         ["t-1", "10", "8", "80"],

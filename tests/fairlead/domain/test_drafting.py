@@ -49,9 +49,9 @@ def snapshot(
     names = sorted(row["member"] for row in members)
     owner = [-1] * len(lags)
     for row in members:
-        for one in row["partitions"]:
-            if one["partition"] < len(lags):
-                owner[one["partition"]] = names.index(row["member"])
+        for partition in row["partitions"]:
+            if partition["partition"] < len(lags):
+                owner[partition["partition"]] = names.index(row["member"])
     look = {
         "group": "orders",
         "at": DAY,
@@ -237,16 +237,16 @@ def test_missing_lag_of_a_partition_has_failed_the_group() -> None:
 
 def test_groups_are_decided_one_by_one_in_order() -> None:
     """A failed group stands between others without touching them."""
-    one = snapshot(TWO, [100, 60, 5])
+    before = snapshot(TWO, [100, 60, 5])
     failed = pa.Table.from_pylist(
         [SNAPSHOT | {"group": "a-failed", "snapshot_at": DAY, "error": "gone"}], GROUPS
     )
     tables = SnapshotTables(
         "s1",
         DAY,
-        groups=pa.concat_tables([one.groups, failed]),
-        members=one.members,
-        candidates=one.candidates,
+        groups=pa.concat_tables([before.groups, failed]),
+        members=before.members,
+        candidates=before.candidates,
     )
     found = [(decision.group, decision.outcome) for decision in decisions(tables, [POLICY], DAY)]
     assert found == [("a-failed", "failed"), ("orders", "plan")]

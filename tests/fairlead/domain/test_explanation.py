@@ -21,7 +21,7 @@ RULES = [
 
 
 def source(found: Explanation, key: str) -> tuple[object, str]:
-    (value,) = (one for one in found.values if one.key == key)
+    (value,) = (wanted for wanted in found.values if wanted.key == key)
     return value.value, value.source
 
 

@@ -132,7 +132,7 @@ def test_judgement_is_told_the_rules_in_seconds() -> None:
 def test_racks_are_preferred_ignored_or_priced() -> None:
     """What the judgement makes of each; preferred where nothing is said."""
     told = [Policy.model_validate(given).rules() for given in ({}, {"racks": "ignore"})]
-    assert [(one.racks, one.price_per_gb) for one in told] == [(True, None), (False, None)]
+    assert [(policy.racks, policy.price_per_gb) for policy in told] == [(True, None), (False, None)]
     priced = Policy.model_validate({"racks": {"price_per_gb": 0.02}}).rules()
     assert (priced.racks, priced.price_per_gb, priced.least_saving_per_day) == (True, 0.02, 1.0)
 

@@ -125,7 +125,10 @@ def poll(
         if message is not None and message.error() is None:
             notes.read_message(message)
             consumer.store_offsets(message)
-        notes.state([(one.topic, one.partition) for one in consumer.assignment()], status())
+        notes.state(
+            [(partition.topic, partition.partition) for partition in consumer.assignment()],
+            status(),
+        )
     consumer.close()
 
 

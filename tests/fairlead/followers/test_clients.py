@@ -75,7 +75,7 @@ def test_who_reads_nothing_says_why(fleet: Fleet) -> None:
         } == {1}
 
     eventually(shared, "one of them has the whole share")
-    busy, idle = sorted(twins, key=lambda one: not one.owned)
+    busy, idle = sorted(twins, key=lambda twin: not twin.owned)
     assert busy.status().idle_reason is None
     assert "'a', which another member reads that goes by that name" in str(
         idle.status().idle_reason
@@ -299,10 +299,12 @@ def test_assignor_that_is_dropped_leaves_no_thread(
     """Also without close: nobody is left who could call it."""
     thread = f"fairlead-plans-{unique_name}"
     assignor = kind(unique_name, {"bootstrap_servers": "127.0.0.1:1"})
-    assert thread in {one.name for one in threading.enumerate()}
+    assert thread in {running.name for running in threading.enumerate()}
     del assignor
     gc.collect()
-    eventually(lambda: thread not in {one.name for one in threading.enumerate()}, "its thread ends")
+    eventually(
+        lambda: thread not in {running.name for running in threading.enumerate()}, "its thread ends"
+    )
 
 
 def test_status_of_who_has_left_follows_nothing(fleet: Fleet) -> None:

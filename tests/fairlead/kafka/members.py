@@ -101,8 +101,10 @@ class BrokerAssigned:
         with self._turn:
             for name, consumer in self._consumers.items():
                 found[name] = {}
-                for one in sorted(consumer.assignment(), key=lambda p: (p.topic, p.partition)):
-                    found[name].setdefault(one.topic, []).append(one.partition)
+                for partition in sorted(
+                    consumer.assignment(), key=lambda p: (p.topic, p.partition)
+                ):
+                    found[name].setdefault(partition.topic, []).append(partition.partition)
         return found
 
     def settle(self, partitions: int) -> None:

@@ -47,8 +47,8 @@ def test_a_group_of_the_consumer_protocol_is_described_like_a_classic_one(
     assert [named[twin].member_id for twin in twins] == twins
     assert named["by-pattern"].topics == (second,)
     assert all(named[twin].topics == (first,) for twin in ("static", "lone", *twins))
-    for name, one in (("s", "static"), ("lone", "lone"), ("by-pattern", "by-pattern")):
-        assert owned[name] == {t: list(ps) for t, ps in named[one].partitions.items()}
+    for name, instance in (("s", "static"), ("lone", "lone"), ("by-pattern", "by-pattern")):
+        assert owned[name] == {t: list(ps) for t, ps in named[instance].partitions.items()}
     assert live.partition_counts == {first: 5, second: 5}
     assert [row["error"] for row in snapshot.groups.to_pylist()] == [None]
     assert sum(row["end_offset"] for row in snapshot.offsets.to_pylist()) == 4

@@ -32,7 +32,7 @@ def group(*members: dict[str, Any]) -> dict[str, Any]:
 def test_member_that_can_be_stored_is_read() -> None:
     """What the others of these tests differ from."""
     found = read_description("g", group(member("a")))
-    assert (found.error, [one.name for one in found.members]) == (None, ["a"])
+    assert (found.error, [described.name for described in found.members]) == (None, ["a"])
 
 
 @pytest.mark.parametrize(
@@ -50,4 +50,4 @@ def test_nul_fails_the_group_alone_and_is_not_in_the_error(broken: dict[str, Any
 def test_a_nudge_is_no_member() -> None:
     """Who joins for a moment to have a group rebalance is not planned for."""
     found = read_description("g", group(member("a"), member("fairlead-nudge")))
-    assert [one.name for one in found.members] == ["a"]
+    assert [described.name for described in found.members] == ["a"]

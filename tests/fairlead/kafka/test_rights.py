@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import pytest
@@ -88,10 +89,10 @@ def test_rights_suffice_to_plan_and_to_follow(
     """
     group, user = f"group-{orders}", f"user-{orders}"
     broker.add_user(user)
-    for one, theirs in ((user, rights(client)), ("planner", rights("planner"))):
+    for login, theirs in ((user, rights(client)), ("planner", rights("planner"))):
         for right in theirs:
-            if one == user or right.name is None:
-                broker.allow(one, right, group if right.kind == "groups" else orders)
+            if login == user or right.name is None:
+                broker.allow(login, right, group if right.kind == "groups" else orders)
     shares: dict[str, Owned] = {"a": {orders: [0]}, "b": {orders: [1, 2, 3]}}
     value = make_plan(shares, partition_counts={orders: 4}, group=group).to_bytes()
     with PlanTopic(broker.settings("planner")) as topic, ExitStack() as leaving:
@@ -123,12 +124,12 @@ def test_rights_suffice_where_the_broker_assigns(broker: SecuredBroker, orders: 
     """
     group, user, stranger = (f"{what}-{orders}" for what in ("group", "user", "stranger"))
     consumes = [Right("groups", None, ("READ",)), Right("topics", None, ("DESCRIBE", "READ"))]
-    for one, theirs in ((user, consumes), ("planner", rights("planner")), (stranger, ())):
-        if one != "planner":
-            broker.add_user(one)
+    for login, theirs in ((user, consumes), ("planner", rights("planner")), (stranger, ())):
+        if login != "planner":
+            broker.add_user(login)
         for right in theirs:
             if right.name is None:
-                broker.allow(one, right, group if right.kind == "groups" else orders)
+                broker.allow(login, right, group if right.kind == "groups" else orders)
     settings = broker.settings("planner")
     plan = make_plan({"a": {orders: [0, 1, 2, 3]}, "b": {}}, partition_counts={orders: 4})
     with (
@@ -248,9 +249,9 @@ def test_each_right_that_is_missing_is_named_with_its_remedy(
             missing = named(right, names)
             broker.deny(user, missing)
             told = f"{name}: {remedy.format(**names)}"
-            eventually(lambda: any(_is(one, name, remedy, names) for one in wrong(settings)), told)  # noqa: B023 - at once
+            eventually(partial(_is_named, settings, name, remedy.format(**names)), told)
             kind, of = (missing.kind, missing.name) if surveyed else (None, None)
-            missed = {(one["kind"], one["name"]) for one in surveyed_by(settings.kafka)}
+            missed = {(row["kind"], row["name"]) for row in surveyed_by(settings.kafka)}
             ours = {(kind, name) for kind, name in missed if kind != "group" or orders in name}
             assert ours == ({(kind, of)} if surveyed else set()), told
             broker.allow(user, missing)
@@ -259,13 +260,15 @@ def test_each_right_that_is_missing_is_named_with_its_remedy(
     broker.allow(user, replace(PLANS, name=absent))
     there = settings.kafka.model_copy(update={"plan_topic": absent})
     (plans,) = (
-        one for one in wrong(settings.model_copy(update={"kafka": there})) if one.name == absent
+        finding
+        for finding in wrong(settings.model_copy(update={"kafka": there}))
+        if finding.name == absent
     )
     assert plans.said.endswith("CREATE is missing")
 
 
-def _is(one: Finding, name: str, remedy: str, names: Mapping[str, str]) -> bool:
-    return one.name == name and remedy.format(**names) in one.remedy
+def _is_named(settings: Settings, name: str, remedy: str) -> bool:
+    return any(finding.name == name and remedy in finding.remedy for finding in wrong(settings))
 
 
 def _make(broker: SecuredBroker, kafka: KafkaSettings) -> None:
@@ -282,9 +285,9 @@ def _make(broker: SecuredBroker, kafka: KafkaSettings) -> None:
 def wrong(settings: Settings) -> list[Finding]:
     """Return what the doctor finds of Kafka that takes a right."""
     return [
-        one
-        for one in examine_kafka(settings)
-        if "kafka-acls.sh" in one.remedy and one.name != "plug-in"
+        finding
+        for finding in examine_kafka(settings)
+        if "kafka-acls.sh" in finding.remedy and finding.name != "plug-in"
     ]
 
 

@@ -142,7 +142,8 @@ def test_a_healthy_group_gets_a_plan_that_brings_all_near(
         for member in joined(kafka, stack, "turned", ["r2", "r3", "r1"]):
             member.commit(
                 offsets=[
-                    TopicPartition(one.topic, one.partition, RECORDS) for one in member.assignment()
+                    TopicPartition(partition.topic, partition.partition, RECORDS)
+                    for partition in member.assignment()
                 ],
                 asynchronous=False,
             )

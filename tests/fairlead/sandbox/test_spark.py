@@ -155,8 +155,12 @@ def test_others_of_the_machine_neither_read_the_token_nor_do_without(
         for connection in process.net_connections("tcp")
         if connection.status == psutil.CONN_LISTEN
     ]
-    assert {one.ip.removeprefix("::ffff:") for one in listening} == {"127.0.0.1"}
-    rpc = [asked_without_secret(one.port) for one in listening if one.port != server.port]
+    assert {connection.ip.removeprefix("::ffff:") for connection in listening} == {"127.0.0.1"}
+    rpc = [
+        asked_without_secret(connection.port)
+        for connection in listening
+        if connection.port != server.port
+    ]
     assert len(rpc) >= 2  # the driver's and the block manager's
     assert all(b"Expected SaslMessage" in answer for answer in rpc), rpc
     with grpc.insecure_channel(f"127.0.0.1:{server.port}") as channel:

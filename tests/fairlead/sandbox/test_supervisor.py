@@ -85,7 +85,9 @@ def test_nothing_is_left_of_what_does_not_heed_ctrl_c(
         (mule,) = still_running(tmp_path)
         family = [psutil.Process(mule.pid), *psutil.Process(mule.pid).children()]
     assert len(family) == 2
-    assert not any(one.is_running() and one.status() != psutil.STATUS_ZOMBIE for one in family)
+    assert not any(
+        process.is_running() and process.status() != psutil.STATUS_ZOMBIE for process in family
+    )
     assert told == []
 
 

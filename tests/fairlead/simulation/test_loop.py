@@ -35,9 +35,9 @@ def test_nothing_is_lost(scripted: Any) -> None:
 
 def test_equal_seeds_give_equal_runs(scripted: Any) -> None:
     """A run is decided by its scenario, its seed and who decides."""
-    one, other = (run(world(), scripted({1: [1, 0, 0, 1]})) for _ in range(2))
-    assert np.array_equal(one.waiting, other.waiting)
-    assert one.handovers == other.handovers
+    first, other = (run(world(), scripted({1: [1, 0, 0, 1]})) for _ in range(2))
+    assert np.array_equal(first.waiting, other.waiting)
+    assert first.handovers == other.handovers
 
 
 def test_a_group_that_keeps_up_has_nothing_waiting(scripted: Any) -> None:

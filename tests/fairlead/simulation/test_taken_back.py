@@ -40,8 +40,8 @@ def test_plan_that_makes_it_worse_is_taken_back(name: str) -> None:
 def test_rest_doubles() -> None:
     """The second plan comes after two hours, and the third after four more."""
     done = handovers(MISLED["crowded-skew"](SEED), hours=7.0)
-    taken_back = [one.at_s for one in done if one.back]
-    planned = [one.at_s for one in done if one.planned]
+    taken_back = [handover.at_s for handover in done if handover.back]
+    planned = [handover.at_s for handover in done if handover.planned]
     rests = [after - before for before, after in zip(taken_back, planned[1:], strict=False)]
     assert 2 * 3600 <= rests[0] < 2.5 * 3600
     assert 4 * 3600 <= rests[1] < 4.5 * 3600
@@ -52,8 +52,8 @@ def test_nothing_is_said_when_somebody_comes_or_goes() -> None:
     misled = MISLED["crowded-skew"](SEED)
     restart = (Change(1000.0, 3, joins=False), Change(1100.0, 3, joins=True))
     done = handovers(replace(misled, changes=restart), hours=0.5)
-    assert [one.planned for one in done[:3]] == [True, False, False]
-    assert not any(one.back for one in done)
+    assert [handover.planned for handover in done[:3]] == [True, False, False]
+    assert not any(handover.back for handover in done)
 
 
 def test_what_makes_everybody_slower_is_no_plans_doing() -> None:
@@ -62,4 +62,4 @@ def test_what_makes_everybody_slower_is_no_plans_doing() -> None:
     dear = Costs(dear=(Dear(3.0, from_s=930.0),))
     done = handovers(replace(skew, costs=dear), hours=0.6)
     assert done[0].planned
-    assert not any(one.back for one in done)
+    assert not any(handover.back for handover in done)

@@ -127,7 +127,7 @@ def test_what_is_remembered_reaches_the_judgement(spark: SparkSession, tmp_path:
     ).where("assignor = 'observed'")
     found = {row["group"]: row for row in rows.collect()}
     known = {
-        group: {one["member"]: one["records_per_s"] for one in row["capacities"]}
+        group: {capacity["member"]: capacity["records_per_s"] for capacity in row["capacities"]}
         for group, row in found.items()
     }
     assert known["g"]["b"] == 99.0

@@ -127,11 +127,11 @@ def planned_elsewhere(master: str, properties: dict[str, str], folder: Path) -> 
     )
     there = warehouse.load("candidates", fleet.snapshot_id)
     plan(warehouse, fleet.snapshot_id)
-    here = warehouse.load("candidates", fleet.snapshot_id)
+    candidates = warehouse.load("candidates", fleet.snapshot_id)
     order = [("group", "ascending"), ("assignor", "ascending")]
     columns = [*SUMMARY.names, "owner"]
-    assert there.sort_by(order).select(columns) == here.sort_by(order).select(columns)
-    assert here.num_rows == 13 * 3
-    assert not any(here["error"].to_pylist())
+    assert there.sort_by(order).select(columns) == candidates.sort_by(order).select(columns)
+    assert candidates.num_rows == 13 * 3
+    assert not any(candidates["error"].to_pylist())
     processes: list[int] = json.loads(answer.read_text())
     return processes

@@ -71,7 +71,7 @@ def look(members: Members, lags: dict[str, list[int]]) -> dict[str, Any]:
         "topics": sorted(lags),
         "counts": [len(lags[topic]) for topic in sorted(lags)],
         "begin": [0] * len(lag),
-        "end": [CONSUMED + one for one in lag],
+        "end": [CONSUMED + lag_of for lag_of in lag],
         "committed": [CONSUMED] * len(lag),
         "members": names,
         "owner": [owners.get(partition, -1) for partition in partitions],
@@ -120,7 +120,7 @@ def test_group_that_falls_behind_is_planned_with_its_diagnosis() -> None:
     assert observed["late_s"] > 60 > plan["late_s"]
     assert found["range"]["late_s"] == pytest.approx(observed["late_s"])
     assert plan["moved"] >= 1
-    known = {one["member"]: one for one in observed["capacities"]}
+    known = {capacity["member"]: capacity for capacity in observed["capacities"]}
     assert known["a"]["measured"]
     assert known["a"]["records_per_s"] == pytest.approx(1.0, rel=0.1)
     assert not known["b"]["measured"]
@@ -132,7 +132,7 @@ def test_what_fewer_moves_would_buy_is_told() -> None:
     """From the group as it is to the plan, in seconds late; of who moves step by step alone."""
     found = judged(fallen_behind(), replace(WAYS, assignors=("sticky-lag-aware", "range")))
     observed, plan = found[OBSERVED], found["sticky-lag-aware"]
-    first, *_, last = ((one["moves"], one["late_s"]) for one in plan["frontier"])
+    first, *_, last = ((point["moves"], point["late_s"]) for point in plan["frontier"])
     assert first == (0, observed["late_s"])
     assert last == (plan["moved"], plan["late_s"])
     assert found["range"]["frontier"] == []
@@ -159,7 +159,7 @@ def test_what_was_known_before_is_remembered() -> None:
         for name in ("b", "left", gone)
     ]
     observed = judged(fallen_behind(capacities=known))[OBSERVED]
-    found = {one["member"]: one["records_per_s"] for one in observed["capacities"]}
+    found = {capacity["member"]: capacity["records_per_s"] for capacity in observed["capacities"]}
     assert found["left"] == 7.5
     assert found["b"] == 7.5
     assert gone not in found

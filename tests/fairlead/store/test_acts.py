@@ -151,7 +151,7 @@ def test_two_people_are_two_by_whatever_spelling(web: Engine, proposed: Propose)
     for who in ("kim@example.com", "kim@example.com", "KIM@example.com"):
         act(web, wanted("approve", plan, who))
         assert read_plan(web, "orders", 1)["state"] == "proposed"
-    assert {one.outcome for one in agreed(web, "approve", "orders", 1)} == {"agreed"}
+    assert {page_act.outcome for page_act in agreed(web, "approve", "orders", 1)} == {"agreed"}
     act(web, wanted("approve", plan, "lee@example.com"))
     event = read_plan(web, "orders", 1)["events"][-1]
     assert (event["state"], event["actor"]) == ("approved", "lee@example.com")
@@ -230,7 +230,7 @@ def test_rollback_is_asked_for_and_done_once(
     act(web, back)
     with pytest.raises(PlanStateError, match="has not answered yet"):
         act(web, wanted("retire", other))
-    assert [one.id for one in asked(planner.engine)] == [back.id]
+    assert [page_act.id for page_act in asked(planner.engine)] == [back.id]
     made: PlanDraft = draft("s3", rolled_back_from=1, request_id=back.id, four_eyes="proxy")
     stored = record_decision(planner, made).plan
     assert stored is not None
@@ -259,8 +259,8 @@ def test_what_was_refused_takes_two_people_again(
     """Whoever made it two has to ask again, too."""
     plan = proposed(four_eyes="proxy")
     approve = [wanted("approve", plan, who) for who in ("kim@example.com", "lee@example.com")]
-    for one in approve:
-        act(web, one)
+    for form in approve:
+        act(web, form)
     record_publication(planner, planner.get("orders", 1))
     plan = planner.get("orders", 1)
     act(web, wanted("retire", plan, "kim@example.com"))

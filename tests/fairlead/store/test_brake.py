@@ -61,7 +61,7 @@ def test_approved_plan_waits_until_the_release(
         by_hand(store.engine)
     release(store.engine, group, reason="it is over")
     assert read_brakes(store.engine) == []
-    assert [one.plan.version for one in intend(store)] == [1]
+    assert [intent.plan.version for intent in intend(store)] == [1]
 
 
 def test_both_brakes_are_to_be_released(store: PlanStore, approve: Plans) -> None:
@@ -218,8 +218,8 @@ def test_many_at_once_and_nobody_slips_past(store: PlanStore, approve: Plans) ->
         with ThreadPoolExecutor(4) as pool:
             sending = [pool.submit(send), pool.submit(send)]
             braking = [pool.submit(brake, group), pool.submit(brake, None)]
-            recorded = sum(one.result(60) for one in sending)
-            assert [one.result(60) for one in braking] == [0, 0]
+            recorded = sum(future.result(60) for future in sending)
+            assert [future.result(60) for future in braking] == [0, 0]
         assert recorded <= 1
         with transaction(store.engine) as connection:
             late = connection.exec_driver_sql(

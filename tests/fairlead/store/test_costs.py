@@ -48,18 +48,18 @@ def test_a_run_of_one_group_reads_and_writes_rows_of_one_group(
     store: PlanStore, engine: Engine, draft: MakeDraft
 ) -> None:
     """From what it starts with to what it stores, whatever there is of other groups."""
-    one = GROUPS[:1]
+    group = GROUPS[:1]
     with counted(engine) as rows:
-        (published,) = store.in_state("published", groups=one)
-        assert list(store.waiting(one)) == one
-        assert list(store.last_changes(one)) == one
-        store.capacities(one)
+        (published,) = store.in_state("published", groups=group)
+        assert list(store.waiting(group)) == group
+        assert list(store.last_changes(group)) == group
+        store.capacities(group)
         assert len(store.predicted([published])) == 1
         assert store.unobserved([published])
-        assert store.outbox().outstanding(one) == []
-        assert len(store.outbox().followed(one)) == 1
+        assert store.outbox().outstanding(group) == []
+        assert len(store.outbox().followed(group)) == 1
         at = SNAPSHOT_AT + timedelta(minutes=30)
-        record_decision(store, draft("s3", group=one[0], snapshot_at=at))
+        record_decision(store, draft("s3", group=group[0], snapshot_at=at))
     assert rows
     assert max(rows) <= 3  # of a decision: what was observed, what is predicted; two candidates
 

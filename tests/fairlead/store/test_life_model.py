@@ -148,20 +148,20 @@ class Lives(RuleBasedStateMachine):
     @rule(group=groups, pair=st.tuples(operations, operations))
     def do_at_once(self, group: str, pair: tuple[Operation, Operation]) -> None:
         """Do two things to one group at once: as if one had come after the other."""
-        one, other = (self.named(operation, group) for operation in pair)
+        this, other = (self.named(operation, group) for operation in pair)
         with ThreadPoolExecutor(2) as pool:
-            told = list(pool.map(self.real, (one, other)))
+            told = list(pool.map(self.real, (this, other)))
         possible = []
-        for first, second in ((one, other), (other, one)):
+        for first, second in ((this, other), (other, this)):
             model = deepcopy(self.model[group])
             answers = {id(first): model.apply(first), id(second): model.apply(second)}
-            if [answers[id(one)], answers[id(other)]] == told:
+            if [answers[id(this)], answers[id(other)]] == told:
                 possible.append(model)
         assert possible, (told, "in neither order")
         self.model[group] = next(
             (model for model in possible if self.seen(group) == expected(model)), possible[0]
         )
-        self.expire_elsewhere(one, other)
+        self.expire_elsewhere(this, other)
 
     def named(self, operation: Operation, group: str) -> Operation:
         """Return the operation on a group, with its version counted from the first."""

@@ -43,10 +43,10 @@ BEGAN = datetime.now(UTC) - timedelta(days=2)
 
 def notices(store: PlanStore, *columns: str) -> list[Any]:
     """Return columns of all notices, the oldest first."""
-    shown = ", ".join(columns or ("event",))
+    names = ", ".join(columns or ("event",))
     with transaction(store.engine) as connection:
         rows = connection.execute(
-            text(f"SELECT {shown} FROM fairlead.notice ORDER BY at, id")
+            text(f"SELECT {names} FROM fairlead.notice ORDER BY at, id")
         ).all()
     return [tuple(row) if len(columns) > 1 else row[0] for row in rows]
 
@@ -187,7 +187,7 @@ def test_two_who_send_at_once_have_different_notices(store: PlanStore) -> None:
         ).scalars()
         with ThreadPoolExecutor(3) as pool:
             found = list(pool.map(lambda _: next_notice(store.engine), range(6)))
-    said = [one.said for one in found if one is not None]
+    said = [notice.said for notice in found if notice is not None]
     assert sorted([*said, locked]) == [f"{number}" for number in range(6)]
 
 
@@ -236,4 +236,4 @@ def test_rolled_back_version_is_told_as_taken_back(
     told = notices(store, "event", "version", "said")[2:]
     assert told[0][0] == "plan.made_worse"
     assert told[0][2].endswith("; whether to take it back waits for a person")
-    assert [one[:2] for one in told[1:]] == [("plan.waits", 3), ("plan.taken_back", 2)]
+    assert [message[:2] for message in told[1:]] == [("plan.waits", 3), ("plan.taken_back", 2)]

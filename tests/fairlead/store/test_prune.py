@@ -125,7 +125,7 @@ def test_writers_and_prunes_at_once_go_on(store: PlanStore, engine: Engine) -> N
         ]
         assert list(pool.map(write, "abcd")) == [10] * 4
         # Of a day one prune may drop one history, and another one the next.
-        gone = {day.day for one in prunes for day in one.result().days}
+        gone = {day.day for future in prunes for day in future.result().days}
     assert gone == {date(2026, 1, number) for number in range(5, 10)}
     assert [day.day for day in history_days(engine)] == [date(2026, 1, n) for n in range(10, 15)]
     assert query(engine, "SELECT count(*) FROM fairlead.lag_history") == [{"count": 40}]

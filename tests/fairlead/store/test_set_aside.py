@@ -42,13 +42,13 @@ def test_an_approvers_open_transaction_holds_up_its_group_alone(
     looks = [draft("s2", group=group) for group in GROUPS]
     with at_lunch(login("fairlead_approver"), "g1"):
         stored = store.record_decisions(looks)
-        assert [one.outcome for one in stored] == ["plan", "failed", "plan"]
+        assert [plan.outcome for plan in stored] == ["plan", "failed", "plan"]
         assert stored[1].reason.startswith(
             "group g1 is set aside: somebody else's open transaction"
         )
         assert [plan.version for plan in store.in_state("proposed")] == [2, 1, 2]
     again = store.record_decisions(looks)
-    assert [one.created for one in again] == [False, True, False]
+    assert [plan.created for plan in again] == [False, True, False]
     assert [plan.version for plan in store.in_state("proposed")] == [2, 2, 2]
 
 
@@ -83,7 +83,7 @@ def test_publication_goes_on_beside_it(store: PlanStore, store_url: str, approve
         states = {plan.group: plan.state for plan in map(store.get, GROUPS, (1, 1, 1))}
         assert states == {"g0": "published", "g1": "sending", "g2": "approved"}
     left = outbox.outstanding()
-    outbox.confirm({one.group: (one, sent(1)) for one in left})
+    outbox.confirm({intent.group: (intent, sent(1)) for intent in left})
     assert store.get("g1", 1).state == "published"
 
 
@@ -124,7 +124,7 @@ def test_a_name_of_6000_characters_is_refused_for_its_group_alone(
 
     odd = look(ENDLESS) if endless == "group" else look("odd", ENDLESS)
     stored = store.record_decisions([look("g0"), look("g1"), odd, look("g2")])
-    assert [one.created for one in stored] == [True, True, False, True]
+    assert [plan.created for plan in stored] == [True, True, False, True]
     assert stored[2].outcome == "failed"
     name = f"{ENDLESS[:200]}... (6,000 characters)" if endless == "group" else "odd"
     assert stored[2].reason.startswith(f"group {name} is set aside: Postgres does not take it: ")

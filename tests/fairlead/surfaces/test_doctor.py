@@ -26,7 +26,7 @@ FAIRLEAD = Path(sys.executable).with_name("fairlead")
 
 def by_name(settings: Settings) -> dict[str, Finding]:
     """Return what is found, by name."""
-    return {one.name: one for one in examine(settings)}
+    return {finding.name: finding for finding in examine(settings)}
 
 
 def at(settings: Settings, url: str) -> Settings:
@@ -42,7 +42,7 @@ def test_services_that_are_right_are_ok(
     """But for what a fresh set-up lacks: a look, a key, a home of Dagster's."""
     monkeypatch.delenv("DAGSTER_HOME", raising=False)
     found = by_name(at(settings, migrated))
-    assert {name for name, one in found.items() if one.state == "failed"} == set()
+    assert {name for name, finding in found.items() if finding.state == "failed"} == set()
     for name in ("java", "disk", "database", "clocks", "schema", "role", "kafka", "features"):
         assert found[name].state == "ok"
     for name in ("looks", "keys", "dagster"):
@@ -114,8 +114,8 @@ def test_what_is_away_is_failed_and_the_rest_is_looked_at() -> None:
 def test_switches_mean_something(found: Mapping[str, Any], states: Mapping[str, str]) -> None:
     """Daemons that are dead end everything; what is off is said with what turns it on."""
     told = list(switched({**found, "ticked": dict.fromkeys(found["ticked"], time.time())}))
-    assert {one.name: one.state for one in told} == states
-    assert all(one.remedy for one in told if one.state != "ok")
+    assert {finding.name: finding.state for finding in told} == states
+    assert all(finding.remedy for finding in told if finding.state != "ok")
 
 
 def test_fresh_instance_has_nothing_switched() -> None:

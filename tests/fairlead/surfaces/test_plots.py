@@ -36,8 +36,8 @@ def candidate(name: str, moved: int, late_s: float | None) -> Candidate:
 def test_names_are_drawn_as_they_are(name: str) -> None:
     """Markup, dollar signs and letters of any script are text; long names keep their ends."""
     svg = consumers([ConsumerChange(name, 1, 10, 2, 5)])
-    shown = "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in name)
-    assert (shown if len(shown) < 40 else "x…x") in "".join(texts(svg))
+    printed = "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in name)
+    assert (printed if len(printed) < 40 else "x…x") in "".join(texts(svg))
     assert texts(sparkline([1, 2], name))
     assert len(svg) < 20_000
 

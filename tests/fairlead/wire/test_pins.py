@@ -86,17 +86,17 @@ def test_record_that_names_a_million_partitions_costs_nothing() -> None:
 @pytest.mark.long
 def test_record_that_lists_millions_is_refused_by_how_many() -> None:
     """A few kilobytes on the wire may become 16 MB: none of it is looked at one by one."""
-    here, pin = json.loads(encode(RECORDS[0])), json.loads(encode(RECORDS[1]))
+    announcement, pin = json.loads(encode(RECORDS[0])), json.loads(encode(RECORDS[1]))
     too_many: dict[str, dict[str, str]] = {
         f"{number:06d}": {} for number in range(MOST_PARTITIONS + 1)
     }
     long = [
-        here | {"given": {"t": "0," * 7_000_000 + "0"}},
-        here | {"topics": list(too_many)},
-        here | {"topics": list(too_many), "given": dict.fromkeys(too_many, "")},
+        announcement | {"given": {"t": "0," * 7_000_000 + "0"}},
+        announcement | {"topics": list(too_many)},
+        announcement | {"topics": list(too_many), "given": dict.fromkeys(too_many, "")},
         pin | {"shares": too_many},
     ]
-    values = [json.dumps(one, separators=(",", ":")).encode() for one in long]
+    values = [json.dumps(value, separators=(",", ":")).encode() for value in long]
     assert max(map(len, values)) < LARGEST_RECORD
     began = time.process_time()
     assert [decode(value) for value in values] == [None] * len(values)

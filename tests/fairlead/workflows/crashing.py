@@ -73,8 +73,8 @@ def survive(_: str) -> None:
 def die_at(point: str, url: str, kafka: KafkaSettings, group: str, *, retiring: bool) -> None:
     """Run, and be killed at a point."""
 
-    def reach(here: str) -> None:
-        if here == point:
+    def reach(where: str) -> None:
+        if where == point:
             os.kill(os.getpid(), signal.SIGKILL)
 
     plan(url, kafka, group, "s1", survive if retiring else reach)

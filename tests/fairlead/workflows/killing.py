@@ -124,8 +124,8 @@ def run(  # noqa: PLR0917 - what another process is given
 ) -> None:
     """Plan, or retire, until a point, and be killed or stopped there."""
 
-    def reach(here: str) -> None:
-        if here == point:
+    def reach(where: str) -> None:
+        if where == point:
             os.kill(os.getpid(), how)
 
     with suppress(FairleadError, AssertionError):  # what it is told when it wakes too late

@@ -136,13 +136,15 @@ def test_who_never_gives_up_what_it_was_told_to_is_named(
         def both_beat() -> bool:
             beat("keeps", member_epoch=keeps.member_epoch)
             beat("waits", member_epoch=waits.member_epoch)
-            return bool([one.member_id for one in told().behind] == ["keeps"])
+            return bool([behind.member_id for behind in told().behind] == ["keeps"])
 
         eventually(both_beat, "one waits for the other")
         assert "it waits for keeps to give partitions up" in str(
             gateway.live_groups([group])[group]
         )
-        shares = {one.member_id: list(one.target.get(topic, ())) for one in told().members}
+        shares = {
+            told_of.member_id: list(told_of.target.get(topic, ())) for told_of in told().members
+        }
         ids = told().topic_ids
         approve(**draft_of(group, topic, shares, topic_ids=ids))
         in_force = [replace(store.approved_unpublished([group])[0], state="published")]

@@ -122,7 +122,7 @@ def test_a_followed_group_goes_over_member_by_member_and_back(
         values.append(classic[name].values)
 
     def owned() -> Owned:
-        found = {**{name: one.owned for name, one in classic.items()}, **members.owned()}
+        found = {**{name: consumer.owned for name, consumer in classic.items()}, **members.owned()}
         return {name: share.get(group.topic, []) for name, share in found.items()}
 
     def step(holds: Callable[[], object], what: str) -> None:
@@ -160,7 +160,7 @@ def test_a_followed_group_goes_over_member_by_member_and_back(
     step(lambda: owned() == plan, "the plan is followed by its members again")
     eventually(lambda: classic["a"].status().plan_version == version, "and they say so")
     eventually(
-        lambda: {int(value) for some in values for value in some} == set(range(sent)),
+        lambda: {int(value) for read in values for value in read} == set(range(sent)),
         "all is read",
     )
 
@@ -189,7 +189,7 @@ def test_java_and_python_follow_side_by_side_without_a_line_about_plans(
     def owned() -> Owned:
         found = group.gateway.live_groups([group.name])[group.name]
         own = getattr(found, "members", ())
-        return {one.name: list(one.partitions.get(group.topic, ())) for one in own}
+        return {member.name: list(member.partitions.get(group.topic, ())) for member in own}
 
     of_the_classic = {
         "bootstrap.servers": group.kafka.bootstrap_servers,
@@ -269,7 +269,7 @@ def test_roll_calls_end_where_a_group_is_converted_and_begin_again(
     classic = {name: join(name) for name in "ab"}
 
     def owned() -> Owned:
-        found = {**{name: one.owned for name, one in classic.items()}, **members.owned()}
+        found = {**{name: consumer.owned for name, consumer in classic.items()}, **members.owned()}
         return {name: share.get(group.topic, []) for name, share in found.items()}
 
     try:
@@ -284,16 +284,16 @@ def test_roll_calls_end_where_a_group_is_converted_and_begin_again(
         version = group.publish(second)
         eventually(group.is_followed, "the broker's target is the newer plan's")
         eventually(lambda: owned() == second, "what one gives up another gets, in one generation")
-        reasons = {one.status().fallback_reason or "" for one in classic.values()}
+        reasons = {consumer.status().fallback_reason or "" for consumer in classic.values()}
         assert all("the broker assigns" in reason for reason in reasons)
         members.leave("c")
         eventually(lambda: group.is_of(CLASSIC, 2), "the group is converted back")
-        versions = {one.status().plan_version for one in classic.values()}
+        versions = {consumer.status().plan_version for consumer in classic.values()}
         eventually(
-            lambda: {one.status().plan_version for one in classic.values()} == {version},
+            lambda: {consumer.status().plan_version for consumer in classic.values()} == {version},
             f"they follow by roll calls again: {versions}",
         )
         assert sorted(number for share in owned().values() for number in share) == [0, 1, 2, 3]
     finally:
-        for one in classic.values():
-            one.stop()
+        for follower in classic.values():
+            follower.stop()

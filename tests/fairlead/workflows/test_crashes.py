@@ -157,8 +157,8 @@ def test_postgres_may_crash_and_come_back_in_the_middle(
     """The run fails as one that is worth a retry; the next one leaves nothing half done."""
     url = own_postgres.url("fairlead")
 
-    def restart(here: str) -> None:
-        if here == point:
+    def restart(where: str) -> None:
+        if where == point:
             own_postgres.kill()
             own_postgres.start()
 
@@ -185,8 +185,8 @@ def test_the_broker_may_crash_and_come_back_during_publication(
         with PlanTopic(kafka) as topic:
             topic.ensure()
 
-        def crash(here: str) -> None:
-            if here == "before the send":
+        def crash(where: str) -> None:
+            if where == "before the send":
                 broker.kill()
 
         with pytest.raises(KafkaUnavailableError):

@@ -36,9 +36,9 @@ class Freezing(PlanTopic):
         self._point: str | None = point
         self._meanwhile = meanwhile
 
-    def reach(self, here: str) -> None:
+    def reach(self, point: str) -> None:
         """Freeze if it is the point."""
-        if here == self._point:
+        if point == self._point:
             self._point = None
             self._meanwhile()
 

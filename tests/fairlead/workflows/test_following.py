@@ -124,7 +124,9 @@ def test_brokers_are_told_who_is_who_when_members_change_and_not_else(
 
     def tell() -> tuple[dict[str, str], dict[str, str], int]:
         found = gateway.broker_groups([unique_name])
-        as_if = {group: replace(one, assignor="fairlead") for group, one in found.items()}
+        as_if = {
+            group: replace(described, assignor="fairlead") for group, described in found.items()
+        }
         topics = gateway.topics_of([topic])
         assert tell_members(MembersTopic(cluster), as_if, topics) == ""
         said, epoch = MembersTopic(cluster).newest([unique_name])[unique_name]

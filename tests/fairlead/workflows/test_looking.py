@@ -86,10 +86,10 @@ def test_look_is_what_the_broker_says(
     taken = take(gateway, archive, current, covered_groups(gateway, current)).taken
 
     now = datetime.now(UTC)
-    one, other = archive.read(now - timedelta(minutes=5), now).to_pylist()
-    assert (one["group"], other["group"]) == (mine, second)
-    assert (one["topics"], one["end"], one["committed"]) == ([topic], [5, 3], [4, -1])
-    assert (one["members"], one["owner"]) == (["only"], [0, 0])
+    first, other = archive.read(now - timedelta(minutes=5), now).to_pylist()
+    assert (first["group"], other["group"]) == (mine, second)
+    assert (first["topics"], first["end"], first["committed"]) == ([topic], [5, 3], [4, -1])
+    assert (first["members"], first["owner"]) == (["only"], [0, 0])
     assert (other["members"], sorted(other["owner"])) == (["a", "b"], [0, 1])
     assert (taken.groups, taken.partitions) == (2, 4)
     assert archive.taken() == taken

@@ -77,12 +77,12 @@ def test_nobody_moves_under_the_brokers_own_assignors(
     topic = kafka_topic(partitions=6)
     with BrokerAssigned(cluster, **{"group.remote.assignor": assignor}) as members:
         before = come(members, gateway, unique_name, topic)
-        with Nudge(cluster, unique_name, 1) as one:
+        with Nudge(cluster, unique_name, 1) as nudging:
             found = gateway.broker_groups([unique_name])[unique_name]
             assert any(m.is_nudge for m in found.members), "it is in when it has joined"
 
             def given() -> bool:
-                assert one.refused() == ""
+                assert nudging.refused() == ""
                 found = gateway.broker_groups([unique_name])[unique_name]
                 return any(m.is_nudge and m.owned for m in found.members)
 

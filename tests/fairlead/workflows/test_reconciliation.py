@@ -57,7 +57,7 @@ def found_and_mended(store: PlanStore, topic: PlanTopic) -> list[str]:
         for done in mend(store, found, topic=topic, terms=TERMS, now=datetime.now(UTC))
     )
     assert differences(store, None, topic=topic, verifier=TERMS.verifier()) == []
-    return [one.what for one in found]
+    return [difference.what for difference in found]
 
 
 def newcomer(topic: PlanTopic) -> PlanState:

@@ -98,7 +98,7 @@ def test_retirement_is_done_and_answered(
     dying = Dying(settings.kafka.model_copy(update={"plan_topic": topic.name}))
     with pytest.raises(KafkaUnavailableError):
         taken(store, dying)
-    assert [one.id for one in acts.asked(store.engine)] == [asked]
+    assert [act.id for act in acts.asked(store.engine)] == [asked]
     assert taken(store, topic) == {"orders": "version 2 is retired"}
     record = topic.read("orders")
     assert record is not None

@@ -159,12 +159,12 @@ class Planned:
         )
 
 
-def _remembered(one: Capacity) -> dict[str, Any]:
+def _remembered(capacity: Capacity) -> dict[str, Any]:
     return {
-        "records_per_s": one.records_per_s,
-        "measured": one.measured,
-        "at": datetime.fromtimestamp(one.at, UTC).isoformat(),
-        "note": one.note,
+        "records_per_s": capacity.records_per_s,
+        "measured": capacity.measured,
+        "at": datetime.fromtimestamp(capacity.at, UTC).isoformat(),
+        "note": capacity.note,
     }
 
 

@@ -319,8 +319,8 @@ class Loop:
         self.looks.append((now, look))
         # Every look of the last hour, quarters of an hour before that.
         self.looks = [
-            (at, one)
-            for at, one in self.looks
+            (at, taken)
+            for at, taken in self.looks
             if at >= now - HOUR or (at % 900 == 0 and at >= now - 6 * HOUR)
         ]
 

@@ -110,7 +110,7 @@ def line_of(
     return {
         "topics": dict(zip(problem.topics, problem.partition_counts.tolist(), strict=True)),
         "members": {
-            name: {"topics": [problem.topics[one] for one in topics.tolist()]}
+            name: {"topics": [problem.topics[topic_of] for topic_of in topics.tolist()]}
             for name, topics in zip(problem.members, reads, strict=True)
         },
         "snapshots": [
@@ -120,7 +120,10 @@ def line_of(
                 "end": offsets(looks.end[look]),
                 "committed": offsets(looks.committed[look]),
                 "owners": by_topic(
-                    [None if one < 0 else looks.members[one] for one in looks.owner[look].tolist()]
+                    [
+                        None if member < 0 else looks.members[member]
+                        for member in looks.owner[look].tolist()
+                    ]
                 ),
             }
             for look in range(len(looks))

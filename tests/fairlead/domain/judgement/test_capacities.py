@@ -85,7 +85,7 @@ def test_a_rolling_restart_measures_nobody_too_slow() -> None:
         return np.array([not 240 <= now - 400 * n < 360 for n in range(6)])
 
     found = known_after(replace(GROUP, present=present), hours=1.2)
-    measured = [one["records_per_s"] for one in found.values() if one["measured"]]
+    measured = [capacity["records_per_s"] for capacity in found.values() if capacity["measured"]]
     assert all(0.9 * SPEED < speed < 1.1 * SPEED for speed in measured)
 
 

@@ -79,7 +79,8 @@ def test_what_equations_leave_open_is_usual() -> None:
         for equation in equations(np.ones(10), {"a": 1.0})
     ]
     fast = [
-        replace(one, records=np.full(5, 2400.0), member="b", partitions=TEN[5:]) for one in same
+        replace(equation, records=np.full(5, 2400.0), member="b", partitions=TEN[5:])
+        for equation in same
     ]
     costs = costs_of(same + fast)
     assert costs.equal
@@ -96,12 +97,12 @@ def test_without_a_limit_there_is_nothing_to_find() -> None:
 def test_what_was_read_longest_ago_and_is_alike_is_forgotten_first() -> None:
     """A few equations of a member stay, in order, and the newest one is among them."""
     mine = equations(np.ones(10), {"a": 100.0})
-    alike = [replace(one, at=one.at - 7200.0, records=np.ones(5)) for one in mine]
+    alike = [replace(equation, at=equation.at - 7200.0, records=np.ones(5)) for equation in mine]
     left = fewest(alike + mine, 10)
     assert len(left) == 6
-    assert left == sorted(left, key=lambda one: one.at)
+    assert left == sorted(left, key=lambda equation: equation.at)
     assert left[-1] is mine[-1]
-    assert sum(one in alike for one in left) <= 1
+    assert sum(equation in alike for equation in left) <= 1
 
 
 def test_a_note_says_again_what_was_read() -> None:
@@ -113,9 +114,9 @@ def test_a_note_says_again_what_was_read() -> None:
     assert mix is not None
     assert mix[0].tolist() == [0, 1, 2, 3, 4]
     assert len(again) >= 4
-    for one, other in zip(again, mine[-len(again) :], strict=True):
+    for equation, other in zip(again, mine[-len(again) :], strict=True):
         dense = np.zeros(10)
-        dense[one.partitions] = one.records
+        dense[equation.partitions] = equation.records
         assert dense[:5] == pytest.approx(other.records, abs=2e-4 * other.records.sum())
     grown = Problem.of({"s": 3, "t": 9}, {"a": ["s", "t"]})
     _, moved = read_note(text, "a", grown, NOW)
@@ -251,8 +252,8 @@ def test_a_partition_that_crawled_says_nothing_of_costs_once_it_is_healed() -> N
     run(world, planner)
     healed = [judgement for at, judgement in planner.judgements if at > planner.judgements[96][0]]
     assert healed
-    assert all(one.costs.equal for one in healed)
-    assert "overloaded" not in {one.diagnosis.name for one in healed}
+    assert all(judged.costs.equal for judged in healed)
+    assert "overloaded" not in {judged.diagnosis.name for judged in healed}
 
 
 def suspected(costs: np.ndarray, speed: float, *, mixes: bool, hours: float = 0.5) -> int | None:

@@ -55,7 +55,7 @@ def test_the_right_name_after_an_hour(group: Group, name: str, names: list[str])
     assert answer["diagnosis"] == name, answer["evidence"]
     told = answer["names"]
     if name == "slow member":  # or one of what it reads, which nothing has told apart yet
-        told = [one for one in told if "-" not in one]
+        told = [word for word in told if "-" not in word]
     assert told == names, answer["evidence"]
 
 

@@ -95,7 +95,7 @@ def test_dear_partition_under_skew_gets_room(
     """
     told = Told(SKEWED, 1 / 3, dear={3: 10.0})
     with at_work(services, told, unique_name, tmp_path / "log", client) as planner:
-        planner.until(lambda one: planned_for(one, "badly spread", "slow member"), 400)
+        planner.until(lambda judged: planned_for(judged, "badly spread", "slow member"), 400)
         if client != AHEAD:
 
             def cured(judgement: Judgement) -> bool:
@@ -117,7 +117,7 @@ def test_crawling_partition_is_named_and_nobody_is_blamed(
     """With a worker and a pause for each partition others are read as they come. No plan."""
     told = Told(SKEWED, 1 / 3, dear={LAST: HALF_A_SECOND})
     with at_work(services, told, unique_name, tmp_path / "log", client, "--desks") as planner:
-        found = planner.until(lambda one: one.diagnosis.name == "crawling partition", 400)
+        found = planner.until(lambda judged: judged.diagnosis.name == "crawling partition", 400)
         assert found.diagnosis.names == (f"{unique_name}-{LAST}",)
         assert planner.undisturbed(8, 600)[-1].diagnosis.name == "crawling partition"
         assert said(planner) <= {"unknown", "healthy", "recovering", "crawling partition"}
@@ -132,7 +132,7 @@ def test_same_slow_records_in_a_plain_loop_are_dear(
     told = Told(SKEWED, 1 / 3, dear={LAST: HALF_A_SECOND})
     with at_work(services, told, unique_name, tmp_path / "log", client) as planner:
         planner.until(
-            lambda one: planned_for(one, "badly spread", "slow member", "hot partition"), 400
+            lambda judged: planned_for(judged, "badly spread", "slow member", "hot partition"), 400
         )
         planner.undisturbed(12, 600)
         assert not said(planner) & {"crawling partition", "stuck partition"}
@@ -145,7 +145,9 @@ def test_slow_consumer_is_relieved(
     """At a third of its speed: a plan or two, and it is well again."""
     told = Told(EVEN, 0.55, slow={1: 0.35})
     with at_work(services, told, unique_name, tmp_path / "log", client) as planner:
-        found = planner.until(lambda one: planned_for(one, "badly spread", "slow member"), 400)
+        found = planner.until(
+            lambda judged: planned_for(judged, "badly spread", "slow member"), 400
+        )
         assert found.diagnosis.names[0] == f"{unique_name}-2"
 
         def cured(judgement: Judgement) -> bool:
@@ -163,7 +165,7 @@ def test_slow_consumer_of_a_dear_partition_gives_up_what_it_cannot_do(
     """It is half as fast as the others, and the partition alone would be too much for it."""
     told = Told(SKEWED, 0.4, dear={5: 10.0}, slow={1: 0.5})
     with at_work(services, told, unique_name, tmp_path / "log", client) as planner:
-        planner.until(lambda one: planned_for(one, "badly spread", "slow member"), 400)
+        planner.until(lambda judged: planned_for(judged, "badly spread", "slow member"), 400)
         if client != AHEAD:
 
             def cured(judgement: Judgement) -> bool:

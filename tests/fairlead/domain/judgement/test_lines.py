@@ -48,7 +48,7 @@ def questions(draw: st.DrawFn) -> dict[str, Any]:
                 for end in ends
             ]
             row["owners"][topic] = [
-                one if rng.random() < 0.97 else rng.choice(names) for one in owner[topic]
+                member if rng.random() < 0.97 else rng.choice(names) for member in owner[topic]
             ]
         snapshots.append(row)
     return {

@@ -87,12 +87,12 @@ def test_a_memory_keeps_within_its_bounds_and_those_that_are_there_come_first() 
     """Members with long names come and go for a week, each with a long note."""
     looks = looks_at([[9] * 4] * 2, [[9] * 4] * 2, [0, 0, 1, 1])
     problem = Problem.of({"t": 4}, {"a": ["t"], "b": ["t"]})
-    one = Capacity(100.0, measured=True, at=0.0, note="n" * 300)
-    gone = {f"{'gone' * 20}-{n}": replace(one, at=float(n)) for n in range(200)}
-    memory = written({"a": one, "b": one} | gone, looks, problem)
+    capacity = Capacity(100.0, measured=True, at=0.0, note="n" * 300)
+    gone = {f"{'gone' * 20}-{n}": replace(capacity, at=float(n)) for n in range(200)}
+    memory = written({"a": capacity, "b": capacity} | gone, looks, problem)
     assert len(json.dumps(memory)) <= 4096 + 100 * 4 + 500 * 2
-    assert memory["members"]["a"]["note"] == one.note
+    assert memory["members"]["a"]["note"] == capacity.note
     newest = f"{'gone' * 20}-199"
     assert newest in memory["members"]
     assert f"{'gone' * 20}-0" not in memory["members"]
-    assert recalled(memory, looks, problem)["b"] == one
+    assert recalled(memory, looks, problem)["b"] == capacity

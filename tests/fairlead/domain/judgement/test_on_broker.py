@@ -43,7 +43,7 @@ def test_a_dear_partition_gets_room_whatever_is_blamed(
     log = tmp_path / "consumers.log"
     with planner_of(services, scenario, log, rules=RULES, look_every_s=LOOK_EVERY_S) as found:
         planner, _ = found
-        planner.until(lambda one: planned_for(one, "slow member", "badly spread"), 180)
+        planner.until(lambda judged: planned_for(judged, "slow member", "badly spread"), 180)
 
         def has_room(judgement: Judgement) -> bool:
             owner = planner.plans[-1].owner
@@ -52,7 +52,7 @@ def test_a_dear_partition_gets_room_whatever_is_blamed(
             return judgement.diagnosis.name == "healthy" and bool(fewer)
 
         planner.until(has_room, 180)
-        said = {one.diagnosis.name for one in planner.undisturbed(15, 180)}
+        said = {judged.diagnosis.name for judged in planner.undisturbed(15, 180)}
         assert not said & {"crawling partition", "stuck partition", "hot partition"}
         planner.until(has_room, 60)
         assert planner.undisturbed_plans <= 3
@@ -82,9 +82,9 @@ def test_slow_consumer_is_named_relieved_by_one_plan_and_left_alone_when_it_is_q
     assert not planner.undisturbed_plans
 
     consumers.work_at(slow, consumers.scenario.rate // 4)
-    found = planner.until(lambda one: planned_for(one, "slow member"), 180)
+    found = planner.until(lambda judged: planned_for(judged, "slow member"), 180)
     assert found.diagnosis.names[0] == slow, found.diagnosis
-    planner.until(lambda one: one.diagnosis.name == "healthy", 180)
+    planner.until(lambda judged: judged.diagnosis.name == "healthy", 180)
 
     consumers.work_at(slow, consumers.scenario.rate)
     assert planner.undisturbed(15, 180)[-1].diagnosis.name == "healthy"

@@ -43,16 +43,16 @@ def test_what_is_seen_of_a_group_is_the_same_in_any_company(seed: int) -> None:
     """To the last bit, in any order, for groups with and without members, at few looks and many."""
     rng = np.random.default_rng(seed)
     groups = [group(rng, int(rng.choice([1, 2, 7, 20]))) for _ in range(60)]
-    alone = [see([replace(one)])[0] for one in groups]
-    assert any(one.commits.stuck.any() for one in alone)
-    assert any(one.commits.late.any() for one in alone)
+    alone = [see([replace(looks)])[0] for looks in groups]
+    assert any(seen.commits.stuck.any() for seen in alone)
+    assert any(seen.commits.late.any() for seen in alone)
     order = rng.permutation(len(groups)).tolist()
     beside = see([groups[place] for place in order])
     for place, found in zip(order, beside, strict=True):
         for part in ("rates", "commits", "recent"):
-            one, other = getattr(alone[place], part), getattr(found, part)
-            for name in (field.name for field in fields(one)):
-                wanted = getattr(one, name)
+            ours, other = getattr(alone[place], part), getattr(found, part)
+            for name in (field.name for field in fields(ours)):
+                wanted = getattr(ours, name)
                 np.testing.assert_array_equal(getattr(other, name), wanted, f"{part}.{name}")
         for name in ("in_one_log", "arrived", "position", "lag", "advanced"):
             wanted = getattr(alone[place].recent, name)

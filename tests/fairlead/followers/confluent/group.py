@@ -371,11 +371,11 @@ class ConfluentGroup:
             key=lambda interval: interval.begin,
         )
         found = []
-        for number, one in enumerate(intervals):
+        for number, held in enumerate(intervals):
             for other in intervals[number + 1 :]:
-                both = one.partitions & other.partitions
-                if both and one.name != other.name and other.begin < one.end:
-                    found.append(f"{one} and {other}: {both}")
+                both = held.partitions & other.partitions
+                if both and held.name != other.name and other.begin < held.end:
+                    found.append(f"{held} and {other}: {both}")
         return found
 
     def history(self) -> str:

@@ -102,12 +102,14 @@ def poll_until(condition: Callable[[], bool], *consumers: PlanConsumer) -> list[
     messages = []
     while not condition():
         assert time.monotonic() < deadline, [consumer.status() for consumer in consumers]
-        messages += [message for one in consumers if (message := one.poll(0.02)) is not None]
+        messages += [
+            message for follower in consumers if (message := follower.poll(0.02)) is not None
+        ]
     return messages
 
 
 def owned(consumer: Consumer) -> list[int]:
-    return sorted(one.partition for one in consumer.assignment())
+    return sorted(partition.partition for partition in consumer.assignment())
 
 
 def settle(members: Mapping[str, PlanConsumer], **shares: list[int]) -> None:
@@ -232,8 +234,10 @@ def test_on_assign_may_choose_where_to_start(
         producer.produce(topic, str(number), partition=0)
     assert producer.flush(30) == 0
 
-    def from_two(one: Consumer, share: list[TopicPartition]) -> None:
-        one.assign([TopicPartition(p.topic, p.partition, 2) for p in share if p.partition == 0])
+    def from_two(consumer: Consumer, share: list[TopicPartition]) -> None:
+        consumer.assign(
+            [TopicPartition(p.topic, p.partition, 2) for p in share if p.partition == 0]
+        )
 
     consumer = new_consumer()
     consumer.subscribe([topic], on_assign=from_two)
@@ -254,14 +258,14 @@ def test_handover_commits_what_was_read(
     for number in range(40):
         producer.produce(topic, str(number), partition=number % 4)
     assert producer.flush(30) == 0
-    one, other = new_consumer("one"), new_consumer("other")
-    one.subscribe([topic])
+    first, other = new_consumer("one"), new_consumer("other")
+    first.subscribe([topic])
     numbers: list[bytes | None] = []
     while len(numbers) < 40:
-        numbers += [message.value() for message in one.consume(100, timeout=1.0)]
+        numbers += [message.value() for message in first.consume(100, timeout=1.0)]
     other.subscribe([topic])
-    late = poll_until(lambda: len(owned(one)) == len(owned(other)) == 2, one, other)
-    late += [m for member in (one, other) if (m := member.poll(0.5)) is not None]
+    late = poll_until(lambda: len(owned(first)) == len(owned(other)) == 2, first, other)
+    late += [m for member in (first, other) if (m := member.poll(0.5)) is not None]
     assert late == []
     assert sorted(map(int, filter(None, numbers))) == list(range(40))
 
@@ -350,21 +354,21 @@ def test_bad_records_change_nothing_and_a_large_plan_behind_them_is_adopted(
     services: Services, new_consumer: NewConsumer, topic: str
 ) -> None:
     """Each is skipped and starts no rebalance; a plan of 5 MB is one like any other."""
-    one = new_consumer("a", public_keys=PUBLIC)
-    origin = origin_of(services, one.status().plan_topic)
-    good = plan(one, topic, 1, a=[0], b=[1, 2, 3])
-    send(services, one, *signed_plan(good, origin))
-    one.subscribe([topic])
-    poll_until(lambda: one.plan_version == 1, one)
-    bad = spoilt(plan(one, topic, 2, a=[3], b=[0, 1, 2]), origin)
+    follower = new_consumer("a", public_keys=PUBLIC)
+    origin = origin_of(services, follower.status().plan_topic)
+    good = plan(follower, topic, 1, a=[0], b=[1, 2, 3])
+    send(services, follower, *signed_plan(good, origin))
+    follower.subscribe([topic])
+    poll_until(lambda: follower.plan_version == 1, follower)
+    bad = spoilt(plan(follower, topic, 2, a=[3], b=[0, 1, 2]), origin)
     for value, headers in bad.values():
-        send(services, one, value, headers)
-    poll_until(lambda: one.status().records_skipped == len(bad), one)
-    assert (one.plan_version, one.status().rejoins_asked) == (1, 0)
+        send(services, follower, value, headers)
+    poll_until(lambda: follower.status().records_skipped == len(bad), follower)
+    assert (follower.plan_version, follower.status().rejoins_asked) == (1, 0)
     shares = {"a": {topic: [0]}, "b": {topic: [1, 2, 3]}}
-    big = make_big_plan(shares, group=one.status().group, version=2)
-    send(services, one, *signed_plan(big, origin))
-    poll_until(lambda: one.plan_version == 2, one)
+    big = make_big_plan(shares, group=follower.status().group, version=2)
+    send(services, follower, *signed_plan(big, origin))
+    poll_until(lambda: follower.plan_version == 2, follower)
 
 
 @pytest.mark.kafka
@@ -450,7 +454,7 @@ def test_closed_consumer_says_so_and_opens_nothing(
     alone.subscribe(["t"])
     alone.close()
     asked: list[str] = []
-    monkeypatch.setattr(KafkaPinTopic, "open", lambda one: asked.append(one.name))
+    monkeypatch.setattr(KafkaPinTopic, "open", lambda opened: asked.append(opened.name))
     for call in (
         lambda: alone.poll(0.1),
         lambda: alone.consume(1, 0.1),
@@ -486,7 +490,7 @@ def test_assigning_alone_needs_no_pin_topic(
 ) -> None:
     """A consumer outside any group has nobody to agree with."""
     asked: list[str] = []
-    monkeypatch.setattr(KafkaPinTopic, "open", lambda one: asked.append(one.name))
+    monkeypatch.setattr(KafkaPinTopic, "open", lambda opened: asked.append(opened.name))
     alone.assign([TopicPartition("t", 0)])
     alone.poll(0.1)
     assert asked == []
@@ -516,15 +520,15 @@ def test_consumer_at_rest_looks_seldom(
     services: Services, new_consumer: NewConsumer, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While it owns what was decided it looks after the log four times a second, not fifty."""
-    one, reads, read = new_consumer(), list[float](), PinListener.read
-    publish(services, one, topic, a=[0, 1, 2, 3])
-    one.subscribe([topic])
-    settle({"a": one}, a=[0, 1, 2, 3])
+    follower, reads, read = new_consumer(), list[float](), PinListener.read
+    publish(services, follower, topic, a=[0, 1, 2, 3])
+    follower.subscribe([topic])
+    settle({"a": follower}, a=[0, 1, 2, 3])
 
     def counted(self: PinListener, wait_s: float) -> Any:
         reads.append(wait_s)
         return read(self, wait_s)
 
     monkeypatch.setattr(PinListener, "read", counted)
-    one.poll(2.0)
+    follower.poll(2.0)
     assert len(reads) <= 10

@@ -171,7 +171,7 @@ def test_no_partition_has_two_owners_whoever_reads_how_much(seed: int) -> None:
     for number, record in enumerate(rng.sample(announcing, len(announcing))):
         log.append(record)
         if rng.random() < 0.5 or number + 1 == len(announcing):
-            heard = tuple(one for one in log if isinstance(one, Here))
+            heard = tuple(said for said in log if isinstance(said, Here))
             wish = {name: sorted(rng.sample(range(4), 2)) for name in names[:1]}
             log.append(draw_up(heard, plan(number + 1, **wish), now=DAY, member=record.member))
     owned = [
@@ -221,7 +221,7 @@ def test_announcement_of_what_another_has_ceded_does_not_count() -> None:
     call = RollCall(here("a", 0, 1), COUNTS)
     for record in (here("a", 0, 1), here("x", 1, 2)):
         call.hear(record, now=0.0)
-    assert [one.member for one in call.heard] == ["a"]
+    assert [announcement.member for announcement in call.heard] == ["a"]
 
 
 def test_verdict_comes_after_the_own_announcement() -> None:

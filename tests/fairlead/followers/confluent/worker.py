@@ -137,11 +137,11 @@ def main(spec: dict[str, Any]) -> None:
     halt_when_owning(halt)
     consumer = build(spec)
 
-    def owns(one: Consumer, partitions: list[TopicPartition]) -> None:
+    def owns(consumer: Consumer, partitions: list[TopicPartition]) -> None:
         if spec.get("plain"):
-            one.assign(partitions)
+            consumer.assign(partitions)
         share = [[p.topic, p.partition] for p in partitions]
-        journal.note("own", partitions=share, member=one.memberid())
+        journal.note("own", partitions=share, member=consumer.memberid())
 
     def gives_up(_: Consumer, __: list[TopicPartition]) -> None:
         journal.note("release")

@@ -115,8 +115,8 @@ def test_tombstone_that_stands_before_the_plan_in_force_takes_nothing_back() -> 
     """A new connection reads it again, on the way to the plan that is known already."""
     records = told(0, 1), record(1, None), told(2, 2)
     cache = PlanCache("group", ORIGIN, None, known=after(*records))
-    for one in records:
-        cache.apply(one)
+    for hostile in records:
+        cache.apply(hostile)
     assert version(cache.state) == 2
     cache.apply(record(3, None))
     assert version(cache.state) is None

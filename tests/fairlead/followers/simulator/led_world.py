@@ -176,7 +176,9 @@ class LedWorld(Timeline[LedMember]):
                 raise ViolationError(f"{self.time:.2f}: {member.name} gives no reason: {status}")
             return
         planned = self._due(member, dealt, status.plan_version)
-        others = (one for name, (_, one) in dealt.members.items() if name != member.member)
+        others = (
+            dealt_to for name, (_, dealt_to) in dealt.members.items() if name != member.member
+        )
         held = frozenset[int]().union(*(other.owned for other in others))
         if not planned - held <= member.share <= planned:
             raise ViolationError(f"{self.time:.2f}: {member.name} owns no plan's: {self.state()}")
@@ -199,7 +201,7 @@ class LedWorld(Timeline[LedMember]):
             return decide(PlanState(), members, COUNTS, now=self.clock.utc()).shares
         names = member_names(members)
         fitted = fit(plan(version)[0], {name: [TOPIC] for name in names.values()}, COUNTS)
-        return {one: fitted[name] for one, name in names.items()}
+        return {member_id: fitted[name] for member_id, name in names.items()}
 
     def healed(self) -> str | None:
         """Say what is not as it should be after all faults have ended; None: nothing."""

@@ -107,9 +107,9 @@ class World(Timeline[SimulatedMember]):
     def _check(self, member: SimulatedMember) -> None:
         """Check what the last to act has brought about."""
         shares = [
-            one.client.share
-            for one in self.members.values()
-            if not one.frozen and one.client.can_commit
+            other.client.share
+            for other in self.members.values()
+            if not other.frozen and other.client.can_commit
         ]
         if shares != self._shares:  # mostly nothing has changed
             self._shares, self._owned = shares, frozenset[Pair]().union(*shares)
@@ -118,7 +118,7 @@ class World(Timeline[SimulatedMember]):
         owned = self._owned
         if member.membership is not None and not member.interrupted:
             self._check_status(member)
-        acting = any(one.subscribed and not one.frozen for one in self.members.values())
+        acting = any(other.subscribed and not other.frozen for other in self.members.values())
         if owned == EVERYTHING or not acting:
             self.orphaned_since = None
         elif self.orphaned_since is None:

@@ -53,7 +53,7 @@ def test_plans_are_published_as_the_policy_would() -> None:
 
     def published(policy: Policy) -> tuple[int, int]:
         ran = [*replay(skewed(), "sticky-lag-aware", policy)]
-        return sum(one.published for one in ran), sum(one.held_back for one in ran)
+        return sum(outcome.published for outcome in ran), sum(outcome.held_back for outcome in ran)
 
     strict = Policy(approval=Approval(automatic=True, max_moves=0))
     assert published(strict)[0] == 0
@@ -64,8 +64,8 @@ def test_plans_are_published_as_the_policy_would() -> None:
 
 def test_equal_recordings_give_equal_replays() -> None:
     """Nothing is drawn anew."""
-    one, other = ([*replay(skewed(), "range", Policy())] for _ in range(2))
-    assert one == other
+    first, other = ([*replay(skewed(), "range", Policy())] for _ in range(2))
+    assert first == other
 
 
 def snapshots(*owners: dict[str, list[int]]) -> Recording:
@@ -104,5 +104,5 @@ def test_a_newcomer_takes_over_the_share_of_who_left() -> None:
         {"a": [0, 3], "b": [1, 2]}, {"a": [0, 3], "c": [1, 2]}, {"a": [0, 3], "c": [1, 2]}
     )
     planned = [*replay(day, "sticky-lag-aware", Policy())]
-    assert (moves(planned), sum(one.published for one in planned)) == ([0, 0], 0)
+    assert (moves(planned), sum(outcome.published for outcome in planned)) == ([0, 0], 0)
     assert moves([*replay(day, "range", Policy())]) == [0, 0]

@@ -36,9 +36,9 @@ def fairlead(
 
 def test_help_names_every_command(tmp_path: Path) -> None:
     """`fairlead --help` exits with 0 and lists what there is."""
-    shown = fairlead("--help", directory=tmp_path)
-    assert shown.returncode == 0
-    assert [name for name in COMMANDS if name not in shown.stdout] == []
+    done = fairlead("--help", directory=tmp_path)
+    assert done.returncode == 0
+    assert [name for name in COMMANDS if name not in done.stdout] == []
 
 
 def test_help_imports_little(tmp_path: Path) -> None:
@@ -46,7 +46,7 @@ def test_help_imports_little(tmp_path: Path) -> None:
     program = (
         "import sys; from fairlead.surfaces.cli import main; sys.argv[1:] = ['--help']; main()"
     )
-    shown = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-X", "importtime", "-c", program],
         capture_output=True,
         text=True,
@@ -54,7 +54,7 @@ def test_help_imports_little(tmp_path: Path) -> None:
         cwd=tmp_path,
         timeout=120,
     )
-    imported = {line.rpartition("|")[2].strip() for line in shown.stderr.splitlines()}
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert "typer" in imported
     assert {"pydantic", "rich.console", "markdown_it", "numpy", "sqlalchemy"} & imported == set()
 
@@ -144,8 +144,8 @@ def test_error_of_ours_is_one_line_and_exit_code_1(
 
 def test_version_is_that_of_the_package(tmp_path: Path) -> None:
     """What a bug report needs first."""
-    shown = fairlead("--version", directory=tmp_path)
-    assert (shown.returncode, shown.stdout) == (0, f"fairlead {version('fairlead')}\n")
+    done = fairlead("--version", directory=tmp_path)
+    assert (done.returncode, done.stdout) == (0, f"fairlead {version('fairlead')}\n")
 
 
 def test_commands_start_without_loading_the_planner() -> None:

@@ -45,7 +45,7 @@ def test_group_is_planned_in_this_process(
         "plan",
     )
     assert said["looks"] > 6
-    assert [one["previous_member"] for one in said["moves"]]
+    assert [move["previous_member"] for move in said["moves"]]
     assert said["version"] is None
     assert pipeline.decisions(unique_name) == []
 

@@ -56,11 +56,11 @@ def test_every_answer_is_one_json_document(week: str) -> None:
 
 def test_worst_group_comes_first_with_its_evidence_and_what_to_do(week: str) -> None:
     """One line each within 80 columns; every column on request, and none of them in the way."""
-    shown = run(week, "groups").stdout.splitlines()
-    assert [line.split()[0] for line in shown[2:4]] == ["billing", "orders"]
-    assert max(map(len, shown[:4])) <= 80
-    assert shown[2].split()[-1] == "decide"
-    assert shown[4].startswith("billing: billing-1 gets 140% of what it can do")
+    lines = run(week, "groups").stdout.splitlines()
+    assert [line.split()[0] for line in lines[2:4]] == ["billing", "orders"]
+    assert max(map(len, lines[:4])) <= 80
+    assert lines[2].split()[-1] == "decide"
+    assert lines[4].startswith("billing: billing-1 gets 140% of what it can do")
     wide = run(week, "groups", "--wide").stdout.splitlines()
     assert "heaviest member" in wide[0]
     with psycopg.connect(week) as connection:
@@ -156,7 +156,7 @@ def test_group_that_a_plan_may_help_and_nobody_plans_says_how_to_turn_planning_o
 def test_policy_explanation_leaves_nothing_blank(week: str) -> None:
     """Where nothing is asked for it says none; defaults are those that the page has."""
     found = document(week, "policy", "explain", "payments")
-    values = {one["key"]: one["value"] for one in found["values"]}
+    values = {value["key"]: value["value"] for value in found["values"]}
     assert (values["objective"], values["horizon"]) == ("PT1M", "PT30M")
     rows = run(week, "policy", "explain", "orders").stdout.splitlines()
     cells = [row.split("│") for row in rows if row.startswith("│ ")]

@@ -24,7 +24,11 @@ EVIL = "\x1b[2J\x1b]0;title\x07or\u202eders\r\nbilling: fine\x9b31m\u2028\u200b\
 
 def hidden(text: str) -> set[str]:
     """Return what of a text would not be seen, line feeds apart."""
-    return {one for one in text if unicodedata.category(one) in {"Cc", "Cf", "Zl", "Zp"}} - {"\n"}
+    return {
+        character
+        for character in text
+        if unicodedata.category(character) in {"Cc", "Cf", "Zl", "Zp"}
+    } - {"\n"}
 
 
 @pytest.mark.parametrize("text", ["orders", "Bestellungen für 東京 🚀", "à la carte", "a\\b", ""])
@@ -104,9 +108,9 @@ def test_every_answer_of_the_command_line_is_visible(database: str) -> None:
         ("plans", "diff", EVIL, "1", "1"),
         ("policy", "explain", EVIL),
     ):
-        shown = answer(*words)
-        assert hidden(shown) == set(), words
-        assert "\nbilling: fine" not in shown
+        done = answer(*words)
+        assert hidden(done) == set(), words
+        assert "\nbilling: fine" not in done
     assert EVIL in {row["group"] for row in json.loads(answer("groups", "--json"))}
     assert {row["reason"] for row in json.loads(answer("history", EVIL, "--json"))} == {EVIL}
 

@@ -68,15 +68,15 @@ def state_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def shown(state_dir: Path) -> str:
     """Return what a whole demo showed; it has ended well."""
     with start(state_dir) as process:
-        shown, _ = process.communicate(timeout=900)
-    assert process.returncode == 0, shown
-    return shown
+        printed, _ = process.communicate(timeout=900)
+    assert process.returncode == 0, printed
+    return printed
 
 
 @pytest.fixture(scope="module")
-def report(shown: str, state_dir: Path) -> dict[str, Any]:
+def report(printed: str, state_dir: Path) -> dict[str, Any]:
     """Return what that demo reported."""
-    assert "report.json" in shown
+    assert "report.json" in printed
     read: dict[str, Any] = json.loads((state_dir / "demo" / "report.json").read_text())
     return read
 
@@ -144,19 +144,19 @@ def test_diagnosis_names_what_is_the_matter(report: dict[str, Any]) -> None:
     assert healthy["plan_version"] is None
 
 
-def test_table_and_next_steps_are_shown(shown: str) -> None:
+def test_table_and_next_steps_are_shown(printed: str) -> None:
     """It ends with a table for people and where to go next."""
     for text in ("heaviest", "Drained in", "left alone", "make dev", "make psql"):
-        assert text in shown
+        assert text in printed
 
 
-def test_demo_leaves_no_process_behind(shown: str, state_dir: Path) -> None:
+def test_demo_leaves_no_process_behind(printed: str, state_dir: Path) -> None:
     """Everything that it started has ended."""
-    assert shown
+    assert printed
     assert started_for(state_dir) == []
 
 
-def test_interrupt_ends_everything_at_once(shown: str, state_dir: Path) -> None:
+def test_interrupt_ends_everything_at_once(printed: str, state_dir: Path) -> None:
     """Ctrl-C amid consumers, or while the planning job runs: within a minute nothing is left."""
     name, under_way = form(short=("consumers.log", ""), long=("planning.log", "STEP_START"))
     log = state_dir / "demo" / name
@@ -171,6 +171,6 @@ def test_interrupt_ends_everything_at_once(shown: str, state_dir: Path) -> None:
         os.killpg(process.pid, signal.SIGINT)
         said, _ = process.communicate(timeout=60)
     assert process.returncode != 0
-    assert "report.json" in shown  # the run before, in the same folder, was left to its end
+    assert "report.json" in printed  # the run before, in the same folder, was left to its end
     assert "Traceback" not in said
     assert started_for(state_dir) == []

@@ -154,9 +154,9 @@ def test_names_do_nothing_in_teams() -> None:
     for notice in nasty():
         body = body_of(notice, "teams", WEB)
         check_teams(body)
-        shown = json.loads(body)["attachments"][0]["content"]
-        assert "\n" not in shown["body"][0]["inlines"][0]["text"]
-        assert shown["actions"][0]["url"].startswith("https://plans.example")
+        card = json.loads(body)["attachments"][0]["content"]
+        assert "\n" not in card["body"][0]["inlines"][0]["text"]
+        assert card["actions"][0]["url"].startswith("https://plans.example")
 
 
 def test_programs_get_whole_names() -> None:

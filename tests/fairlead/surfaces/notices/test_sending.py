@@ -209,7 +209,10 @@ def test_outage_of_an_hour_loses_and_doubles_nothing(receiver: Receiver, engine:
     came = [headers["Webhook-Id"] for headers, _ in receiver.came[len(tried) :]]
     assert sorted(came) == sorted(set(tried))
     bodies = {headers["Webhook-Id"]: body for headers, body in receiver.came}
-    assert all(is_signed(*one) and one[1] == bodies[one[0]["Webhook-Id"]] for one in receiver.came)
+    assert all(
+        is_signed(*request) and request[1] == bodies[request[0]["Webhook-Id"]]
+        for request in receiver.came
+    )
 
 
 @pytest.mark.postgres
@@ -323,6 +326,6 @@ def test_settings_that_would_not_do_are_refused(given: dict[str, Any], said: str
     valid = {"url": "https://chat.example/x", "secret": SECRET}
     with pytest.raises(ValueError, match=said) as error:
         NotifySettings.model_validate(valid | given)
-    messages = [one["msg"] for one in error.value.errors()]  # type: ignore[attr-defined]
+    messages = [problem["msg"] for problem in error.value.errors()]  # type: ignore[attr-defined]
     assert "hunter2" not in "".join(messages)
     assert SecretStr(SECRET) == NotifySettings.model_validate(valid).secret

@@ -131,9 +131,9 @@ def test_traffic_between_racks_is_told_wherever_a_plan_is(week: str, engine: Eng
     page = Page(review_page(engine, "clicks"))
     assert "Between racks, a day 12.5 GB → 1.00 GB" in page.text
     assert "costs 0.25 → 0.02" in page.text
-    shown = run(week, "plans", "show", "clicks").stdout
+    done = run(week, "plans", "show", "clicks").stdout
     said = "racks    12.5 GB a day from other racks, predicted 1.00 GB; 0.25 a day, predicted 0.02"
-    assert said in shown
+    assert said in done
     (candidate,) = read_candidates(engine, "clicks", "s1")
     assert candidate.metrics is not None
     assert {name: candidate.metrics[name] for name in after} == after
@@ -151,7 +151,7 @@ def test_a_page_needs_no_network_and_runs_nothing(engine: Engine) -> None:
         for address in page.addresses
         if not address.startswith(("#", "data:image/svg+xml;"))
     ]
-    assert [one.partition("/playground")[0] for one in outside] == [
+    assert [link.partition("/playground")[0] for link in outside] == [
         "http://dagster:3000/assets/assignment_plan?view=partitions&partition=billing",
         "http://dagster:3000/locations/fairlead/jobs/approve",
         "http://dagster:3000/locations/fairlead/jobs/reject",

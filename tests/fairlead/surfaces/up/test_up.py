@@ -134,20 +134,22 @@ def test_all_of_it_runs_is_mended_and_ends(
         with urlopen(address, timeout=60) as answer:  # noqa: S310 - our own server
             assert answer.status == 200
     eventually(lambda: said("Looked at 0 groups"), "looks are taken", within_s=START_S)
-    pages = next(one for one in still_running(tmp_path / "state") if one.name == "pages")
+    pages = next(part for part in still_running(tmp_path / "state") if part.name == "pages")
     os.kill(pages.pid, signal.SIGKILL)
     eventually(lambda: said("pages has ended (by signal SIGKILL)"), "that is said")
     names = {"forks", "dagster", "pages", "spark", "fork server", "fairlead up"}
-    assert {one.name for one in still_running(tmp_path / "state")} <= names
+    assert {part.name for part in still_running(tmp_path / "state")} <= names
     family = psutil.Process(process.pid).children(recursive=True)
     assert len(family) >= 5
     began = time.monotonic()
     process.send_signal(signal.SIGTERM)
     assert process.wait(60) == 128 + signal.SIGTERM
     assert time.monotonic() - began < END_S
-    assert [command(one) for one in family if command(one)] == []  # the dead have none
+    assert [
+        command(relative) for relative in family if command(relative)
+    ] == []  # the dead have none
     assert still_running(tmp_path / "state") == []
-    beyond = [one for one in psutil.process_iter() if str(tmp_path) in " ".join(command(one))]
+    beyond = [left for left in psutil.process_iter() if str(tmp_path) in " ".join(command(left))]
     assert beyond == []
 
 

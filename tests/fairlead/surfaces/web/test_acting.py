@@ -109,10 +109,10 @@ def test_what_takes_kafka_is_asked_of_the_planner(desks: Desks, verb: str, versi
     """The page says what will happen, that it is asked for, and then what the planner answered."""
     _, after = walk(desks, f"do={verb}&group=stock&version={version}")
     assert "within the minute" in after
-    (one,) = asked(desks.planner.engine)
-    assert (one.act, one.group, one.version, one.actor) == (verb, "stock", version, KIM)
-    answer(desks.planner.engine, one.id, "done", "it is so")
-    assert ": it is so." in desks.get(f"/acted?id={one.id}").text
+    (act,) = asked(desks.planner.engine)
+    assert (act.act, act.group, act.version, act.actor) == (verb, "stock", version, KIM)
+    answer(desks.planner.engine, act.id, "done", "it is so")
+    assert ": it is so." in desks.get(f"/acted?id={act.id}").text
 
 
 def test_a_newer_version_is_refused_with_a_sentence(desks: Desks) -> None:

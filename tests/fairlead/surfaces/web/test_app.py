@@ -62,7 +62,7 @@ def test_names_may_hold_anything(week: str, served: str) -> None:
     assert "<script>" not in page
     assert ODD in unescape(page)
     for to, asked in (("group", {"group": [ODD]}), ("review", {"group": [ODD], "version": ["1"]})):
-        links = [one for one in re.findall(rf'href="({to}[^"]*)"', page) if "alert" in one]
+        links = [link for link in re.findall(rf'href="({to}[^"]*)"', page) if "alert" in link]
         found = [urljoin(served, unescape(link)) for link in links]
         assert [parse_qs(urlsplit(link).query) for link in found] == [asked] * len(links) != []
         there = get(found[0])[2]

@@ -58,9 +58,11 @@ class Rows:
     def __init__(self, url: str) -> None:
         self._connection = psycopg.connect(url, autocommit=True)
         tables = [name for (name,) in self._connection.execute(TABLES)]
-        one = sql.SQL("SELECT {name}, md5(string_agg(t::text, '' ORDER BY t::text)) FROM {table} t")
+        query = sql.SQL(
+            "SELECT {name}, md5(string_agg(t::text, '' ORDER BY t::text)) FROM {table} t"
+        )
         self._query = sql.SQL(" UNION ALL ").join(
-            one.format(name=name, table=sql.Identifier("fairlead_raw", name)) for name in tables
+            query.format(name=name, table=sql.Identifier("fairlead_raw", name)) for name in tables
         )
         self._before = self._now()
 
@@ -220,8 +222,8 @@ UNPROVEN = {
 }
 REQUESTS = {
     f"{kind}: {name}": forged
-    for kind, some in (("site", CROSS_SITE), ("form", MALFORMED), ("proof", UNPROVEN))
-    for name, forged in some.items()
+    for kind, forms in (("site", CROSS_SITE), ("form", MALFORMED), ("proof", UNPROVEN))
+    for name, forged in forms.items()
 }
 
 

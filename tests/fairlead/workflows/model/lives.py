@@ -78,10 +78,10 @@ class Life:
         self.followers: list[Follower] = []
         self.basis = dict.fromkeys(GROUPS, 0)
 
-    def reach(self, here: str) -> None:
+    def reach(self, point: str) -> None:
         """Stop a publisher until it is its turn again; people do what they do in one step."""
         if getcurrent() is not self.hub:
-            self.hub.switch(here)
+            self.hub.switch(point)
 
     def live_through(self, events: int = EVENTS) -> None:
         """Let things happen, then settle them, and hold both sides against each other."""
@@ -111,8 +111,8 @@ class Life:
 
     def publisher_starts(self) -> None:
         """Begin a run over all groups or one."""
-        one = [self.random.choice(GROUPS)]
-        groups = self.random.choice([list(GROUPS), one])
+        group = [self.random.choice(GROUPS)]
+        groups = self.random.choice([list(GROUPS), group])
         self._start(f"publisher of {','.join(groups)}", lambda: self.publish(groups))
 
     def retirement_starts(self) -> None:
@@ -134,7 +134,9 @@ class Life:
         before = self.store.version()
         found = differences(plans, groups, topic=topic, verifier=None)
         compared = before == self.store.version() and not self.store.intents
-        mended = [one.position for one in mend(plans, found, topic=topic, terms=TERMS, now=now)]
+        mended = [
+            result.position for result in mend(plans, found, topic=topic, terms=TERMS, now=now)
+        ]
         if (
             compared
             and len(groups) == len(GROUPS)
@@ -307,11 +309,11 @@ class Life:
 
     def _step(self, name: str) -> None:
         if name in self.publishers:
-            here = self.publishers[name].switch()
+            point = self.publishers[name].switch()
             if self.publishers[name].dead:
                 del self.publishers[name]
             else:
-                self.said.append(f"{name}: {here}")
+                self.said.append(f"{name}: {point}")
 
     def _kill(self, name: str) -> None:
         self.said.append(f"{name} is killed")

@@ -275,33 +275,35 @@ class ModelTurn:
     def intend(self, wanted: Sequence[Wanted]) -> list[Intent]:
         """Say what is about to be sent."""
         store, intents = self.store, []
-        for one in wanted:
-            plan = store.plans[one.group, one.version]
-            if store.locked(one.group) or one.group in store.intents:
+        for asked_for in wanted:
+            plan = store.plans[asked_for.group, asked_for.version]
+            if store.locked(asked_for.group) or asked_for.group in store.intents:
                 continue
-            if plan.state not in POSSIBLE[one.kind]:
+            if plan.state not in POSSIBLE[asked_for.kind]:
                 continue
             intent = Intent(
                 plan,
-                one.kind,
-                self._epoch(one),
-                one.lease_until,
-                again=plan.state == FOLLOWED[one.kind],
-                reason=one.reason,
+                asked_for.kind,
+                self._epoch(asked_for),
+                asked_for.lease_until,
+                again=plan.state == FOLLOWED[asked_for.kind],
+                reason=asked_for.reason,
             )
             intents.append(intent)
         self.groups |= {intent.group for intent in intents}
         self.pending = [intent for intent in intents if not intent.again]
-        beyond = {one.group for one in wanted if one.beyond is not None}
-        self.begun = {one.group: one.epoch for one in intents if one.group in beyond}
+        beyond = {asked_for.group for asked_for in wanted if asked_for.beyond is not None}
+        self.begun = {
+            intent_of.group: intent_of.epoch for intent_of in intents if intent_of.group in beyond
+        }
         return intents
 
-    def _epoch(self, one: Wanted) -> int:
-        kind, _, sent = self.store.told.get(one.group, ("", 0, None))
-        if sent is not None and kind == "plan" and one.beyond is None:
+    def _epoch(self, intent: Wanted) -> int:
+        kind, _, sent = self.store.told.get(intent.group, ("", 0, None))
+        if sent is not None and kind == "plan" and intent.beyond is None:
             return sent.epoch
         self.store.epochs = max(
-            self.store.epochs + 1, (one.beyond or 0) + 1, 0 if sent is None else sent.epoch + 1
+            self.store.epochs + 1, (intent.beyond or 0) + 1, 0 if sent is None else sent.epoch + 1
         )
         return self.store.epochs
 

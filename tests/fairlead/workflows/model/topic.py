@@ -81,12 +81,12 @@ class ModelTopic:
                     newest[group] = record
         return newest
 
-    def append(self, partition: int, one: Outgoing) -> int:
+    def append(self, partition: int, record: Outgoing) -> int:
         """Commit a record; returns its offset."""
         offset = self.ends[partition]
         self.ends[partition] += 1
         self.logs[partition].append(
-            PlanRecord(offset, one.group.encode(), one.value, tuple(one.headers))
+            PlanRecord(offset, record.group.encode(), record.value, tuple(record.headers))
         )
         return offset
 
@@ -99,7 +99,7 @@ class ModelTopic:
             passed = self.passed[partition]
             newest = {record.key: record for record in log if record.offset < passed}
             self.logs[partition] = [
-                one for one in log if one.offset >= passed or newest[one.key] is one
+                record for record in log if record.offset >= passed or newest[record.key] is record
             ]
 
 
