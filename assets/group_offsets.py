@@ -12,7 +12,7 @@ from assets.presentation import ROWS
 from assets.resources import KafkaResource, SettingsResource, SparkResource, StoreResource
 from assets.scope import LOOK_TAG, Scope, ScopeConfig, scope_of
 from assets.shown.cohorts import materialized
-from assets.shown.offsets import Seen, describe
+from assets.shown.offsets import SnapshotFacts, describe
 from assets.steps import hand_on, step
 from fairlead.archive import LookArchive
 from fairlead.common.words import listed, plural
@@ -58,7 +58,7 @@ def group_offsets(  # noqa: PLR0917 - Dagster's resources
         context,
         sorted(seen.groups["group"].to_pylist(), key=lambda group: (group not in failed, group)),
         current.policies,
-        lambda facts, _: describe(seen, facts),
+        lambda metadata, _: describe(seen, metadata),
     )
 
 
@@ -68,7 +68,7 @@ def _called_by(
     current: Settings,
     warehouse: Warehouse,
     archive: LookArchive,
-) -> Seen | None:
+) -> SnapshotFacts | None:
     """Return the look that called for the run; None: none did, or it is old or incomplete."""
     look_id, taken = context.run.tags.get(LOOK_TAG), archive.taken()
     wanted = {group for groups in scope.only.values() for group in groups}
@@ -85,7 +85,7 @@ def _called_by(
     groups, members = (rows.filter(pc.is_in(rows["group"], names)) for rows in tables)
     partitions = readable_partitions(look.filter(pc.is_in(look["group"], names)))
     context.log.info("Going on from look %s, which called for this run", recent.snapshot_id)
-    return Seen(recent.snapshot_id, recent.snapshot_at, groups, members, partitions)
+    return SnapshotFacts(recent.snapshot_id, recent.snapshot_at, groups, members, partitions)
 
 
 def _taken(
@@ -94,7 +94,7 @@ def _taken(
     current: Settings,
     kafka: KafkaResource,
     warehouse: Warehouse,
-) -> Seen:
+) -> SnapshotFacts:
     """Take a snapshot, and keep it."""
     with kafka.gateway() as gateway:
         listed_now = gateway.list_groups()
@@ -110,7 +110,7 @@ def _taken(
         snapshot = gateway.snapshot(sorted(groups), cohorts=groups, progress=context.log.info)
     warehouse.write_snapshot(snapshot)
     warehouse.prune(snapshot.snapshot_at - current.warehouse_retention)
-    return Seen(
+    return SnapshotFacts(
         snapshot.snapshot_id,
         snapshot.snapshot_at,
         snapshot.groups,

@@ -32,7 +32,7 @@ class AdoptionConfig(dg.Config):
     )
 
 
-class Followed:
+class FollowedPlans:
     """What was seen of groups that have a published plan, and what was predicted of them."""
 
     def __init__(self, seen: Sequence[Observed], predicted: dict[str, Metrics]) -> None:
@@ -51,7 +51,7 @@ def look_at(
     kafka: KafkaResource,
     wait_s: float,
     log: dg.DagsterLogManager,
-) -> Followed:
+) -> FollowedPlans:
     """Compare live assignments with the published plans of groups, and record it."""
     followed = plans.in_state("published", groups=groups)
     new = {group for group, _ in plans.unobserved(followed)}
@@ -64,7 +64,7 @@ def look_at(
     for observed in [observed for observed in seen if observed.error or observed.held_up][:ROWS]:
         log.warning("Group %s: %s", observed.plan.group, observed.error or observed.held_up)
     predicted = plans.predicted(followed)
-    return Followed(seen, {group: figures for (group, _), figures in predicted.items()})
+    return FollowedPlans(seen, {group: figures for (group, _), figures in predicted.items()})
 
 
 @step(
@@ -90,5 +90,5 @@ def plan_adoption(
         context,
         least_adherent_first(found.seen),
         settings.get().policies,
-        lambda facts, _: found.describe(facts),
+        lambda metadata, _: found.describe(metadata),
     )

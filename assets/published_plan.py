@@ -107,5 +107,5 @@ def published_plan(
         context,
         dict.fromkeys([*groups, *(plan.group for plan in done.current)]),
         settings.get().policies,
-        lambda facts, _: describe(done.results, done.current, facts),
+        lambda metadata, _: describe(done.results, done.current, metadata),
     )

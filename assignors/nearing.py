@@ -117,12 +117,12 @@ def bring_near(
     """
     if problem.rack_set_of is None or not problem.dense or not far_partitions(problem, owner).any():
         return owner
-    search = _Search(problem, owner, weights, traffic, bounds)
+    search = _NearingSearch(problem, owner, weights, traffic, bounds)
     search.run()
     return search.owner
 
 
-class _Search:
+class _NearingSearch:
     """Who holds what: P partitions, M members, S sets of racks, T topics."""
 
     def __init__(

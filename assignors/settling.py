@@ -50,7 +50,7 @@ def settle(problem: Problem, owner: Int32, weights: Float64) -> Int32:
     pool = np.flatnonzero(changed if owner.size > _FEW else owner >= 0)
     if not changed.any() or not problem.dense:
         return owner
-    search = _Search(problem, owner, weights, pool)
+    search = _SettlingSearch(problem, owner, weights, pool)
     search.run()
     settled = owner.copy()
     settled[pool] = search.holder
@@ -69,7 +69,7 @@ def stand_ins(problem: Problem, plan: Int32, settled: Int32) -> dict[int, int]:
     return dict(zip(new.tolist(), gone.tolist(), strict=True))
 
 
-class _Search:
+class _SettlingSearch:
     """The K partitions that change hands, int64 arrays of shape (K,), and who holds what."""
 
     def __init__(self, problem: Problem, owner: Int32, weights: Float64, pool: Int64) -> None:

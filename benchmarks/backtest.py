@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from benchmarks import harness
 from fairlead.domain.snapshot import GROUPS, MEMBERS
-from fairlead.simulation.churn import Change
+from fairlead.simulation.churn import MemberChange
 from fairlead.simulation.controllers import START, ByAssignor, Moment
 from fairlead.simulation.loop import Cadence, run
 from fairlead.simulation.reading import Int32
@@ -35,9 +35,9 @@ RECORDS_PER_S = 10_000.0  # of all partitions together, averaged over a day
 MEMBER_PER_S = 1_900.0  # what one member can work off
 # Ten members; two join on Wednesday noon, the first leaves on Saturday.
 CHANGES = (
-    Change(2.5 * 86_400, 10, joins=True),
-    Change(2.5 * 86_400, 11, joins=True),
-    Change(5 * 86_400.0, 0, joins=False),
+    MemberChange(2.5 * 86_400, 10, joins=True),
+    MemberChange(2.5 * 86_400, 11, joins=True),
+    MemberChange(5 * 86_400.0, 0, joins=False),
 )
 
 

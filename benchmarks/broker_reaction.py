@@ -31,7 +31,7 @@ from fairlead.settings import KafkaSettings
 from fairlead.store import PlanDraft, PlanStore, create_store_engine
 from fairlead.workflows.delivery import Terms
 from fairlead.workflows.following import follow
-from fairlead.workflows.nudging import Followed
+from fairlead.workflows.nudging import BrokerAdoption
 from fairlead.workflows.publication_pass import publication_pass
 
 RESULTS: Final = Path(__file__).with_suffix(".json")
@@ -128,9 +128,9 @@ class Measured:
         self._members.take()
 
         began = time.monotonic()
-        followed: list[tuple[Followed, float]] = []
+        followed: list[tuple[BrokerAdoption, float]] = []
 
-        def follow_up(groups: Collection[str]) -> list[Followed]:
+        def follow_up(groups: Collection[str]) -> list[BrokerAdoption]:
             timed = self._follow(groups)
             followed.extend(timed)
             return [group for group, _ in timed]
@@ -166,7 +166,7 @@ class Measured:
             ),
         )
 
-    def _follow(self, groups: Collection[str]) -> Iterator[tuple[Followed, float]]:
+    def _follow(self, groups: Collection[str]) -> Iterator[tuple[BrokerAdoption, float]]:
         for adoption in follow(
             self._gateway,
             self._settings,

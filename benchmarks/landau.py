@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlead.simulation.loop import Cadence, Run
-from fairlead.simulation.scenario import Commits, Scenario
+from fairlead.simulation.scenario import CommitHabit, Scenario
 from fairlead.simulation.traffic import Float64, Traffic
 
 #: Records a second that are packed into a consumer, and that it can do.
@@ -75,7 +75,7 @@ def landau(delta: float, members: int, *, shuffle: int = 0) -> Scenario:
         traffic=Walk(most=PACKED * delta / 100, shuffle=shuffle),
         speeds=(CAPACITY,) * members,
         topics=_PARTITIONS,
-        commits=Commits(1.0),
+        commits=CommitHabit(1.0),
     )
 
 

@@ -21,7 +21,7 @@ from benchmarks import harness, loop_diagnosis, loop_flips, loop_landau, loop_re
 from benchmarks.landau import STEP_S, TURN_S
 from benchmarks.loop_goals import goals
 from fairlead.simulation.catalogue import SCENARIOS, scenario
-from fairlead.simulation.course import Course
+from fairlead.simulation.course import RunFigures
 from fairlead.simulation.loop import Cadence
 from fairlead.simulation.registry import CONTROLLERS, simulate
 from fairlead.simulation.world import World
@@ -84,7 +84,7 @@ def measure(name: str) -> list[dict[str, Any]]:
     rows = []
     for decider in CONTROLLERS:
         began = time.perf_counter()
-        course = Course.of(simulate(world, what, decider, CADENCE))
+        course = RunFigures.of(simulate(world, what, decider, CADENCE))
         row = {"scenario": name, "kind": what.kind, "events": what.events}
         seconds = round(time.perf_counter() - began, 2)
         rows.append({**row, "controller": decider, **course.as_dict(), "seconds": seconds})

@@ -49,7 +49,7 @@ from fairlead.sandbox.java import find_java
 from fairlead.sandbox.plugin import compile_java
 from fairlead.settings import KafkaSettings
 from fairlead.wire.document import PlanDocument
-from fairlead.workflows.planning import Memory, plan_group
+from fairlead.workflows.planning import GroupMemory, plan_group
 from tests.cluster import KafkaCluster
 
 RESULTS: Final = Path(__file__).with_name("racks.json")
@@ -275,7 +275,7 @@ class Measured:
                 archive,
                 FOLLOWING,
                 policies=[Policy(racks="prefer")],
-                memory=Memory({}),
+                memory=GroupMemory({}),
                 now=datetime.now(UTC),
             )
         return planned.look.decision

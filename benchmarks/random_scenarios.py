@@ -18,10 +18,10 @@ from typing import Any, Final
 import numpy as np
 
 from fairlead.simulation.churn import replacements
-from fairlead.simulation.costs import Costs
+from fairlead.simulation.costs import TrueCosts
 from fairlead.simulation.crawling import Crawl
 from fairlead.simulation.misses import Misses
-from fairlead.simulation.scenario import Commits, Scenario, Slow, Stuck
+from fairlead.simulation.scenario import CommitHabit, Scenario, Slow, Stuck
 from fairlead.simulation.sharing.clients import CLIENTS
 from fairlead.simulation.traffic import HOUR_S, Float64, Surge, Traffic
 from fairlead.simulation.world import World
@@ -106,7 +106,7 @@ class _Draw:
             ),
             speeds=tuple(self.speeds.tolist()),
             topics=(self.members * self.each,),
-            commits=Commits(commit_s, together=bool(rng.integers(5) == 0)),
+            commits=CommitHabit(commit_s, together=bool(rng.integers(5) == 0)),
         )
         if real:
             self.scenario = replace(self.scenario, name=f"real-{number}", **self.real())
@@ -115,7 +115,7 @@ class _Draw:
         """Draw what plain groups have not."""
         rng = self.rng
         unseen = float(rng.choice([0.0, 0.02, 0.1]))
-        costs = Costs(float(rng.choice([0.0, 0.0, 0.3, 0.8])), int(rng.integers(1 << 30)))
+        costs = TrueCosts(float(rng.choice([0.0, 0.0, 0.3, 0.8])), int(rng.integers(1 << 30)))
         common = {
             "client": str(rng.choice(list(CLIENTS))),
             "record_bytes": float(rng.choice([200.0, 1000.0, 10_000.0])),

@@ -17,7 +17,7 @@ from benchmarks import harness
 from benchmarks.loop import CADENCE, HOURS, SEED
 from benchmarks.loop_goals import Goal
 from fairlead.simulation.catalogue import SCENARIOS
-from fairlead.simulation.course import Course
+from fairlead.simulation.course import RunFigures
 from fairlead.simulation.misled import MISLED
 from fairlead.simulation.registry import NEVER_PLANNED, PLANNER, simulate
 from fairlead.simulation.world import World
@@ -64,11 +64,11 @@ def measure(name: str) -> dict[str, Any]:
     misled = name in MISLED
     what = replace(MISLED[name](SEED), name=name) if misled else SCENARIOS[name]
     world = World.of(what, seed=SEED, hours=HOURS)
-    course = Course.of(simulate(world, what, PLANNER, CADENCE), warm_up_s=0.0)
+    course = RunFigures.of(simulate(world, what, PLANNER, CADENCE), warm_up_s=0.0)
     row = {"scenario": name, "misled": misled, "late": course.late, "plans": course.plans}
     row["taken_back"] = course.taken_back
     if misled:
-        never = Course.of(simulate(world, what, NEVER_PLANNED, CADENCE), warm_up_s=0.0)
+        never = RunFigures.of(simulate(world, what, NEVER_PLANNED, CADENCE), warm_up_s=0.0)
         row["never_planned_late"] = never.late
     return row
 

@@ -57,8 +57,8 @@ def take_effect(
         except UNREACHABLE as error:  # what was decided has been decided
             context.log.warning("Not published by this run: %s", error)
             return {"what happens next": _LATER}
-        facts = if_possible(context.log, lambda: describe(done.results, done.current, [group]))
-        _show(context, "published_plan", group, settings, facts)
+        metadata = if_possible(context.log, lambda: describe(done.results, done.current, [group]))
+        _show(context, "published_plan", group, settings, metadata)
         for refused in (result for result in done.results if result.position is None):
             raise dg.Failure(
                 f"Version {refused.version} is approved, and was not published: {refused.reason}"

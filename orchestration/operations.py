@@ -117,7 +117,7 @@ def rollback_plan(
             now=datetime.now(UTC),
             actor=_actor(context),
         )
-    facts = {
+    metadata = {
         "version": done.plan.version,
         "state": done.plan.state,
         "approval": done.approval.reason,
@@ -130,7 +130,7 @@ def rollback_plan(
     else:
         waits = f"version {done.plan.version} waits for a person: launch the job approve for it"
         effect = {"to approve it": _approval(done.plan), "what happens next": waits}
-    _say(context, facts | effect)
+    _say(context, metadata | effect)
 
 
 @dg.op(retry_policy=RETRIES)

@@ -37,19 +37,19 @@ def describe(
     read = [observed.adoption for observed in mine if observed.adoption]
     planned = sum(adoption.planned for adoption in read)
     as_planned = sum(adoption.as_planned for adoption in read)
-    facts: dict[str, Any] = {"followed": _verdict(mine, as_planned, planned)}
+    metadata: dict[str, Any] = {"followed": _verdict(mine, as_planned, planned)}
     if read:
-        facts["adherence"] = round(as_planned / planned, DECIMALS) if planned else 1.0
+        metadata["adherence"] = round(as_planned / planned, DECIMALS) if planned else 1.0
     if held_up := {observed.plan.group: observed.held_up for observed in mine if observed.held_up}:
-        facts["held up by"] = "; ".join(
+        metadata["held up by"] = "; ".join(
             f"{group}: {who}" if len(groups) > 1 else who for group, who in held_up.items()
         )
     if mine and mine[0].adoption:
         if len(groups) > 1:
-            facts["shown in detail"] = mine[0].plan.group
-        facts |= _first(mine[0], predicted[mine[0].plan.group])
+            metadata["shown in detail"] = mine[0].plan.group
+        metadata |= _first(mine[0], predicted[mine[0].plan.group])
     if len(groups) > 1:
-        facts["by group"] = table(
+        metadata["by group"] = table(
             [_row(observed, predicted[observed.plan.group]) for observed in mine],
             {
                 "group": "Consumer group, the least adherent first",
@@ -61,7 +61,7 @@ def describe(
                 "note": "Why the live assignment could not be read, or who holds the group up",
             },
         )
-    return facts | {
+    return metadata | {
         "groups with a published plan": len(mine),
         "followed to the letter": sum(_adherence(observed) == 1 for observed in mine),
         **others(len(mine)),

@@ -72,11 +72,11 @@ def describe(
     mine = candidates.filter(pc.is_in(candidates["group"], pa.array(groups, pa.string())))
     rows = sorted(mine.to_pylist(), key=lambda row: (place[row["group"]], *_best_first(row)))
     observed = [row for row in rows if row["assignor"] == OBSERVED]
-    facts: dict[str, Any] = {}
+    metadata: dict[str, Any] = {}
     if len(groups) == 1 and observed and observed[0]["diagnosis"]:
-        facts |= _found(observed[0])
+        metadata |= _found(observed[0])
     if len(groups) > 1:
-        facts["diagnoses"] = table(
+        metadata["diagnoses"] = table(
             [_diagnosed(row) for row in observed],
             {
                 "group": "Consumer group, the one that is forecast latest first",
@@ -88,9 +88,9 @@ def describe(
             },
         )
     if draw and groups:
-        facts |= _drawn(groups[0], [row for row in rows if row["group"] == groups[0]])
+        metadata |= _drawn(groups[0], [row for row in rows if row["group"] == groups[0]])
     failed = any(row["error"] is not None or row["lag_max"] is None for row in rows)
-    facts["candidates"] = table(
+    metadata["candidates"] = table(
         [_row(row) | _far(row) for row in rows],
         columns_for(
             groups,
@@ -110,7 +110,7 @@ def describe(
         ),
     )
     counts = Counter(row["diagnosis"] for row in observed if row["diagnosis"])
-    return facts | {
+    return metadata | {
         "diagnosis of groups": listed(
             sorted(f"{count:,} {name}" for name, count in counts.items())
         ),
@@ -129,13 +129,13 @@ def _drawn(group: str, rows: Sequence[Row]) -> dict[str, Any]:
         return {}
     chosen = next((row["chosen"] for row in rows if row["assignor"] == OBSERVED), None)
     alt = f"{group}: moves against forecast lateness"
-    facts: dict[str, Any] = {}
+    metadata: dict[str, Any] = {}
     if len(curve) > 1:
-        facts["what moves buy"] = picture(staircase(curve), alt)
+        metadata["what moves buy"] = picture(staircase(curve), alt)
     for row in rows:
         if row["assignor"] == chosen and row["outcome"]:
-            facts[f"what {chosen} says"] = row["outcome"]
-    return facts | {
+            metadata[f"what {chosen} says"] = row["outcome"]
+    return metadata | {
         "what moves buy, in full": picture(frontier(curve, offered, chosen=chosen), alt)
     }
 
@@ -168,16 +168,16 @@ def _diagnosed(row: Row) -> dict[str, Any]:
 
 
 def _row(row: Row) -> dict[str, Any]:
-    facts = {"group": row["group"], "assignor": row["assignor"]}
+    metadata = {"group": row["group"], "assignor": row["assignor"]}
     if row["error"] is not None or row["lag_max"] is None:
         figures = ("late in", "fullest", "heaviest", "partitions", "worst topic")
         return {
-            **facts,
+            **metadata,
             **dict.fromkeys((*figures, "moved", "placed")),
             "error": row["error"] or row["outcome"],
         }
     return {
-        **facts,
+        **metadata,
         "late in": span(row["late_s"]),
         "fullest": share(row["utilisation"]),
         "heaviest": row["lag_max"],

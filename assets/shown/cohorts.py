@@ -83,12 +83,12 @@ def _said_of_each(
     """
     own: Mapping[str, Any] = {}
     for place, (cohort, members) in enumerate(cohorts.items()):
-        facts = describe(members, place < DRAWN) if place < DETAILED else {}
+        metadata = describe(members, place < DRAWN) if place < DETAILED else {}
         if cohort == context.partition_key:
-            own = facts
+            own = metadata
         else:
             context.log_event(
-                dg.AssetMaterialization(context.asset_key, partition=cohort, metadata=facts)
+                dg.AssetMaterialization(context.asset_key, partition=cohort, metadata=metadata)
             )
     return dg.MaterializeResult(metadata=own)
 

@@ -43,20 +43,22 @@ def describe(lag: pa.Table, groups: Sequence[str], trend: LagTrend | None) -> di
     statuses = {row["status"]: row["count_all"] for row in _by_status(lag)}
     first = pc.select_k_unstable(lag, ROWS, [("lag", "descending"), ("topic", "ascending")])
     total = pc.sum(lag["lag"].cast(pa.decimal128(38))).as_py() or 0  # more than int64 has room for
-    facts: dict[str, Any] = {}
+    metadata: dict[str, Any] = {}
     if len(groups) > 1 and trend is not None and trend.at:
-        facts["shown in detail"] = groups[0]
+        metadata["shown in detail"] = groups[0]
     if trend is not None and len(trend.at) == 1:
-        facts["lag lately"] = "one planning run so far: lag over time is drawn from the second on"
+        metadata["lag lately"] = (
+            "one planning run so far: lag over time is drawn from the second on"
+        )
     elif trend is not None and trend.at:
         alt = f"Lag of {groups[0]}: {len(trend.at)} snapshots since {trend.at[0]:%Y-%m-%d %H:%M}"
         label = f"{trend.total[-1]:,.0f} records"
-        facts["lag lately"] = picture(sparkline(trend.total, label), alt)
-        facts["lag history"] = picture(lag_history(trend.at, trend.total, trend.heaviest), alt)
+        metadata["lag lately"] = picture(sparkline(trend.total, label), alt)
+        metadata["lag history"] = picture(lag_history(trend.at, trend.total, trend.heaviest), alt)
     rates_known = bool(pc.any(pc.is_valid(lag["arrival_rate"])).as_py())
     if not rates_known:
-        facts["rates"] = "not known yet: they are the difference between two looks"
-    return facts | {
+        metadata["rates"] = "not known yet: they are the difference between two looks"
+    return metadata | {
         "status": listed(sorted(f"{count:,} {status}" for status, count in statuses.items())),
         "total lag (records)": int(total),
         "heaviest partition (records)": pc.max(lag["lag"]).as_py() or 0,

@@ -13,7 +13,7 @@ from assets.presentation import others, table
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class SnapshotFacts:
     """What a snapshot has to show.
 
     Parameters
@@ -34,7 +34,7 @@ class Seen:
     spread_s: float | None = None
 
 
-def describe(snapshot: Seen, groups: Sequence[str]) -> dict[str, Any]:
+def describe(snapshot: SnapshotFacts, groups: Sequence[str]) -> dict[str, Any]:
     """Show what a snapshot has of some groups, those that cannot be planned first."""
     wanted = pa.array(groups, pa.string())
 

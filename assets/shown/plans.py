@@ -140,22 +140,22 @@ def describe(
         (outcome for outcome in outcomes if outcome.decision.group in place),
         key=lambda outcome: place[outcome.decision.group],
     )
-    facts: dict[str, Any] = {}
+    metadata: dict[str, Any] = {}
     if len(groups) == 1:
-        facts["decision"] = "; ".join(_decision(outcome) for outcome in mine)
+        metadata["decision"] = "; ".join(_decision(outcome) for outcome in mine)
     elif detail is not None:
-        facts["shown in detail"] = f"{detail.plan.group}, version {detail.plan.version}"
+        metadata["shown in detail"] = f"{detail.plan.group}, version {detail.plan.version}"
     if detail is not None:
-        facts |= _plan(detail, web, draw=draw, alone=len(groups) == 1)
+        metadata |= _plan(detail, web, draw=draw, alone=len(groups) == 1)
     if len(groups) == 1 and mine and mine[0].decision.observed:
         observed = mine[0].decision.observed
-        facts |= _found(mine[0])
-        facts["heaviest now (records)"] = int(observed["lag_max"] or 0)
-        facts["imbalance now"] = _imbalance(observed)
-        facts |= {f"{name} now": value for name, value in _spread(observed).items()}
+        metadata |= _found(mine[0])
+        metadata["heaviest now (records)"] = int(observed["lag_max"] or 0)
+        metadata["imbalance now"] = _imbalance(observed)
+        metadata |= {f"{name} now": value for name, value in _spread(observed).items()}
     if len(groups) > 1:
-        facts["by group"] = _by_group(mine)
-    return facts | {
+        metadata["by group"] = _by_group(mine)
+    return metadata | {
         "groups": len(groups),
         "plans": sum(outcome.stored.plan is not None for outcome in mine),
         "no change": sum(outcome.stored.outcome == "no change" for outcome in mine),
@@ -169,7 +169,7 @@ def _found(outcome: Outcome) -> dict[str, Any]:
     found = outcome.decision.findings
     if found is None:
         return {}
-    facts: dict[str, Any] = {
+    metadata: dict[str, Any] = {
         "diagnosis": found.diagnosis,
         "evidence": found.evidence,
         "late as it is (s)": round(found.late_s, 1),
@@ -179,12 +179,12 @@ def _found(outcome: Outcome) -> dict[str, Any]:
     }
     if isinstance(outcome.decision, PlanDraft) and "late_s" in outcome.decision.predicted:
         predicted = outcome.decision.predicted
-        facts["late as planned (s)"] = round(predicted["late_s"], 1)
-        facts["fullest member as planned"] = round(predicted["utilisation"], DECIMALS)
-        facts["caught up as planned"] = caught_up(
+        metadata["late as planned (s)"] = round(predicted["late_s"], 1)
+        metadata["fullest member as planned"] = round(predicted["utilisation"], DECIMALS)
+        metadata["caught up as planned"] = caught_up(
             predicted["caught_up_s"], outcome.decision.snapshot_at
         )
-    return facts | _between_racks(outcome)
+    return metadata | _between_racks(outcome)
 
 
 def _between_racks(outcome: Outcome) -> dict[str, Any]:
@@ -224,7 +224,7 @@ def _plan(detail: Detail, web: WebSettings, *, draw: bool, alone: bool) -> dict[
     plan, predicted = detail.plan, detail.predicted
     rows = changes(detail.document, detail.before, planned(detail.document))
     since = f"since {plan.created_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-    facts: dict[str, Any] = {
+    metadata: dict[str, Any] = {
         **({} if detail.policy else {"effect": _effect(detail.history, predicted)}),
         "cost": f"partitions: {predicted['moved']:,} moved, {predicted['placed']:,} placed; no "
         f"assignment's heaviest consumer is below {int(predicted['lag_lower_bound']):,} records",
@@ -236,9 +236,9 @@ def _plan(detail: Detail, web: WebSettings, *, draw: bool, alone: bool) -> dict[
     if draw:
         alt = f"{plan.group}, version {plan.version}: lag of each consumer before and after"
         if alone:  # beside other groups there is no room for both
-            facts["before and after"] = picture(bars(rows), alt)
-        facts["before and after, in full"] = picture(consumers(rows), alt)
-    return facts | {
+            metadata["before and after"] = picture(bars(rows), alt)
+        metadata["before and after, in full"] = picture(consumers(rows), alt)
+    return metadata | {
         "consumers": table(
             [
                 {

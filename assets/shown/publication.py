@@ -35,25 +35,25 @@ def describe(
     )
     followed = [plan for plan in ordered if plan.state == "published"]
     proposed = [plan for plan in ordered if plan.state == "proposed"]
-    facts: dict[str, Any] = {}
+    metadata: dict[str, Any] = {}
     if not followed:
-        facts["in force"] = "no plan: the consumers use their fallback"
+        metadata["in force"] = "no plan: the consumers use their fallback"
     elif len(groups) == 1:
-        facts |= _one(followed[0])
+        metadata |= _one(followed[0])
     else:
-        facts["in force"] = _in_force(followed)
+        metadata["in force"] = _in_force(followed)
     if len(groups) == 1 and proposed:
         (plan,) = proposed
-        facts["waits"] = (
+        metadata["waits"] = (
             f"version {plan.version}, for a person: assignment_plan shows how to decide"
         )
     if len(groups) == 1 and (left := [result for result in mine if result.waits]):
-        facts["waits"] = (
+        metadata["waits"] = (
             f"version {left[0].version}, for its publication: {left[0].reason}; the sensor "
             "approved_plans tries again"
         )
     if mine:
-        facts["plans"] = table(
+        metadata["plans"] = table(
             [
                 {
                     "group": result.group,
@@ -70,7 +70,7 @@ def describe(
                 "where or why not": "Partition and offset in the plan topic, or the reason",
             },
         )
-    return facts | {
+    return metadata | {
         "published": sum(result.position is not None for result in mine),
         "refused": sum(result.position is None for result in mine),
         "plans in force": len(followed),

@@ -34,7 +34,7 @@ _FIGURES: Final = (*METRICS, *FORECAST, *RACKS)
 
 
 @dataclass(frozen=True)
-class Candidate:
+class SnapshotCandidate:
     """What one assignor would do with a snapshot.
 
     Parameters
@@ -60,9 +60,9 @@ class Candidate:
     frontier: tuple[tuple[int, float], ...] = ()
 
 
-def candidate_of(row: Mapping[str, Any]) -> Candidate:
+def candidate_of(row: Mapping[str, Any]) -> SnapshotCandidate:
     """Return the candidate that a row of the table of candidates describes."""
-    return Candidate(
+    return SnapshotCandidate(
         assignor=row["assignor"],
         metrics=None if row["error"] else {name: row[name] for name in _FIGURES},
         outcome=row["outcome"],

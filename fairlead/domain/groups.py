@@ -194,7 +194,7 @@ class LogOffsets:
 
 
 @dataclass(frozen=True, eq=False)
-class Sources:
+class FetchSources:
     """Where consumers fetch partitions from, and how large their logs are: P partitions.
 
     Parameters

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fairlead.domain.choice import Candidate, Outcome
+from fairlead.domain.choice import Outcome, SnapshotCandidate
 from fairlead.domain.course import Kept
 from fairlead.domain.identity import FourEyes
 from fairlead.domain.judgement.capacities import Capacity
@@ -135,7 +135,7 @@ class NoPlan:
     reason: str
     outcome: Outcome = "no change"
     observed: Mapping[str, Any] | None = None
-    candidates: tuple[Candidate, ...] = ()
+    candidates: tuple[SnapshotCandidate, ...] = ()
     findings: Findings | None = None
 
 

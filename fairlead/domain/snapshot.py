@@ -17,10 +17,10 @@ import pyarrow as pa
 from fairlead.common.tables import named
 from fairlead.domain.groups import (
     CommittedOffsets,
+    FetchSources,
     GroupDescription,
     LiveMember,
     LogOffsets,
-    Sources,
 )
 
 _OF_SOURCES: Final = ("racks", "log_bytes")
@@ -142,7 +142,7 @@ def build_snapshot(
     cohorts: Mapping[str, str],
     committed: Mapping[str, CommittedOffsets],
     log: LogOffsets,
-    sources: Sources | None = None,
+    sources: FetchSources | None = None,
 ) -> GroupSnapshot:
     """Fill the tables of a snapshot.
 
@@ -242,7 +242,7 @@ def _blocks(
 def _offsets_table(
     blocks: Sequence[_Block],
     log: LogOffsets,
-    sources: Sources | None,
+    sources: FetchSources | None,
     snapshot_id: str,
     snapshot_at: datetime,
 ) -> pa.Table:
@@ -268,7 +268,9 @@ def _offsets_table(
     return pa.table(columns, schema=OFFSETS)
 
 
-def _source_columns(sources: Sources | None, index: npt.NDArray[np.int64]) -> dict[str, pa.Array]:
+def _source_columns(
+    sources: FetchSources | None, index: npt.NDArray[np.int64]
+) -> dict[str, pa.Array]:
     """Return the columns `racks` and `log_bytes` of partitions by their place in the log."""
     if sources is None:
         return {name: pa.nulls(index.size, OFFSETS.field(name).type) for name in _OF_SOURCES}

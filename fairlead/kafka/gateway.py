@@ -18,7 +18,7 @@ from tenacity import Retrying, retry_if_exception, retry_if_result, stop_after_d
 
 from fairlead.common.kafka_python_log import keep_secrets
 from fairlead.common.progress import Tell, phase
-from fairlead.domain.groups import GroupDescription, LiveGroup, LogOffsets, Sources
+from fairlead.domain.groups import FetchSources, GroupDescription, LiveGroup, LogOffsets
 from fairlead.domain.snapshot import GroupSnapshot, build_snapshot, new_snapshot_id
 from fairlead.errors import ConfigurationError, GroupError, KafkaUnavailableError
 from fairlead.kafka.consumer_protocol import CONSUMER, BrokerGroup, describe_broker_groups
@@ -37,7 +37,7 @@ from fairlead.kafka.offsets import (
     partition_counts,
     read_committed,
 )
-from fairlead.kafka.pinned import PinLog, with_pinned_shares
+from fairlead.kafka.pinned import SharedPinLog, with_pinned_shares
 from fairlead.kafka.refusals import raise_if_refused
 from fairlead.kafka.requests import GRACE_S, backoff, kafka_error
 from fairlead.kafka.security import kafka_python_settings
@@ -101,7 +101,7 @@ class KafkaGateway:
         self._settings = settings
         self._timeout_s = settings.request_timeout_s
         self._member_settings = kafka_python_settings(settings.librdkafka())
-        self._pins = PinLog(settings)
+        self._pins = SharedPinLog(settings)
         self._admin: AdminClient | None = None
         self._reader: Consumer | None = None
         self._member_admin: KafkaAdminClient | None = None
@@ -228,7 +228,7 @@ class KafkaGateway:
 
     def _sources(
         self, ends: LogOffsets, descriptions: Mapping[str, GroupDescription]
-    ) -> Sources | None:
+    ) -> FetchSources | None:
         """Ask where partitions are fetched from; None: no member names its rack, or not told.
 
         Traffic between racks is no reason to have no snapshot.

@@ -36,7 +36,7 @@ _KEPT_S: Final = 24 * 60 * 60.0
 
 
 def with_pinned_shares(
-    descriptions: Mapping[str, GroupDescription], log_of_pins: "PinLog"
+    descriptions: Mapping[str, GroupDescription], log_of_pins: "SharedPinLog"
 ) -> dict[str, GroupDescription]:
     """Replace what range gave by what is pinned, in the groups that agree through the pin topic.
 
@@ -153,7 +153,7 @@ class _Read:
 _READ: Final[dict[tuple[str, str], _Read]] = {}
 
 
-class PinLog:
+class SharedPinLog:
     """The pin topic, of which a process reads each record once, however many such logs it opens.
 
     Parameters

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from fairlead.domain.groups import GroupDescription, LogOffsets, Sources
+from fairlead.domain.groups import FetchSources, GroupDescription, LogOffsets
 
 if TYPE_CHECKING:  # imported by who asks: it takes as long as all else of the gateway
     from kafka.admin import KafkaAdminClient
@@ -38,7 +38,7 @@ def topics_of_racks(descriptions: Iterable[GroupDescription]) -> set[str]:
     }
 
 
-def read_sources(admin: "KafkaAdminClient", log: LogOffsets, topics: Iterable[str]) -> Sources:
+def read_sources(admin: "KafkaAdminClient", log: LogOffsets, topics: Iterable[str]) -> FetchSources:
     """Ask where some topics' partitions are fetched from.
 
     Parameters
@@ -65,7 +65,7 @@ def read_sources(admin: "KafkaAdminClient", log: LogOffsets, topics: Iterable[st
         if described.get("rack")
     }
     if not racks or not wanted:
-        return Sources((), rack_set, log_bytes)
+        return FetchSources((), rack_set, log_bytes)
     placed = [copy for copy in _placed(admin, wanted, log) if copy[1] >= 0]
     aware = _rack_aware(admin, {leader for _, leader, _ in placed})
     numbers: dict[tuple[str, ...], int] = {}
@@ -77,7 +77,7 @@ def read_sources(admin: "KafkaAdminClient", log: LogOffsets, topics: Iterable[st
     for place, broker, size in _sizes(admin, wanted, sorted(set(leaders.values())), log):
         if leaders.get(place) == broker:
             log_bytes[place] = size
-    return Sources(tuple(numbers), rack_set, log_bytes)
+    return FetchSources(tuple(numbers), rack_set, log_bytes)
 
 
 def _racks_of(racks: Racks, brokers: Iterable[int]) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ _FOLDER: Final = "running"
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedProcess:
     """A process that was written down.
 
     Parameters
@@ -50,7 +50,7 @@ def recorded(state_dir: Path, name: str, pid: int | None = None) -> Iterator[Non
     path = state_dir / _FOLDER / f"{process.pid}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(f".{os.getpid()}")
-    about = Recorded(name, process.pid, process.create_time())
+    about = RecordedProcess(name, process.pid, process.create_time())
     unfinished.write_text(json.dumps(asdict(about)))
     unfinished.replace(path)
     try:
@@ -59,12 +59,12 @@ def recorded(state_dir: Path, name: str, pid: int | None = None) -> Iterator[Non
         path.unlink(missing_ok=True)
 
 
-def still_running(state_dir: Path) -> list[Recorded]:
+def still_running(state_dir: Path) -> list[RecordedProcess]:
     """Return the processes that were written down and still run, by pid."""
     found = []
     for path in sorted((state_dir / _FOLDER).glob("*.json")):
         try:
-            found_here = Recorded(**json.loads(path.read_text()))
+            found_here = RecordedProcess(**json.loads(path.read_text()))
         except (OSError, ValueError, TypeError):  # gone meanwhile, damaged, or another version's
             continue
         if found_here.process() is None:

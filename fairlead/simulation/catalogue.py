@@ -8,11 +8,11 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from fairlead.errors import FairleadError
-from fairlead.simulation.churn import Change, replacements, rolling_restart
-from fairlead.simulation.costs import Costs, Dear
+from fairlead.simulation.churn import MemberChange, replacements, rolling_restart
+from fairlead.simulation.costs import Dear, TrueCosts
 from fairlead.simulation.crawling import Crawl
 from fairlead.simulation.misses import Misses
-from fairlead.simulation.scenario import Commits, Growth, Scenario, Slow, Stuck
+from fairlead.simulation.scenario import CommitHabit, Growth, Scenario, Slow, Stuck
 from fairlead.simulation.sharing.clients import CLIENTS
 from fairlead.simulation.traffic import HOUR_S, Surge, Traffic, Wander
 
@@ -26,7 +26,7 @@ _SKEW_70 = Traffic(used=0.70, zipf=0.6, shuffle=_ONE_OVERLOADED)
 #: Looks that miss a broker, or the owners, one in twenty each.
 _MISSES = Misses(leader=0.05, coordinator=0.05)
 #: A tenth of 100 partitions: by `range`, four of ten members read two or three of them.
-_HEAVY = Costs(dear=(Dear(8.0, (2, 5, 21, 24, 27, 43, 46, 61, 64, 67)),))
+_HEAVY = TrueCosts(dear=(Dear(8.0, (2, 5, 21, 24, 27, 43, 46, 61, 64, 67)),))
 _CHUNKS = "kafka-python"
 
 _ALL = (
@@ -41,11 +41,11 @@ _ALL = (
     ),
     Scenario(
         "late-commits-7", "even, 60 % used, commits every 7 minutes", "healthy",
-        Traffic(used=0.6), commits=Commits(7 * 60.0),
+        Traffic(used=0.6), commits=CommitHabit(7 * 60.0),
     ),
     Scenario(
         "late-commits-10", "even, 60 % used, the group commits every 10 minutes at once", "healthy",
-        Traffic(used=0.6), commits=Commits(10 * 60.0, together=True),
+        Traffic(used=0.6), commits=CommitHabit(10 * 60.0, together=True),
     ),
     Scenario(
         "markers", "mild skew, 60 % used, transactional: lag 1 at rest", "healthy",
@@ -86,7 +86,7 @@ _ALL = (
     ),
     Scenario(
         "late-commits-skew", "Zipf 0.6, 85 % used, commits every 7 minutes", "steady", _SKEW,
-        commits=Commits(7 * 60.0),
+        commits=CommitHabit(7 * 60.0),
     ),
     Scenario(
         "wander", "five hot partitions that wander every 2 hours, 75 % used", "changing",
@@ -115,10 +115,10 @@ _ALL = (
         "joining-leaving", "Zipf 0.6, 84 % used; two members leave, two others join later",
         "changing", Traffic(used=0.84, zipf=0.6), speeds=(100.0,) * 12, absent=(10, 11),
         changes=(
-            Change(12.1 * HOUR_S, 2, joins=False),
-            Change(14.1 * HOUR_S, 10, joins=True),
-            Change(24.1 * HOUR_S, 7, joins=False),
-            Change(30.1 * HOUR_S, 11, joins=True),
+            MemberChange(12.1 * HOUR_S, 2, joins=False),
+            MemberChange(14.1 * HOUR_S, 10, joins=True),
+            MemberChange(24.1 * HOUR_S, 7, joins=False),
+            MemberChange(30.1 * HOUR_S, 11, joins=True),
         ),
         events=5,
     ),
@@ -168,27 +168,27 @@ _ALL = (
     ),
     Scenario(
         "own-costs", "even, 85 % used; each partition's records of their own kind", "steady",
-        Traffic(used=0.85), costs=Costs(spread=0.8),
+        Traffic(used=0.85), costs=TrueCosts(spread=0.8),
     ),
     Scenario(
         "dear-topic-night",
         "two topics, half of one six times as dear; 27 % used at night, 82 % at noon", "changing",
         Traffic(used=0.27, peak=0.82, zipf=0.3), topics=(60, 40),
-        costs=Costs(dear=(Dear(6.0, tuple(range(30))),)), events=2,
+        costs=TrueCosts(dear=(Dear(6.0, tuple(range(30))),)), events=2,
     ),
     Scenario(
         "slow-and-dear", "even, 70 % used; a member at half speed reads a partition six times as "
         "dear", "steady", Traffic(used=0.7), slow=(Slow(2, 0.5),),
-        costs=Costs(dear=(Dear(6.0, (25,)),)),
+        costs=TrueCosts(dear=(Dear(6.0, (25,)),)),
     ),
     Scenario(
         "disjoint-dear", "two halves read different topics, 75 % used; five partitions of one are "
         "three times as dear", "steady", Traffic(used=0.75), topics=(50, 50),
-        reads=((0,),) * 5 + ((1,),) * 5, costs=Costs(dear=(Dear(3.0, tuple(range(5))),)),
+        reads=((0,),) * 5 + ((1,),) * 5, costs=TrueCosts(dear=(Dear(3.0, tuple(range(5))),)),
     ),
     Scenario(
         "too-dear", "even, 60 % used; one partition takes one and a half members", "hopeless",
-        Traffic(used=0.6), costs=Costs(dear=(Dear(33.0, (42,)),)),
+        Traffic(used=0.6), costs=TrueCosts(dear=(Dear(33.0, (42,)),)),
     ),
     Scenario(
         "two-kinds",
@@ -207,7 +207,7 @@ _ALL = (
     Scenario(
         "deploy", "Zipf 0.6, 44 % used; a deploy makes everything twice as dear for a day",
         "changing", Traffic(used=0.44, zipf=0.6),
-        costs=Costs(dear=(Dear(2.0, from_s=12.12 * HOUR_S, until_s=36.12 * HOUR_S),)), events=2,
+        costs=TrueCosts(dear=(Dear(2.0, from_s=12.12 * HOUR_S, until_s=36.12 * HOUR_S),)), events=2,
     ),
     Scenario(
         "crawl-heals", "`crawling` until the 24th hour, then it heals", "changing",

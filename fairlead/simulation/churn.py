@@ -9,7 +9,7 @@ from itertools import pairwise
 
 
 @dataclass(frozen=True)
-class Change:
+class MemberChange:
     """A member that joins or leaves, seconds from the start."""
 
     at_s: float
@@ -19,13 +19,13 @@ class Change:
 
 def rolling_restart(
     members: int, from_s: float, *, every_s: float = 120.0, away_s: float = 60.0
-) -> tuple[Change, ...]:
+) -> tuple[MemberChange, ...]:
     """Let every member in turn be away for a while, and come back by the same name."""
     starts = [from_s + number * every_s for number in range(members)]
     if any(after - before < away_s for before, after in pairwise(starts)):
         raise ValueError("a rolling restart takes one member away at a time")
     return tuple(
-        Change(at, member, joins)
+        MemberChange(at, member, joins)
         for member, start in enumerate(starts)
         for at, joins in ((start, False), (start + away_s, True))
     )
@@ -33,7 +33,7 @@ def rolling_restart(
 
 def replacements(
     members: int, newcomers: int, *, from_s: float, every_s: float, away_s: float = 30.0
-) -> tuple[Change, ...]:
+) -> tuple[MemberChange, ...]:
     """Let the oldest member leave, time and again, and a newcomer of another name join instead.
 
     Parameters
@@ -48,7 +48,7 @@ def replacements(
         for number in range(newcomers)
         for at_s in (from_s + number * every_s,)
         for change in (
-            Change(at_s, number, joins=False),
-            Change(at_s + away_s, members + number, joins=True),
+            MemberChange(at_s, number, joins=False),
+            MemberChange(at_s + away_s, members + number, joins=True),
         )
     )

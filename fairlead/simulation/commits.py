@@ -11,7 +11,7 @@ from fairlead.simulation.traffic import Float64
 from fairlead.simulation.world import Mask
 
 
-class Commits:
+class SimulatedCommits:
     """Committed offsets: what each owner had been given at its last commit.
 
     A commit comes every so many seconds; in clients that commit in `poll`, with the first poll

@@ -31,7 +31,7 @@ class Dear:
 
 
 @dataclass(frozen=True)
-class Costs:
+class TrueCosts:
     """What a record of each partition takes, in records of the usual kind.
 
     Parameters

@@ -18,7 +18,7 @@ WARM_UP_S = 6 * 3600.0
 
 
 @dataclass(frozen=True)
-class Course:
+class RunFigures:
     """Figures of a run, after its warm-up; plans and moves are those of all of it.
 
     Parameters
@@ -51,7 +51,7 @@ class Course:
     taken_back: int = 0
 
     @classmethod
-    def of(cls, run: Run, *, late_s: float = LATE_S, warm_up_s: float = WARM_UP_S) -> "Course":
+    def of(cls, run: Run, *, late_s: float = LATE_S, warm_up_s: float = WARM_UP_S) -> "RunFigures":
         """Measure a run."""
         world = run.world
         first = min(round(warm_up_s / world.step_s), world.steps)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairlead.simulation.commits import Commits
+from fairlead.simulation.commits import SimulatedCommits
 from fairlead.simulation.controllers import START, Controller, Moment, TakesBack, Truth
-from fairlead.simulation.membership import Membership
+from fairlead.simulation.membership import PresentMembers
 from fairlead.simulation.reading import Int32, Reading
-from fairlead.simulation.seen import Seen
+from fairlead.simulation.seen import SeenLooks
 from fairlead.simulation.traffic import DAY_S, Float64
 from fairlead.simulation.world import World
 
@@ -90,9 +90,9 @@ class _Loop:
         self._world, self._controller, self._cadence = world, controller, cadence
         self._began = START.timestamp()
         self._reading = Reading(world)
-        self._commits = Commits(self._reading)
-        self._seen = Seen(world, self._began)
-        self._group = Membership.at(world, 0)
+        self._commits = SimulatedCommits(self._reading)
+        self._seen = SeenLooks(world, self._began)
+        self._group = PresentMembers.at(world, 0)
         self._handovers: list[Handover] = []
         self._owners: list[tuple[float, Int32]] = []
 
@@ -119,7 +119,7 @@ class _Loop:
         return Run(world, cadence, self._reading.waiting, handovers, owners)
 
     def _rebalance(self, step: int) -> None:
-        self._group = Membership.at(self._world, step)
+        self._group = PresentMembers.at(self._world, step)
         owner = self._controller.rebalance(self._moment(step))
         self._hand_over(step, self._group.outside(owner), planned=False)
 

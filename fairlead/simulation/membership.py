@@ -13,7 +13,7 @@ from fairlead.simulation.world import World
 
 
 @dataclass(frozen=True, eq=False)
-class Membership:
+class PresentMembers:
     """The members and partitions there are at a step.
 
     Parameters
@@ -29,7 +29,7 @@ class Membership:
     partitions: Int64
 
     @classmethod
-    def at(cls, world: World, step: int) -> "Membership":
+    def at(cls, world: World, step: int) -> "PresentMembers":
         """Return who is there in a step."""
         return cls(world, np.flatnonzero(world.present[step]), np.flatnonzero(world.exists[step]))
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlead.simulation.sharing.clients import CLIENTS
-from fairlead.simulation.sharing.way import Sharing, Step
+from fairlead.simulation.sharing.way import Sharing, TimeStep
 from fairlead.simulation.traffic import Float64
 from fairlead.simulation.world import World
 
@@ -57,7 +57,7 @@ class Reading:
             if not readable.all():
                 readable = self.still_until <= step
             there = waiting[step] + world.arrivals[step]
-            now = Step(there, slot, world.costs[step], budgets[step - first], readable)
+            now = TimeStep(there, slot, world.costs[step], budgets[step - first], readable)
             if self._any_crawls[step]:
                 waiting[step + 1] = there - self._read_crawling(step, now)
             else:
@@ -95,7 +95,7 @@ class Reading:
         back = np.maximum(self.delivered(step) - committed, 0.0)
         self.waiting[step] += np.where(partitions, back, 0.0)
 
-    def _read_crawling(self, step: int, now: Step) -> Float64:
+    def _read_crawling(self, step: int, now: TimeStep) -> Float64:
         """Read what crawls up to its limit, and the rest with what time that leaves."""
         crawls = self._crawls[step]
         self._sharing.forget(crawls, handed_out=True)
@@ -104,7 +104,7 @@ class Reading:
         work = np.bincount(now.owner, read * now.costs, now.budgets.size)
         read *= np.minimum(now.budgets / np.maximum(work, 1e-9), 1.0)[now.owner]
         spent = np.bincount(now.owner, read * now.costs, now.budgets.size)
-        rest = Step(
+        rest = TimeStep(
             now.waiting,
             now.owner,
             now.costs,

@@ -11,8 +11,8 @@ from typing import Literal
 
 import numpy as np
 
-from fairlead.simulation.churn import Change
-from fairlead.simulation.costs import Costs
+from fairlead.simulation.churn import MemberChange
+from fairlead.simulation.costs import TrueCosts
 from fairlead.simulation.crawling import Crawl
 from fairlead.simulation.misses import Misses
 from fairlead.simulation.traffic import Traffic
@@ -74,7 +74,7 @@ class Spoil:
 
 
 @dataclass(frozen=True)
-class Commits:
+class CommitHabit:
     """How consumers commit: each at a random phase, or the whole group at the same moments."""
 
     every_s: float = 5.0
@@ -129,14 +129,14 @@ class Scenario:
     reads: tuple[tuple[int, ...], ...] = ()
     client: str = "proportional"
     record_bytes: float = 1000.0
-    costs: Costs = field(default_factory=Costs)
+    costs: TrueCosts = field(default_factory=TrueCosts)
     slow: tuple[Slow, ...] = ()
     spoils: tuple[Spoil, ...] = ()
-    changes: tuple[Change, ...] = ()
+    changes: tuple[MemberChange, ...] = ()
     growth: tuple[Growth, ...] = ()
     stuck: tuple[Stuck, ...] = ()
     crawling: tuple[Crawl, ...] = ()
-    commits: Commits = field(default_factory=Commits)
+    commits: CommitHabit = field(default_factory=CommitHabit)
     misses: Misses = field(default_factory=Misses)
     markers: bool = False
     eager: bool = False

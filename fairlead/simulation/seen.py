@@ -7,7 +7,7 @@ them (`fairlead.domain.judgement`).
 import numpy as np
 
 from fairlead.domain.judgement.looks import NONE, Looks
-from fairlead.simulation.membership import Membership
+from fairlead.simulation.membership import PresentMembers
 from fairlead.simulation.reading import Int32, Int64
 from fairlead.simulation.world import World
 
@@ -18,7 +18,7 @@ _SPARSE_S = 900.0
 _OLDEST_S = 6 * 3600.0
 
 
-class Seen:
+class SeenLooks:
     """The looks at a group so far.
 
     Parameters
@@ -48,7 +48,7 @@ class Seen:
         self._rows = [row_ for row_ in self._rows if self._keeps(row_[0], at)]
         self._rows.append(row)
 
-    def looks(self, group: Membership) -> Looks:
+    def looks(self, group: PresentMembers) -> Looks:
         """Return what is kept, of the partitions that exist now; members that are there first."""
         world = self._world
         owners = np.stack([row[3] for row in self._rows])[:, group.partitions]

@@ -21,7 +21,7 @@ from fairlead.store.judgement import record_findings
 from fairlead.store.models import (
     Balance,
     CandidatePlan,
-    Decision,
+    DecisionRow,
     MovedPartition,
     Plan,
 )
@@ -155,7 +155,7 @@ def insert_decisions(
             predicted = metric_columns(decision.predicted)
             balances.append(key | {"kind": "predicted", "version": version} | predicted)
     # By COPY, which is one statement: what is kept for longer is summed up once for all of them.
-    copy_rows(connection, Decision.__table__, _as_text(rows))
+    copy_rows(connection, DecisionRow.__table__, _as_text(rows))
     found = {
         decision.group: (decision.snapshot_at, decision.findings)
         for decision in decisions
@@ -176,10 +176,12 @@ def stored_decisions(
     if not times:
         return {}
     rows = connection.execute(
-        select(Decision.group_id, Decision.outcome, Decision.reason, Decision.version).where(
-            among(Decision.group_id, snapshot_of),
-            is_one_of((Decision.group_id, Decision.snapshot_id), snapshot_of.items()),
-            Decision.snapshot_at.between(min(times), max(times)),  # in these days alone
+        select(
+            DecisionRow.group_id, DecisionRow.outcome, DecisionRow.reason, DecisionRow.version
+        ).where(
+            among(DecisionRow.group_id, snapshot_of),
+            is_one_of((DecisionRow.group_id, DecisionRow.snapshot_id), snapshot_of.items()),
+            DecisionRow.snapshot_at.between(min(times), max(times)),  # in these days alone
         )
     ).all()
     versions = [(row.group_id, row.version) for row in rows if row.version is not None]

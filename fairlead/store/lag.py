@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from sqlalchemy.dialects.postgresql import insert
 
 from fairlead.store.bulk import copy_rows
-from fairlead.store.models import LagSnapshot, PartitionLag
+from fairlead.store.models import LagSnapshot, PartitionLagRow
 from fairlead.store.queries import ensure_days, register_groups
 
 
@@ -39,6 +39,6 @@ def insert_lag(connection: Connection, lag: pa.Table) -> int:
         )
         rows = lag.join(keys, keys=["group_id", "snapshot_id"], join_type="inner")
     ensure_days(connection, pc.unique(rows["snapshot_at"].cast(pa.date32())).to_pylist())
-    columns = [c.name for c in PartitionLag.__table__.columns if c.name in rows.column_names]
-    copy_rows(connection, PartitionLag.__table__, rows.select(columns))
+    columns = [c.name for c in PartitionLagRow.__table__.columns if c.name in rows.column_names]
+    copy_rows(connection, PartitionLagRow.__table__, rows.select(columns))
     return int(rows.num_rows)

@@ -51,7 +51,7 @@ FROM fairlead_raw.notice WHERE at > now() - interval '7 days'
 
 
 @dataclass(frozen=True)
-class Standing:
+class SendingState:
     """How sending goes, as of the last seven days.
 
     Parameters
@@ -101,7 +101,7 @@ def answered(engine: Engine, notice: Notice, answer: str, *, sent: bool) -> None
         connection.execute(_ANSWER, {"id": notice.id, "answer": answer, "sent": sent})
 
 
-def read_standing(engine: Engine) -> Standing:
+def read_standing(engine: Engine) -> SendingState:
     """Return how sending goes."""
     with transaction(engine) as connection:
-        return Standing(*connection.execute(_STANDING).one())
+        return SendingState(*connection.execute(_STANDING).one())

@@ -26,10 +26,10 @@ from fairlead.store.intents import FOLLOWED, POSSIBLE, Intent, Wanted
 from fairlead.store.models import Plan, PlanIntent, PlanTold
 from fairlead.store.queries import PATIENCE, find_plans, lock_groups, plans_at, record_events
 from fairlead.store.settlement import confirm, end, step, unsettled
-from fairlead.store.told import Sent, begin_epochs, epochs_of, told_last
+from fairlead.store.told import PublishedRecord, begin_epochs, epochs_of, told_last
 from fairlead.wire.record import Kind
 
-__all__ = ["Held", "Intent", "Outbox", "Turn", "Wanted"]
+__all__ = ["Intent", "Outbox", "PartitionLock", "Turn", "Wanted"]
 
 Outcome = TypeVar("Outcome")
 
@@ -38,7 +38,7 @@ HANGS: Final = "60s"
 
 
 @dataclass(frozen=True)
-class Held:
+class PartitionLock:
     """A partition of the plan topic, and whose turn it was."""
 
     topic: str
@@ -56,7 +56,7 @@ class Turn:
         What it holds, or has held last.
     """
 
-    held: Held
+    held: PartitionLock
     _connection: Connection
 
     def intend(self, wanted: Sequence[Wanted]) -> list[Intent]:
@@ -168,7 +168,7 @@ class Outbox:
         with transaction(self._engine) as connection:
             connection.execute(text(f"SET LOCAL idle_in_transaction_session_timeout = '{HANGS}'"))
             number = connection.scalar(select(func.fairlead_raw.lock_partition(topic, partition)))
-            yield Turn(Held(topic, partition, int(number or 0)), connection)
+            yield Turn(PartitionLock(topic, partition, int(number or 0)), connection)
 
     def may_send(self) -> bool:
         """Whether this login may record what it is about to send: whoever may not, only decides."""
@@ -196,7 +196,7 @@ class Outbox:
             for row in rows
         ]
 
-    def told(self, groups: Iterable[str]) -> dict[str, tuple[Kind, int, Sent]]:
+    def told(self, groups: Iterable[str]) -> dict[str, tuple[Kind, int, PublishedRecord]]:
         """Return what is known to stand under groups' keys: kind, version, and where."""
         with transaction(self._engine) as connection:
             return told_last(connection, list(groups))
@@ -217,7 +217,7 @@ class Outbox:
                 *wanted,
             )
 
-    def confirm(self, sent: Mapping[str, tuple[Intent, Sent]]) -> None:
+    def confirm(self, sent: Mapping[str, tuple[Intent, PublishedRecord]]) -> None:
         """Record that intents were sent; where somebody has recorded it before, nothing happens.
 
         Groups that are in somebody else's open transaction are left for the next run, here and
@@ -225,7 +225,7 @@ class Outbox:
         """
         self._settle(sent, confirm)
 
-    def refuse(self, refused: Mapping[str, tuple[Intent, str]], held: Held) -> None:
+    def refuse(self, refused: Mapping[str, tuple[Intent, str]], held: PartitionLock) -> None:
         """Record that the topic does not take them, and why: their plans end.
 
         Raises
@@ -235,7 +235,7 @@ class Outbox:
         """
         self._settle(refused, partial(end, state="refused"), held)
 
-    def withdraw(self, withdrawn: Mapping[str, tuple[Intent, str]], held: Held) -> None:
+    def withdraw(self, withdrawn: Mapping[str, tuple[Intent, str]], held: PartitionLock) -> None:
         """Record that they were not sent and will not be, and why; raises as `refuse`."""
         self._settle(withdrawn, partial(end, state="stale"), held)
 
@@ -243,7 +243,7 @@ class Outbox:
         self,
         ones: Mapping[str, tuple[Intent, Outcome]],
         settled: Callable[[Connection, list[tuple[Intent, Outcome]]], None],
-        held: Held | None = None,
+        held: PartitionLock | None = None,
     ) -> None:
         """Record what became of what is still to be settled, under the groups' locks."""
         if not ones:
@@ -257,7 +257,7 @@ class Outbox:
                 settled(connection, [ones[group] for group in sorted(there)])
 
 
-def _require_held(connection: Connection, held: Held) -> None:
+def _require_held(connection: Connection, held: PartitionLock) -> None:
     """Hold on to a partition of which nobody else has had a turn since."""
     last = connection.scalar(select(func.fairlead_raw.partition_turn(held.topic, held.partition)))
     if last != held.number:

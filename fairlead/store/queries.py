@@ -27,7 +27,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import aliased
 
 from fairlead.domain.records import MeasuredLag, StoredPlan
-from fairlead.store.models import ConsumerGroup, Decision, LagSnapshot, Plan, PlanEvent, PlanTold
+from fairlead.store.models import ConsumerGroup, DecisionRow, LagSnapshot, Plan, PlanEvent, PlanTold
 
 #: How long a transaction waits for all groups together that others are at.
 PATIENCE: Final = timedelta(seconds=5)
@@ -198,17 +198,17 @@ def last_decisions(connection: Connection) -> dict[str, datetime]:
     A decision that failed is none. Snapshots that are dated ahead of now come from a clock that was
     ahead: they hide no decision after them.
     """
-    made = (Decision.group_id == ConsumerGroup.group_id, Decision.outcome != "failed")
+    made = (DecisionRow.group_id == ConsumerGroup.group_id, DecisionRow.outcome != "failed")
     newest = (
-        select(Decision.decided_at)
-        .where(*made, Decision.snapshot_at <= func.now())
-        .order_by(Decision.snapshot_at.desc())
+        select(DecisionRow.decided_at)
+        .where(*made, DecisionRow.snapshot_at <= func.now())
+        .order_by(DecisionRow.snapshot_at.desc())
         .limit(1)
         .scalar_subquery()
     )
     ahead = (
-        select(func.max(Decision.decided_at))
-        .where(*made, Decision.snapshot_at > func.now())
+        select(func.max(DecisionRow.decided_at))
+        .where(*made, DecisionRow.snapshot_at > func.now())
         .scalar_subquery()
     )
     rows = connection.execute(

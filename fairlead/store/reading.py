@@ -16,7 +16,7 @@ from fairlead.errors import GroupError, PlanStateError
 from fairlead.store.engine import transaction
 
 if TYPE_CHECKING:
-    from fairlead.domain.choice import Candidate
+    from fairlead.domain.choice import SnapshotCandidate
     from fairlead.domain.records import Judged
 
 Row = dict[str, Any]
@@ -358,7 +358,7 @@ def read_plan(engine: Engine, group: str, version: int | None = None) -> Row:
     }
 
 
-def read_candidates(engine: Engine, group: str, snapshot: str) -> "list[Candidate]":
+def read_candidates(engine: Engine, group: str, snapshot: str) -> "list[SnapshotCandidate]":
     """Return what each assignor would have done with a snapshot, the lightest first.
 
     Of a plan that no assignor made, a rollback or a renewal, there are none.

@@ -12,7 +12,7 @@ from fairlead.store.attempts import forget_attempts
 from fairlead.store.intents import FOLLOWED, ON_ITS_WAY, Intent
 from fairlead.store.models import Plan, PlanIntent
 from fairlead.store.queries import close_open_plans, record_events
-from fairlead.store.told import Sent, record_sent
+from fairlead.store.told import PublishedRecord, record_sent
 
 
 def unsettled(connection: Connection, intents: Sequence[Intent]) -> set[str]:
@@ -49,7 +49,7 @@ def unsettled(connection: Connection, intents: Sequence[Intent]) -> set[str]:
     return found
 
 
-def confirm(connection: Connection, ones: list[tuple[Intent, Sent]]) -> None:
+def confirm(connection: Connection, ones: list[tuple[Intent, PublishedRecord]]) -> None:
     """Record that intents were sent, and what that ends."""
     new = [(intent, sent) for intent, sent in ones if not intent.again]
     published = [(intent, sent) for intent, sent in new if intent.kind == "plan"]
@@ -91,7 +91,7 @@ def _supersede(connection: Connection, versions: Mapping[str, int]) -> None:
     )
 
 
-def _publication(intent: Intent, sent: Sent) -> dict[str, object]:
+def _publication(intent: Intent, sent: PublishedRecord) -> dict[str, object]:
     reason = f"sent to {sent.topic}-{sent.partition} at offset {sent.offset}"
     where = {"topic": sent.topic, "partition": sent.partition, "record_offset": sent.offset}
     return step(intent, "published", reason) | where

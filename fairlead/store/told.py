@@ -17,7 +17,7 @@ from fairlead.wire.record import Kind
 
 
 @dataclass(frozen=True)
-class Sent:
+class PublishedRecord:
     """A record that the plan topic has taken.
 
     Parameters
@@ -35,14 +35,18 @@ class Sent:
     offset: int
 
 
-def told_last(connection: Connection, groups: Sequence[str]) -> dict[str, tuple[Kind, int, Sent]]:
+def told_last(
+    connection: Connection, groups: Sequence[str]
+) -> dict[str, tuple[Kind, int, PublishedRecord]]:
     """Return what was last sent under groups' keys: kind, version, and where."""
     rows = connection.execute(select(PlanTold.__table__).where(PlanTold.group_id.in_(groups)))
     return {
         row.group_id: (
             row.kind,
             row.version,
-            Sent(row.epoch, row.lease_until, row.topic, row.partition, row.record_offset),
+            PublishedRecord(
+                row.epoch, row.lease_until, row.topic, row.partition, row.record_offset
+            ),
         )
         for row in rows
     }
@@ -84,7 +88,9 @@ def begin_epochs(connection: Connection, epochs: Mapping[str, int]) -> None:
         connection.execute(update(PlanTold).where(PlanTold.group_id == group).values(epoch=epoch))
 
 
-def record_sent(connection: Connection, records: Sequence[tuple[str, int, Kind, Sent]]) -> None:
+def record_sent(
+    connection: Connection, records: Sequence[tuple[str, int, Kind, PublishedRecord]]
+) -> None:
     """Record what stands in the plan topic now under groups' keys: group, version, kind, where."""
     if not records:
         return

@@ -16,7 +16,7 @@ _WHY: Final = "say why"
 
 
 @dataclass(frozen=True)
-class Step:
+class Offer:
     """One thing that a person can do.
 
     Parameters
@@ -51,7 +51,7 @@ class Desk:
     reason: str = ""
 
 
-def of_version(plan: StoredPlan, *, approvable: bool) -> list[Step]:
+def of_version(plan: StoredPlan, *, approvable: bool) -> list[Offer]:
     """Return the steps that a person can take with a version.
 
     Parameters
@@ -68,20 +68,20 @@ def of_version(plan: StoredPlan, *, approvable: bool) -> list[Step]:
         return _address(verb, group, version)
 
     if plan.state == "proposed":  # the review has the commands, with the hash, in every way
-        reject = Step("Reject", address("reject"), "")
-        approve = Step("Approve", address("approve") if by_page else None, "")
+        reject = Offer("Reject", address("reject"), "")
+        approve = Offer("Approve", address("approve") if by_page else None, "")
         return [approve, reject] if approvable else [reject]
     if plan.state == "published":
         command = _command("plans retire", group)
-        return [Step("Retire", address("retire") if by_page else None, command)]
+        return [Offer("Retire", address("retire") if by_page else None, command)]
     if plan.was_followed:
         command = _command("plans rollback", group, str(version))
         label = f"Go back to version {version}"
-        return [Step(label, address("rollback") if by_page else None, command)]
+        return [Offer(label, address("rollback") if by_page else None, command)]
     return []
 
 
-def of_brake(group: str | None, *, braked: bool) -> Step:
+def of_brake(group: str | None, *, braked: bool) -> Offer:
     """Return the step on the brake of a group, or, with None, of all groups.
 
     Examples
@@ -95,8 +95,8 @@ def of_brake(group: str | None, *, braked: bool) -> Step:
     label = "Release the brake" if braked else "Put the brake on"
     if group is None:
         command = f"fairlead {verb} --all --reason {shlex.quote(_WHY)}"
-        return Step(f"{label} for all groups", _address(verb), command)
-    return Step(label, _address(verb, group), _command(verb, group))
+        return Offer(f"{label} for all groups", _address(verb), command)
+    return Offer(label, _address(verb, group), _command(verb, group))
 
 
 def _address(verb: str, group: str | None = None, version: int | None = None) -> str:

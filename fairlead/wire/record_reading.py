@@ -43,7 +43,7 @@ _DIGITS: Final = 18
 
 
 @dataclass(frozen=True)
-class Told:
+class VerifiedRecord:
     """What a good record says.
 
     Parameters
@@ -68,7 +68,7 @@ def read_record(
     group: str,
     origin: Origin,
     verifier: Verifier | None,
-) -> Told:
+) -> VerifiedRecord:
     """Read and check a record that has a value: its signature before the value is parsed.
 
     Parameters
@@ -98,7 +98,7 @@ def read_record(
     if says != version:
         raise InvalidPlanError(f"The record's version header is {version}, its value says {says}")
     identity = Identity(epoch, version, plan is None, header_text(found, HASH_HEADER))
-    return Told(identity, plan, _lease(found))
+    return VerifiedRecord(identity, plan, _lease(found))
 
 
 def read_headers(value: bytes, headers: Iterable[tuple[str, bytes | None]]) -> dict[str, bytes]:

@@ -21,10 +21,10 @@ from fairlead.kafka.plan_channel import Outgoing
 from fairlead.kafka.plan_topic import Record
 from fairlead.settings import KafkaSettings
 from fairlead.store.intents import Intent, Wanted
-from fairlead.store.outbox import Held, Outbox
-from fairlead.store.told import Sent
+from fairlead.store.outbox import Outbox, PartitionLock
+from fairlead.store.told import PublishedRecord
 from fairlead.wire.record import Headers, Origin, plan_headers, retired_value
-from fairlead.wire.record_reading import Told, read_record
+from fairlead.wire.record_reading import VerifiedRecord, read_record
 from fairlead.wire.signing import Signer, Verifier
 
 
@@ -222,7 +222,7 @@ class _Sender:
     outbox: Outbox
     topic: Topic
     channel: Channel
-    held: Held
+    held: PartitionLock
     terms: Terms
 
     def send(self, intents: Sequence[Intent]) -> Iterator[Delivered]:
@@ -233,7 +233,7 @@ class _Sender:
         answers = self.channel.send(
             [self.terms.outgoing(intent_of, origin) for intent_of in intents]
         )
-        sent: dict[str, tuple[Intent, Sent]] = {}
+        sent: dict[str, tuple[Intent, PublishedRecord]] = {}
         refused: dict[str, tuple[Intent, str]] = {}
         for intent in intents:
             answer = answers[intent.group]
@@ -259,7 +259,7 @@ class _Sender:
             return []
         origin, verifier = self.topic.origin, self.terms.verifier()
         wanted = {intent.group: intent for intent in left}
-        found: dict[str, Told] = {}
+        found: dict[str, VerifiedRecord] = {}
 
         def is_what_was_intended(record: Record) -> bool:
             intent, said = wanted[record.group], told(record, origin, verifier)
@@ -299,15 +299,15 @@ class _Sender:
         yield from (Delivered(intent, None, reason) for intent, reason in withdrawn.values())
         yield from self.send(again)
 
-    def _sent(self, intent: Intent, until: datetime | None, offset: int) -> Sent:
-        return Sent(intent.epoch, until, self.topic.name, self.held.partition, offset)
+    def _sent(self, intent: Intent, until: datetime | None, offset: int) -> PublishedRecord:
+        return PublishedRecord(intent.epoch, until, self.topic.name, self.held.partition, offset)
 
-    def _is_at(self, intent: Intent, at: Sent) -> Delivered:
+    def _is_at(self, intent: Intent, at: PublishedRecord) -> Delivered:
         where = f"{at.topic}-{at.partition} at offset {at.offset}"
         return Delivered(intent, (at.partition, at.offset), where)
 
 
-def told(record: Record, origin: Origin, verifier: Verifier | None) -> Told | None:
+def told(record: Record, origin: Origin, verifier: Verifier | None) -> VerifiedRecord | None:
     """Read a record as a follower that knows all would; None: it would not heed it."""
     if record.value is None:
         return None

@@ -45,7 +45,7 @@ Found = dict[str, tuple[datetime, Findings]]
 
 
 @dataclass(frozen=True)
-class Seen:
+class JudgedSnapshot:
     """Of a snapshot, what a judgement needs beside the looks before it.
 
     Parameters
@@ -63,21 +63,23 @@ class Seen:
     members: pa.Table
     look: pa.Table
 
-    def of_groups(self, groups: Sequence[str]) -> "Seen":
+    def of_groups(self, groups: Sequence[str]) -> "JudgedSnapshot":
         """Return what was seen of some groups."""
         names = pa.array(groups, pa.string())
         tables = (self.groups, self.members, self.look)
-        return Seen(self.at, *(rows.filter(pc.is_in(rows["group"], names)) for rows in tables))
+        return JudgedSnapshot(
+            self.at, *(rows.filter(pc.is_in(rows["group"], names)) for rows in tables)
+        )
 
     @classmethod
-    def of(cls, snapshot: GroupSnapshot) -> "Seen":
+    def of(cls, snapshot: GroupSnapshot) -> "JudgedSnapshot":
         """Leave the offsets behind, which the look has too."""
         groups = snapshot.groups
         return cls(snapshot.snapshot_at, groups, snapshot.members, look_of(snapshot))
 
 
 @dataclass(frozen=True)
-class Memory:
+class GroupMemories:
     """What is remembered of groups; those of which nothing is are missing.
 
     Parameters
@@ -94,10 +96,10 @@ class Memory:
     changed_at: Mapping[str, datetime] = field(default_factory=dict)
     kept: Mapping[str, Last] = field(default_factory=dict)
 
-    def of(self, groups: Iterable[str]) -> "Memory":
+    def of(self, groups: Iterable[str]) -> "GroupMemories":
         """Return what is remembered of some groups."""
         names = list(groups)
-        return Memory(
+        return GroupMemories(
             {name: self.capacities[name] for name in names if name in self.capacities},
             {name: self.changed_at[name] for name in names if name in self.changed_at},
             {name: self.kept[name] for name in names if name in self.kept},
@@ -127,7 +129,10 @@ class Diagnosed:
 
 
 def diagnose(
-    archive: LookArchive, seen: Sequence[Seen], policies: Sequence[Policy], memory: Memory
+    archive: LookArchive,
+    seen: Sequence[JudgedSnapshot],
+    policies: Sequence[Policy],
+    memory: GroupMemories,
 ) -> Diagnosed:
     """Judge groups by the looks of the last hour.
 
@@ -171,7 +176,7 @@ def diagnose(
 
 
 def _diagnose(
-    archive: LookArchive, policies: Sequence[Policy], seen: Seen, memory: Memory
+    archive: LookArchive, policies: Sequence[Policy], seen: JudgedSnapshot, memory: GroupMemories
 ) -> Diagnosed:
     diagnosed = _judged(archive, seen, policies, memory, EVERY_LOOK)
     # What nothing is remembered of is judged by the whole day before it gets a plan.
@@ -187,9 +192,9 @@ def _diagnose(
 
 def _judged(
     archive: LookArchive,
-    seen: Seen,
+    seen: JudgedSnapshot,
     policies: Sequence[Policy],
-    memory: Memory,
+    memory: GroupMemories,
     history: timedelta,
 ) -> Diagnosed:
     """Judge groups by so much of their past.
@@ -265,7 +270,7 @@ def _judge(
 
 
 def members_changed(
-    calls: Mapping[str, Call], seen: Sequence[Seen], published: Sequence[StoredPlan]
+    calls: Mapping[str, Call], seen: Sequence[JudgedSnapshot], published: Sequence[StoredPlan]
 ) -> dict[str, Call]:
     """Say of calls where members are others than the plan that is followed was made for.
 

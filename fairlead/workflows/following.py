@@ -23,7 +23,7 @@ from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.members_topic import MembersTopic
 from fairlead.settings import KafkaSettings
 from fairlead.wire.membership import Membership
-from fairlead.workflows.nudging import STAYS_S, Followed, Goal, nudge_all, out_of_reach
+from fairlead.workflows.nudging import STAYS_S, BrokerAdoption, BrokerPlan, nudge_all, out_of_reach
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ def follow(
     published: Published,
     *,
     stays_s: Sequence[float] = STAYS_S,
-) -> list[Followed]:
+) -> list[BrokerAdoption]:
     """Have brokers follow published plans, of the groups that they assign.
 
     The record of members goes first; then groups whose target is another one are nudged. Raises
@@ -82,17 +82,17 @@ def follow(
         return []
     said = tell_members(topic, found, topics)
     counts = {topic: count for topic, (_, count) in topics.items()}
-    done: list[Followed] = []
-    goals: dict[str, Goal] = {}
+    done: list[BrokerAdoption] = []
+    goals: dict[str, BrokerPlan] = {}
     for group in sorted(wanted):
         version = wanted[group].version
         if reason := said or out_of_reach(found[group]):
-            done.append(Followed(group, version, reached=False, reason=reason))
+            done.append(BrokerAdoption(group, version, reached=False, reason=reason))
             continue
         try:
-            goals[group] = Goal(wanted[group].verify(), counts)
+            goals[group] = BrokerPlan(wanted[group].verify(), counts)
         except FairleadError as error:
-            done.append(Followed(group, version, reached=False, reason=str(error)))
+            done.append(BrokerAdoption(group, version, reached=False, reason=str(error)))
     names = list(goals)
     for first in range(0, len(names), AT_ONCE):
         portion = {name: goals[name] for name in names[first : first + AT_ONCE]}
@@ -100,7 +100,7 @@ def follow(
     return _held_up(done, gateway)
 
 
-def _held_up(done: Sequence[Followed], gateway: KafkaGateway) -> list[Followed]:
+def _held_up(done: Sequence[BrokerAdoption], gateway: KafkaGateway) -> list[BrokerAdoption]:
     """Name who holds a group up whose target was as wanted before: it has had time to follow.
 
     A member that has missed what it was told, as librdkafka's do at times, never gives it up.

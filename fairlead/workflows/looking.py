@@ -32,7 +32,7 @@ from fairlead.spark.planning import as_table, fingerprint
 from fairlead.spark.warehouse import Warehouse
 from fairlead.store.clock import check_clock
 from fairlead.store.plans import PlanStore
-from fairlead.workflows.diagnosing import Memory, Seen, diagnose, members_changed
+from fairlead.workflows.diagnosing import GroupMemories, JudgedSnapshot, diagnose, members_changed
 from fairlead.workflows.following import follow
 from fairlead.workflows.nudging import STAYS_S
 from fairlead.workflows.taking_back import take_back
@@ -100,7 +100,7 @@ def take(
     began, clock = datetime.now(UTC), time.monotonic()
     look_id = new_snapshot_id(began)
     seen = [
-        Seen.of(gateway.snapshot(portion, snapshot_id=look_id, patience_s=0.0))
+        JudgedSnapshot.of(gateway.snapshot(portion, snapshot_id=look_id, patience_s=0.0))
         for portion in (
             groups[first : first + GROUPS_AT_ONCE]
             for first in range(0, len(groups), GROUPS_AT_ONCE)
@@ -125,7 +125,7 @@ def take(
     return Looked(taken, calls)
 
 
-def _assigned_by_brokers(seen: Sequence[Seen]) -> list[str]:
+def _assigned_by_brokers(seen: Sequence[JudgedSnapshot]) -> list[str]:
     """Return the groups of the consumer protocol: mostly there are none, and nobody is asked."""
     return [
         group
@@ -161,13 +161,15 @@ def tell_brokers(
 
 def _diagnosed(
     archive: LookArchive,
-    seen: Sequence[Seen],
+    seen: Sequence[JudgedSnapshot],
     settings: Settings,
     groups: Sequence[str],
     store: PlanStore,
 ) -> tuple[Mapping[str, Call], Mapping[str, Hindsight]]:
     """Judge what was seen, and store it; return what calls for a plan, and which made it worse."""
-    memory = Memory(store.capacities(groups), store.last_changes(groups), store.last_looks(groups))
+    memory = GroupMemories(
+        store.capacities(groups), store.last_changes(groups), store.last_looks(groups)
+    )
     diagnosed = diagnose(archive, seen, settings.policies, memory)
     followed = store.in_state("published", groups=diagnosed.calls) if diagnosed.calls else []
     calls = members_changed(diagnosed.calls, seen, followed)
@@ -182,7 +184,7 @@ def _diagnosed(
 
 def _keep_judged(
     warehouse: Warehouse,
-    seen: Sequence[Seen],
+    seen: Sequence[JudgedSnapshot],
     judged: Sequence[Row],
     policies: Sequence[Policy],
 ) -> None:

@@ -30,7 +30,7 @@ Describe = Callable[[Sequence[str]], Mapping[str, BrokerGroup]]
 
 
 @dataclass(frozen=True)
-class Followed:
+class BrokerAdoption:
     """What became of a group that a broker assigns.
 
     Parameters
@@ -54,7 +54,7 @@ class Followed:
 
 
 @dataclass(frozen=True)
-class Goal:
+class BrokerPlan:
     """A plan that a broker is to follow.
 
     Parameters
@@ -84,13 +84,13 @@ class Goal:
 
 
 def nudge_all(
-    goals: Mapping[str, Goal],
+    goals: Mapping[str, BrokerPlan],
     describe: Describe,
     settings: KafkaSettings,
     *,
     stays_s: Sequence[float] = STAYS_S,
     any_assignor: bool = False,
-) -> list[Followed]:
+) -> list[BrokerAdoption]:
     """Nudge groups until their targets are as wanted, each by one member at a time.
 
     A group is described immediately before, and left alone unless a member of the consumer
@@ -126,12 +126,12 @@ def nudge_all(
 class _Round:
     """Groups on their way: who has been nudged how often, and by whom now."""
 
-    goals: Mapping[str, Goal]
+    goals: Mapping[str, BrokerPlan]
     describe: Describe
     settings: KafkaSettings
     any_assignor: bool
     connection: NudgeConnection
-    done: dict[str, Followed] = field(default_factory=dict)
+    done: dict[str, BrokerAdoption] = field(default_factory=dict)
     _times: dict[str, int] = field(default_factory=dict)
     _nudges: dict[str, Nudge] = field(default_factory=dict)
 
@@ -201,7 +201,7 @@ class _Round:
         if group in self._nudges:
             self._nudges.pop(group).leave()
         version, times = self.goals[group].plan.version, self._times.get(group, 0)
-        self.done[group] = Followed(group, version, not reason, times, reason)
+        self.done[group] = BrokerAdoption(group, version, not reason, times, reason)
 
 
 def out_of_reach(found: BrokerGroup, *, any_assignor: bool = False) -> str:

@@ -26,7 +26,7 @@ from fairlead.workflows.proposal import Look
 
 
 @dataclass(frozen=True)
-class Memory:
+class GroupMemory:
     """What is remembered of a group.
 
     Parameters
@@ -66,7 +66,7 @@ def plan_group(
     group: str,
     *,
     policies: Sequence[Policy],
-    memory: Memory,
+    memory: GroupMemory,
     now: datetime,
 ) -> Planned:
     """Look at a group, and decide on it.

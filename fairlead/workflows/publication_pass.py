@@ -22,7 +22,7 @@ from fairlead.store.plans import PlanStore
 from fairlead.workflows.delivery import Terms, Topic, deliver
 from fairlead.workflows.following import follow
 from fairlead.workflows.lease import due, refresh, renewed_after
-from fairlead.workflows.nudging import Followed
+from fairlead.workflows.nudging import BrokerAdoption
 from fairlead.workflows.publication import Live, Published, publish_all, settle_all
 from fairlead.workflows.reconciliation import Difference, differences, mend
 
@@ -32,7 +32,7 @@ LATER: Final = timedelta(minutes=10)
 _HELD: Final = "somebody else's open transaction is at the group, or another run publishes it"
 
 #: Has brokers follow the published plans of groups.
-FollowUp = Callable[[Collection[str]], Sequence[Followed]]
+FollowUp = Callable[[Collection[str]], Sequence[BrokerAdoption]]
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Pass:
     found: Sequence[Difference]
     untold: Sequence[tuple[str, str]]
     retired: Sequence[StoredPlan]
-    followed: Sequence[Followed]
+    followed: Sequence[BrokerAdoption]
     current: Sequence[StoredPlan]
 
 

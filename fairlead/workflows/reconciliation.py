@@ -17,7 +17,7 @@ from fairlead.domain.records import StoredPlan
 from fairlead.kafka.plan_topic import Record
 from fairlead.store.intents import Wanted
 from fairlead.store.plans import PlanStore
-from fairlead.store.told import Sent
+from fairlead.store.told import PublishedRecord
 from fairlead.wire.record import Origin
 from fairlead.wire.signing import Verifier
 from fairlead.workflows.delivery import Delivered, Terms, Topic, by_home, deliver, told
@@ -92,7 +92,7 @@ def differences(
 
 def _compare(
     plan: StoredPlan,
-    sent: Sent,
+    sent: PublishedRecord,
     record: Record | None,
     origin: Origin,
     verifier: Verifier | None,

@@ -14,7 +14,7 @@ import numpy as np
 import psycopg
 import pyarrow as pa
 
-from fairlead.domain.choice import Candidate
+from fairlead.domain.choice import SnapshotCandidate
 from fairlead.domain.course import Kept, digest_of
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.records import Findings, MemberLoad
@@ -23,7 +23,7 @@ from fairlead.store.course import keep_looks
 from fairlead.store.engine import transaction
 from fairlead.store.migrate import upgrade
 from fairlead.store.outbox import Outbox, Wanted
-from fairlead.store.told import Sent
+from fairlead.store.told import PublishedRecord
 from fairlead.wire.document import MemberShare, PlanDocument, content_hash
 from tests.stored import record_adoption, record_decision
 
@@ -190,7 +190,9 @@ def _publish(store: PlanStore, version: int, actor: str, reason: str) -> None:
     outbox, until = Outbox(store.engine), at(31, 0)
     with outbox.turn("fairlead.plans", 0) as turn:
         (intent,) = turn.intend([Wanted("orders", version, lease_until=until)])
-    outbox.confirm({"orders": (intent, Sent(1, until, "fairlead.plans", 0, version + 40))})
+    outbox.confirm(
+        {"orders": (intent, PublishedRecord(1, until, "fairlead.plans", 0, version + 40))}
+    )
 
 
 def _adopt(
@@ -238,9 +240,9 @@ def _draft(
         reason="the heaviest member gets lighter" if before else "partitions without an owner",
         observed=observed if before else None,
         candidates=(
-            Candidate("sticky-lag-aware", predicted, outcome="balanced"),
-            Candidate("sticky", observed | {"kept": len(lags)}, outcome="balanced"),
-            Candidate("lag-aware", predicted | {"moved": len(lags) - 1, "kept": 1}),
+            SnapshotCandidate("sticky-lag-aware", predicted, outcome="balanced"),
+            SnapshotCandidate("sticky", observed | {"kept": len(lags)}, outcome="balanced"),
+            SnapshotCandidate("lag-aware", predicted | {"moved": len(lags) - 1, "kept": 1}),
         ),
         findings=found,
         statuses=frozenset({"OK", WORST.get((group, moment), "OK")}),

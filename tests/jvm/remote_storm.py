@@ -17,7 +17,7 @@ from fairlead.kafka.gateway import KafkaGateway
 from fairlead.sandbox.kafka import KafkaBroker
 from fairlead.wire.document import PlanDocument, content_hash
 from fairlead.workflows.following import follow
-from fairlead.workflows.nudging import Goal
+from fairlead.workflows.nudging import BrokerPlan
 from tests.fairlead.followers.storm import NAMES, Storm
 from tests.jvm.remote import Cluster
 
@@ -112,7 +112,8 @@ class RemoteStorm(Storm):
             and owned == _targets(found, self.topic)
             and numbers == list(range(self.partitions))
             and (
-                self._plan is None or Goal(self._plan, {self.topic: self.partitions}).reached(found)
+                self._plan is None
+                or BrokerPlan(self._plan, {self.topic: self.partitions}).reached(found)
             )
         )
 

@@ -32,7 +32,7 @@ from fairlead.domain.judgement.costs import (
     fewest,
     lasting,
 )
-from fairlead.domain.judgement.diagnosis import Diagnosis, Findings, a_few, diagnose
+from fairlead.domain.judgement.diagnosis import Diagnosis, DiagnosisBasis, a_few, diagnose
 from fairlead.domain.judgement.forecast import Forecast, Outlook
 from fairlead.domain.judgement.likely_costs import solve
 from fairlead.domain.judgement.looks import Float64, Int32, Looks, Mask
@@ -453,7 +453,7 @@ class State:
         """What is the matter."""
         question = self.question
         found = diagnose(
-            Findings(
+            DiagnosisBasis(
                 question.problem,
                 self.recent,
                 self.commits,

@@ -81,7 +81,7 @@ class Diagnosis:
 
 
 @dataclass(frozen=True, eq=False)
-class Findings:
+class DiagnosisBasis:
     """All that a diagnosis rests on.
 
     `owner` is who owns what now, int32 of shape (P,), `arrivals` what comes to each partition,
@@ -114,7 +114,7 @@ class Findings:
         return "{}-{}".format(*self.problem.partition_name(index))
 
 
-def diagnose(found: Findings) -> Diagnosis:
+def diagnose(found: DiagnosisBasis) -> Diagnosis:
     """Say what is the matter with a group."""
     diagnosis = _diagnose(found)
     losses_s = found.outlook.losses_s(found.owner)
@@ -125,7 +125,7 @@ def diagnose(found: Findings) -> Diagnosis:
     return replace(diagnosis, evidence=told)
 
 
-def _loss(found: Findings, losses_s: Float64) -> str:
+def _loss(found: DiagnosisBasis, losses_s: Float64) -> str:
     """Say when records are lost, of how many partitions."""
     seconds, many = float(losses_s.min()), int((losses_s < SOON_S).sum())
     others = f" (and {many - 1:,} more partitions)" if many > 1 else ""
@@ -134,7 +134,7 @@ def _loss(found: Findings, losses_s: Float64) -> str:
     return f" loses records in {length(seconds)}{others}: retention overtakes the group."
 
 
-def _diagnose(found: Findings) -> Diagnosis:
+def _diagnose(found: DiagnosisBasis) -> Diagnosis:
     doubt = _unknown(found)
     late = found.outlook.sure_lateness(found.owner, found.rules.horizon_s) > found.rules.objective_s
     if doubt is None:
@@ -145,7 +145,7 @@ def _diagnose(found: Findings) -> Diagnosis:
     return doubt
 
 
-def _matter(found: Findings, late: Mask) -> Diagnosis:
+def _matter(found: DiagnosisBasis, late: Mask) -> Diagnosis:
     rules, outlook, owner = found.rules, found.outlook, found.owner
     if found.commits.stuck.any():
         return _stuck(found)
@@ -173,11 +173,11 @@ def _matter(found: Findings, late: Mask) -> Diagnosis:
     return _healthy(found)
 
 
-def _unknown(found: Findings) -> Diagnosis | None:
+def _unknown(found: DiagnosisBasis) -> Diagnosis | None:
     return _unowned(found) or _unseen(found) or _uncommitted(found)
 
 
-def _unowned(found: Findings) -> Diagnosis | None:
+def _unowned(found: DiagnosisBasis) -> Diagnosis | None:
     problem = found.problem
     if not problem.members:
         return Diagnosis("unknown", (), "The group has no members.")
@@ -194,7 +194,7 @@ def _unowned(found: Findings) -> Diagnosis | None:
     return None
 
 
-def _unseen(found: Findings) -> Diagnosis | None:
+def _unseen(found: DiagnosisBasis) -> Diagnosis | None:
     needed, count = STEPS + 1, len(found.looks)
     if count >= needed:
         return _unlike(found, needed)
@@ -206,7 +206,7 @@ def _unseen(found: Findings) -> Diagnosis | None:
     )
 
 
-def _unlike(found: Findings, needed: int) -> Diagnosis | None:
+def _unlike(found: DiagnosisBasis, needed: int) -> Diagnosis | None:
     """Say that most logs have been made anew, or cannot be seen: there is nothing to count in."""
     assignable = found.problem.assignable
     few = assignable & (found.looks.in_one_log.sum(axis=0) < needed)
@@ -220,7 +220,7 @@ def _unlike(found: Findings, needed: int) -> Diagnosis | None:
     )
 
 
-def _uncommitted(found: Findings) -> Diagnosis | None:
+def _uncommitted(found: DiagnosisBasis) -> Diagnosis | None:
     problem, commits = found.problem, found.commits
     silent = _names(problem.members, commits.silent[: len(problem.members)])
     foreign = np.flatnonzero(commits.foreign)
@@ -258,14 +258,14 @@ def _uncommitted(found: Findings) -> Diagnosis | None:
     return None
 
 
-def _few_silent(found: Findings, doubt: Diagnosis) -> bool:
+def _few_silent(found: DiagnosisBasis, doubt: Diagnosis) -> bool:
     """Whether the doubt is about some silent members alone, and not about most of the group."""
     owning = np.unique(found.owner[found.owner >= 0])
     silent = _names(found.problem.members, found.commits.silent[: len(found.problem.members)])
     return bool(silent) and doubt.names == silent and 2 * len(silent) < owning.size
 
 
-def _stuck(found: Findings) -> Diagnosis:
+def _stuck(found: DiagnosisBasis) -> Diagnosis:
     stuck = np.flatnonzero(found.commits.stuck)
     names = tuple(found.partition(index) for index in stuck.tolist())
     first = int(stuck[found.commits.waiting_s[stuck].argmax()])
@@ -280,7 +280,7 @@ def _stuck(found: Findings) -> Diagnosis:
     )
 
 
-def _crawling(found: Findings) -> Diagnosis | None:
+def _crawling(found: DiagnosisBasis) -> Diagnosis | None:
     """Name partitions that crawl, and are late or soon will be."""
     looks, rules, commits = found.looks, found.rules, found.commits
     if not commits.crawling.any():
@@ -304,7 +304,7 @@ def _crawling(found: Findings) -> Diagnosis | None:
     )
 
 
-def _hot(found: Findings, late: Mask) -> Diagnosis | None:
+def _hot(found: DiagnosisBasis, late: Mask) -> Diagnosis | None:
     arrivals, owner, problem = found.outlook.arrivals, found.owner, found.problem
     subscribed = np.zeros(found.looks.partitions, dtype=bool)
     subscribed[owner >= 0] = late[owner[owner >= 0]]
@@ -336,7 +336,7 @@ def _hot(found: Findings, late: Mask) -> Diagnosis | None:
     )
 
 
-def _overloaded(found: Findings, late: Mask) -> Diagnosis | None:
+def _overloaded(found: DiagnosisBasis, late: Mask) -> Diagnosis | None:
     """Look at members that share topics by themselves: the room of others is of no use to them."""
     problem, speeds = found.problem, found.speeds
     part = found.peers.topics[problem.topic_of]
@@ -367,20 +367,20 @@ def _overloaded(found: Findings, late: Mask) -> Diagnosis | None:
     return None
 
 
-def _readers(found: Findings) -> Mask:
+def _readers(found: DiagnosisBasis) -> Mask:
     """Return who reads a topic with a partition, bool of shape (M,)."""
     readers = np.zeros(len(found.problem.members), dtype=bool)
     readers[found.problem.readers] = True
     return readers
 
 
-def _usual(found: Findings, member: int, readers: Mask) -> float:
+def _usual(found: DiagnosisBasis, member: int, readers: Mask) -> float:
     """Return what is usual among a member's peers, records a second; 0 where it has none."""
     peers = found.peers.of_member(member, readers)
     return float(np.median(found.speeds.per_s[peers])) if peers.size else 0.0
 
 
-def _slow(found: Findings, late: Mask) -> Diagnosis | None:
+def _slow(found: DiagnosisBasis, late: Mask) -> Diagnosis | None:
     speeds = found.speeds
     readers = _readers(found)
     measured = np.flatnonzero(late & speeds.measured).tolist()
@@ -411,7 +411,7 @@ def _slow(found: Findings, late: Mask) -> Diagnosis | None:
     )
 
 
-def _catching_up(found: Findings, late: Mask) -> Diagnosis | None:
+def _catching_up(found: DiagnosisBasis, late: Mask) -> Diagnosis | None:
     """Say that all catch up, and about as soon as any assignment could have them do it."""
     outlook, owner = found.outlook, found.owner
     spare = outlook.capacities - outlook.by_member(outlook.arrivals, owner)
@@ -430,7 +430,7 @@ def _catching_up(found: Findings, late: Mask) -> Diagnosis | None:
     )
 
 
-def _spread(found: Findings, late: Mask) -> Diagnosis:
+def _spread(found: DiagnosisBasis, late: Mask) -> Diagnosis:
     used = found.outlook.utilisation(found.owner)
     lateness = found.outlook.lateness(found.owner, found.rules.horizon_s)
     worst = int(lateness.argmax())
@@ -445,7 +445,7 @@ def _spread(found: Findings, late: Mask) -> Diagnosis:
     )
 
 
-def _healthy(found: Findings) -> Diagnosis:
+def _healthy(found: DiagnosisBasis) -> Diagnosis:
     used = found.outlook.utilisation(found.owner)
     lateness = found.outlook.lateness(found.owner, found.rules.horizon_s)
     readers = _readers(found)

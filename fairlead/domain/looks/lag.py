@@ -125,10 +125,10 @@ def partition_statuses(looks: Looks) -> list[str]:
     return [STATUSES[status] for status in np.unique(np.concatenate(found))]
 
 
-def _blocks(looks: Looks, group_of: Int64 | None) -> Iterator[tuple["_Block", Float64, Float64]]:
+def _blocks(looks: Looks, group_of: Int64 | None) -> Iterator[tuple["_LookedAt", Float64, Float64]]:
     """Yield partitions in blocks, with how long their groups are still, and commit at intervals."""
     blocks = [
-        _Block(looks, slice(start, start + _AT_ONCE))
+        _LookedAt(looks, slice(start, start + _AT_ONCE))
         for start in range(0, max(looks.partitions, 1), _AT_ONCE)
     ]
     group_of = np.zeros(looks.partitions, np.int64) if group_of is None else group_of
@@ -157,7 +157,7 @@ def _patience(interval_s: Float64) -> Float64:
     return np.maximum(STUCK_INTERVALS * interval_s, STALLED_AFTER_S)
 
 
-class _Block:
+class _LookedAt:
     """Some partitions at L looks; every array is of shape (L, partitions) unless it says else."""
 
     def __init__(self, looks: Looks, where: slice) -> None:

@@ -26,7 +26,7 @@ from confluent_kafka import Consumer, Message, TopicPartition
 
 from fairlead.errors import ConfigurationError
 from fairlead.followers.confluent.config import check, connection_of
-from fairlead.followers.confluent.membership import Event, Membership, Pair
+from fairlead.followers.confluent.membership import Event, GroupMembership, Pair
 from fairlead.followers.confluent.participant import Participant
 from fairlead.followers.confluent.pin_listener import KafkaPinTopic, PinListener
 from fairlead.followers.confluent.source import ConfluentSource
@@ -108,7 +108,7 @@ class PlanConsumer(Consumer):
         self._participant = Participant(
             group, client_id, options, listener=listener, reader=reader, clock=clock, rng=rng
         )
-        self._membership = Membership(_Handle(self), self._participant, clock)
+        self._membership = GroupMembership(_Handle(self), self._participant, clock)
         weakref.finalize(self, reader.stop)  # dropped without having been closed
         reader.start()
 

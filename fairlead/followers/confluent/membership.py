@@ -35,7 +35,7 @@ _AT_REST_S: Final = 0.25
 _READS_TO_JOIN: Final = 25
 
 
-class Client(Protocol):
+class GroupClient(Protocol):
     """A consumer of the group, as its client library has it."""
 
     def identity(self) -> tuple[int, str]:
@@ -60,7 +60,7 @@ class Client(Protocol):
         """Call what the application wants to be called."""
 
 
-class Membership:
+class GroupMembership:
     """Takes one consumer through its life in the group. For one thread.
 
     Parameters
@@ -73,7 +73,7 @@ class Membership:
         What time it is.
     """
 
-    def __init__(self, client: Client, participant: Participant, clock: Clock) -> None:
+    def __init__(self, client: GroupClient, participant: Participant, clock: Clock) -> None:
         #: Whether the application, in a callback, has said itself what to fetch.
         self.touched = False
         self._client = client

@@ -13,7 +13,7 @@ from datetime import datetime
 from fairlead.errors import InvalidPlanError
 from fairlead.wire.document import PlanDocument
 from fairlead.wire.record import NOTHING, Identity, Origin
-from fairlead.wire.record_reading import Told, read_record
+from fairlead.wire.record_reading import VerifiedRecord, read_record
 from fairlead.wire.signing import Verifier
 
 log = logging.getLogger(__name__)
@@ -130,7 +130,7 @@ class PlanCache:
         else:
             self._extend(told.lease_until)
 
-    def _replace(self, told: Told, record: PlanRecord) -> None:
+    def _replace(self, told: VerifiedRecord, record: PlanRecord) -> None:
         log.info(
             "Group %s: plan version %d %s (offset %d)",
             self._group,

@@ -6,7 +6,7 @@ Belongs here: the queue of chunks, and working it off. Does not: fetching on whi
 
 import numpy as np
 
-from fairlead.simulation.sharing.way import Float64, Int64, Mask, Step
+from fairlead.simulation.sharing.way import Float64, Int64, Mask, TimeStep
 
 #: What a Fetch returns of one partition at most: `max.partition.fetch.bytes`.
 CHUNK_BYTES = 1 << 20
@@ -40,7 +40,7 @@ class Chunks:
         self._turn: Int64 = np.zeros(0, np.int64)
         self._records: Float64 = np.zeros(0)
 
-    def read(self, step: Step) -> Float64:
+    def read(self, step: TimeStep) -> Float64:
         """Read everything of members that get through it; work off the queues of the others."""
         left, budgets = step.waiting.copy(), step.budgets.copy()
         fetched = self._fetched(left.size)
@@ -71,7 +71,7 @@ class Chunks:
         self._keep(~partitions[self._partition])
 
     def _work_off(
-        self, step: Step, left: Float64, budgets: Float64, readable: Mask, late: Mask
+        self, step: TimeStep, left: Float64, budgets: Float64, readable: Mask, late: Mask
     ) -> None:
         """Fetch and work in turns until the members that are late have no time left."""
         while True:

@@ -5,7 +5,7 @@ Belongs here: that rule. Does not: fetching, which no rule without memory can sh
 
 import numpy as np
 
-from fairlead.simulation.sharing.way import Float64, Mask, Step
+from fairlead.simulation.sharing.way import Float64, Mask, TimeStep
 
 
 class Proportional:
@@ -14,7 +14,7 @@ class Proportional:
     What one partition does not use goes to the others.
     """
 
-    def read(self, step: Step) -> Float64:
+    def read(self, step: TimeStep) -> Float64:
         """Read the same share of every partition of a member."""
         there = np.where(step.readable, step.waiting, 0.0)
         demand = np.bincount(step.owner, there * step.costs, step.budgets.size)

@@ -15,7 +15,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class TimeStep:
     """One step of P partitions and M members.
 
     Parameters
@@ -43,7 +43,7 @@ class Step:
 class Sharing(Protocol):
     """How members share their time; it may remember what they have fetched."""
 
-    def read(self, step: Step) -> Float64:
+    def read(self, step: TimeStep) -> Float64:
         """Return how many records of each partition are read, float64 of shape (P,)."""
         ...
 

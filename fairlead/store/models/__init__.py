@@ -9,18 +9,18 @@ from fairlead.store.models.history import (
     GroupDay,
     LagSnapshot,
     LastAdoption,
-    PartitionLag,
+    PartitionLagRow,
     PlanAdoption,
     PlanBalance,
 )
 from fairlead.store.models.judgement import GroupDiagnosis, MemberCapacity
-from fairlead.store.models.notice import Notice
+from fairlead.store.models.notice import NoticeRow
 from fairlead.store.models.plan import (
     STATES,
     BrakeEvent,
     CandidatePlan,
     ConsumerGroup,
-    Decision,
+    DecisionRow,
     FourEyes,
     MadeWorse,
     MovedPartition,
@@ -43,7 +43,7 @@ __all__ = [
     "BrakeEvent",
     "CandidatePlan",
     "ConsumerGroup",
-    "Decision",
+    "DecisionRow",
     "FourEyes",
     "GroupDay",
     "GroupDiagnosis",
@@ -52,9 +52,9 @@ __all__ = [
     "MadeWorse",
     "MemberCapacity",
     "MovedPartition",
-    "Notice",
+    "NoticeRow",
     "PageAct",
-    "PartitionLag",
+    "PartitionLagRow",
     "Plan",
     "PlanAdoption",
     "PlanAttempt",

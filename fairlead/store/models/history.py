@@ -252,7 +252,7 @@ class LagSnapshot(Base):
     snapshot_at: Mapped[datetime] = mapped_column(comment="When it was taken.")
 
 
-class PartitionLag(Base):
+class PartitionLagRow(Base):
     """The lag of one partition in one snapshot."""
 
     __tablename__ = "partition_lag"

@@ -1,7 +1,7 @@
 """Tables of what the judgement knows: how fast members are, what is the matter with groups.
 
 Belongs here: what the next judgement brings along, and the history of diagnoses. Does not: what a
-look came to (`plan.Decision`). Planners write both by functions (`migrations/sql`).
+look came to (`plan.DecisionRow`). Planners write both by functions (`migrations/sql`).
 """
 
 from datetime import datetime

@@ -16,7 +16,7 @@ NOTICE_OUTCOMES: Final = ("sent", "outdated", "unwanted", "given up")
 """What came of a notice."""
 
 
-class Notice(Base):
+class NoticeRow(Base):
     """What people are told of by the webhook."""
 
     __tablename__ = "notice"

@@ -357,7 +357,7 @@ class PageAct(Base):
     answer: Mapped[str | None] = mapped_column(comment="What the planner answered.")
 
 
-class Decision(Base):
+class DecisionRow(Base):
     """What one look at a group came to: a plan, no change, or a failure, with the reason."""
 
     __tablename__ = "decision"

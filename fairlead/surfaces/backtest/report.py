@@ -36,7 +36,7 @@ _HEADINGS: Final = (
 
 
 @dataclass(frozen=True, eq=False)
-class Course:
+class ReplayedCourse:
     """Somebody in charge from the first snapshot to the last: N stretches between snapshots.
 
     Parameters
@@ -96,7 +96,7 @@ class Report:
     """
 
     group: str
-    courses: tuple[Course, ...]
+    courses: tuple[ReplayedCourse, ...]
     skipped: Mapping[str, int]
 
     @classmethod
@@ -216,9 +216,9 @@ def would_have_saved(late_s: float, planned_s: float, plans: int, paused_s: floa
     )
 
 
-def _course(in_charge: str, rows: pa.Table) -> Course:
+def _course(in_charge: str, rows: pa.Table) -> ReplayedCourse:
     rows = rows.sort_by("at")
-    return Course(
+    return ReplayedCourse(
         in_charge=in_charge,
         at=tuple(rows["at"].to_pylist()),
         late_s=rows["late_s"].to_numpy(),
@@ -230,6 +230,6 @@ def _course(in_charge: str, rows: pa.Table) -> Course:
     )
 
 
-def _burden(course: Course) -> tuple[int, float, int, str]:
+def _burden(course: ReplayedCourse) -> tuple[int, float, int, str]:
     place = HISTORY.index(course.in_charge) if course.in_charge in HISTORY else len(HISTORY)
     return place, float(course.late_s.sum()), int(course.moves.sum()), course.in_charge

@@ -48,7 +48,7 @@ one before; `skipped`: why a snapshot was passed over, then without figures."""
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedSnapshots:
     """The snapshots of a group in a span of time.
 
     Parameters
@@ -70,7 +70,7 @@ def find_snapshots(
     *,
     since: datetime | None = None,
     until: datetime | None = None,
-) -> Recorded:
+) -> RecordedSnapshots:
     """Find the snapshots of a group from `since` to before `until`; None: all there are.
 
     Raises
@@ -108,13 +108,13 @@ def find_snapshots(
             f"The warehouse holds no snapshot of group {group} in this span; there are "
             f"{len(rows):,}, from {first} to {last}"
         )
-    return Recorded(group, tuple(found))
+    return RecordedSnapshots(group, tuple(found))
 
 
 def backtest(
     spark: SparkSession,
     warehouse: Warehouse,
-    recorded: Recorded,
+    recorded: RecordedSnapshots,
     policy: Policy,
     assignors: Sequence[str] = (),
 ) -> pa.Table:
@@ -192,7 +192,7 @@ def replay_tables(roster: pa.Table, offsets: pa.Table, in_charge: str, policy: P
 
 
 def _tables(
-    spark: SparkSession, warehouse: Warehouse, recorded: Recorded
+    spark: SparkSession, warehouse: Warehouse, recorded: RecordedSnapshots
 ) -> tuple[DataFrame, DataFrame]:
     """Read who was there in each snapshot, and where its partitions stood."""
     mine = sf.col("group") == recorded.group

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fairlead.domain.records import Findings
     from fairlead.kafka.gateway import KafkaGateway
     from fairlead.settings import Settings
-    from fairlead.workflows.planning import Memory, Planned
+    from fairlead.workflows.planning import GroupMemory, Planned
     from fairlead.workflows.proposal import Outcome
 
 _CANDIDATES: Final = {
@@ -73,7 +73,7 @@ def plan(
         _print(document)
 
 
-def _planned(group: str, settings: "Settings", memory: "Memory") -> "Planned":
+def _planned(group: str, settings: "Settings", memory: "GroupMemory") -> "Planned":
     from datetime import UTC, datetime
 
     from fairlead.archive import LookArchive
@@ -100,13 +100,13 @@ def _stored(group: str, settings: "Settings") -> tuple["Planned", "Outcome"]:
     from fairlead.store.clock import check_clock
     from fairlead.store.plans import PlanStore
     from fairlead.workflows.looking import keep
-    from fairlead.workflows.planning import Memory
+    from fairlead.workflows.planning import GroupMemory
     from fairlead.workflows.proposal import carry_out
 
     with opened_engine() as engine:
         check_clock(engine)
         store = PlanStore(engine, settings.source)
-        memory = Memory(
+        memory = GroupMemory(
             store.capacities([group]).get(group, {}), store.last_changes([group]).get(group)
         )
         planned = _planned(group, settings, memory)
@@ -115,13 +115,13 @@ def _stored(group: str, settings: "Settings") -> tuple["Planned", "Outcome"]:
     return planned, outcome
 
 
-def _remembered(group: str) -> "Memory":
+def _remembered(group: str) -> "GroupMemory":
     """Return what the database knows of a group; nothing where it does not answer."""
     from fairlead.errors import ConfigurationError, StoreUnavailableError
     from fairlead.settings import load_settings
     from fairlead.store.engine import create_store_engine, transaction
     from fairlead.store.judgement import known_capacities, last_changes
-    from fairlead.workflows.planning import Memory
+    from fairlead.workflows.planning import GroupMemory
 
     try:
         engine = create_store_engine(load_settings().postgres, connect_timeout_s=2)
@@ -133,8 +133,8 @@ def _remembered(group: str) -> "Memory":
             engine.dispose()
     except (ConfigurationError, StoreUnavailableError) as error:
         say_error(error, "nothing is remembered of the group's speeds: ")
-        return Memory({})
-    return Memory(known.get(group, {}), changed.get(group))
+        return GroupMemory({})
+    return GroupMemory(known.get(group, {}), changed.get(group))
 
 
 def _require_known(gateway: "KafkaGateway", group: str) -> None:

@@ -51,7 +51,7 @@ def simulate(
     Late is what is more than 60 s behind, counted after the first six hours.
     """
     from fairlead.simulation import catalogue, registry
-    from fairlead.simulation.course import Course
+    from fairlead.simulation.course import RunFigures
     from fairlead.simulation.loop import Cadence
     from fairlead.simulation.world import World
 
@@ -74,7 +74,7 @@ def simulate(
     for each in chosen:
         world = World.of(each, seed=seed, hours=hours)
         for name in names:
-            course = Course.of(registry.simulate(world, each, name, cadence))
+            course = RunFigures.of(registry.simulate(world, each, name, cadence))
             rows.append({"scenario": each.name, "controller": name, **course.as_dict()})
     if as_json:
         print_json(rows)

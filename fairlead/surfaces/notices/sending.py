@@ -45,7 +45,7 @@ class NotToldError(FairleadError):
 
 
 @dataclass(frozen=True)
-class Told:
+class TickResult:
     """What came of a tick.
 
     Parameters
@@ -63,7 +63,7 @@ class Told:
     given_up: Sequence[str]
 
 
-def tell(engine: Engine, settings: Settings) -> Told:
+def tell(engine: Engine, settings: Settings) -> TickResult:
     """Send what is due, for a quarter of a minute at most; raises as `transaction`.
 
     A receiver that did not take a message is left alone until the next tick.
@@ -74,14 +74,14 @@ def tell(engine: Engine, settings: Settings) -> Told:
     for sent in range(AT_MOST):
         notice = next_notice(engine) if wanted and time.monotonic() < until else None
         if notice is None:
-            return Told(sent, None, given_up)
+            return TickResult(sent, None, given_up)
         try:
             answer = send(notice, settings)
         except NotToldError as error:
             answered(engine, notice, str(error), sent=False)
-            return Told(sent, str(error), given_up)
+            return TickResult(sent, str(error), given_up)
         answered(engine, notice, answer, sent=True)
-    return Told(AT_MOST, None, given_up)
+    return TickResult(AT_MOST, None, given_up)
 
 
 def trial() -> Notice:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlead.common.words import times
-from fairlead.domain.choice import Candidate
+from fairlead.domain.choice import SnapshotCandidate
 from fairlead.domain.consumers import ConsumerChange
 from fairlead.surfaces.plots.series import cuts, peaks
 from fairlead.surfaces.plots.style import (
@@ -93,7 +93,10 @@ def consumers(changes: Sequence[ConsumerChange]) -> str:
 
 
 def frontier(
-    points: Sequence[tuple[int, float]], candidates: Sequence[Candidate], *, chosen: str | None
+    points: Sequence[tuple[int, float]],
+    candidates: Sequence[SnapshotCandidate],
+    *,
+    chosen: str | None,
 ) -> str:
     """Draw what moving partitions buys: moves spent against how late the group is forecast.
 
@@ -109,7 +112,8 @@ def frontier(
     Examples
     --------
     >>> metrics = {"moved": 4, "late_s": 20.0, "topic_spread": 1.5}
-    >>> "sticky: 4 moved" in frontier([(0, 200.0)], [Candidate("sticky", metrics)], chosen=None)
+    >>> sticky = SnapshotCandidate("sticky", metrics)
+    >>> "sticky: 4 moved" in frontier([(0, 200.0)], [sticky], chosen=None)
     True
     """
     curve = [point for point in points if _known(point[0]) and _known(point[1])]

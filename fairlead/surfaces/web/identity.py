@@ -48,7 +48,7 @@ class Person:
     proof: str
 
 
-class Identity(Protocol):
+class IdentityProof(Protocol):
     """A way to prove who asks."""
 
     def person(self, headers: Headers) -> Person:
@@ -141,7 +141,7 @@ class ByToken:
         return claims
 
 
-def identity_of(web: WebSettings) -> Identity | None:
+def identity_of(web: WebSettings) -> IdentityProof | None:
     """Return how the settings have people proven; None: not at all, and pages only show."""
     if web.token is not None:
         return ByToken(web.token)

@@ -13,7 +13,7 @@ from kafka import KafkaProducer
 from fairlead.domain.groups import GroupDescription, LiveMember
 from fairlead.kafka.descriptions import STABLE
 from fairlead.kafka.gateway import KafkaGateway
-from fairlead.kafka.pinned import PinLog, present_shares, with_pinned_shares
+from fairlead.kafka.pinned import SharedPinLog, present_shares, with_pinned_shares
 from fairlead.settings import KafkaSettings, Settings
 from fairlead.wire.pins import Pin
 from fairlead.workflows.adoption import compare
@@ -84,7 +84,7 @@ def test_missing_pin_topic_changes_nothing(settings: Settings, unique_name: str)
     """Clusters without such consumers have none."""
     kafka = settings.kafka.model_copy(update={"pin_topic": unique_name})
     described = GroupDescription("g", STABLE, "consumer", "range", tuple(members(a=(0,))))
-    assert with_pinned_shares({"g": described}, PinLog(kafka)) == {"g": described}
+    assert with_pinned_shares({"g": described}, SharedPinLog(kafka)) == {"g": described}
 
 
 @pytest.mark.kafka
@@ -94,7 +94,7 @@ def test_each_record_of_the_pin_topic_is_read_once(
     """What was read before is known, though the topic has it no more; what is new is added."""
     kafka = settings.kafka.model_copy(update={"pin_topic": kafka_topic()})
     producer = KafkaProducer(bootstrap_servers=kafka.bootstrap_servers)
-    pins = PinLog(kafka)
+    pins = SharedPinLog(kafka)
     for value in (b"first", b"second"):
         producer.send(kafka.pin_topic, value, key=b"g").get(30)
     assert pins.read(["g"]) == {"g": [b"first", b"second"]}
@@ -118,13 +118,13 @@ def test_next_look_reads_on_where_the_look_before_ended(
     old_ms = int(1000 * (time.time() - 25 * 60 * 60))
     producer.send(kafka.pin_topic, b"old", key=b"gone", timestamp_ms=old_ms).get(30)
     producer.send(kafka.pin_topic, b"first", key=b"g").get(30)
-    with closing(PinLog(kafka)) as look:
+    with closing(SharedPinLog(kafka)) as look:
         assert look.read(["g", "gone"]) == {"g": [b"first"]}
     partition = TopicPartition(kafka.pin_topic, 0, 2)
     admin = AdminClient(kafka.librdkafka())  # answers nothing once it is let go
     admin.delete_records([partition])[partition].result(30)
     producer.send(kafka.pin_topic, b"second", key=b"g").get(30)
-    with closing(PinLog(kafka)) as look:
+    with closing(SharedPinLog(kafka)) as look:
         assert look.read(["g"]) == {"g": [b"first", b"second"]}
     producer.close()
 
@@ -135,7 +135,7 @@ def test_unreachable_pin_topic_is_told_and_changes_nothing(
     """The broker's view is better than none."""
     kafka = KafkaSettings(bootstrap_servers="127.0.0.1:1", request_timeout_s=0.2)
     described = GroupDescription("g", STABLE, "consumer", "range", tuple(members(a=(0,))))
-    assert with_pinned_shares({"g": described}, PinLog(kafka)) == {"g": described}
+    assert with_pinned_shares({"g": described}, SharedPinLog(kafka)) == {"g": described}
     assert "fairlead.pins cannot be read" in caplog.text
 
 

@@ -24,7 +24,7 @@ from fairlead.surfaces.doctor import Finding, examine_kafka
 from fairlead.surfaces.survey.finding import Survey
 from fairlead.wire.partitions import by_topic
 from fairlead.workflows.following import tell_members
-from fairlead.workflows.nudging import Goal, nudge_all
+from fairlead.workflows.nudging import BrokerPlan, nudge_all
 from tests.fairlead.followers.helpers import (
     AiokafkaMember,
     ConfluentMember,
@@ -147,7 +147,7 @@ def test_rights_suffice_where_the_broker_assigns(broker: SecuredBroker, orders: 
         told = {group: replace(found[group], assignor="fairlead")}
         assert tell_members(MembersTopic(settings), told, gateway.topics_of([orders])) == ""
         (done,) = nudge_all(
-            {group: Goal(plan, {orders: 4})},
+            {group: BrokerPlan(plan, {orders: 4})},
             gateway.broker_groups,
             settings,
             stays_s=(1.0, 1.0),

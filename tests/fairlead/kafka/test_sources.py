@@ -19,7 +19,7 @@ from fairlead.domain.snapshot import new_snapshot_id
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.sandbox.processes import wait_until
 from fairlead.settings import KafkaSettings
-from fairlead.workflows.planning import Memory, plan_group
+from fairlead.workflows.planning import GroupMemory, plan_group
 from tests.cluster import KafkaCluster
 from tests.conftest import AWARE, RACKS
 
@@ -156,7 +156,7 @@ def test_a_healthy_group_gets_a_plan_that_brings_all_near(
             policies=[
                 Policy.model_validate({"racks": {"price_per_gb": 2, "least_saving_per_day": 0}})
             ],
-            memory=Memory({}),
+            memory=GroupMemory({}),
             now=datetime.now(UTC),
         )
     draft = planned.look.decision

@@ -7,16 +7,16 @@ import pytest
 
 from assignors.problem import Problem
 from fairlead.simulation.catalogue import SCENARIOS, UnknownScenarioError, scenario
-from fairlead.simulation.course import Course
+from fairlead.simulation.course import RunFigures
 from fairlead.simulation.loop import Cadence
 from fairlead.simulation.oracle import FULL, fewest_moves
 from fairlead.simulation.registry import NEVER_PLANNED, ORACLE, STICKY, controller, simulate
 from fairlead.simulation.world import World
 
 
-def course_of(name: str, controller: str, hours: float = 8) -> Course:
+def course_of(name: str, controller: str, hours: float = 8) -> RunFigures:
     what = scenario(name)
-    return Course.of(simulate(World.of(what, hours=hours), what, controller))
+    return RunFigures.of(simulate(World.of(what, hours=hours), what, controller))
 
 
 def test_range_leaves_the_skewed_group_as_late_as_known() -> None:

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairlead.simulation.churn import Change
+from fairlead.simulation.churn import MemberChange
 from fairlead.simulation.controllers import ByAssignor
-from fairlead.simulation.costs import Costs, Dear
-from fairlead.simulation.course import Course, time_lags
+from fairlead.simulation.costs import Dear, TrueCosts
+from fairlead.simulation.course import RunFigures, time_lags
 from fairlead.simulation.crawling import Crawl
 from fairlead.simulation.loop import Cadence, run
-from fairlead.simulation.scenario import Commits, Growth, Scenario, Slow, Stuck
+from fairlead.simulation.scenario import CommitHabit, Growth, Scenario, Slow, Stuck
 from fairlead.simulation.traffic import Traffic
 from fairlead.simulation.world import World
 
@@ -44,7 +44,7 @@ def test_a_group_that_keeps_up_has_nothing_waiting(scripted: Any) -> None:
     """Unused speed of one partition goes to the others: at 60 % all is read in its step."""
     ran = run(world(traffic=Traffic(used=0.6)), scripted())
     assert not ran.waiting.any()
-    assert Course.of(ran, warm_up_s=0).max_s == 0
+    assert RunFigures.of(ran, warm_up_s=0).max_s == 0
 
 
 def test_an_overload_grows_by_what_is_too_much(scripted: Any) -> None:
@@ -89,7 +89,7 @@ def test_commits_are_as_old_as_their_interval(scripted: Any) -> None:
     lags = np.concatenate([moment.problem.weights for moment in script.moments])
     assert 0 <= lags.min() <= lags.max() <= 30 * 5 * 2
     late = scripted()
-    ran = run(world(traffic=Traffic(used=0.6), commits=Commits(420.0)), late)
+    ran = run(world(traffic=Traffic(used=0.6), commits=CommitHabit(420.0)), late)
     looks = late.looks[-1]
     lag = looks.end - looks.committed
     assert lag.max() == pytest.approx(30 * 420, rel=0.2)
@@ -103,7 +103,7 @@ def test_commits_in_poll_wait_for_the_poll(scripted: Any) -> None:
     seen = {}
     for client in ("java", "aiokafka"):
         script = scripted()
-        costs = Costs(dear=(Dear(5.0),))
+        costs = TrueCosts(dear=(Dear(5.0),))
         overload = Traffic(used=1.5)
         run(world(traffic=overload, costs=costs, client=client), script, Cadence(10, 900, 10))
         looks = script.looks[-1]
@@ -130,7 +130,7 @@ def test_truth_is_in_work() -> None:
         def decide(self, moment: Any) -> None:
             truths.append(moment.truth())
 
-    costs, crawling = Costs(dear=(Dear(3.0, (1,)),)), (Crawl(0, per_s=1.0),)
+    costs, crawling = TrueCosts(dear=(Dear(3.0, (1,)),)), (Crawl(0, per_s=1.0),)
     run(world(traffic=Traffic(used=1.2), costs=costs, crawling=crawling), Knowing("range"))
     rates = 1.2 * 200 / (4 + 2)
     assert truths[-1].rates.tolist() == pytest.approx([1, 3 * rates, rates, rates])
@@ -152,7 +152,7 @@ def test_a_poisoned_partition_is_read_by_nobody(scripted: Any) -> None:
     """It waits whoever owns it, and is late in a figure of its own."""
     crawling = (Crawl(0, from_s=600.0),)
     ran = run(world(traffic=Traffic(used=0.3), crawling=crawling), scripted({3: [1, 1, 0, 1]}))
-    course = Course.of(ran, warm_up_s=0)
+    course = RunFigures.of(ran, warm_up_s=0)
     assert ran.waiting[-1, 0] == pytest.approx(15 * 6600, rel=0.05)
     assert course.late == 0
     assert course.stuck == pytest.approx(110, abs=2)
@@ -160,7 +160,7 @@ def test_a_poisoned_partition_is_read_by_nobody(scripted: Any) -> None:
 
 def test_members_leave_and_come_back(scripted: Any) -> None:
     """What a member leaves goes to the others, who read it after the pause; and back again."""
-    changes = (Change(1200, 1, joins=False), Change(1260, 1, joins=True))
+    changes = (MemberChange(1200, 1, joins=False), MemberChange(1260, 1, joins=True))
     script = scripted()
     ran = run(world(traffic=Traffic(used=0.3), changes=changes), script)
     gone, back = ran.handovers
@@ -186,7 +186,7 @@ def test_a_topic_grows(scripted: Any) -> None:
 def test_markers_are_lag_at_rest(scripted: Any) -> None:
     """The end of a transactional log is one beyond its last record, for ever."""
     script = scripted()
-    run(world(traffic=Traffic(used=0.001), markers=True, commits=Commits(1.0)), script)
+    run(world(traffic=Traffic(used=0.001), markers=True, commits=CommitHabit(1.0)), script)
     looks = script.looks[-1]
     lag = looks.end - looks.committed
     assert (lag.min(), np.median(lag)) == (1, 1)
@@ -209,7 +209,7 @@ def test_looks_are_kept_for_an_hour_and_then_thinned() -> None:
 def test_members_that_are_there_come_first_in_looks(scripted: Any) -> None:
     """Whoever has left stands behind them, as long as a look shows what it owned."""
     script = scripted()
-    run(world(traffic=Traffic(used=0.3), changes=(Change(1200, 0, joins=False),)), script)
+    run(world(traffic=Traffic(used=0.3), changes=(MemberChange(1200, 0, joins=False),)), script)
     assert script.moments[1].problem.members == ("member-01",)
     assert script.looks[1].members == ("member-01", "member-00")
     assert set(script.looks[1].owner[0]) == {0, 1}

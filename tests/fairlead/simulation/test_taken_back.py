@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from fairlead.simulation.churn import Change
-from fairlead.simulation.costs import Costs, Dear
+from fairlead.simulation.churn import MemberChange
+from fairlead.simulation.costs import Dear, TrueCosts
 from fairlead.simulation.loop import Cadence, Handover, run
 from fairlead.simulation.misled import MISLED
 from fairlead.simulation.registry import controller
@@ -50,7 +50,7 @@ def test_rest_doubles() -> None:
 def test_nothing_is_said_when_somebody_comes_or_goes() -> None:
     """A member restarts behind the plan: who it is now nobody measured before."""
     misled = MISLED["crowded-skew"](SEED)
-    restart = (Change(1000.0, 3, joins=False), Change(1100.0, 3, joins=True))
+    restart = (MemberChange(1000.0, 3, joins=False), MemberChange(1100.0, 3, joins=True))
     done = handovers(replace(misled, changes=restart), hours=0.5)
     assert [handover.planned for handover in done[:3]] == [True, False, False]
     assert not any(handover.back for handover in done)
@@ -59,7 +59,7 @@ def test_nothing_is_said_when_somebody_comes_or_goes() -> None:
 def test_what_makes_everybody_slower_is_no_plans_doing() -> None:
     """A deploy right behind a plan: members that the plan gave nothing are later, too."""
     skew = replace(MISLED["crowded-skew"](SEED), spoils=())
-    dear = Costs(dear=(Dear(3.0, from_s=930.0),))
+    dear = TrueCosts(dear=(Dear(3.0, from_s=930.0),))
     done = handovers(replace(skew, costs=dear), hours=0.6)
     assert done[0].planned
     assert not any(handover.back for handover in done)

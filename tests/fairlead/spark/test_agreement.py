@@ -24,7 +24,7 @@ from fairlead.kafka.gateway import KafkaGateway
 from fairlead.spark.planning import QUESTIONS, plan_task
 from fairlead.spark.warehouse import Warehouse
 from fairlead.workflows import planning
-from fairlead.workflows.diagnosing import Memory, Seen, diagnose
+from fairlead.workflows.diagnosing import GroupMemories, JudgedSnapshot, diagnose
 from fairlead.workflows.planning import plan_group
 from tests.lengths import form
 
@@ -143,8 +143,8 @@ def test_tasks_agree_whatever_is_judged_beside_a_group(
 def test_look_agrees_with_tasks(fleet: Fleet, by_task: dict[str, dict[str, Row]]) -> None:
     """The same diagnosis and figures; it calls for the same plans, with the same candidates."""
     names = list(np.random.default_rng(2).permutation(fleet.names))
-    seen = [Seen.of(fleet.of_groups(portion)) for portion in (names[::2], names[1::2])]
-    looked = diagnose(fleet.archive, seen, [POLICY], Memory(fleet.capacities))
+    seen = [JudgedSnapshot.of(fleet.of_groups(portion)) for portion in (names[::2], names[1::2])]
+    looked = diagnose(fleet.archive, seen, [POLICY], GroupMemories(fleet.capacities))
     assert looked.found.keys() == by_task.keys()
     for group, rows in by_task.items():
         observed, (_, findings) = rows[OBSERVED], looked.found[group]
@@ -177,7 +177,7 @@ def test_command_agrees_with_tasks(fleet: Fleet, by_task: dict[str, dict[str, Ro
     """`fairlead plan` decides as a run would: the same outcome, reason, and owners."""
     gateway = cast("KafkaGateway", Recorded(fleet))
     for group in fleet.names[: form(short=20, long=GROUPS)]:
-        memory = planning.Memory(fleet.capacities.get(group, {}))
+        memory = planning.GroupMemory(fleet.capacities.get(group, {}))
         done = plan_group(gateway, fleet.archive, group, policies=[POLICY], memory=memory, now=AT)
         observed, decision = by_task[group][OBSERVED], done.look.decision
         assert (decision.outcome, decision.reason) == (

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pytest
 from sqlalchemy import Engine
 
-from fairlead.domain.choice import Candidate
+from fairlead.domain.choice import SnapshotCandidate
 from fairlead.store import NoPlan, PlanDraft, PlanStore, StoredPlan, create_store_engine
 from fairlead.store.outbox import Outbox, Wanted
-from fairlead.store.told import Sent
+from fairlead.store.told import PublishedRecord
 from fairlead.wire.document import MemberShare
 from tests.logins import Login, logins
 from tests.stored import record_decision
@@ -29,9 +29,9 @@ MakeDraft = Callable[..., PlanDraft]
 StoreAs = Callable[[str], PlanStore]
 
 
-def sent(offset: int = 1, *, lease_until: datetime | None = LEASE_UNTIL) -> Sent:
+def sent(offset: int = 1, *, lease_until: datetime | None = LEASE_UNTIL) -> PublishedRecord:
     """Return a record that the plan topic has taken."""
-    return Sent(1, lease_until, "fairlead.plans", 0, offset)
+    return PublishedRecord(1, lease_until, "fairlead.plans", 0, offset)
 
 
 def record_publication(store: PlanStore, plan: StoredPlan) -> None:
@@ -119,8 +119,10 @@ def make_draft(
         "reason": "the heaviest member gets lighter",
         "observed": make_metrics(),
         "candidates": (
-            Candidate("sticky", predicted, outcome="balanced", frontier=((0, 160.0), (1, 110.0))),
-            Candidate("range", error="it fell over"),
+            SnapshotCandidate(
+                "sticky", predicted, outcome="balanced", frontier=((0, 160.0), (1, 110.0))
+            ),
+            SnapshotCandidate("range", error="it fell over"),
         ),
         "assignor": "sticky",
         "predicted": predicted,

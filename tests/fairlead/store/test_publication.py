@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 from fairlead.errors import PlanStateError, StoreUnavailableError
 from fairlead.store import PlanStore, StoredPlan
 from fairlead.store.engine import transaction
-from fairlead.store.outbox import Held, Intent, Outbox, Wanted
+from fairlead.store.outbox import Intent, Outbox, PartitionLock, Wanted
 from fairlead.store.queries import record_events
 from fairlead.wire.record import Kind
 from tests.fairlead.store.conftest import LEASE_UNTIL, sent
@@ -60,7 +60,7 @@ def test_a_plan_on_its_way_is_not_ended(store: PlanStore, approve: Plans, propos
     assert [row["state"] for row in store.history("orders")] == ["published", "proposed"]
 
 
-def last_turn(store: PlanStore) -> Held:
+def last_turn(store: PlanStore) -> PartitionLock:
     """Return a turn at the partition, which is over."""
     with Outbox(store.engine).turn("plans", 0) as turn:
         return turn.held

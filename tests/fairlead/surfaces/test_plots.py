@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from fairlead.domain.choice import Candidate
+from fairlead.domain.choice import SnapshotCandidate
 from fairlead.domain.consumers import ConsumerChange
 from fairlead.surfaces.plots import (
     as_markdown,
@@ -28,8 +28,8 @@ def texts(svg: str) -> list[str]:
     return ["".join(element.itertext()) for element in elements]
 
 
-def candidate(name: str, moved: int, late_s: float | None) -> Candidate:
-    return Candidate(name, {"moved": moved, "late_s": late_s, "topic_spread": 1.5})
+def candidate(name: str, moved: int, late_s: float | None) -> SnapshotCandidate:
+    return SnapshotCandidate(name, {"moved": moved, "late_s": late_s, "topic_spread": 1.5})
 
 
 @pytest.mark.parametrize("name", ["$\\frac{$", "_a_", "<b>&\"'", "名前", "a\x01b\n", "x" * 500])
@@ -63,7 +63,7 @@ def test_heaviest_consumers_are_drawn() -> None:
 
 def test_frontier_names_every_candidate() -> None:
     """The chosen one is marked; candidates that failed, and unknown figures, are left out."""
-    failed = Candidate("broken", error="no")
+    failed = SnapshotCandidate("broken", error="no")
     unknown = candidate("unknown", 1, None)
     candidates = [candidate("sticky", 0, 200.0), candidate("fair", 700, 120.0), failed, unknown]
     drawn = texts(frontier([(0, 200.0), (1, math.nan)], candidates, chosen="fair"))

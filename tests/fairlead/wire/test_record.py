@@ -22,7 +22,7 @@ from fairlead.wire.record import (
     plan_headers,
     retired_value,
 )
-from fairlead.wire.record_reading import Told, read_record
+from fairlead.wire.record_reading import VerifiedRecord, read_record
 from fairlead.wire.signing import Signer, Verifier
 from tests.fairlead.workflows.plans import make_plan
 from tests.records import ORIGIN, PUBLIC, signed, unsigned
@@ -42,7 +42,7 @@ def read(
     group: str = "group",
     origin: Origin = ORIGIN,
     verifier: Verifier | None = VERIFIER,
-) -> Told:
+) -> VerifiedRecord:
     return read_record(value, headers, group=group, origin=origin, verifier=verifier)
 
 

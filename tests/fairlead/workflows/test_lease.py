@@ -7,7 +7,7 @@ import pytest
 
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.store import PlanStore, StoredPlan
-from fairlead.wire.record_reading import Told, read_record
+from fairlead.wire.record_reading import VerifiedRecord, read_record
 from fairlead.workflows.lease import due, refresh
 from fairlead.workflows.publication import publish_all
 from fairlead.workflows.retirement import retire
@@ -39,7 +39,7 @@ def tell_again(store: PlanStore, topic: PlanTopic, now: datetime) -> list[tuple[
     return list(refresh(store, plans, topic=topic, terms=TERMS, now=now))
 
 
-def newest(topic: PlanTopic) -> Told:
+def newest(topic: PlanTopic) -> VerifiedRecord:
     record = topic.read("orders")
     assert record is not None
     assert record.value is not None

@@ -30,7 +30,7 @@ from fairlead.store.course import read_looks
 from fairlead.store.engine import create_store_engine
 from fairlead.workflows import diagnosing
 from fairlead.workflows import looking as taking
-from fairlead.workflows.diagnosing import Memory, Seen
+from fairlead.workflows.diagnosing import GroupMemories, JudgedSnapshot
 from fairlead.workflows.looking import covered_groups, keep, take
 from tests.conftest import KafkaTopic
 from tests.fairlead.followers.helpers import eventually
@@ -270,8 +270,8 @@ def test_one_groups_unforeseen_error_ends_no_other_diagnosis(
 
     monkeypatch.setattr(judging, "question_about", asked)
     at = datetime.now(UTC)
-    seen = Seen.of(three_groups(at))
-    found = diagnosing.diagnose(LookArchive(str(tmp_path)), [seen], [], Memory()).found
+    seen = JudgedSnapshot.of(three_groups(at))
+    found = diagnosing.diagnose(LookArchive(str(tmp_path)), [seen], [], GroupMemories()).found
     assert sorted(found) == ["a", "c"]
     assert "group b: not diagnosed" in caplog.text
     assert "an unforeseen layout" in caplog.text

@@ -12,7 +12,7 @@ import pytest
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.nudge import Nudge
 from fairlead.settings import KafkaSettings, Settings
-from fairlead.workflows.nudging import Followed, Goal, nudge_all
+from fairlead.workflows.nudging import BrokerAdoption, BrokerPlan, nudge_all
 from tests.fairlead.kafka.members import BrokerAssigned, Owned, eventually
 from tests.fairlead.workflows.plans import make_plan
 
@@ -35,11 +35,11 @@ def gateway(settings: Settings) -> Iterator[KafkaGateway]:
         yield gateway
 
 
-def goal(group: str, topic: str, partitions: int = 6) -> Goal:
+def goal(group: str, topic: str, partitions: int = 6) -> BrokerPlan:
     """Return a plan that gives everything to one member."""
     shares = {"a": {topic: list(range(partitions))}, "b": {}, "c": {}}
     plan = make_plan(shares, {topic: [1.0] * partitions}, group=group)
-    return Goal(plan, {topic: partitions})
+    return BrokerPlan(plan, {topic: partitions})
 
 
 def come(members: BrokerAssigned, gateway: KafkaGateway, group: str, topic: str) -> Owned:
@@ -57,7 +57,7 @@ def come(members: BrokerAssigned, gateway: KafkaGateway, group: str, topic: str)
     return members.owned()
 
 
-def nudge(gateway: KafkaGateway, cluster: KafkaSettings, group: str, topic: str) -> Followed:
+def nudge(gateway: KafkaGateway, cluster: KafkaSettings, group: str, topic: str) -> BrokerAdoption:
     """Nudge a group, whatever assigns it."""
     (done,) = nudge_all(
         {group: goal(group, topic)},
@@ -149,7 +149,9 @@ def test_the_nudge_leaves_with_the_last_member(
 
         goals = {unique_name: goal(unique_name, topic)}
         (done,) = nudge_all(goals, describe, cluster, stays_s=(30.0,), any_assignor=True)
-    assert done == Followed(unique_name, 1, reached=False, nudges=1, reason="it has no members")
+    assert done == BrokerAdoption(
+        unique_name, 1, reached=False, nudges=1, reason="it has no members"
+    )
     assert gateway.live_group(unique_name).state == "Empty"
     assert not gateway.broker_groups([unique_name])[unique_name].members
 

@@ -14,7 +14,7 @@ from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.store import PlanStore, StoredPlan
 from fairlead.store.brakes import put_on, release
 from fairlead.store.outbox import Wanted
-from fairlead.workflows.nudging import Followed
+from fairlead.workflows.nudging import BrokerAdoption
 from fairlead.workflows.publication import Live
 from fairlead.workflows.publication_pass import (
     LATER,
@@ -62,7 +62,7 @@ def test_who_got_a_plan_is_known_at_once_and_only_then(
     plan = approve()
     known: list[tuple[list[str], bytes | None]] = []
 
-    def follow_up(groups: Collection[str]) -> list[Followed]:
+    def follow_up(groups: Collection[str]) -> list[BrokerAdoption]:
         record = topic.read("orders")
         known.append((list(groups), None if record is None else record.value))
         return []

@@ -22,7 +22,7 @@ from fairlead.domain.judgement.notes import (
 from fairlead.domain.judgement.rules import Rules
 from fairlead.simulation.catalogue import scenario
 from fairlead.simulation.controllers import Moment
-from fairlead.simulation.course import Course
+from fairlead.simulation.course import RunFigures
 from fairlead.simulation.loop import run
 from fairlead.simulation.planner import Planner
 from fairlead.simulation.reading import Int32
@@ -235,9 +235,9 @@ def test_a_group_with_dear_records_is_cured(name: str, client: str, hours: float
     """By lines of `fairlead decide`: hardly anything late, ten plans at most, a small memory."""
     what = scenario(name, client)
     world = World.of(what, seed=1, hours=hours)
-    never = Course.of(simulate(world, what, NEVER_PLANNED))
+    never = RunFigures.of(simulate(world, what, NEVER_PLANNED))
     planner = Judged()
-    course = Course.of(run(world, planner))
+    course = RunFigures.of(run(world, planner))
     assert never.late > 5_000
     assert course.late <= 0.03 * never.late
     assert 1 <= course.plans <= 10

@@ -22,7 +22,7 @@ from confluent_kafka import Consumer, KafkaError, TopicPartition
 from fairlead.errors import ConfigurationError
 from fairlead.followers.confluent import PlanConsumer, participant, roll_call
 from fairlead.followers.confluent import consumer as plan_consumer
-from fairlead.followers.confluent.membership import Membership
+from fairlead.followers.confluent.membership import GroupMembership
 from fairlead.followers.confluent.pin_log import PinLog, Sent
 from fairlead.followers.confluent.roll_call import Verdict
 from fairlead.followers.core.follower import FollowOptions
@@ -63,13 +63,13 @@ class Halt:
 
 def halt_when_owning(halt: Halt) -> None:
     """Put a point between the verdict and the assignment."""
-    own = Membership._own  # noqa: SLF001 - there is no public place between the two
+    own = GroupMembership._own  # noqa: SLF001 - there is no public place between the two
 
-    def halting(self: Membership, verdict: Verdict) -> None:
+    def halting(self: GroupMembership, verdict: Verdict) -> None:
         halt.reach("assign")
         own(self, verdict)
 
-    Membership._own = halting  # type: ignore[method-assign] # noqa: SLF001
+    GroupMembership._own = halting  # type: ignore[method-assign] # noqa: SLF001
 
 
 def halt_when_appending(halt: Halt) -> None:

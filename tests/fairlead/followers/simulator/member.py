@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 
-from fairlead.followers.confluent.membership import Event, Membership, Pair
+from fairlead.followers.confluent.membership import Event, GroupMembership, Pair
 from fairlead.followers.confluent.participant import Participant
 from fairlead.followers.confluent.pin_listener import PinListener
 from fairlead.followers.core.clock import Clock
@@ -31,7 +31,7 @@ class SimulatedClient:
 
     def __init__(self, coordinator: Coordinator) -> None:
         self._coordinator = coordinator
-        self.listener: Membership | PlainListener
+        self.listener: GroupMembership | PlainListener
         self.member: str | None = None
         self.generation = -1
         self.wants = self.leaving = self._acted = False
@@ -176,7 +176,7 @@ class SimulatedMember:
         self.subscribed = True
         self.busy_s = self.idle_s = 0.0
         self.interruption: Interruption | None = None
-        self.membership: Membership | None = None
+        self.membership: GroupMembership | None = None
         self._clock = clock
         self._rng = rng
         self._read_at = 0.0
@@ -197,7 +197,7 @@ class SimulatedMember:
         self.participant = Participant(
             GROUP, name, options, listener=listener, reader=self.reader, clock=clock, rng=rng
         )
-        self.membership = Membership(self.client, self.participant, clock)
+        self.membership = GroupMembership(self.client, self.participant, clock)
         self.client.listener = self.membership
         self.membership.subscribe([TOPIC])
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairlead.simulation.commits import Commits
+from fairlead.simulation.commits import SimulatedCommits
 from fairlead.simulation.reading import Int64, Reading
 from fairlead.simulation.scenario import Scenario
 from fairlead.simulation.traffic import Float64, Traffic
@@ -91,7 +91,7 @@ def consume(
     world = replace(world, waiting=backlog, first=backlog.astype(np.int64))
     reading = Reading(world)
     reading.owner = np.zeros(partitions, np.int32)
-    commits = Commits(reading)
+    commits = SimulatedCommits(reading)
     committed, ahead = [commits.at(0)], [np.zeros(partitions)]
     look = round(LOOK_S / STEP_S)
     for first in range(0, world.steps, look):

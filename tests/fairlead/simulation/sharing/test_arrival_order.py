@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairlead.simulation.costs import Costs, Dear
+from fairlead.simulation.costs import Dear, TrueCosts
 from fairlead.simulation.sharing.arrival_order import QUEUE_BYTES
 from fairlead.simulation.sharing.chunks import CHUNK_BYTES
 
@@ -28,7 +28,7 @@ def test_all_partitions_are_read_up_to_the_same_moment(alone: Consume) -> None:
 @pytest.mark.long
 def test_dear_records_slow_everything_down_alike(alone: Consume) -> None:
     """Whatever the records of a partition cost, it gets its share of records; so do the others."""
-    dear = Costs(dear=(Dear(10.0, (3,)),))
+    dear = TrueCosts(dear=(Dear(10.0, (3,)),))
     shares = alone(CLIENT, zipf=0.0, seconds=600.0, costs=dear).shares()
     assert shares == pytest.approx([shares.mean()] * 12, abs=0.03)
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairlead.simulation.costs import Costs, Dear
+from fairlead.simulation.costs import Dear, TrueCosts
 from fairlead.simulation.sharing.chunks import CHUNK_BYTES
 
 Consume = Callable[..., Any]
@@ -92,7 +92,7 @@ def test_the_order_of_turns_stays(alone: Consume) -> None:
 
 def test_a_dear_chunk_holds_everything_up(alone: Consume) -> None:
     """While records that take ten times as long are worked off, all others stand still."""
-    dear = {"costs": Costs(dear=(Dear(10.0, (3,)),)), "zipf": 0.0, "partitions": 4}
+    dear = {"costs": TrueCosts(dear=(Dear(10.0, (3,)),)), "zipf": 0.0, "partitions": 4}
     ran = alone("java", arrive=60.0, per_s=85.0, behind_s=30.0, seconds=200.0, **dear)
     longest = max(ran.turns(), key=lambda turn: turn[2] - turn[1])
     _, first, last, records = longest

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fairlead.simulation.costs import Costs
+from fairlead.simulation.costs import TrueCosts
 from fairlead.simulation.crawling import Crawl
 from fairlead.simulation.reading import Reading
 from fairlead.simulation.scenario import Scenario
@@ -30,7 +30,7 @@ def read_by(client: str, scenario: Scenario = GROUP) -> Reading:
 @pytest.mark.parametrize("client", CLIENTS)
 def test_all_time_is_used_while_anything_waits(client: str) -> None:
     """Members work at their speeds, by what records cost; nothing is read that is not there."""
-    scenario = replace(GROUP, traffic=Traffic(used=1.3, zipf=1.0), costs=Costs(spread=0.7))
+    scenario = replace(GROUP, traffic=Traffic(used=1.3, zipf=1.0), costs=TrueCosts(spread=0.7))
     reading = read_by(client, scenario)
     world = reading.world
     read = reading.waiting[:-1] + world.arrivals - reading.waiting[1:]

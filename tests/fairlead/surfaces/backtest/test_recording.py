@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fairlead.simulation.catalogue import scenario
-from fairlead.simulation.course import Course
+from fairlead.simulation.course import RunFigures
 from fairlead.simulation.scenario import Scenario, Slow
 from fairlead.simulation.traffic import HOUR_S, Traffic
 from fairlead.surfaces.backtest.recording import Recording, Snapshot
@@ -93,5 +93,5 @@ def test_lateness_is_as_it_was() -> None:
     """From what was committed at snapshots, within what lies between two of them."""
     snapshots, ran = recorded(scenario("skew"), hours=6)
     lags = Recording.of(snapshots).lags
-    assert lags[-1].max() == pytest.approx(Course.of(ran, warm_up_s=0).max_s, rel=0.05)
+    assert lags[-1].max() == pytest.approx(RunFigures.of(ran, warm_up_s=0).max_s, rel=0.05)
     assert ((lags > 60).sum(axis=1)[20:] == 20).all()

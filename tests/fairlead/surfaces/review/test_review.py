@@ -16,7 +16,7 @@ from sqlalchemy import Engine
 from typer.testing import CliRunner, Result
 
 from fairlead.common.visible import visible
-from fairlead.domain.choice import Candidate
+from fairlead.domain.choice import SnapshotCandidate
 from fairlead.domain.policy import Approval, Policy
 from fairlead.errors import GroupError, PlanStateError
 from fairlead.store import PlanStore, create_store_engine
@@ -125,7 +125,7 @@ def test_traffic_between_racks_is_told_wherever_a_plan_is(week: str, engine: Eng
             snapshot_at=datetime.now(UTC),
             observed=make_metrics(**before),
             predicted=make_metrics(**after),
-            candidates=(Candidate("sticky", make_metrics(**after)),),
+            candidates=(SnapshotCandidate("sticky", make_metrics(**after)),),
         ),
     )
     page = Page(review_page(engine, "clicks"))

@@ -10,7 +10,7 @@ import pytest
 
 from fairlead.domain.identity import HeaderSettings, TokenSettings
 from fairlead.surfaces.web import jwks
-from fairlead.surfaces.web.identity import ByHeader, ByToken, Identity, NotProvenError
+from fairlead.surfaces.web.identity import ByHeader, ByToken, IdentityProof, NotProvenError
 from tests.fairlead.surfaces.web.proxies import (
     AUDIENCE,
     ISSUER,
@@ -29,7 +29,7 @@ SECRET = "s" * 40
 ONE, OTHER = rsa_key(), rsa_key()
 
 
-def asks(identity: Identity, *headers: tuple[str, str]) -> str:
+def asks(identity: IdentityProof, *headers: tuple[str, str]) -> str:
     """Return who asks with these headers, or why nobody does."""
     raw = [(name.lower().encode(), value.encode()) for name, value in headers]
     try:

@@ -16,8 +16,8 @@ from fairlead.domain.records import StoredPlan
 from fairlead.errors import StoreUnavailableError
 from fairlead.store.brakes import Brake
 from fairlead.store.intents import FOLLOWED, ON_ITS_WAY, POSSIBLE, Intent, Wanted
-from fairlead.store.outbox import Held
-from fairlead.store.told import Sent
+from fairlead.store.outbox import PartitionLock
+from fairlead.store.told import PublishedRecord
 from fairlead.wire.document import MemberShare, PlanDocument, content_hash
 from tests.fairlead.workflows.model.topic import Reach
 
@@ -32,7 +32,7 @@ class ModelStore:
 
     reach: Reach
     plans: dict[Key, StoredPlan] = field(default_factory=dict)
-    told: dict[str, tuple[str, int, Sent]] = field(default_factory=dict)
+    told: dict[str, tuple[str, int, PublishedRecord]] = field(default_factory=dict)
     intents: dict[str, Intent] = field(default_factory=dict)
     holders: dict[int, "ModelTurn"] = field(default_factory=dict)
     turns: Counter[int] = field(default_factory=Counter)
@@ -159,7 +159,7 @@ class ModelOutbox:
         store = self.store
         while (holder := store.holders.get(partition)) is not None and not holder.lost:
             store.reach(f"waiting for {topic}-{partition}")
-        held = Held(topic, partition, store.turns[partition] + 1)
+        held = PartitionLock(topic, partition, store.turns[partition] + 1)
         turn = store.holders[partition] = ModelTurn(store, held)
         try:
             store.reach("locked")
@@ -187,7 +187,7 @@ class ModelOutbox:
             if name in intents
         ]
 
-    def told(self, groups: Iterable[str]) -> dict[str, tuple[str, int, Sent]]:
+    def told(self, groups: Iterable[str]) -> dict[str, tuple[str, int, PublishedRecord]]:
         """Return what is known to stand under groups' keys."""
         self.store.reach("before reading what was told")
         return {group: self.store.told[group] for group in groups if group in self.store.told}
@@ -204,7 +204,7 @@ class ModelOutbox:
             ]
         return found
 
-    def confirm(self, sent: Mapping[str, tuple[Intent, Sent]]) -> None:
+    def confirm(self, sent: Mapping[str, tuple[Intent, PublishedRecord]]) -> None:
         """Record that intents were sent."""
         self.store.reach("before the confirmation")
         for intent, at in self._unsettled(sent):
@@ -221,15 +221,15 @@ class ModelOutbox:
                 self.store.told[intent.group] = (intent.kind, intent.plan.version, at)
         self.store.reach("after the confirmation")
 
-    def refuse(self, refused: Mapping[str, tuple[Intent, str]], held: Held) -> None:
+    def refuse(self, refused: Mapping[str, tuple[Intent, str]], held: PartitionLock) -> None:
         """Record that the topic does not take them."""
         self._end(refused, "refused", held)
 
-    def withdraw(self, withdrawn: Mapping[str, tuple[Intent, str]], held: Held) -> None:
+    def withdraw(self, withdrawn: Mapping[str, tuple[Intent, str]], held: PartitionLock) -> None:
         """Record that they will not be sent."""
         self._end(withdrawn, "stale", held)
 
-    def _end(self, ones: Mapping[str, tuple[Intent, str]], state: str, held: Held) -> None:
+    def _end(self, ones: Mapping[str, tuple[Intent, str]], state: str, held: PartitionLock) -> None:
         if not ones:
             return
         self.store.reach(f"before {state}")
@@ -266,7 +266,7 @@ class ModelTurn:
     """A turn at a partition; `lost`: it is over, or the database has ended its session."""
 
     store: ModelStore
-    held: Held
+    held: PartitionLock
     lost: bool = False
     groups: set[str] = field(default_factory=set)
     pending: list[Intent] = field(default_factory=list)
