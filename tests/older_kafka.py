@@ -10,7 +10,7 @@ from fairlead.sandbox import jars
 
 
 def _choose(version: str) -> None:
-    packages = tuple(one.replace(jars.KAFKA_VERSION, version) for one in jars.PACKAGES)
+    packages = tuple(package.replace(jars.KAFKA_VERSION, version) for package in jars.PACKAGES)
     chosen = {"KAFKA_VERSION": version, "PACKAGES": packages, "check_digests": lambda _: None}
     vars(jars).update(chosen)
 

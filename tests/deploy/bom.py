@@ -91,7 +91,8 @@ def bill() -> Bom:
     whole = _component(own.name, own.version, licence(own), "pypi")
     bom.metadata.component = whole
     bom.components.update(
-        _component(one.name, one.version, licence(one), "pypi") for one in packages.values()
+        _component(package.name, package.version, licence(package), "pypi")
+        for package in packages.values()
     )
     bom.components.update(_jars_of_spark())
     bom.components.update(_jars_of_kafka())
@@ -104,25 +105,27 @@ def licence(package: Distribution) -> str:
     said: dict[str, Any] = package.metadata.json
     if "license_expression" in said:
         return str(said["license_expression"])
-    words = {one.rpartition(" :: ")[2] for one in said.get("classifier", ())}
+    words = {line.rpartition(" :: ")[2] for line in said.get("classifier", ())}
     word = str(said.get("license", "")).removesuffix(" license")
-    return " OR ".join(sorted(_SAID[one] for one in words & _SAID.keys())) or _SAID.get(word, word)
+    return " OR ".join(sorted(_SAID[known] for known in words & _SAID.keys())) or _SAID.get(
+        word, word
+    )
 
 
 def _needed(name: str, extras: set[str]) -> Iterator[Distribution]:
-    """Yield the packages that one needs here, itself among them; some more than once."""
+    """Yield the packages that a package needs here, itself among them; some more than once."""
     seen: set[tuple[str, frozenset[str]]] = set()
     left = [(name, frozenset(extras))]
     while left:
-        one = left.pop()
-        if one in seen:
+        wish = left.pop()
+        if wish in seen:
             continue
-        seen.add(one)
-        package = distribution(one[0])
+        seen.add(wish)
+        package = distribution(wish[0])
         yield package
         for line in package.requires or ():
             wanted = Requirement(line)
-            asked = [{"extra": extra} for extra in one[1] or {""}]
+            asked = [{"extra": extra} for extra in wish[1] or {""}]
             if wanted.marker is None or any(map(wanted.marker.evaluate, asked)):
                 left.append((wanted.name, frozenset(wanted.extras)))
 

@@ -37,23 +37,31 @@ def test_has_the_lock_and_every_jar(made: Bom) -> None:
     """Packages at the versions of the lock file; Spark's jars and the sandbox's with digests."""
     lock = (ROOT / "requirements.lock").read_text()
     locked = set(re.findall(r"^([\w.-]+)==([^ ;]+)", lock, re.MULTILINE))
-    packages = [one for one in made.components if one.purl and one.purl.type == "pypi"]
-    named = {re.sub(r"[-_.]+", "-", one.name).lower(): one.version for one in packages}
+    packages = [
+        component
+        for component in made.components
+        if component.purl and component.purl.type == "pypi"
+    ]
+    named = {re.sub(r"[-_.]+", "-", package.name).lower(): package.version for package in packages}
     assert named.items() - locked == set()
     assert {"pyspark", "dagster", "confluent-kafka", "psycopg-binary"} <= named.keys()
-    jars = [one for one in made.components if one.purl and one.purl.type == "maven"]
-    assert all(one.hashes and one.group for one in jars)
-    shipped = [one for one in jars if one.scope != ComponentScope.OPTIONAL]
+    jars = [
+        component
+        for component in made.components
+        if component.purl and component.purl.type == "maven"
+    ]
+    assert all(jar.hashes and jar.group for jar in jars)
+    shipped = [jar for jar in jars if jar.scope != ComponentScope.OPTIONAL]
     assert len(shipped) == len(list(Path(pyspark.__path__[0], "jars").glob("*.jar")))
 
 
 def test_every_licence_is_known_and_compatible(made: Bom) -> None:
     """SPDX knows it, and some choice that it leaves is compatible with Apache-2.0."""
     refused = {}
-    for one in made.components:
-        (stated,) = one.licenses or [None]
+    for component in made.components:
+        (stated,) = component.licenses or [None]
         said = str(getattr(stated, "id", None) or getattr(stated, "value", None))
         parts = [part.split(" OR ") for part in said.split(" AND ")]
         if not all(COMPATIBLE.intersection(choices) for choices in parts):
-            refused[str(one.purl)] = said
+            refused[str(component.purl)] = said
     assert refused == {}

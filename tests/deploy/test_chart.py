@@ -91,10 +91,12 @@ def test_dagsters_variables_are_settings(monkeypatch: pytest.MonkeyPatch) -> Non
     values = yaml.safe_load((ROOT / "deploy/kubernetes/dagster-values.yaml").read_text())
     (location,) = values["dagster-user-deployments"]["deployments"]
     optional = {}
-    for one in location["env"]:
-        monkeypatch.setenv(one["name"], one.get("value") or SECRETS[one["name"]])
-        if "valueFrom" in one:
-            optional[one["name"]] = one["valueFrom"]["secretKeyRef"].get("optional", False)
+    for variable in location["env"]:
+        monkeypatch.setenv(variable["name"], variable.get("value") or SECRETS[variable["name"]])
+        if "valueFrom" in variable:
+            optional[variable["name"]] = variable["valueFrom"]["secretKeyRef"].get(
+                "optional", False
+            )
     monkeypatch.setenv("FAIRLEAD_CONFIG", str(ROOT / "deploy/fairlead.toml"))
     settings = load_settings()
     assert settings.kafka.bootstrap_servers == "kafka:9092"

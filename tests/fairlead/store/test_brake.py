@@ -126,7 +126,7 @@ def test_default_of_the_database_changes_no_transaction(approve: Plans, migrated
     approve()
     serializable = "options=-cdefault_transaction_isolation%3Dserializable"
     engine = create_store_engine(f"{migrated}&{serializable}")
-    assert [one.plan.version for one in intend(PlanStore(engine))] == [1]
+    assert [intent.plan.version for intent in intend(PlanStore(engine))] == [1]
     engine.dispose()
 
 

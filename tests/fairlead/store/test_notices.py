@@ -202,7 +202,7 @@ def test_brakes_and_plans_do_not_wait_behind_a_fleet(store: PlanStore, propose: 
     put_on(store.engine, None, reason="incident")
     due(store, earlier="0")
     claimed = [next_notice(store.engine) for _ in range(5)]
-    events = [one.event for one in claimed if one is not None]
+    events = [notice.event for notice in claimed if notice is not None]
     assert set(events[:2]) == {"brake.held", "plan.waits"}
     assert events[2:] == ["group.overloaded"] * 3
 
