@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -65,6 +66,32 @@ def test_what_is_left_to_the_long_tests_is_guarded_by_another() -> None:
                 guards[where] = ast.literal_eval(mark.keywords[0].value)
     assert guards
     assert {where: guard for where, guard in guards.items() if guard not in named - left} == {}
+
+
+def test_no_variable_has_a_name_that_says_nothing() -> None:
+    """A reader is told what a variable holds."""
+    empty, found = {"one", "some", "shown", "here"}, []
+    for path in (
+        path for path in files(*FOLDERS, "orchestration", "tests") if path.suffix == ".py"
+    ):
+        for node in ast.walk(ast.parse(path.read_text())):
+            stored = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id
+            if (stored or (isinstance(node, ast.arg) and node.arg)) in empty:
+                found.append(f"{path.relative_to(ROOT)}:{node.lineno}")  # type: ignore[attr-defined]
+    assert found == []
+
+
+def test_every_class_has_a_name_of_its_own() -> None:
+    """But for those that every Kafka client has its own of."""
+    of_each_client = {"PlanConsumer", "PlanAssignor", "DirectAssignor", "CleanupListener"}
+    classes = Counter(
+        node.name
+        for path in files("assets", "assignors", "fairlead", "fairlead_planner", "orchestration")
+        if path.suffix == ".py"
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef)
+    )
+    assert {name for name, count in classes.items() if count > 1} == of_each_client
 
 
 def test_no_file_names_the_machine_it_was_written_on() -> None:

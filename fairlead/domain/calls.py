@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 
 @dataclass(frozen=True)
-class Call:
+class PlanRequest:
     """A look found that a plan is worth its price for a group.
 
     Parameters
@@ -42,7 +42,7 @@ class StandingCall:
         last one did; time-zone-aware.
     """
 
-    call: Call
+    call: PlanRequest
     since: datetime
     at: datetime
 
@@ -53,7 +53,7 @@ def unanswered(
     *,
     again: timedelta,
     now: datetime,
-) -> dict[str, Call]:
+) -> dict[str, PlanRequest]:
     """Return the calls that no decision has answered.
 
     A decision that is newer than the look knows more than it. One that came after the call began
@@ -72,7 +72,8 @@ def unanswered(
     --------
     >>> from datetime import UTC
     >>> def at(minute): return datetime(2026, 1, 1, 9, minute, tzinfo=UTC)
-    >>> standing = StandingCall(Call("slow member: m", "late", "look"), since=at(2), at=at(20))
+    >>> request = PlanRequest("slow member: m", "late", "look")
+    >>> standing = StandingCall(request, since=at(2), at=at(20))
     >>> calls = dict.fromkeys(("new", "heard", "long"), standing)
     >>> decided = {"new": at(1), "heard": at(18), "long": at(5)}
     >>> [*unanswered(calls, decided, again=timedelta(minutes=10), now=at(20))]

@@ -19,7 +19,7 @@ FOLLOWED: Final[dict[Kind, str]] = {"plan": "published", "retired": "retired"}
 
 
 @dataclass(frozen=True)
-class Intent:
+class OutboxEntry:
     """What is to stand under a group's key.
 
     Parameters

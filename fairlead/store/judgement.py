@@ -13,7 +13,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Text, cast, func, literal, select, text
 from sqlalchemy.dialects.postgresql import JSONB
 
-from fairlead.domain.calls import Call, StandingCall
+from fairlead.domain.calls import PlanRequest, StandingCall
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.records import Findings
 
@@ -69,7 +69,9 @@ def standing_calls(connection: Connection, age: timedelta) -> dict[str, Standing
     """Return what looks of that age at most call for, by group; the database's clock tells."""
     return {
         row.group_id: StandingCall(
-            Call(row.called_for, row.call_reason, row.called_by), row.called_since, row.called_at
+            PlanRequest(row.called_for, row.call_reason, row.called_by),
+            row.called_since,
+            row.called_at,
         )
         for row in connection.execute(_CALLS, {"age": age})
     }
@@ -79,7 +81,7 @@ def record_findings(
     connection: Connection,
     found: Mapping[str, tuple[datetime, Findings]],
     *,
-    calls: Mapping[str, Call] | None = None,
+    calls: Mapping[str, PlanRequest] | None = None,
 ) -> None:
     """Store what judgements say of groups, which are registered.
 
@@ -125,7 +127,7 @@ def _diagnosis(group: str, at: datetime, findings: Findings) -> dict[str, Any]:
     }
 
 
-def _call(call: Call | None) -> dict[str, Any]:
+def _call(call: PlanRequest | None) -> dict[str, Any]:
     if call is None:
         return {}
     return {"called_for": call.what, "call_reason": call.why, "called_by": call.look_id}

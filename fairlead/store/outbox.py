@@ -22,14 +22,14 @@ from fairlead.domain.records import StoredPlan
 from fairlead.errors import StoreUnavailableError
 from fairlead.store.brakes import brake_on, holding
 from fairlead.store.engine import transaction
-from fairlead.store.intents import FOLLOWED, POSSIBLE, Intent, Wanted
+from fairlead.store.intents import FOLLOWED, POSSIBLE, OutboxEntry, Wanted
 from fairlead.store.models import Plan, PlanIntent, PlanTold
 from fairlead.store.queries import PATIENCE, find_plans, lock_groups, plans_at, record_events
 from fairlead.store.settlement import confirm, end, step, unsettled
 from fairlead.store.told import PublishedRecord, begin_epochs, epochs_of, told_last
 from fairlead.wire.record import Kind
 
-__all__ = ["Intent", "Outbox", "PartitionLock", "Turn", "Wanted"]
+__all__ = ["Outbox", "OutboxEntry", "PartitionLock", "Turn", "Wanted"]
 
 Outcome = TypeVar("Outcome")
 
@@ -59,7 +59,7 @@ class Turn:
     held: PartitionLock
     _connection: Connection
 
-    def intend(self, wanted: Sequence[Wanted]) -> list[Intent]:
+    def intend(self, wanted: Sequence[Wanted]) -> list[OutboxEntry]:
         """Record what is about to be sent; committed when the block of the turn ends.
 
         What cannot be sent any more, because somebody was faster, is left out. So are groups whose
@@ -85,7 +85,7 @@ class Turn:
         possible = [item for item in possible if item.group not in held]
         epochs = epochs_of(connection, {item.group: item.beyond for item in possible})
         intents = [
-            Intent(
+            OutboxEntry(
                 plan=(plan := plans[item.group, item.version]),
                 kind=item.kind,
                 epoch=epochs[item.group],
@@ -114,7 +114,7 @@ class Turn:
         brakes = holding(self._connection)
         return {plan.group for plan in new if brake_on(plan, brakes)}
 
-    def _record(self, intents: Sequence[Intent]) -> None:
+    def _record(self, intents: Sequence[OutboxEntry]) -> None:
         if not intents:
             return
         record_events(
@@ -176,7 +176,7 @@ class Outbox:
         with transaction(self._engine) as connection:
             return bool(connection.scalar(select(right)))
 
-    def outstanding(self, groups: Iterable[str] | None = None) -> list[Intent]:
+    def outstanding(self, groups: Iterable[str] | None = None) -> list[OutboxEntry]:
         """Return what was intended and is not known to have been sent: of groups, or of all."""
         wanted = [] if groups is None else [PlanIntent.group_id.in_(list(groups))]
         with transaction(self._engine) as connection:
@@ -185,7 +185,7 @@ class Outbox:
             ).all()
             plans = plans_at(connection, [(row.group_id, row.version) for row in rows])
         return [
-            Intent(
+            OutboxEntry(
                 plans[row.group_id, row.version],
                 row.kind,
                 row.epoch,
@@ -217,7 +217,7 @@ class Outbox:
                 *wanted,
             )
 
-    def confirm(self, sent: Mapping[str, tuple[Intent, PublishedRecord]]) -> None:
+    def confirm(self, sent: Mapping[str, tuple[OutboxEntry, PublishedRecord]]) -> None:
         """Record that intents were sent; where somebody has recorded it before, nothing happens.
 
         Groups that are in somebody else's open transaction are left for the next run, here and
@@ -225,7 +225,7 @@ class Outbox:
         """
         self._settle(sent, confirm)
 
-    def refuse(self, refused: Mapping[str, tuple[Intent, str]], held: PartitionLock) -> None:
+    def refuse(self, refused: Mapping[str, tuple[OutboxEntry, str]], held: PartitionLock) -> None:
         """Record that the topic does not take them, and why: their plans end.
 
         Raises
@@ -235,14 +235,16 @@ class Outbox:
         """
         self._settle(refused, partial(end, state="refused"), held)
 
-    def withdraw(self, withdrawn: Mapping[str, tuple[Intent, str]], held: PartitionLock) -> None:
+    def withdraw(
+        self, withdrawn: Mapping[str, tuple[OutboxEntry, str]], held: PartitionLock
+    ) -> None:
         """Record that they were not sent and will not be, and why; raises as `refuse`."""
         self._settle(withdrawn, partial(end, state="stale"), held)
 
     def _settle(
         self,
-        ones: Mapping[str, tuple[Intent, Outcome]],
-        settled: Callable[[Connection, list[tuple[Intent, Outcome]]], None],
+        ones: Mapping[str, tuple[OutboxEntry, Outcome]],
+        settled: Callable[[Connection, list[tuple[OutboxEntry, Outcome]]], None],
         held: PartitionLock | None = None,
     ) -> None:
         """Record what became of what is still to be settled, under the groups' locks."""

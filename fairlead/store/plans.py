@@ -27,7 +27,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import insert
 
-from fairlead.domain.calls import Call, StandingCall
+from fairlead.domain.calls import PlanRequest, StandingCall
 from fairlead.domain.choice import FORECAST, METRICS, RACKS
 from fairlead.domain.course import Last
 from fairlead.domain.judgement.capacities import Capacity
@@ -417,7 +417,7 @@ class PlanStore:
             return standing_calls(connection, age)
 
     def record_findings(
-        self, found: Mapping[str, tuple[datetime, Findings]], calls: Mapping[str, Call]
+        self, found: Mapping[str, tuple[datetime, Findings]], calls: Mapping[str, PlanRequest]
     ) -> None:
         """Store what looks say of groups: diagnoses and calls, not speeds.
 

@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import Connection, delete, select, tuple_
 
 from fairlead.store.attempts import forget_attempts
-from fairlead.store.intents import FOLLOWED, ON_ITS_WAY, Intent
+from fairlead.store.intents import FOLLOWED, ON_ITS_WAY, OutboxEntry
 from fairlead.store.models import Plan, PlanIntent
 from fairlead.store.queries import close_open_plans, record_events
 from fairlead.store.told import PublishedRecord, record_sent
 
 
-def unsettled(connection: Connection, intents: Sequence[Intent]) -> set[str]:
+def unsettled(connection: Connection, intents: Sequence[OutboxEntry]) -> set[str]:
     """Return the groups whose intents are still to be settled; those that plans outlived go."""
     keys = [(intent.group, intent.plan.version) for intent in intents]
     states = {
@@ -49,7 +49,7 @@ def unsettled(connection: Connection, intents: Sequence[Intent]) -> set[str]:
     return found
 
 
-def confirm(connection: Connection, ones: list[tuple[Intent, PublishedRecord]]) -> None:
+def confirm(connection: Connection, ones: list[tuple[OutboxEntry, PublishedRecord]]) -> None:
     """Record that intents were sent, and what that ends."""
     new = [(intent, sent) for intent, sent in ones if not intent.again]
     published = [(intent, sent) for intent, sent in new if intent.kind == "plan"]
@@ -91,13 +91,13 @@ def _supersede(connection: Connection, versions: Mapping[str, int]) -> None:
     )
 
 
-def _publication(intent: Intent, sent: PublishedRecord) -> dict[str, object]:
+def _publication(intent: OutboxEntry, sent: PublishedRecord) -> dict[str, object]:
     reason = f"sent to {sent.topic}-{sent.partition} at offset {sent.offset}"
     where = {"topic": sent.topic, "partition": sent.partition, "record_offset": sent.offset}
     return step(intent, "published", reason) | where
 
 
-def step(intent: Intent, state: str, reason: str) -> dict[str, object]:
+def step(intent: OutboxEntry, state: str, reason: str) -> dict[str, object]:
     """Return the event that takes an intent's plan to a state."""
     return {
         "group_id": intent.group,
@@ -107,7 +107,7 @@ def step(intent: Intent, state: str, reason: str) -> dict[str, object]:
     }
 
 
-def end(connection: Connection, ones: list[tuple[Intent, str]], state: str) -> None:
+def end(connection: Connection, ones: list[tuple[OutboxEntry, str]], state: str) -> None:
     """End intents that were not sent; a plan that was to be retired stays published."""
     new = [(intent, reason) for intent, reason in ones if not intent.again]
     plans = [step(intent, state, reason) for intent, reason in new if intent.kind == "plan"]

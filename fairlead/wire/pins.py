@@ -35,7 +35,7 @@ _LARGEST_GENERATION: Final = 2**31
 
 
 @dataclass(frozen=True)
-class Here:
+class Announcement:
     """A member announces itself, and cedes what range gave it in this generation.
 
     Parameters
@@ -84,7 +84,7 @@ class Pin:
     fallback_reason
         Why it follows no plan; None: it does.
     log
-        As in `Here`.
+        As in `Announcement`.
     """
 
     generation: int
@@ -106,14 +106,14 @@ class Mark:
     name
         Drawn by who writes it; nobody else looks for it.
     log
-        As in `Here`.
+        As in `Announcement`.
     """
 
     name: str
     log: str = ""
 
 
-Record = Here | Pin | Mark
+Record = Announcement | Pin | Mark
 
 
 def encode(record: Record) -> bytes:
@@ -121,12 +121,12 @@ def encode(record: Record) -> bytes:
 
     Examples
     --------
-    >>> here = Here(3, "m1", "a", ("t",), {"t": (0, 1, 7)})
+    >>> here = Announcement(3, "m1", "a", ("t",), {"t": (0, 1, 7)})
     >>> decode(encode(here)) == here
     True
     """
     values: dict[str, Any] = {"fairlead": _FORMAT, **vars(record)}
-    if isinstance(record, Here):
+    if isinstance(record, Announcement):
         values.update(type="here", given=_ranges(record.given))
     elif isinstance(record, Pin):
         shares = {member: _ranges(share) for member, share in record.shares.items()}
@@ -160,10 +160,10 @@ def decode(value: bytes | None) -> Record | None:
         return None
 
 
-def _here(values: dict[str, Any]) -> Here:
+def _announcement(values: dict[str, Any]) -> Announcement:
     topics = _topics(values["topics"])
     (given,) = _shares({"": values["given"]}, topics).values()
-    return Here(
+    return Announcement(
         generation=_generation(values["generation"]),
         member=_text(values["member"]),
         client_id=_text(values["client_id"], empty=True),
@@ -194,7 +194,7 @@ def _mark(values: dict[str, Any]) -> Mark:
 
 
 _READERS: Final[Mapping[str, Callable[[dict[str, Any]], Record]]] = {
-    "here": _here,
+    "here": _announcement,
     "pin": _pin,
     "mark": _mark,
 }

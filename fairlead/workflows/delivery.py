@@ -20,7 +20,7 @@ from fairlead.errors import InvalidPlanError
 from fairlead.kafka.plan_channel import Outgoing
 from fairlead.kafka.plan_topic import Record
 from fairlead.settings import KafkaSettings
-from fairlead.store.intents import Intent, Wanted
+from fairlead.store.intents import OutboxEntry, Wanted
 from fairlead.store.outbox import Outbox, PartitionLock
 from fairlead.store.told import PublishedRecord
 from fairlead.wire.record import Headers, Origin, plan_headers, retired_value
@@ -102,7 +102,7 @@ class Terms:
         """Return what tells the planner's own records; None: they are not signed."""
         return None if self.signer is None else self.signer.verifier()
 
-    def outgoing(self, intent: Intent, origin: Origin) -> Outgoing:
+    def outgoing(self, intent: OutboxEntry, origin: Origin) -> Outgoing:
         """Return the record that an intent becomes."""
         plan = intent.plan
         retired = intent.kind == "retired"
@@ -141,7 +141,7 @@ class Delivered:
         Why, or where it is.
     """
 
-    intent: Intent
+    intent: OutboxEntry
     position: tuple[int, int] | None
     reason: str
 
@@ -179,7 +179,7 @@ def deliver(
 def settle(
     outbox: Outbox,
     topic: Topic,
-    intents: Sequence[Intent],
+    intents: Sequence[OutboxEntry],
     terms: Terms,
     *,
     objections: Objections,
@@ -225,7 +225,7 @@ class _Sender:
     held: PartitionLock
     terms: Terms
 
-    def send(self, intents: Sequence[Intent]) -> Iterator[Delivered]:
+    def send(self, intents: Sequence[OutboxEntry]) -> Iterator[Delivered]:
         """Send what was intended, and record what came of it."""
         if not intents:
             return
@@ -233,8 +233,8 @@ class _Sender:
         answers = self.channel.send(
             [self.terms.outgoing(intent_of, origin) for intent_of in intents]
         )
-        sent: dict[str, tuple[Intent, PublishedRecord]] = {}
-        refused: dict[str, tuple[Intent, str]] = {}
+        sent: dict[str, tuple[OutboxEntry, PublishedRecord]] = {}
+        refused: dict[str, tuple[OutboxEntry, str]] = {}
         for intent in intents:
             answer = answers[intent.group]
             if isinstance(answer, str):
@@ -250,7 +250,7 @@ class _Sender:
             yield done if since is None else replace(done, reason=f"{done.reason}{_HANGS}{since}")
         yield from (Delivered(intent, None, reason) for intent, reason in refused.values())
 
-    def finish(self, left: Sequence[Intent]) -> Generator[Delivered, None, list[Intent]]:
+    def finish(self, left: Sequence[OutboxEntry]) -> Generator[Delivered, None, list[OutboxEntry]]:
         """Confirm what the topic has; returns what it has not.
 
         Somebody may have covered it since; who has read it before follows it all the same.
@@ -282,11 +282,11 @@ class _Sender:
         return [intent for intent in left if intent.group not in sent]
 
     def decide(
-        self, missing: Sequence[Intent], objections: Objections, now: datetime
+        self, missing: Sequence[OutboxEntry], objections: Objections, now: datetime
     ) -> Iterator[Delivered]:
         """Send what the topic has not, or withdraw what its group has outgrown."""
         reasons = objections([intent.plan for intent in missing if intent.kind == "plan"])
-        withdrawn: dict[str, tuple[Intent, str]] = {}
+        withdrawn: dict[str, tuple[OutboxEntry, str]] = {}
         again = []
         for intent in missing:
             if intent.kind == "retired":
@@ -299,10 +299,10 @@ class _Sender:
         yield from (Delivered(intent, None, reason) for intent, reason in withdrawn.values())
         yield from self.send(again)
 
-    def _sent(self, intent: Intent, until: datetime | None, offset: int) -> PublishedRecord:
+    def _sent(self, intent: OutboxEntry, until: datetime | None, offset: int) -> PublishedRecord:
         return PublishedRecord(intent.epoch, until, self.topic.name, self.held.partition, offset)
 
-    def _is_at(self, intent: Intent, at: PublishedRecord) -> Delivered:
+    def _is_at(self, intent: OutboxEntry, at: PublishedRecord) -> Delivered:
         where = f"{at.topic}-{at.partition} at offset {at.offset}"
         return Delivered(intent, (at.partition, at.offset), where)
 

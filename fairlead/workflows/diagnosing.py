@@ -22,7 +22,7 @@ from assignors.problem import Problem
 from fairlead.archive import LookArchive
 from fairlead.common.tables import slices
 from fairlead.domain.basis import differences
-from fairlead.domain.calls import Call
+from fairlead.domain.calls import PlanRequest
 from fairlead.domain.course import Kept, Last, digest_of, is_kept
 from fairlead.domain.groups import CLASSIC, with_advice
 from fairlead.domain.hindsight import Hindsight, made_worse
@@ -123,7 +123,7 @@ class Diagnosed:
     """
 
     found: Found = field(default_factory=dict)
-    calls: dict[str, Call] = field(default_factory=dict)
+    calls: dict[str, PlanRequest] = field(default_factory=dict)
     judged: list[Row] = field(default_factory=list)
     worse: dict[str, Hindsight] = field(default_factory=dict)
 
@@ -270,8 +270,10 @@ def _judge(
 
 
 def members_changed(
-    calls: Mapping[str, Call], seen: Sequence[JudgedSnapshot], published: Sequence[StoredPlan]
-) -> dict[str, Call]:
+    calls: Mapping[str, PlanRequest],
+    seen: Sequence[JudgedSnapshot],
+    published: Sequence[StoredPlan],
+) -> dict[str, PlanRequest]:
     """Say of calls where members are others than the plan that is followed was made for.
 
     Followers fit a plan to whoever is there; such a call says that this does not do.
@@ -298,7 +300,7 @@ def members_changed(
                 continue
             if changes:
                 why = f"since version {plan.version}: {changes}; {call.why}"
-                told[group] = Call(f"{changes}; {call.what}", why, call.look_id)
+                told[group] = PlanRequest(f"{changes}; {call.what}", why, call.look_id)
     return told
 
 
@@ -358,9 +360,9 @@ def _kept(
     )
 
 
-def _call(judgement: Judgement, look_id: str) -> Call:
+def _call(judgement: Judgement, look_id: str) -> PlanRequest:
     diagnosis = judgement.diagnosis
     if judgement.for_racks:
-        return Call("traffic between racks", judgement.reason, look_id)
+        return PlanRequest("traffic between racks", judgement.reason, look_id)
     what = ": ".join(filter(None, (diagnosis.name, ", ".join(diagnosis.names))))
-    return Call(what, f"{diagnosis.name}: {diagnosis.evidence}", look_id)
+    return PlanRequest(what, f"{diagnosis.name}: {diagnosis.evidence}", look_id)

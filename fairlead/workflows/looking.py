@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fairlead.archive import LookArchive, Taken
-from fairlead.domain.calls import Call
+from fairlead.domain.calls import PlanRequest
 from fairlead.domain.cohorts import cohort_of
 from fairlead.domain.groups import CLASSIC
 from fairlead.domain.hindsight import Hindsight
@@ -56,7 +56,7 @@ class Looked:
     """
 
     taken: Taken
-    calls: Mapping[str, Call]
+    calls: Mapping[str, PlanRequest]
 
 
 def covered_groups(gateway: KafkaGateway, settings: Settings) -> list[str]:
@@ -110,7 +110,7 @@ def take(
     archive.append(look, look_id)
     archive.tidy(datetime.now(UTC), settings.looks.retention)
     took_s = time.monotonic() - clock
-    calls: Mapping[str, Call] = {}
+    calls: Mapping[str, PlanRequest] = {}
     try:
         if store is not None and seen:
             calls, worse = _diagnosed(archive, seen, settings, groups, store)
@@ -165,7 +165,7 @@ def _diagnosed(
     settings: Settings,
     groups: Sequence[str],
     store: PlanStore,
-) -> tuple[Mapping[str, Call], Mapping[str, Hindsight]]:
+) -> tuple[Mapping[str, PlanRequest], Mapping[str, Hindsight]]:
     """Judge what was seen, and store it; return what calls for a plan, and which made it worse."""
     memory = GroupMemories(
         store.capacities(groups), store.last_changes(groups), store.last_looks(groups)

@@ -23,7 +23,7 @@ _GIVEN_UP_S: Final = 1.0
 _MOVED_S: Final = 2.0
 
 
-class Asking:
+class RejoinPolicy:
     """One member's next request for a rebalance.
 
     Parameters

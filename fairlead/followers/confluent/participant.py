@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from fairlead.errors import ConfigurationError
-from fairlead.followers.confluent.asking import Asking
+from fairlead.followers.confluent.asking import RejoinPolicy
 from fairlead.followers.confluent.attendance import AGAIN_S, UNREAD, Attendance
 from fairlead.followers.confluent.pin_listener import REQUEST_S, Log, PinListener
 from fairlead.followers.confluent.pin_log import Sent
@@ -31,7 +31,7 @@ from fairlead.followers.core.follower import FollowOptions
 from fairlead.followers.core.plan_reader import PlanReader
 from fairlead.followers.core.status import BROKER_ASSIGNS, FollowerStatus, Standing
 from fairlead.wire.members import AssignmentNote
-from fairlead.wire.pins import MOST_PARTITIONS, Here, Partitions
+from fairlead.wire.pins import MOST_PARTITIONS, Announcement, Partitions
 
 log = logging.getLogger(__name__)
 
@@ -97,7 +97,7 @@ class Participant:
         self._active = False
         self._silent_until = float("-inf")
         self._spent_s = 0.0
-        self._asking = Asking(options.rejoin_jitter_s, rng)
+        self._asking = RejoinPolicy(options.rejoin_jitter_s, rng)
         self._standing = Standing(clock, _UNDECIDED)
         self._repeat_pin_at: float | None = None
         self._logged_reason: str | None = None
@@ -226,7 +226,7 @@ class Participant:
             return
         pins = self._listener.log
         identity = "" if pins is None else pins.identity
-        me = Here(
+        me = Announcement(
             generation, member, self._client_id, topics, given, self._reader.state.seen, identity
         )
         part = Attendance(RollCall(me, self._counts), now)

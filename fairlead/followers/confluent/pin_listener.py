@@ -14,7 +14,7 @@ from confluent_kafka import KafkaError, KafkaException
 from fairlead.followers.confluent.pin_log import Entry, PinLog, Sent
 from fairlead.followers.confluent.topics import cause_of, check_pin_topic, create_pin_topic
 from fairlead.followers.core.clock import Clock
-from fairlead.wire.pins import Here, Mark, Pin, Record
+from fairlead.wire.pins import Announcement, Mark, Pin, Record
 
 log = logging.getLogger(__name__)
 
@@ -214,7 +214,7 @@ class PinListener:
         if self._log is not None and self.works:
             self._log.skip_to_end(REQUEST_S)
 
-    def read(self, wait_s: float) -> list[tuple[Here | Pin, int]]:
+    def read(self, wait_s: float) -> list[tuple[Announcement | Pin, int]]:
         """Return what members say next, and in which leader epoch, waiting so long at most.
 
         Looks after the log by the way, and keeps marks to itself.
@@ -234,7 +234,7 @@ class PinListener:
             pins.append(Mark(self._mark, pins.identity))
         if now >= self._look_at:
             self._look(pins)
-        said: list[tuple[Here | Pin, int]] = []
+        said: list[tuple[Announcement | Pin, int]] = []
         for record, epoch in pins.read(wait_s):
             if record.log != pins.identity:
                 self._strangers = True

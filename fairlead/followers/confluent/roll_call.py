@@ -26,7 +26,7 @@ from fairlead.followers.core.decision import why_not
 from fairlead.followers.core.plan_cache import PlanState
 from fairlead.wire.fit import fit
 from fairlead.wire.members import GroupMember, member_names
-from fairlead.wire.pins import Here, Partitions, Pin
+from fairlead.wire.pins import Announcement, Partitions, Pin
 
 #: Every partition is ceded, but members without any might still announce themselves.
 UNSURE_S: Final = 0.15
@@ -62,14 +62,14 @@ class Verdict:
 class _Sitting:
     """What was said in one leader epoch of the log."""
 
-    heard: dict[str, Here] = field(default_factory=dict)
+    heard: dict[str, Announcement] = field(default_factory=dict)
     ceded: set[tuple[str, int]] = field(default_factory=set)
     #: How many partitions of each topic are ceded, and whether somebody ceded two of one topic.
     counts: Counter[str] = field(default_factory=Counter)
     doubled: bool = False
     pin: Pin | None = None
 
-    def take(self, announcement: Here, given: set[tuple[str, int]]) -> None:
+    def take(self, announcement: Announcement, given: set[tuple[str, int]]) -> None:
         """Take in an announcement, which cedes these."""
         self.heard[announcement.member] = announcement
         self.ceded |= given
@@ -89,7 +89,7 @@ class RollCall:
 
     Examples
     --------
-    >>> me = Here(1, "m1", "a", ("t",), {"t": (0, 1)})
+    >>> me = Announcement(1, "m1", "a", ("t",), {"t": (0, 1)})
     >>> call = RollCall(me, {"t": 2})
     >>> call.hear(me, now=0.0)
     >>> call.pin_due_at()
@@ -99,7 +99,7 @@ class RollCall:
     Verdict(share={'t': (0, 1)}, listed=True, problem=None)
     """
 
-    def __init__(self, me: Here, partition_counts: Mapping[str, int]) -> None:
+    def __init__(self, me: Announcement, partition_counts: Mapping[str, int]) -> None:
         self.me = me
         self._counts: dict[str, int] = {}
         self.expect(partition_counts)
@@ -112,7 +112,7 @@ class RollCall:
         self._pinned_at: float | None = None
 
     @property
-    def heard(self) -> tuple[Here, ...]:
+    def heard(self) -> tuple[Announcement, ...]:
         """Who has announced itself beside this member, before the first pin, in order."""
         return tuple(self._mine.heard.values()) if self._mine else ()
 
@@ -143,7 +143,7 @@ class RollCall:
         """
         self._counts.update((t, n) for t, n in partition_counts.items() if t in self.me.topics)
 
-    def hear(self, record: Here | Pin, now: float, *, epoch: int = 0) -> None:
+    def hear(self, record: Announcement | Pin, now: float, *, epoch: int = 0) -> None:
         """Take in the next record of the log.
 
         Parameters
@@ -225,7 +225,9 @@ class RollCall:
         return 0.0 if sitting.doubled else UNSURE_S
 
 
-def draw_up(heard: tuple[Here, ...], state: PlanState, *, now: datetime, member: str) -> Pin:
+def draw_up(
+    heard: tuple[Announcement, ...], state: PlanState, *, now: datetime, member: str
+) -> Pin:
     """Return a pin for the members heard: the plan fitted to them, or what range gave them.
 
     Parameters
@@ -268,7 +270,7 @@ def draw_up(heard: tuple[Here, ...], state: PlanState, *, now: datetime, member:
     )
 
 
-def _deals_what_was_ceded(pin: Pin, heard: Mapping[str, Here]) -> bool:
+def _deals_what_was_ceded(pin: Pin, heard: Mapping[str, Announcement]) -> bool:
     """Whether a pin lists members that were heard, and deals out all they ceded, each once."""
     if not pin.shares or not pin.shares.keys() <= heard.keys():
         return False
@@ -282,7 +284,7 @@ def _deals_what_was_ceded(pin: Pin, heard: Mapping[str, Here]) -> bool:
     return len(dealt) == len(ceded) and set(dealt) == ceded
 
 
-def _common_subscription(heard: tuple[Here, ...]) -> tuple[str, ...]:
+def _common_subscription(heard: tuple[Announcement, ...]) -> tuple[str, ...]:
     """Return the subscription of most members; among equals the first in order."""
     votes = Counter(announcement.topics for announcement in heard)
     return min(votes, key=lambda topics: (-votes[topics], topics))

@@ -16,7 +16,7 @@ from sqlalchemy.exc import IntegrityError
 
 from fairlead.errors import FairleadError, PlanStateError
 from fairlead.store import NoPlan, PlanStore
-from fairlead.store.outbox import Intent, Outbox, Wanted
+from fairlead.store.outbox import Outbox, OutboxEntry, Wanted
 from fairlead.wire.document import content_hash
 from tests.fairlead.store.conftest import LEASE_UNTIL, SNAPSHOT_AT, MakeDraft, sent
 from tests.fairlead.store.life_model import (
@@ -154,7 +154,7 @@ class Database:
         with outbox.turn("plans", 0):
             return outbox
 
-    def _settle(self, outbox: Outbox, intent: Intent, how: str, *, done: str) -> str:
+    def _settle(self, outbox: Outbox, intent: OutboxEntry, how: str, *, done: str) -> str:
         if how == "died":
             raise InterruptedError
         if how == "stale" and intent.kind == "plan":

@@ -17,7 +17,7 @@ from fairlead.store.brakes import Brake, put_on, read_brakes, release
 from fairlead.store.engine import transaction
 from fairlead.store.intents import Wanted
 from fairlead.store.models import PlanIntent
-from fairlead.store.outbox import HANGS, Intent, Outbox
+from fairlead.store.outbox import HANGS, Outbox, OutboxEntry
 from fairlead.store.reading import read_history
 from tests.fairlead.store.conftest import LEASE_UNTIL, StoreAs, sent
 from tests.logins import Login
@@ -28,12 +28,12 @@ Plans = Callable[..., StoredPlan]
 EVERYTHING = pytest.mark.parametrize("group", ["orders", None], ids=["its own", "of all"])
 
 
-def intend(store: PlanStore, version: int = 1) -> list[Intent]:
+def intend(store: PlanStore, version: int = 1) -> list[OutboxEntry]:
     """Record that a version is about to be sent; what may not be is left out."""
     return intend_all(store, [Wanted("orders", version, lease_until=LEASE_UNTIL)])
 
 
-def intend_all(store: PlanStore, wanted: Sequence[Wanted]) -> list[Intent]:
+def intend_all(store: PlanStore, wanted: Sequence[Wanted]) -> list[OutboxEntry]:
     with Outbox(store.engine).turn("plans", 0) as turn:
         return turn.intend(wanted)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, text
 
-from fairlead.domain.calls import Call, StandingCall
+from fairlead.domain.calls import PlanRequest, StandingCall
 from fairlead.domain.choice import Outcome
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.records import Findings
@@ -141,7 +141,7 @@ def test_what_was_seen_earlier_changes_nothing(
 
 def test_what_looks_call_for_lasts_from_look_to_look(store: PlanStore) -> None:
     """The same again is one call that began earlier; a look without it ends it; another is new."""
-    slow, hot = (Call(what, "late", f"look of {what}") for what in ("slow", "hot"))
+    slow, hot = (PlanRequest(what, "late", f"look of {what}") for what in ("slow", "hot"))
     for minute, call in enumerate([slow, slow, hot, None, hot]):
         calls = {} if call is None else {"orders": call}
         store.record_findings({"orders": (SNAPSHOT_AT + minute * MINUTE, SICK)}, calls)
@@ -156,14 +156,16 @@ def test_what_looks_call_for_lasts_from_look_to_look(store: PlanStore) -> None:
 
 def test_what_an_old_look_calls_for_asks_for_nothing(store: PlanStore) -> None:
     """By the database's clock, whatever the planner's says."""
-    store.record_findings({"orders": (SNAPSHOT_AT, SICK)}, {"orders": Call("slow", "late", "look")})
+    store.record_findings(
+        {"orders": (SNAPSHOT_AT, SICK)}, {"orders": PlanRequest("slow", "late", "look")}
+    )
     assert [*store.calls(EVER)] == ["orders"]
     assert store.calls(timedelta(minutes=3)) == {}
 
 
 def test_planning_run_leaves_what_looks_call_for(store: PlanStore, draft: MakeDraft) -> None:
     """Whether it finds the same as the look or something else: its decision answers the call."""
-    call = Call("slow", "late", "look")
+    call = PlanRequest("slow", "late", "look")
     store.record_findings({"orders": (SNAPSHOT_AT - MINUTE, SICK)}, {"orders": call})
     for number, findings in enumerate((SICK, WELL)):
         at = SNAPSHOT_AT + number * MINUTE
@@ -177,7 +179,9 @@ def test_look_of_a_clock_that_is_ahead_wins_over_none_after_it(
 ) -> None:
     """It is dated by the database's clock: the next look is newer."""
     ahead = datetime.now(UTC) + timedelta(hours=1)
-    store.record_findings({"orders": (ahead, SICK)}, {"orders": Call("slow", "late", "look")})
+    store.record_findings(
+        {"orders": (ahead, SICK)}, {"orders": PlanRequest("slow", "late", "look")}
+    )
     assert [*store.calls(timedelta(minutes=1))] == ["orders"]
     store.record_findings({"orders": (datetime.now(UTC), WELL)}, {})
     (now,) = rows("SELECT * FROM fairlead.diagnosis")

@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 from fairlead.errors import PlanStateError, StoreUnavailableError
 from fairlead.store import PlanStore, StoredPlan
 from fairlead.store.engine import transaction
-from fairlead.store.outbox import Intent, Outbox, PartitionLock, Wanted
+from fairlead.store.outbox import Outbox, OutboxEntry, PartitionLock, Wanted
 from fairlead.store.queries import record_events
 from fairlead.wire.record import Kind
 from tests.fairlead.store.conftest import LEASE_UNTIL, sent
@@ -24,7 +24,7 @@ Plans = Callable[..., StoredPlan]
 WANTED = Wanted("orders", 1, lease_until=LEASE_UNTIL)
 
 
-def intend(store: PlanStore, wanted: Wanted = WANTED) -> list[Intent]:
+def intend(store: PlanStore, wanted: Wanted = WANTED) -> list[OutboxEntry]:
     with Outbox(store.engine).turn("plans", 0) as turn:
         return turn.intend([wanted])
 

@@ -10,7 +10,7 @@ from fairlead.followers.confluent.roll_call import RollCall
 from fairlead.wire.pins import (
     LARGEST_RECORD,
     MOST_PARTITIONS,
-    Here,
+    Announcement,
     Mark,
     Pin,
     Record,
@@ -22,7 +22,7 @@ from tests.fairlead.followers.simulator.hostile import spoilt
 
 SEEN = Identity(1, 7, sha256="9f2c")
 RECORDS: tuple[Record, ...] = (
-    Here(3, "m1", "a", ("t", "u"), {"t": (0, 1, 7)}, SEEN, "log"),
+    Announcement(3, "m1", "a", ("t", "u"), {"t": (0, 1, 7)}, SEEN, "log"),
     Pin(3, "m1", ("t",), {"m1": {"t": (0, 1)}, "m2": {}}, 7, SEEN, None, "log"),
     Pin(3, "m1", ("t",), {"m1": {"t": (0, 1)}}, None, SEEN, "the plan was withdrawn", "log"),
     Mark("9f2c", "log"),
@@ -108,7 +108,7 @@ def test_record_that_lists_millions_is_refused_by_how_many() -> None:
 def test_no_record_breaks_a_roll_call(seed: int) -> None:
     """10,000 records each, of every kind, spoilt at any depth, or cut off, or of random bytes."""
     rng = random.Random(seed)
-    call = RollCall(Here(3, "m1", "a", ("t", "u"), {"t": (0, 1, 7)}, SEEN, "log"), {"t": 8})
+    call = RollCall(Announcement(3, "m1", "a", ("t", "u"), {"t": (0, 1, 7)}, SEEN, "log"), {"t": 8})
     for _ in range(10_000):
         value = spoilt(rng, rng.choice(RECORDS))
         if rng.random() < 0.2:

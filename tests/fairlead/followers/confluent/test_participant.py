@@ -14,7 +14,7 @@ from fairlead.followers.confluent.roll_call import Verdict
 from fairlead.followers.core.clock import Clock
 from fairlead.followers.core.follower import FollowOptions, new_cache
 from fairlead.followers.core.plan_reader import PlanReader
-from fairlead.wire.pins import Here, Partitions, Record
+from fairlead.wire.pins import Announcement, Partitions, Record
 from tests.fairlead.followers.helpers import ScriptedSource, eventually
 
 
@@ -123,7 +123,7 @@ def test_member_keeps_what_a_broker_gives_it_and_says_nothing() -> None:
             assert given(member, 7, share) == Verdict(share, listed=False)
             assert not member.rejoin_due()
         assert "the broker assigns" in (member.status(()).fallback_reason or "")
-    assert not any(isinstance(record, Here) for record in log.said)
+    assert not any(isinstance(record, Announcement) for record in log.said)
 
 
 @pytest.mark.parametrize("share", [{"t": (0, 1)}, {}])
@@ -132,5 +132,5 @@ def test_who_is_given_another_place_in_a_generation_takes_it(share: Partitions) 
     log = MemoryLog(broker_assigns=False)
     with joined(log) as member:
         assert given(member, 7, {"t": (0,)}) is None  # it has announced itself
-        assert any(isinstance(record, Here) for record in log.said)
+        assert any(isinstance(record, Announcement) for record in log.said)
         assert given(member, 7, share) == Verdict(share, listed=False)

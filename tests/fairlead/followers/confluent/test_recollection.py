@@ -1,10 +1,10 @@
 """What a member remembers of its log: all of it, or it knows that there was more."""
 
 from fairlead.followers.confluent.recollection import Recollection
-from fairlead.wire.pins import MOST_PARTITIONS, Here, Pin
+from fairlead.wire.pins import MOST_PARTITIONS, Announcement, Pin
 
-SMALL = Here(1, "m", "a", ("t",), {"t": (0,)})
-LARGE = Here(1, "m", "a", ("t",), {"t": tuple(range(MOST_PARTITIONS))})
+SMALL = Announcement(1, "m", "a", ("t",), {"t": (0,)})
+LARGE = Announcement(1, "m", "a", ("t",), {"t": tuple(range(MOST_PARTITIONS))})
 
 
 def test_what_is_said_is_kept_in_order() -> None:

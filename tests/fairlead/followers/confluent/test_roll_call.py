@@ -16,15 +16,15 @@ from fairlead.followers.confluent.roll_call import (
     draw_up,
 )
 from fairlead.followers.core.plan_cache import PlanState
-from fairlead.wire.pins import Here, Pin
+from fairlead.wire.pins import Announcement, Pin
 from fairlead.wire.record import Identity
 from tests.fairlead.followers.helpers import DAY, make_plan
 
 COUNTS = {"t": 4}
 
 
-def here(member: str, *given: int, seen: int = -1, generation: int = 1) -> Here:
-    return Here(
+def here(member: str, *given: int, seen: int = -1, generation: int = 1) -> Announcement:
+    return Announcement(
         generation, member, member, ("t",), {"t": given} if given else {}, Identity(1, seen)
     )
 
@@ -38,7 +38,7 @@ def plan(version: int = 1, **shares: list[int]) -> PlanState:
     return PlanState(document, Identity(1, version))
 
 
-def calls(*records: Here) -> dict[str, RollCall]:
+def calls(*records: Announcement) -> dict[str, RollCall]:
     """Return everybody's call after all of them have announced themselves, at time 0."""
     everybody = {record.member: RollCall(record, COUNTS) for record in records}
     for call in everybody.values():
@@ -47,7 +47,7 @@ def calls(*records: Here) -> dict[str, RollCall]:
     return everybody
 
 
-def pin(*records: Here, state: PlanState | None = None) -> Pin:
+def pin(*records: Announcement, state: PlanState | None = None) -> Pin:
     return draw_up(records, state or PlanState(), now=DAY, member=records[0].member)
 
 
@@ -135,7 +135,7 @@ def test_member_whose_share_was_dealt_out_without_it_owns_nothing() -> None:
 
 def test_minority_with_another_subscription_is_refused() -> None:
     """The others' plan does not count on it."""
-    odd = Here(1, "odd", "odd", ("t", "u"), {"t": (3,), "u": (0,)})
+    odd = Announcement(1, "odd", "odd", ("t", "u"), {"t": (3,), "u": (0,)})
     records = (here("a", 0, 1), odd, here("b", 2))
     everybody = {record.member: RollCall(record, COUNTS) for record in records}
     for call in everybody.values():
@@ -167,11 +167,11 @@ def test_no_partition_has_two_owners_whoever_reads_how_much(seed: int) -> None:
     members = [here(name, *sorted(share)) for name, share in zip(names, shares, strict=True)]
     plans_nothing = {record.member for record in members if rng.random() < 0.2}
     announcing = [record for record in members if record.member not in plans_nothing]
-    log: list[Here | Pin] = []
+    log: list[Announcement | Pin] = []
     for number, record in enumerate(rng.sample(announcing, len(announcing))):
         log.append(record)
         if rng.random() < 0.5 or number + 1 == len(announcing):
-            heard = tuple(said for said in log if isinstance(said, Here))
+            heard = tuple(said for said in log if isinstance(said, Announcement))
             wish = {name: sorted(rng.sample(range(4), 2)) for name in names[:1]}
             log.append(draw_up(heard, plan(number + 1, **wish), now=DAY, member=record.member))
     owned = [

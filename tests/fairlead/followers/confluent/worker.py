@@ -26,7 +26,7 @@ from fairlead.followers.confluent.membership import GroupMembership
 from fairlead.followers.confluent.pin_log import PinLog, Sent
 from fairlead.followers.confluent.roll_call import Verdict
 from fairlead.followers.core.follower import FollowOptions
-from fairlead.wire.pins import Here, Pin, Record
+from fairlead.wire.pins import Announcement, Pin, Record
 
 EXPECTED = {KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT}  # noqa: SLF001 - librdkafka's name
 
@@ -77,7 +77,7 @@ def halt_when_appending(halt: Halt) -> None:
     append = PinLog.append
 
     def halting(self: PinLog, record: Record) -> Sent:
-        kinds = {Here: "announce", Pin: "pin"}
+        kinds = {Announcement: "announce", Pin: "pin"}
         name = kinds.get(type(record), "mark")
         halt.reach(f"before {name}")
         sent = append(self, record)

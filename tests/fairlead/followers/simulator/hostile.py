@@ -4,7 +4,7 @@ import json
 import random
 from typing import Any
 
-from fairlead.wire.pins import Here, Pin, Record, decode, encode
+from fairlead.wire.pins import Announcement, Pin, Record, decode, encode
 from tests.fairlead.followers.simulator.member import TOPIC
 from tests.fairlead.followers.simulator.world import World
 
@@ -33,7 +33,7 @@ def forged(rng: random.Random, generation: int, members: list[str]) -> Record:
     member = rng.choice([*members, "nobody"])
     numbers = tuple(sorted(rng.sample(range(8), rng.randint(0, 4))))
     if rng.random() < 0.5:
-        return Here(generation, member, member, (TOPIC,), {TOPIC: numbers}, log="life-0")
+        return Announcement(generation, member, member, (TOPIC,), {TOPIC: numbers}, log="life-0")
     return Pin(generation, member, (TOPIC,), {member: {TOPIC: numbers}}, 99, log="life-0")
 
 

@@ -15,7 +15,7 @@ from uuid import UUID
 from fairlead.domain.records import StoredPlan
 from fairlead.errors import StoreUnavailableError
 from fairlead.store.brakes import Brake
-from fairlead.store.intents import FOLLOWED, ON_ITS_WAY, POSSIBLE, Intent, Wanted
+from fairlead.store.intents import FOLLOWED, ON_ITS_WAY, POSSIBLE, OutboxEntry, Wanted
 from fairlead.store.outbox import PartitionLock
 from fairlead.store.told import PublishedRecord
 from fairlead.wire.document import MemberShare, PlanDocument, content_hash
@@ -33,7 +33,7 @@ class ModelStore:
     reach: Reach
     plans: dict[Key, StoredPlan] = field(default_factory=dict)
     told: dict[str, tuple[str, int, PublishedRecord]] = field(default_factory=dict)
-    intents: dict[str, Intent] = field(default_factory=dict)
+    intents: dict[str, OutboxEntry] = field(default_factory=dict)
     holders: dict[int, "ModelTurn"] = field(default_factory=dict)
     turns: Counter[int] = field(default_factory=Counter)
     epochs: int = 0
@@ -176,7 +176,7 @@ class ModelOutbox:
     def _lost(self, turn: "ModelTurn") -> bool:
         return turn.lost
 
-    def outstanding(self, groups: Iterable[str] | None = None) -> list[Intent]:
+    def outstanding(self, groups: Iterable[str] | None = None) -> list[OutboxEntry]:
         """Return what is on its way."""
         self.store.reach("before reading intents")
         names = sorted(self.store.intents if groups is None else groups)
@@ -204,7 +204,7 @@ class ModelOutbox:
             ]
         return found
 
-    def confirm(self, sent: Mapping[str, tuple[Intent, PublishedRecord]]) -> None:
+    def confirm(self, sent: Mapping[str, tuple[OutboxEntry, PublishedRecord]]) -> None:
         """Record that intents were sent."""
         self.store.reach("before the confirmation")
         for intent, at in self._unsettled(sent):
@@ -221,15 +221,19 @@ class ModelOutbox:
                 self.store.told[intent.group] = (intent.kind, intent.plan.version, at)
         self.store.reach("after the confirmation")
 
-    def refuse(self, refused: Mapping[str, tuple[Intent, str]], held: PartitionLock) -> None:
+    def refuse(self, refused: Mapping[str, tuple[OutboxEntry, str]], held: PartitionLock) -> None:
         """Record that the topic does not take them."""
         self._end(refused, "refused", held)
 
-    def withdraw(self, withdrawn: Mapping[str, tuple[Intent, str]], held: PartitionLock) -> None:
+    def withdraw(
+        self, withdrawn: Mapping[str, tuple[OutboxEntry, str]], held: PartitionLock
+    ) -> None:
         """Record that they will not be sent."""
         self._end(withdrawn, "stale", held)
 
-    def _end(self, ones: Mapping[str, tuple[Intent, str]], state: str, held: PartitionLock) -> None:
+    def _end(
+        self, ones: Mapping[str, tuple[OutboxEntry, str]], state: str, held: PartitionLock
+    ) -> None:
         if not ones:
             return
         self.store.reach(f"before {state}")
@@ -245,8 +249,8 @@ class ModelOutbox:
         self.store.reach(f"after {state}")
 
     def _unsettled(
-        self, ones: Mapping[str, tuple[Intent, Outcome]]
-    ) -> list[tuple[Intent, Outcome]]:
+        self, ones: Mapping[str, tuple[OutboxEntry, Outcome]]
+    ) -> list[tuple[OutboxEntry, Outcome]]:
         found = []
         for group in self.store.free(ones):
             intent, outcome = ones[group]
@@ -269,10 +273,10 @@ class ModelTurn:
     held: PartitionLock
     lost: bool = False
     groups: set[str] = field(default_factory=set)
-    pending: list[Intent] = field(default_factory=list)
+    pending: list[OutboxEntry] = field(default_factory=list)
     begun: dict[str, int] = field(default_factory=dict)
 
-    def intend(self, wanted: Sequence[Wanted]) -> list[Intent]:
+    def intend(self, wanted: Sequence[Wanted]) -> list[OutboxEntry]:
         """Say what is about to be sent."""
         store, intents = self.store, []
         for asked_for in wanted:
@@ -281,7 +285,7 @@ class ModelTurn:
                 continue
             if plan.state not in POSSIBLE[asked_for.kind]:
                 continue
-            intent = Intent(
+            intent = OutboxEntry(
                 plan,
                 asked_for.kind,
                 self._epoch(asked_for),
