@@ -16,6 +16,11 @@ own error. That has three parts, each in seconds of lateness, summed over partit
 
 A tenth of what changed since the plan is no difference, either.
 
+It is worse, too, where it made partitions late that the replay says would not be, now and later,
+and saves less than the tenth of all lateness that a plan has to save (`decision.BETTER`): it would
+not have been made, had all been known. How many partitions the replay is wrong about is measured as
+above.
+
 A member that never was at its limit counts with what it has shown, so that the replay is rather too
 late than too early. Where members came or went since, there is no verdict: who they are is new.
 """
@@ -27,9 +32,10 @@ from typing import Final
 import numpy as np
 
 from fairlead.common.words import length, plural
+from fairlead.domain.judgement.candidates import weighing_horizon
 from fairlead.domain.judgement.capacities import STEPS, shown
 from fairlead.domain.judgement.commits import Commits, read_commits
-from fairlead.domain.judgement.decision import Question, State
+from fairlead.domain.judgement.decision import BETTER, Question, State
 from fairlead.domain.judgement.forecast import Outlook
 from fairlead.domain.judgement.looks import Float64, Int32, Looks, Mask
 from fairlead.domain.judgement.seeing import HISTORY_S, LEAST_LOOKS
@@ -57,6 +63,8 @@ class Hindsight:
         The same, replayed under the owners before.
     error_s
         The replay's own error.
+    late, late_before
+        How many partitions are late, and would be under the owners before.
     evidence
         In a sentence.
     owner
@@ -68,6 +76,8 @@ class Hindsight:
     seen_s: float
     before_s: float
     error_s: float
+    late: int
+    late_before: int
     evidence: str
     owner: Int32
     sure: bool = False
@@ -130,20 +140,43 @@ def _at_last_look(question: Question) -> Hindsight | None:
     before_s = float(replay.became(old).sum())
     error_s = replay.hindcast_s + replay.bystanders_s(mine) + replay.resolution_s(mine)
     began_s = float(replay.began.sum())
-    surely = replay.outlook.sure_lateness(mine, rules.horizon_s)
-    ahead = _beyond(surely, mine, objective_s) - began_s
-    ahead_before = replay.ahead_s(old, rules.horizon_s) - began_s
-    for became, would_have in ((seen_s, before_s), (ahead, ahead_before)):
-        if became - would_have <= error_s + CLOSE * abs(would_have):
-            return None
-    late = plural(int((late_s > objective_s).sum()), "partition")
-    evidence = (
-        f"{late} late, by {_more(seen_s)} in all than when the plan came, and by {_more(ahead)} in "
-        f"{length(rules.horizon_s)}; what came since, replayed under the owners before with the "
-        f"speeds measured then: by {_more(before_s)}, and by {_more(ahead_before)}; known to "
-        f"{length(error_s)}"
+    ahead, ahead_before = (
+        float(_over(soon_s, objective_s).sum()) - began_s
+        for soon_s in replay.ahead_s(rules.horizon_s)
     )
-    return Hindsight(seen_s, before_s, error_s, evidence, old)
+    later = all(
+        became - would_have > error_s + CLOSE * abs(would_have)
+        for became, would_have in ((seen_s, before_s), (ahead, ahead_before))
+    )
+    if not later and not _crowded(replay, seen_s, before_s, error_s):
+        return None
+    late = _late(late_s, objective_s)
+    late_before = _late(replay.late_s(old)[1], objective_s)
+    evidence = (
+        f"{plural(late, 'partition')} late, by {_more(seen_s)} in all than when the plan came, and "
+        f"by {_more(ahead)} in {length(rules.horizon_s)}; what came since, replayed under the "
+        f"owners before with the speeds measured then: {late_before:,} late, by {_more(before_s)}, "
+        f"and by {_more(ahead_before)}; known to {length(error_s)}"
+    )
+    return Hindsight(seen_s, before_s, error_s, late, late_before, evidence, old)
+
+
+def _crowded(replay: "_Replay", seen_s: float, before_s: float, error_s: float) -> bool:
+    """Whether the plan made partitions late that would not be, and saved hardly anything for it."""
+    state, began_s = replay.state, float(replay.began.sum())
+    objective_s, mine = state.question.rules.objective_s, state.question.problem.owner
+    now = state.outlook.late_s - replay.age_s(mine), replay.late_s(replay.old)[1]
+    soon = replay.ahead_s(weighing_horizon(state.ground))
+    soon_sums = (float(_over(soon_s, objective_s).sum()) - began_s for soon_s in soon)
+    wrong = replay.misjudged + replay.bystanders(mine)
+    return all(
+        _late(late_s, objective_s) - _late(late_before_s, objective_s) > wrong
+        and would_have - became + error_s < BETTER * (began_s + would_have)
+        for (late_s, late_before_s), (became, would_have) in (
+            (now, (seen_s, before_s)),
+            (soon, soon_sums),
+        )
+    )
 
 
 def _handover(  # noqa: PLR0911 - each is a reason for no verdict
@@ -217,8 +250,9 @@ class _Replay:
         Lateness beyond the objective when the plan came, float64 of shape (P,).
     free
         What is replayed: neither stuck nor crawling, nor of a silent member; bool of shape (P,).
-    hindcast_s
-        By how much the same replay is wrong of the time before the plan.
+    hindcast_s, misjudged
+        By how much the same replay is wrong of the time before the plan, and of how many partitions
+        it is wrong that they are late, or are not.
     """
 
     state: State
@@ -231,6 +265,7 @@ class _Replay:
     began: Float64
     free: Mask
     hindcast_s: float
+    misjudged: int
 
     @classmethod
     def of(cls, before: Looks, since: Looks, state: State, old: Int32) -> "_Replay | None":
@@ -257,6 +292,7 @@ class _Replay:
         earlier = _over(then.until(0).time_lag(waits, rates), objective_s)
         began = _over(lag_s, objective_s)
         wrong = np.diff(_over(replayed, objective_s), axis=0)[0] - (began - earlier)
+        other = (replayed[1] > objective_s) != (lag_s > objective_s)
         return cls(
             state,
             old,
@@ -268,6 +304,7 @@ class _Replay:
             began,
             free,
             abs(float(wrong[free].sum())),
+            int(other[free].sum()),
         )
 
     @property
@@ -293,30 +330,44 @@ class _Replay:
 
     def bystanders_s(self, owner: Int32) -> float:
         """Return by how much members became later than they should that the plan gave nothing."""
-        given = np.unique(owner[owner != self.old])
-        theirs = ~np.isin(owner, given) & (owner >= 0) & self.free
-        if not theirs.any():
-            return 0.0
         objective_s = self.state.question.rules.objective_s
         seen = _over(self.state.outlook.late_s, objective_s) - self.began
-        excess = np.maximum(seen - self.became(owner), 0.0)[theirs].sum()
-        return float(excess) * owner.size / float(theirs.sum())
+        return self._of_all(np.maximum(seen - self.became(owner), 0.0), owner)
+
+    def bystanders(self, owner: Int32) -> float:
+        """Return how many partitions of such members are late that should not be."""
+        objective_s = self.state.question.rules.objective_s
+        late = self.state.outlook.late_s > objective_s
+        return self._of_all(late & (self.late_s(owner)[1] <= objective_s), owner)
+
+    def _of_all(self, values: Float64 | Mask, owner: Int32) -> float:
+        """Sum values over partitions of members that the plan gave nothing, as if all were such."""
+        given = np.unique(owner[owner != self.old])
+        theirs = ~np.isin(owner, given) & (owner >= 0) & self.free
+        return float(values[theirs].sum()) * owner.size / max(int(theirs.sum()), 1)
+
+    def age_s(self, owner: Int32) -> Float64:
+        """Return how old the commits of each partition are at most, float64 of shape (P,)."""
+        explained_s = np.nan_to_num(self.state.commits.explained_s, posinf=HISTORY_S)
+        return np.where(owner >= 0, explained_s[owner], 0.0)
 
     def resolution_s(self, owner: Int32) -> float:
         """Return how old the commits of what is late are at most, summed over partitions."""
-        explained_s = np.nan_to_num(self.state.commits.explained_s, posinf=HISTORY_S)
         late = self.state.outlook.late_s > self.state.question.rules.objective_s
-        return float(explained_s[owner[late & (owner >= 0)]].sum())
+        return float(self.age_s(owner)[late].sum())
 
-    def ahead_s(self, owner: Int32, horizon_s: float) -> float:
-        """Return how late all would be at the horizon, beyond the objective."""
-        late_s = self.late_s(owner)[1]
-        expected = self.outlook
-        outlook = replace(
+    def ahead_s(self, horizon_s: float) -> tuple[Float64, Float64]:
+        """Return how late each partition will be at a horizon: as it is, and under the old owners.
+
+        Of what is, as little as is sure.
+        """
+        expected, mine = self.outlook, self.state.question.problem.owner
+        late_s = self.late_s(self.old)[1]
+        before = replace(
             expected, backlog=late_s * expected.arrivals, late_s=late_s, capacities=self.speeds
         )
-        objective_s = self.state.question.rules.objective_s
-        return _beyond(outlook.lateness(owner, horizon_s), owner, objective_s)
+        surely, then = expected.sure_lateness(mine, horizon_s), before.lateness(self.old, horizon_s)
+        return np.where(mine >= 0, surely[mine], 0.0), np.where(self.old >= 0, then[self.old], 0.0)
 
 
 def _speeds(members: Sequence[str], recent: Looks, commits: Commits, state: State) -> Float64:
@@ -375,11 +426,9 @@ def _over(late_s: Float64, objective_s: float) -> Float64:
     return np.maximum(late_s - objective_s, 0.0)
 
 
+def _late(late_s: Float64, objective_s: float) -> int:
+    return int((late_s > objective_s).sum())
+
+
 def _more(seconds: float) -> str:
     return f"{length(abs(seconds))} {'less' if seconds < 0 else 'more'}"
-
-
-def _beyond(lateness: Float64, owner: Int32, objective_s: float) -> float:
-    """Sum members' lateness beyond the objective over their partitions."""
-    owned = owner >= 0
-    return float(np.maximum(lateness[owner[owned]] - objective_s, 0.0).sum())

@@ -86,11 +86,10 @@ def say_made_worse(
     engine: Engine, group: str, version: int, found: Hindsight, *, automatic: bool
 ) -> bool:
     """Store that a version in force made its group worse; False: it is not, or was said before."""
-    figures = (found.seen_s, found.before_s, found.error_s, found.evidence)
+    figures = (found.seen_s, found.before_s, found.error_s, found.late, found.late_before)
+    how = (*figures, found.evidence, automatic)
     with transaction(engine) as connection:
-        said = connection.scalar(
-            select(func.fairlead_raw.record_made_worse(group, version, *figures, automatic))
-        )
+        said = connection.scalar(select(func.fairlead_raw.record_made_worse(group, version, *how)))
     return said is not None
 
 

@@ -23,14 +23,14 @@ COMMENT ON COLUMN fairlead.rest.times IS 'How many versions of the group did in 
 -- always to what was in force before, never to anything else.
 CREATE FUNCTION fairlead_raw.record_made_worse(
     group_id text, version integer, seen_s double precision, before_s double precision,
-    error_s double precision, evidence text, automatic boolean
+    error_s double precision, late integer, late_before integer, evidence text, automatic boolean
 ) RETURNS integer LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     times integer;
     back_to integer;
 BEGIN
     PERFORM fairlead_raw.lock_group(record_made_worse.group_id);
-    IF NOT fairlead_raw.says_something(evidence) OR NOT seen_s > before_s + error_s THEN
+    IF NOT (fairlead_raw.says_something(evidence) AND (seen_s > before_s + error_s OR late > late_before)) THEN
         RAISE EXCEPTION 'group %: nothing shows that version % made it worse', group_id, version
             USING ERRCODE = 'FL001';
     END IF;
@@ -54,9 +54,10 @@ BEGIN
     SELECT count(*) INTO times FROM fairlead_raw.made_worse known
         WHERE known.group_id = record_made_worse.group_id AND known.at > now() - interval '30 days';
     INSERT INTO fairlead_raw.made_worse
-        (group_id, version, at, seen_s, before_s, error_s, evidence, automatic, back_to, rests_until)
+        (group_id, version, at, seen_s, before_s, error_s, late, late_before, evidence, automatic, back_to,
+         rests_until)
     VALUES (record_made_worse.group_id, record_made_worse.version, clock_timestamp(), seen_s, before_s,
-            error_s, record_made_worse.evidence, automatic, back_to,
+            error_s, late, late_before, record_made_worse.evidence, automatic, back_to,
             clock_timestamp() + least(interval '2 hours' * 2 ^ times, interval '7 days'));
     RETURN record_made_worse.version;
 END $$;

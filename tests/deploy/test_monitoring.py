@@ -62,7 +62,9 @@ def exposed(database: str) -> list[Metric]:
     engine = create_store_engine(database)
     put_on(engine, "orders", reason="incident")
     published = next(plan for plan in PlanStore(engine).in_state("published"))
-    found = Hindsight(900.0, 60.0, 30.0, "later than before", np.zeros(1, np.int32), sure=True)
+    found = Hindsight(
+        900.0, 60.0, 30.0, 1, 0, "later than before", np.zeros(1, np.int32), sure=True
+    )
     assert say_made_worse(engine, published.group, published.version, found, automatic=False)
     metrics = list(build_registry(engine).collect())
     engine.dispose()

@@ -63,9 +63,9 @@ INSERT INTO page_act (id, at, actor, proof, act, group_id, reason, database_user
 VALUES (gen_random_uuid(), '2026-01-31+00', 'kim', 'token 1', 'brake', 'g', 'incident', 'web',
     'done');
 
-INSERT INTO made_worse (group_id, version, at, seen_s, before_s, error_s, evidence, automatic,
-    rests_until)
-VALUES ('g', 1, '2026-01-31+00', 900, 60, 30, 'late', true, '2026-02-01+00');
+INSERT INTO made_worse (group_id, version, at, seen_s, before_s, error_s, late, late_before,
+    evidence, automatic, rests_until)
+VALUES ('g', 1, '2026-01-31+00', 900, 60, 30, 3, 1, 'late', true, '2026-02-01+00');
 
 INSERT INTO plan_pruned (group_id, versions, last_at) VALUES ('h', 3, '2026-01-31+00');
 

@@ -472,6 +472,10 @@ class MadeWorse(Base):
         comment="The same, of what came replayed under the owners before the plan."
     )
     error_s: Mapped[float] = mapped_column(comment="The replay's own error.")
+    late: Mapped[int] = mapped_column(Integer, comment="How many partitions were late.")
+    late_before: Mapped[int] = mapped_column(
+        Integer, comment="How many would have been, under the owners before."
+    )
     evidence: Mapped[str] = mapped_column(comment="In a sentence.")
     automatic: Mapped[bool] = mapped_column(
         comment="Whether the planner goes back by itself; else it proposes to."

@@ -33,6 +33,14 @@ def test_plan_that_makes_it_worse_is_taken_back(name: str) -> None:
     assert later == []
 
 
+def test_plan_that_makes_more_partitions_late_for_hardly_anything_is_taken_back() -> None:
+    """Hours later somebody is tried who is no faster than before: he is late now, too."""
+    first, _, plan, back = handovers(MISLED["turned"](SEED), hours=20.5)
+    assert (plan.planned, back.back, back.moved) == (True, True, plan.moved)
+    assert plan.at_s - first.at_s > 6 * 3600
+    assert back.at_s - plan.at_s < 1200
+
+
 @pytest.mark.test_long(
     guarded_by="tests/fairlead/simulation/test_taken_back.py::"
     "test_plan_that_makes_it_worse_is_taken_back"

@@ -27,7 +27,9 @@ from tests.logins import Login
 pytestmark = pytest.mark.postgres
 
 Plans = Callable[..., StoredPlan]
-WORSE = Hindsight(900.0, 60.0, 30.0, "much later than before", np.zeros(3, np.int32), sure=True)
+WORSE = Hindsight(
+    900.0, 60.0, 30.0, 3, 1, "much later than before", np.zeros(3, np.int32), sure=True
+)
 HEALTHY = Findings(
     diagnosis="healthy",
     names=(),

@@ -26,7 +26,9 @@ pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
 Step = Callable[..., StoredPlan]
 BY_ITSELF = Policy(approval=Approval(automatic=True, max_moves=0))
-WORSE = Hindsight(900.0, 60.0, 30.0, "much later than before", np.zeros(3, np.int32), sure=True)
+WORSE = Hindsight(
+    900.0, 60.0, 30.0, 3, 1, "much later than before", np.zeros(3, np.int32), sure=True
+)
 NOW = SNAPSHOT_AT + timedelta(days=1)
 
 
@@ -70,7 +72,7 @@ def test_what_is_not_sure_is_not_said(store: PlanStore, publish: Step) -> None:
     """One look is chance."""
     publish("s1")
     publish("s2", members=SECOND)
-    once = Hindsight(900.0, 60.0, 30.0, "late", np.zeros(3, np.int32))
+    once = Hindsight(900.0, 60.0, 30.0, 3, 1, "late", np.zeros(3, np.int32))
     assert back(store, found=once) == []
     assert rests(store.engine) == {}
 
@@ -94,10 +96,11 @@ def test_database_takes_back_nothing_but_what_is_in_force(store: PlanStore, publ
     publish("s1")
     publish("s2", members=SECOND)
     assert not say_made_worse(store.engine, "orders", 1, WORSE, automatic=True)
-    same = Hindsight(900.0, 880.0, 30.0, "late", np.zeros(3, np.int32))
+    same = Hindsight(900.0, 880.0, 30.0, 3, 3, "late", np.zeros(3, np.int32))
     with pytest.raises(PlanStateError, match="nothing shows that version 2 made it worse"):
         say_made_worse(store.engine, "orders", 2, same, automatic=True)
-    assert say_made_worse(store.engine, "orders", 2, WORSE, automatic=True)
+    more = Hindsight(900.0, 960.0, 30.0, 3, 2, "more are late", np.zeros(3, np.int32))
+    assert say_made_worse(store.engine, "orders", 2, more, automatic=True)
     assert not say_made_worse(store.engine, "orders", 2, WORSE, automatic=True)
 
 
