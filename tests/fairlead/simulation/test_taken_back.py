@@ -4,12 +4,15 @@ from dataclasses import replace
 
 import pytest
 
+from fairlead.domain.hindsight import IN_A_ROW, SETTLES
+from fairlead.domain.judgement.rules import Rules
+from fairlead.simulation.catalogue import scenario
 from fairlead.simulation.churn import MemberChange
 from fairlead.simulation.costs import Dear, TrueCosts
 from fairlead.simulation.loop import Cadence, Handover, run
 from fairlead.simulation.misled import MISLED
 from fairlead.simulation.registry import controller
-from fairlead.simulation.scenario import Scenario
+from fairlead.simulation.scenario import Scenario, Spoil
 from fairlead.simulation.world import World
 from tests.lengths import form
 
@@ -62,6 +65,16 @@ def test_nothing_is_said_when_somebody_comes_or_goes() -> None:
     done = handovers(replace(misled, changes=restart), hours=0.5)
     assert [handover.planned for handover in done[:3]] == [True, False, False]
     assert not any(handover.back for handover in done)
+
+
+def test_plan_that_asks_is_not_judged_before_its_answer() -> None:
+    """Whether somebody is slow, or reads what is dear: until then it is no harm."""
+    crowd = Spoil(tuple(range(100)), None, 0.3, most=10)
+    plan, back = handovers(replace(scenario("slow-and-dear"), spoils=(crowd,)), hours=0.5)
+    step_s = 60.0
+    answered_s = Rules().pause_s + (SETTLES + 1) * step_s
+    assert (plan.planned, back.back) == (True, True)
+    assert back.at_s - plan.at_s >= answered_s + (IN_A_ROW - 1) * step_s
 
 
 def test_what_makes_everybody_slower_is_no_plans_doing() -> None:
