@@ -17,12 +17,13 @@ from sqlalchemy import Engine
 from assets.partitions import COHORT
 from assets.resources import StoreResource
 from fairlead.common.nearest import nearest
+from fairlead.common.words import percent
 from fairlead.domain.cohorts import cohort_of, discover
 from fairlead.errors import FairleadError, GroupError
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import load_settings
 from fairlead.store.plans import PlanStore
-from fairlead.store.reading import read_decisions
+from fairlead.store.reading import read_decisions, read_groups
 from fairlead.surfaces.cli.output import say, say_error
 from orchestration.definitions import defs
 from orchestration.runs import known_cohorts, run_requests
@@ -85,6 +86,21 @@ def require_known(cohorts: Iterable[str], instance: dg.DagsterInstance) -> None:
             raise GroupError(f"the cluster has no group {cohort}, nor is a cohort called so{hint}")
 
 
+def stands(engine: Engine, cohorts: Iterable[str]) -> Iterator[str]:
+    """Say in a line a group which plan of some cohorts is published, and how far it is followed."""
+    wanted, policies = set(cohorts), load_settings().policies
+    for row in read_groups(engine):
+        if cohort_of(row["group"], policies) not in wanted:
+            continue
+        if row["published"] is None:
+            yield f"{row['group']}: no plan is published"
+        else:
+            yield (
+                f"{row['group']}: version {row['published']} is published; "
+                f"{percent(row['adherence'])} of its partitions are as planned"
+            )
+
+
 def came_to(engine: Engine, cohorts: Iterable[str], since: datetime | None) -> Iterator[str]:
     """Say in a line a group what was decided on the groups of some cohorts after a moment."""
     wanted, policies = set(cohorts), load_settings().policies
@@ -121,7 +137,9 @@ def main(words: Sequence[str] | None = None) -> int:
             for failure in run(job, cohorts, instance, log_level=log_level):
                 say(f"fairlead: {failure}", err=True)
                 failures += 1
-            for line in came_to(engine, cohorts, since):
+            planned = job == "planning"
+            told = came_to(engine, cohorts, since) if planned else stands(engine, cohorts)
+            for line in told:
                 say(line)
     except FairleadError as error:
         say_error(error)

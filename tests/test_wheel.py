@@ -5,15 +5,23 @@ import tarfile
 from collections.abc import Callable, Iterable
 from email import message_from_bytes
 from pathlib import Path
+from subprocess import run as started
 from zipfile import ZipFile
 
 import pytest
+from playwright.sync_api import Page, expect
 
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import Settings
+from fairlead.surfaces.demo.cluster import Consumers
+from fairlead.surfaces.demo.load import Load
+from fairlead.surfaces.demo.scenario import DemoGroup
+from tests.conftest import KafkaTopic
 from tests.fairlead.followers.helpers import make_plan
 from tests.packaging import ROOT, build, new_environment, run
 from tests.records import unsigned
+from tests.ui.conftest import browser, page  # noqa: F401 - fixtures
+from tests.ui.test_person import assert_open_to_all
 
 pytestmark = pytest.mark.long
 
@@ -114,3 +122,48 @@ def test_wheel_alone_follows_a_plan(
     rule, version, owned, at = json.loads(said.splitlines()[-1])
     assert (rule, version, owned) == ("plan", 7, {topic: [0, 1, 2]})
     assert Path(at).is_relative_to(tmp_path)
+
+
+@pytest.mark.kafka
+def test_wheel_alone_surveys_a_cluster(
+    *,
+    wheel: Path,
+    settings: Settings,
+    unique_name: str,
+    kafka_topic: KafkaTopic,
+    page: Page,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    """With the extra `survey`: what is the matter with a group at work, in a page that is open.
+
+    Consumers fall behind while it looks. What comes at once is said beside the page.
+    """
+    python = new_environment(tmp_path, wheel, "survey")
+    topic = kafka_topic(partitions=4)
+    group = DemoGroup(unique_name, {topic: [48, 48, 2, 2]}, consumers=2, rate=60, load=0.7)
+    servers, found = settings.kafka.bootstrap_servers, tmp_path / "survey.html"
+    looking = ("--bootstrap-servers", servers, "--every", "3", "--minutes", "0.35")
+    with (
+        Consumers(group, group.name, servers, None, tmp_path / "consumers.log") as consumers,
+        Load(servers, [group]),
+    ):
+        consumers.start_work()
+        done = started(
+            [python.with_name("fairlead"), "survey", "--format", "html", *looking],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+    assert f"{group.name}: Stable" in done.stderr
+    found.write_text(done.stdout)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(found.as_uri())
+    heading = page.get_by_role("heading", name=f"{group.name}: badly spread")
+    of_group = page.locator("section", has=heading)
+    expect(of_group).to_contain_text(f"{group.members[0]} gets")
+    expect(of_group).to_contain_text("caught up")
+    assert_open_to_all(page)
+    assert asked == [found.as_uri()]

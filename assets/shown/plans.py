@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlalchemy import Engine
 
-from assets.presentation import DECIMALS, launchpad, others, picture, table
-from assets.shown.words import span
-from fairlead.common.words import caught_up, percent
+from assets.presentation import launchpad, others, picture, table
+from assets.shown.words import share, span
+from fairlead.common.words import caught_up, gigabytes, number, percent, times
 from fairlead.domain.as_problem import Ownership, planned
 from fairlead.domain.choice import lightening
 from fairlead.domain.consumers import changes
@@ -141,21 +141,18 @@ def describe(
         key=lambda outcome: place[outcome.decision.group],
     )
     metadata: dict[str, Any] = {}
-    if len(groups) == 1:
+    alone = len(groups) == 1
+    if alone:
         metadata["decision"] = "; ".join(_decision(outcome) for outcome in mine)
+        metadata |= _found(mine)
     elif detail is not None:
         metadata["shown in detail"] = f"{detail.plan.group}, version {detail.plan.version}"
     if detail is not None:
-        metadata |= _plan(detail, web, draw=draw, alone=len(groups) == 1)
-    if len(groups) == 1 and mine and mine[0].decision.observed:
-        observed = mine[0].decision.observed
-        metadata |= _found(mine[0])
-        metadata["heaviest now (records)"] = int(observed["lag_max"] or 0)
-        metadata["imbalance now"] = _imbalance(observed)
-        metadata |= {f"{name} now": value for name, value in _spread(observed).items()}
-    if len(groups) > 1:
-        metadata["by group"] = _by_group(mine)
+        metadata |= _plan(detail, web, draw=draw, alone=alone)
+    if alone:
+        return metadata | ({"figures": _figures(mine[0], detail)} if mine else {})
     return metadata | {
+        "by group": _by_group(mine),
         "groups": len(groups),
         "plans": sum(outcome.stored.plan is not None for outcome in mine),
         "no change": sum(outcome.stored.outcome == "no change" for outcome in mine),
@@ -164,42 +161,59 @@ def describe(
     }
 
 
-def _found(outcome: Outcome) -> dict[str, Any]:
-    """Show what a group was found to be, and how late it gets."""
-    found = outcome.decision.findings
-    if found is None:
-        return {}
-    metadata: dict[str, Any] = {
-        "diagnosis": found.diagnosis,
-        "evidence": found.evidence,
-        "late as it is (s)": round(found.late_s, 1),
-        "fullest member as it is": round(found.utilisation, DECIMALS),
-        "caught up as it is": caught_up(found.caught_up_s, outcome.decision.snapshot_at),
-        "consumers": found.consumers_why,
-    }
-    if isinstance(outcome.decision, PlanDraft) and "late_s" in outcome.decision.predicted:
-        predicted = outcome.decision.predicted
-        metadata["late as planned (s)"] = round(predicted["late_s"], 1)
-        metadata["fullest member as planned"] = round(predicted["utilisation"], DECIMALS)
-        metadata["caught up as planned"] = caught_up(
-            predicted["caught_up_s"], outcome.decision.snapshot_at
-        )
-    return metadata | _between_racks(outcome)
-
-
-def _between_racks(outcome: Outcome) -> dict[str, Any]:
-    """Show what comes from other racks, and what it costs, where that is known."""
-    decision = outcome.decision
-    told = [("as it is", decision.observed or {})]
-    if isinstance(decision, PlanDraft):
-        told.append(("as planned", decision.predicted))
-    units = {"rack_gb_per_day": "GB a day", "rack_cost_per_day": "cost a day"}
+def _found(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """Show what a group was found to be, by what, and how many consumers would do."""
     return {
-        f"between racks {when} ({unit})": round(metrics[name], DECIMALS)
-        for when, metrics in told
-        for name, unit in units.items()
-        if metrics.get(name) is not None
+        name: value
+        for outcome in outcomes
+        if (found := outcome.decision.findings) is not None
+        for name, value in (
+            ("diagnosis", found.diagnosis),
+            ("evidence", found.evidence),
+            ("how many consumers", found.consumers_why),
+        )
     }
+
+
+def _figures(outcome: Outcome, detail: Detail | None) -> dg.TableMetadataValue:
+    """Show a group's figures as it is and as planned, those that are known."""
+    decision = outcome.decision
+    planned = decision.predicted if isinstance(decision, PlanDraft) else None
+    if detail is not None:
+        planned = detail.predicted
+
+    def told(metrics: Metrics | None) -> dict[str, str | None]:
+        if not metrics:
+            return {}
+        heaviest, spread = metrics["lag_max"], metrics["topic_spread"]
+        cost = metrics.get("rack_cost_per_day")
+        late_s = metrics.get("late_s")
+        return {
+            "late, forecast": span(late_s),
+            "fullest member gets": share(metrics.get("utilisation")),
+            "caught up": None
+            if late_s is None
+            else caught_up(metrics.get("caught_up_s"), decision.snapshot_at),
+            "heaviest member, in records": None if heaviest is None else number(heaviest),
+            "heaviest member over the mean": times(_imbalance(metrics)),
+            "worst topic over its even share": None if spread is None else times(spread),
+            "from other racks, a day": gigabytes(metrics.get("rack_gb_per_day")),
+            "which costs, a day": None if cost is None else f"{cost:.2f}",
+        }
+
+    before, after = told(decision.observed), told(planned)
+    return table(
+        [
+            {"figure": name, "as it is": before.get(name), "as planned": after.get(name)}
+            for name in before | after
+            if before.get(name) is not None or after.get(name) is not None
+        ],
+        {
+            "figure": "At the policy's horizon, where it is a forecast",
+            "as it is": "Of the snapshot",
+            "as planned": "Of the plan, if its forecast comes true; empty: there is no plan",
+        },
+    )
 
 
 def _by_group(outcomes: Sequence[Outcome]) -> dg.TableMetadataValue:
@@ -282,12 +296,6 @@ def _plan(detail: Detail, web: WebSettings, *, draw: bool, alone: bool) -> dict[
         "version": plan.version,
         "assignor": plan.assignor,
         "sha256": plan.sha256,
-        "heaviest after (records)": int(predicted["lag_max"]),
-        "imbalance after": _imbalance(predicted),
-        **_spread(predicted),
-        "lower bound (records)": int(predicted["lag_lower_bound"]),
-        "partitions moved": int(predicted["moved"]),
-        "partitions placed": int(predicted["placed"]),
     }
 
 
@@ -328,12 +336,7 @@ def _effect(history: Mapping[str, Any], predicted: Metrics) -> str:
 def _imbalance(metrics: Metrics) -> float:
     """Return the heaviest member's lag over the mean."""
     mean = float(metrics["lag_mean"] or 0)
-    return round(float(metrics["lag_max"]) / mean, DECIMALS) if mean else 1.0
-
-
-def _spread(metrics: Metrics) -> dict[str, Any]:
-    """Show how topics are spread."""
-    return {"worst topic over its even share": round(metrics["topic_spread"], DECIMALS)}
+    return float(metrics["lag_max"]) / mean if mean else 1.0
 
 
 def _ways_to_decide(plan: StoredPlan) -> dict[str, Any]:

@@ -131,14 +131,16 @@ def rate(per_s: float) -> str:
 
 
 def span(length: timedelta) -> str:
-    """Write a length of time by its two largest units.
+    """Write a length of time by its two largest units; what is yet to come is less than a minute.
+
+    Where two clocks are seconds apart, what has just been seen is ahead.
 
     Examples
     --------
-    >>> [span(timedelta(seconds=seconds)) for seconds in (40, 3_600, 90_061)]
-    ['less than a minute', '1 h', '1 d 1 h']
+    >>> [span(timedelta(seconds=seconds)) for seconds in (-3, 40, 3_600, 90_061)]
+    ['less than a minute', 'less than a minute', '1 h', '1 d 1 h']
     """
-    left, parts = int(length.total_seconds()), []
+    left, parts = max(0, int(length.total_seconds())), []
     for unit, seconds in _UNITS:
         count, left = divmod(left, seconds)
         if count:

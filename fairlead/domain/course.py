@@ -21,10 +21,11 @@ NOBODY: Final = "nobody"
 
 
 class Last(NamedTuple):
-    """The newest look that is kept of a group: when it was taken, and its `digest_of`."""
+    """The newest look that is kept of a group: when, its `digest_of`, and whether it forecast."""
 
     at: datetime
     digest: int
+    known: bool
 
 
 def digest_of(
@@ -35,20 +36,26 @@ def digest_of(
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), signed=True)
 
 
-def is_kept(at: datetime, digest: int, last: Last | None) -> bool:
+def is_kept(at: datetime, digest: int, last: Last | None, *, known: bool) -> bool:
     """Whether a look is kept: the first of its interval, and where owners or members are others.
+
+    So is the first that knows enough for a forecast after others that did not.
 
     Examples
     --------
     >>> from datetime import UTC
     >>> noon, later = (datetime(2026, 1, 1, 12, minute, tzinfo=UTC) for minute in (0, 14))
-    >>> is_kept(later, 7, Last(noon, 7)), is_kept(later, 8, Last(noon, 7)), is_kept(noon, 7, None)
-    (False, True, True)
+    >>> last = Last(noon, 7, known=True)
+    >>> [is_kept(later, digest, last, known=True) for digest in (7, 8)]
+    [False, True]
+    >>> is_kept(noon, 7, None, known=False), is_kept(later, 7, Last(noon, 7, False), known=True)
+    (True, True)
     """
     interval_s = INTERVAL.total_seconds()
     return (
         last is None
         or last.digest != digest
+        or (known and not last.known)
         or last.at.timestamp() // interval_s != at.timestamp() // interval_s
     )
 
@@ -131,7 +138,8 @@ class Course:
     present
         Which members were there, bool of shape (L, M).
     lag, work, behind_s
-        As in `Kept`, float64 of shape (L, P); NaN where the partition was not there.
+        As in `Kept`, float64 of shape (L, P); NaN where the partition was not there, and but for
+        `lag` where too little was known for a forecast.
     capacity
         As in `Kept`, float64 of shape (L, M); NaN where it is not known.
 
@@ -180,11 +188,12 @@ class Course:
                 np.arange(starts[topic], starts[topic] + count)
                 for topic, count in zip(look.topics, look.counts, strict=True)
             ]
-            moved_now = np.concatenate([np.empty(0, np.int64), *parts])
+            places = np.concatenate([np.empty(0, np.int64), *parts])
             mine = np.array([place[name] for name in look.members], np.int32)
-            owner[row, moved_now] = np.append(mine, np.int32(-1))[np.array(look.owner, np.int64)]
-            lag[row, moved_now], work[row, moved_now] = look.lag, look.work
-            behind_s[row, moved_now] = look.behind_s
+            owner[row, places] = np.append(mine, np.int32(-1))[np.array(look.owner, np.int64)]
+            lag[row, places] = look.lag
+            if look.late_s is not None:
+                work[row, places], behind_s[row, places] = look.work, look.behind_s
             present[row, mine] = True
             capacity[row, mine] = [speed or np.nan for speed in look.capacity]
         names = tuple(f"{topic}-{number}" for topic in topics for number in range(counts[topic]))
@@ -192,12 +201,16 @@ class Course:
         return cls(at, names, tuple(members), owner, present, lag, work, behind_s, capacity)
 
     def by_owner(self, values: Float64, *, worst: bool = False) -> Float64:
-        """Sum values of shape (L, P) by owner, or take the largest; NaN where a member is away."""
+        """Sum values of shape (L, P) by owner, or take the largest.
+
+        NaN where a member is away, and at looks at which nothing is known.
+        """
         found = np.zeros(self.present.shape)
         look, partition = np.nonzero((self.owner >= 0) & ~np.isnan(values))
         where = look, self.owner[look, partition]
         (np.maximum if worst else np.add).at(found, where, values[look, partition])
         found[~self.present] = np.nan
+        found[np.isnan(values).all(axis=1)] = np.nan
         return found
 
     def owner_name(self, look: int, partition: int) -> str:

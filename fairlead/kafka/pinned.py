@@ -20,7 +20,8 @@ from typing import Final
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
 from assignors.partitioner import partition_of
-from fairlead.domain.groups import CLASSIC, GroupDescription, LiveMember
+from fairlead.domain.advice import CLASSIC
+from fairlead.domain.groups import GroupDescription, LiveMember
 from fairlead.errors import KafkaUnavailableError
 from fairlead.kafka.descriptions import STABLE
 from fairlead.kafka.requests import ABOUT_A_GROUP, MISSING, kafka_error

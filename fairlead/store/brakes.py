@@ -7,12 +7,14 @@ which the trigger `plan_intent_brake` does in the transaction that records what 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import Connection, Engine, func, select, text
 
-from fairlead.domain.records import StoredPlan
 from fairlead.store.engine import transaction
+
+if TYPE_CHECKING:
+    from fairlead.domain.records import StoredPlan
 
 _HOLDING: Final = """
 SELECT group_id, since, reason, actor, number FROM fairlead.brakes ORDER BY group_id NULLS FIRST
@@ -47,7 +49,7 @@ class Brake:
         at = f"{self.since:%Y-%m-%d %H:%M} UTC"
         return f"the brake {what} holds: {self.actor} put it on at {at}: {self.reason}"
 
-    def holds(self, plan: StoredPlan) -> bool:
+    def holds(self, plan: "StoredPlan") -> bool:
         """Whether it keeps an approved plan from being sent: any but a rollback."""
         return self.group in {None, plan.group} and plan.rolled_back_from is None
 
@@ -110,6 +112,6 @@ def holding(connection: Connection) -> list[Brake]:
     ]
 
 
-def brake_on(plan: StoredPlan, brakes: Iterable[Brake]) -> Brake | None:
+def brake_on(plan: "StoredPlan", brakes: Iterable[Brake]) -> Brake | None:
     """Return the brake that keeps a plan from being sent; None: none does."""
     return next((brake for brake in brakes if brake.holds(plan)), None)

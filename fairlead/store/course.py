@@ -7,12 +7,14 @@ follows from the rows (`fairlead.domain.course`).
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import Connection, Engine, text
 
-from fairlead.domain.course import Kept, Last
 from fairlead.store.reading import Row, read_rows, require_group
+
+if TYPE_CHECKING:
+    from fairlead.domain.course import Kept, Last
 
 #: Four days of looks a quarter of an hour apart.
 LOOKS: Final = 400
@@ -45,10 +47,10 @@ LIMIT (
 """
 # Of the last days alone, or every day that is kept would be looked at for a group that is gone.
 _LAST: Final = text("""
-SELECT known.group_id, newest.looked_at, newest.digest
+SELECT known.group_id, newest.looked_at, newest.digest, newest.late_s
 FROM unnest(CAST(:groups AS text[])) known (group_id)
 CROSS JOIN LATERAL (
-    SELECT looked_at, digest FROM fairlead_raw.group_look
+    SELECT looked_at, digest, late_s FROM fairlead_raw.group_look
     WHERE group_look.group_id = known.group_id AND looked_at > now() - interval '1 day'
     ORDER BY looked_at DESC LIMIT 1
 ) newest
@@ -103,23 +105,27 @@ def last_planning(engine: Engine) -> datetime | None:
     return at
 
 
-def keep_looks(connection: Connection, kept: Mapping[str, Kept]) -> None:
+def keep_looks(connection: Connection, kept: "Mapping[str, Kept]") -> None:
     """Store what is kept of a look at groups; the days are there."""
     if kept:
         connection.execute(_KEEP, [{"group": group, **vars(last)} for group, last in kept.items()])
 
 
-def last_looks(connection: Connection, groups: Iterable[str]) -> dict[str, Last]:
+def last_looks(connection: Connection, groups: Iterable[str]) -> "dict[str, Last]":
     """Return the newest look that is kept of each group; without one in the last day: none."""
+    from fairlead.domain.course import Last  # noqa: PLC0415 - arrays, for who looks
+
     rows = connection.execute(_LAST, {"groups": list(groups)})
-    return {row.group_id: Last(row.looked_at, row.digest) for row in rows}
+    return {row.group_id: Last(row.looked_at, row.digest, row.late_s is not None) for row in rows}
 
 
-def read_looks(engine: Engine, group: str) -> list[Kept]:
+def read_looks(engine: Engine, group: str) -> "list[Kept]":
     """Return what is kept of a group's looks, the oldest first.
 
     The newest `LOOKS`, or as many of them as have `CELLS` partitions, two at least.
     """
+    from fairlead.domain.course import Kept  # noqa: PLC0415 - arrays, for who draws
+
     rows = read_rows(engine, _LOOKS, group=group, looks=LOOKS, cells=CELLS)
     return [Kept(**row) for row in reversed(rows)]
 

@@ -7,12 +7,14 @@ Belongs here: the database's function, who rests, and what is to be retired. Doe
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import Engine, func, select, text
 
-from fairlead.domain.hindsight import Hindsight
 from fairlead.store.engine import transaction
+
+if TYPE_CHECKING:
+    from fairlead.domain.hindsight import Hindsight
 
 _RESTS: Final = text("""
     SELECT group_id, version, rests_until, evidence FROM fairlead.rest
@@ -83,7 +85,7 @@ class Regret:
 
 
 def say_made_worse(
-    engine: Engine, group: str, version: int, found: Hindsight, *, automatic: bool
+    engine: Engine, group: str, version: int, found: "Hindsight", *, automatic: bool
 ) -> bool:
     """Store that a version in force made its group worse; False: it is not, or was said before."""
     figures = (found.seen_s, found.before_s, found.error_s, found.late, found.late_before)

@@ -541,4 +541,6 @@ def _no_version(group: str, version: int | None) -> str:
 def read_rows(engine: Engine, statement: str, **parameters: Any) -> list[Row]:
     """Return what a statement reads, in a transaction of its own; raises as `transaction`."""
     with transaction(engine) as connection:
-        return [dict(row) for row in connection.execute(text(statement), parameters).mappings()]
+        found = connection.execute(text(statement), parameters)
+        keys = tuple(found.keys())
+        return [dict(zip(keys, row, strict=True)) for row in found.all()]

@@ -4,11 +4,12 @@ Belongs here: words for rows of `fairlead.store.reading.read_groups`. Does not: 
 is the store's, nor links.
 """
 
-from collections.abc import Collection
-from typing import Final
+from collections.abc import Collection, Mapping
+from typing import Any, Final
 
-from fairlead.domain.groups import advice_in
-from fairlead.store.reading import Row
+from fairlead.domain.advice import advice_in
+
+Row = Mapping[str, Any]
 
 #: Whether a group's consumers follow its plan.
 FOLLOWS: Final = ("yes", "partly", "no", "no plan")

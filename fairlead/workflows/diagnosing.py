@@ -21,10 +21,10 @@ import pyarrow.compute as pc
 from assignors.problem import Problem
 from fairlead.archive import LookArchive
 from fairlead.common.tables import slices
+from fairlead.domain.advice import CLASSIC, with_advice
 from fairlead.domain.basis import differences
 from fairlead.domain.calls import PlanRequest
 from fairlead.domain.course import Kept, Last, digest_of, is_kept
-from fairlead.domain.groups import CLASSIC, with_advice
 from fairlead.domain.hindsight import Hindsight, made_worse
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.judgement.decision import Judgement, Question
@@ -343,7 +343,7 @@ def _kept(
         "owner": problem.owner.tolist(),
     }
     digest = digest_of(**laid_out)
-    if not is_kept(at, digest, last):
+    if not is_kept(at, digest, last, known=known):
         return None
     return Kept(
         at=at,

@@ -17,9 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fairlead.archive import LookArchive, Taken
+from fairlead.domain.advice import CLASSIC
 from fairlead.domain.calls import PlanRequest
 from fairlead.domain.cohorts import cohort_of
-from fairlead.domain.groups import CLASSIC
 from fairlead.domain.hindsight import Hindsight
 from fairlead.domain.judging import Row
 from fairlead.domain.looks.look import LOOKS, look_of

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Final, Self
 
-from fairlead.domain.groups import not_followed
+from fairlead.domain.advice import not_followed
 from fairlead.errors import FairleadError
 from fairlead.kafka.consumer_protocol import CONSUMER, BrokerGroup
 from fairlead.kafka.descriptions import broker_names

@@ -23,6 +23,8 @@ LAUNCH, LAUNCH_RUN = "Launch backfill", "Launch 1 run"
 #: Narrower than any plot: what failed to load has no width.
 PLOT_PX = 300
 PHONE_PX = 390
+#: What A4 leaves between usual margins.
+PAPER_PX = 718
 #: A run starts Spark first, and the daemon looks once a minute, beside another suite.
 PATIENCE_S = 300.0
 
@@ -70,8 +72,10 @@ def test_person_plans_looks_approves_and_sees_the_plan_followed(
     show(page, around, "assignment_plan")
     page.locator('a[href*="/jobs/approve/playground"]').first.click()
     type_reason(page, "agreed with the team")
+    launch = page.get_by_role("button", name="Launch Run")
+    expect(launch).to_be_enabled()
     keep(page, "launchpad")
-    page.get_by_role("button", name="Launch Run").click()
+    launch.click()
     eventually(lambda: around.states(group) == ["published"], "published", within_s=PATIENCE_S)
     eventually(lambda: not around.runs_under_way(), "the run's end", within_s=PATIENCE_S)
 
@@ -163,7 +167,10 @@ def assert_left_to_right(page: Page, *names: str) -> None:
 
 
 def assert_open_to_all(page: Page) -> None:
-    """Let axe-core look for what keeps people out, in light and dark, wide and on a phone."""
+    """Let axe-core look for what keeps people out, in light and dark, wide and on a phone.
+
+    No page is wider than its window, or than paper.
+    """
     looks: list[tuple[int, Literal["light", "dark"]]] = [
         (PHONE_PX, "light"),
         (WIDTH, "dark"),
@@ -179,6 +186,11 @@ def assert_open_to_all(page: Page) -> None:
             scheme,
         )
         assert page.evaluate("document.documentElement.scrollWidth") <= width, (width, scheme)
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": PAPER_PX, "height": HEIGHT})
+    assert page.evaluate("document.documentElement.scrollWidth") <= PAPER_PX, "print"
+    page.emulate_media(media="screen")
+    page.set_viewport_size({"width": WIDTH, "height": HEIGHT})
 
 
 def materialize(page: Page, group: str) -> None:

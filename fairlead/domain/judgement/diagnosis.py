@@ -128,10 +128,15 @@ def diagnose(found: DiagnosisBasis) -> Diagnosis:
 def _loss(found: DiagnosisBasis, losses_s: Float64) -> str:
     """Say when records are lost, of how many partitions."""
     seconds, many = float(losses_s.min()), int((losses_s < SOON_S).sum())
-    others = f" (and {many - 1:,} more partitions)" if many > 1 else ""
+    others = _and_more(many)
     if seconds < max(found.looks.step, 1.0):
         return f" loses records now{others}: retention takes them before they are read."
     return f" loses records in {length(seconds)}{others}: retention overtakes the group."
+
+
+def _and_more(partitions: int) -> str:
+    """Say how many others there are beside one partition."""
+    return f" (and {plural(partitions - 1, 'more partition')})" if partitions > 1 else ""
 
 
 def _diagnose(found: DiagnosisBasis) -> Diagnosis:
@@ -276,7 +281,7 @@ def _stuck(found: DiagnosisBasis) -> Diagnosis:
         f"{found.partition(first)} has not been committed for "
         f"{length(found.commits.waiting_s[first])} while its owner {owner} commits others; "
         f"{int(found.looks.lag[-1, first]):,} records wait"
-        + (f" (and {len(names) - 1} more partitions)." if len(names) > 1 else "."),
+        f"{_and_more(len(names))}.",
     )
 
 
@@ -300,7 +305,7 @@ def _crawling(found: DiagnosisBasis) -> Diagnosis | None:
         f"{found.partition(worst)} is {length(late_s[worst])} behind: {rate(commits.read[worst])} "
         f"of its {rate(come[worst])} are read, while its owner {owner} reads others as soon as "
         "they come. It would be read no faster elsewhere: look at what its records wait for"
-        + (f" (and {len(names) - 1} more partitions)." if len(names) > 1 else "."),
+        f"{_and_more(len(names))}.",
     )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from assignors.problem import Member, Problem, kafka_order
-from fairlead.domain.groups import CLASSIC
+from fairlead.domain.advice import CLASSIC
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.judgement.decision import Choose, Question
 from fairlead.domain.judgement.racks import average_bytes

@@ -90,6 +90,7 @@ def groups(*, wide: Wide = False, as_json: Json = False) -> None:
                 | _forecast(row)
                 | _waits(row)
                 | {"follows": follows(row), "next": next_step(row, waits)}
+                | {"adherence": None if row["adherence"] is None else f"{row['adherence']:.0%}"}
                 for row in rows
             ],
             _ALL_OF_GROUPS if wide else _GROUPS,
@@ -100,16 +101,15 @@ def groups(*, wide: Wide = False, as_json: Json = False) -> None:
         say(*_not_planned(waits), *_braked(brakes), *map(str, resting))
     else:
         say(
-            "No look has found a group yet, and none has been planned. The sensor group_looks "
-            "takes looks; `python -m orchestration planning GROUP` plans one group; "
-            "planning_sensor and planning_schedule plan by themselves, once one of them is turned "
-            "on in Dagster"
+            "No look has found a group yet, and none has been planned. `fairlead up` takes looks, "
+            "by the sensor group_looks; `fairlead plan GROUP` plans one group at once; "
+            "`fairlead up --plan` turns on what plans by itself"
         )
 
 
 def _advice(rows: list[dict[str, Any]]) -> list[str]:
     """Return what is to be done about groups that do not follow, a line for all of whom it is."""
-    from fairlead.domain.groups import advice_in
+    from fairlead.domain.advice import advice_in
 
     about: dict[str, list[str]] = {}
     for row in rows:
@@ -136,22 +136,28 @@ def _forecast(row: dict[str, Any]) -> dict[str, str | None]:
 
 
 def _evidence(rows: list[dict[str, Any]]) -> list[str]:
-    """Return what the diagnoses of the worst groups rest on, a line for each."""
+    """Return what the worst diagnoses rest on, a line for each; and why groups are unknown."""
+    from fairlead.common.words import listed
     from fairlead.surfaces.standing import kind
 
     ill = [row for row in rows if kind(row["diagnosis"]) == "bad"]
     lines = [f"{row['group']}: {row['evidence']}" for row in ill[:_WITH_EVIDENCE]]
     if more := len(ill) - len(lines):
-        lines.append(f"{more} more are ill: `fairlead why GROUP` says what is the matter")
+        lines.append(f"{more:,} more are ill: `fairlead why GROUP` says what is the matter")
+    if unknown := [row for row in rows if row["diagnosis"] == "unknown"]:
+        names = listed([row["group"] for row in unknown], at_most=1)
+        lines.append(f"{names}: {unknown[0]['evidence']}")
     return lines
 
 
 def _late(rows: list[dict[str, Any]]) -> list[str]:
-    """Return when late groups have caught up, and how many consumers would do, a line for each."""
+    """Return when the worst late groups have caught up, and how many consumers would do."""
+    late = [
+        row for row in rows if row["diagnosis"] not in {None, "unknown"} and row["caught_up_s"] != 0
+    ]
     return [
         f"{row['group']}: caught up {_caught_up(row)}. {row['consumers_why']}"
-        for row in rows
-        if row["diagnosis"] not in {None, "unknown"} and row["caught_up_s"] != 0
+        for row in late[:_WITH_EVIDENCE]
     ]
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _CANDIDATES: Final = {
     "assignor": "assignor",
     "moved": "moved",
-    "late": "late at the horizon",
+    "late": "late",
     "fullest": "fullest",
     "lag_max": "heaviest member",
     "spread": "worst topic",

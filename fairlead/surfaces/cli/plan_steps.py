@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fairlead.common.visible import visible
-from fairlead.common.words import times
+from fairlead.common.words import plural, times
 from fairlead.surfaces.cli.arguments import Group, Json, Reason, Version, Yes, opened_engine
 from fairlead.surfaces.cli.output import as_text, epilog, print_json, print_table, say
 
@@ -320,7 +320,7 @@ def print_plan(plan: Mapping[str, Any], *, stderr: bool = False) -> None:
         f"{plan['group']}: version {plan['version']}, {plan['state']}, by {plan['assignor']}"
         + (f", a rollback to version {origin}" if origin else ""),
         f"  why      {plan['reason']}",
-        f"  moves    {as_text(plan['moved'])} partitions, places {as_text(plan['placed'])}",
+        f"  moves    {plural(plan['moved'], 'partition')}, places {as_text(plan['placed'])}",
         f"  heaviest {before or 'unknown'} records, predicted {after}",
         f"  sha256   {plan['sha256']}",
     ]
@@ -385,7 +385,9 @@ def _require_other_than_published(plan: Mapping[str, Any]) -> None:
 
     if plan["state"] == "published":
         raise PlanStateError(
-            f"group {plan['group']}: version {plan['version']} is the one that is published"
+            f"group {plan['group']}: version {plan['version']} is the one that is published; "
+            f"`fairlead plans retire {plan['group']}` takes it back, and consumers return to their "
+            "fallback"
         )
 
 

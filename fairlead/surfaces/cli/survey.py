@@ -50,7 +50,7 @@ def survey(
         survey.look()
         turn = 1
         while (due := began + turn * every) <= until:
-            if survey.looks in {1, ENOUGH} and turn == survey.looks:
+            if survey.looks in {1, ENOUGH + 1} and turn == survey.looks:
                 say(
                     *as_lines(survey.found(), survey.missing(), survey.looks),
                     "",

@@ -38,7 +38,8 @@ def examine(settings: Settings, *, skip: Collection[str] = ()) -> Iterator[Findi
     skip
         Names of `PARTS` that are left out.
     """
-    covered = f"{len(settings.policies)} policies"
+    count = len(settings.policies)
+    covered = "1 policy" if count == 1 else f"{count} policies"
     yield Finding(
         "settings", "ok", f"{origin()}; {covered}; state in {settings.state_dir.absolute()}"
     )

@@ -12,7 +12,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import ConfigResource, ResourceType
 
 from fairlead.common.words import plural
-from fairlead.domain.groups import CLASSIC
+from fairlead.domain.advice import CLASSIC
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.rights import CLUSTER, Rights, remedy
 from fairlead.settings import KafkaSettings, Settings

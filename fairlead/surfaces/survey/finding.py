@@ -9,11 +9,12 @@ from datetime import datetime
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from fairlead.common.tables import slices
 from fairlead.common.words import caught_up, length
+from fairlead.domain.advice import CLASSIC, not_followed
 from fairlead.domain.choice import OBSERVED
-from fairlead.domain.groups import CLASSIC, not_followed
 from fairlead.domain.judging import judge_group
 from fairlead.domain.looks.look import look_of
 from fairlead.domain.looks.questions import Group, Ways
@@ -55,6 +56,8 @@ class Survey:
         self._gateway, self._policies = gateway, policies
         self._looks: list[pa.Table] = []
         self._seen: list[GroupSnapshot] = []
+        #: Of each group as it was last seen without an error: its description, and its members.
+        self._whole: dict[str, tuple[Row, list[Row]]] = {}
         self._lists_all = True
 
     @property
@@ -76,18 +79,29 @@ class Survey:
         seen = [self._gateway.snapshot(portion, patience_s=0.0) for portion in portions or [[]]]
         self._looks.append(pa.concat_tables([look_of(snapshot) for snapshot in seen]))
         self._seen = seen
+        for snapshot in seen:
+            members = slices(snapshot.members, "group")
+            for described in snapshot.groups.to_pylist():
+                if described["error"] is None:
+                    name = described["group"]
+                    mine = members[name].to_pylist() if name in members else []
+                    self._whole[name] = described, mine
 
     def found(self) -> list[Row]:
-        """Return a row a group of the newest look, worst first; see `_row` for its keys."""
+        """Return a row a group of the newest look, worst first; see `_row` for its keys.
+
+        A group that could not be seen then, since it rebalances, is as it was seen last.
+        """
         looks = slices(pa.concat_tables(self._looks), "group")  # by time, as they were taken
         rows: list[Row] = []
         for seen in self._seen:
-            members = slices(seen.members, "group")
-            for described in seen.groups.to_pylist():
-                name = described["group"]
-                mine = members[name].to_pylist() if name in members else []
-                group = Group(described=described, members=mine, looks=looks[name])
-                rows.append(_row(group, self._judged(group)))
+            for now in seen.groups.to_pylist():
+                described, members = self._whole.get(now["group"], (now, []))
+                mine = looks[now["group"]]
+                until = pc.less_equal(mine["at"], described["snapshot_at"])
+                group = Group(described=described, members=members, looks=mine.filter(until))
+                row = _row(group, self._judged(group))
+                rows.append(row | {"state": now["state"], "error": now["error"] or row["error"]})
         return sorted(rows, key=_badness)
 
     def _judged(self, group: Group) -> list[Row]:

@@ -11,6 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from fairlead.common.visible import on_page
 from fairlead.common.words import caught_up, length, listed, plural
+from fairlead.surfaces.standing import kind
 from fairlead.surfaces.survey.finding import ENOUGH, Row
 
 _WIDTH: Final = 80
@@ -23,49 +24,81 @@ def facts(row: Row) -> list[tuple[str, str]]:
     told = {
         "wrong": row["error"],
         "evidence": row["evidence"],
-        "late": length(row["late_s"]) if judged else None,
-        "caught up": caught_up(row["caught_up_s"], row["looked_at"]) if judged else None,
+        "late": _late(row),
+        "caught up": _caught_up(row),
         "records lost": judged
         and (f"in {length(row['loss_s'])}" if row["loss_s"] is not None else "no"),
-        "a plan": row["gain"],
+        "a plan": row["gain"] if (row["evidence"] or "") not in (row["gain"] or "") else None,
         "consumers": row["consumers"] if judged else None,
         "lag": f"{row['lag']:,} records in {plural(row['partitions'], 'partition')}"
         + (f", {row['uncommitted']:,} without a commit" if row["uncommitted"] else ""),
         "owners": listed(owners) if owners else "none",
         "clients": listed(row["clients"]) if row["clients"] else None,
         "protocol": f"{row['group_type'] or 'classic'}, {row['protocol'] or 'no assignor'}",
-        "to follow": row["follow"],
-        "Kafka 5, 6": row["kafka_5_6"],
     }
     return [(heading, str(text)) for heading, text in told.items() if text]
 
 
+def _late(row: Row) -> str:
+    return "" if row["late_s"] is None else length(row["late_s"])
+
+
+def _caught_up(row: Row) -> str:
+    if row["diagnosis"] in {None, "unknown"}:
+        return ""
+    return caught_up(row["caught_up_s"], row["looked_at"])
+
+
+def advice(rows: Sequence[Row]) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Return what holds for many groups: a heading, then whose clients and what of them."""
+    told = []
+    for heading, key in (
+        ("How clients could follow plans", "follow"),
+        ("What Kafka 5.0 and 6.0 change", "kafka_5_6"),
+    ):
+        about: dict[str, list[str]] = {}
+        for row in rows:
+            about.setdefault(row[key], []).append(row["group"])
+        told.append((heading, [(listed(groups), text) for text, groups in about.items()]))
+    return told
+
+
 def lead(rows: Sequence[Row], looks: int) -> str:
     """Return what a survey begins with."""
-    return f"{plural(len(rows), 'group')}, worst first, after {plural(looks, 'look')}" + (
-        "." if looks >= ENOUGH else f"; diagnoses come with look {ENOUGH}."
-    )
+    comes = f"; diagnoses come with look {ENOUGH}" if looks < ENOUGH else ""
+    if looks == ENOUGH:
+        comes = "; with one more it is known what consumers that are behind can do"
+    return f"{plural(len(rows), 'group')}, worst first, after {plural(looks, 'look')}{comes}."
 
 
 def as_lines(rows: Sequence[Row], missing: Sequence[Row], looks: int) -> Iterator[str]:
     """Yield a survey in lines of 80 columns; names and commands are never broken."""
-    yield lead(rows, looks)
+    yield from _wrapped(lead(rows, looks), "", 0)
     for row in rows:
         yield ""
         yield f"{row['group']}: {row['diagnosis'] or row['state'] or 'not known'}"
         for heading, text in facts(row):
-            yield from wrap(
-                text,
-                _WIDTH,
-                initial_indent=f"  {heading:<13}",
-                subsequent_indent=" " * 15,
-                break_long_words=False,
-                break_on_hyphens=False,
-            )
+            yield from _wrapped(text, f"  {heading:<13}", 15)
+    for heading, told in advice(rows):
+        yield ""
+        yield heading
+        for groups, text in told:
+            yield from _wrapped(f"{groups}: {text}", "  ", 4)
     for right in missing:
         yield ""
         yield f"Describe is missing on {right['kind']} {right['name']}: {right['then']}"
         yield f"  {right['remedy']}"
+
+
+def _wrapped(text: str, begin: str, indent: int) -> list[str]:
+    return wrap(
+        text,
+        _WIDTH,
+        initial_indent=begin,
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def as_page(rows: Sequence[Row], missing: Sequence[Row], looks: int) -> str:
@@ -78,7 +111,8 @@ def as_page(rows: Sequence[Row], missing: Sequence[Row], looks: int) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["facts"] = facts
+    environment.filters |= {"facts": facts, "late": _late, "caught_up": _caught_up}
+    environment.globals["kind"] = kind
     return environment.get_template("survey.html").render(
-        rows=rows, missing=missing, lead=lead(rows, looks)
+        rows=rows, missing=missing, lead=lead(rows, looks), advice=advice(rows)
     )

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from sqlalchemy import Engine
 
+from fairlead.domain.advice import advice_in
 from fairlead.domain.cohorts import cohort_of
 from fairlead.domain.course import NOBODY, Change, Course, Kept
-from fairlead.domain.groups import advice_in
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.errors import PlanStateError
 from fairlead.store import course, reading

@@ -52,9 +52,9 @@ class Filters:
         """Whether a group is listed."""
         return (
             self.find in row["group"]
-            and self.diagnosis in {"", row["diagnosis"] or NOT_LOOKED_AT}
-            and self.follows in {"", follows(row)}
-            and self.policy in {"", self.policy and policy_for(row["group"], policies).groups}
+            and (not self.diagnosis or self.diagnosis == (row["diagnosis"] or NOT_LOOKED_AT))
+            and (not self.follows or self.follows == follows(row))
+            and (not self.policy or self.policy == policy_for(row["group"], policies).groups)
         )
 
 

@@ -41,14 +41,23 @@ def decided(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
 
 def test_a_decision_shows_gigabytes_and_money_before_and_after() -> None:
     """As it is, and as planned; of groups that name no rack, neither."""
-    facts = decided(BEFORE, AFTER)
-    assert {name: value for name, value in facts.items() if name.startswith("between racks")} == {
-        "between racks as it is (GB a day)": 12.5,
-        "between racks as it is (cost a day)": 0.25,
-        "between racks as planned (GB a day)": 1.0,
-        "between racks as planned (cost a day)": 0.02,
-    }
-    assert not any(name.startswith("between racks") for name in decided({}, {}))
+    told = figures(decided(BEFORE, AFTER))
+    assert told["from other racks, a day"] == ("12.5 GB", "1.00 GB")
+    assert told["which costs, a day"] == ("0.25", "0.02")
+    assert not any("rack" in name for name in figures(decided({}, {})))
+
+
+def test_evidence_comes_second_and_figures_are_one_table() -> None:
+    """What a person reads first stands first; with a plan or without."""
+    shown = decided({"late_s": 700.0}, {"late_s": 20.0})
+    assert list(shown) == ["decision", "diagnosis", "evidence", "how many consumers", "figures"]
+    assert figures(shown)["late, forecast"] == ("12 min", "20 s")
+
+
+def figures(shown: dict[str, Any]) -> dict[str, tuple[str, str]]:
+    """Return what is told of a figure: as it is, and as planned."""
+    rows = [record.data for record in shown["figures"].records]
+    return {row["figure"]: (row["as it is"], row["as planned"]) for row in rows}
 
 
 @pytest.mark.parametrize("known", [True, False])

@@ -9,9 +9,9 @@ import pyarrow.compute as pc
 import pytest
 
 from assignors.moves import MOVED, PLACED
+from fairlead.domain.advice import CLASSIC, advice_in
 from fairlead.domain.choice import OBSERVED
 from fairlead.domain.drafting import SnapshotTables, decisions, ownership
-from fairlead.domain.groups import CLASSIC, advice_in
 from fairlead.domain.judging import judge_group
 from fairlead.domain.looks.questions import Group, Ways
 from fairlead.domain.policy import Policy

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, Producer
 
-from fairlead.domain.groups import CLASSIC
+from fairlead.domain.advice import CLASSIC
 from fairlead.domain.records import StoredPlan
 from fairlead.errors import GroupError
 from fairlead.followers.confluent import PlanConsumer

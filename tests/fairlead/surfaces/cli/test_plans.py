@@ -112,7 +112,7 @@ def test_empty_answers_say_what_to_do(week: str) -> None:
 
 def test_nothing_stored_yet_says_how_to_begin(migrated: str) -> None:
     """The first command of a newcomer names the next one."""
-    assert "`python -m orchestration planning GROUP`" in run(migrated, "groups").stdout
+    assert "`fairlead plan GROUP`" in run(migrated, "groups").stdout
     assert document(migrated, "groups") == []
 
 
@@ -175,7 +175,8 @@ def test_rollback_to_the_published_version_is_refused_before_anybody_is_asked(we
     """Nothing is shown that would not come about; without `--yes` and without Kafka."""
     result = run(week, "plans", "rollback", "orders", "2", "--reason", "x")
     assert (result.exit_code, result.output) == (1, "")
-    assert str(result.exception) == "group orders: version 2 is the one that is published"
+    said = "group orders: version 2 is the one that is published; `fairlead plans retire orders` "
+    assert str(result.exception).startswith(said)
 
 
 def test_what_cannot_be_done_says_why(week: str, services: Any) -> None:
