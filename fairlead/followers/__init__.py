@@ -8,3 +8,8 @@ Numpy and the client library are all a consumer application needs. Followers nee
 group protocol (`group.protocol=classic`): under KIP-848 the broker assigns. A plan that expires
 is dropped at the next rebalance; it starts none.
 """
+
+from fairlead.followers.core.follower import FollowOptions
+from fairlead.followers.core.status import FollowerStatus
+
+__all__ = ["FollowOptions", "FollowerStatus"]

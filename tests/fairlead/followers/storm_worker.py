@@ -17,8 +17,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, Message
 
-from fairlead.followers import aiokafka, confluent, kafka_python
-from fairlead.followers.core.follower import FollowOptions
+from fairlead.followers import FollowOptions, aiokafka, confluent, kafka_python
 from fairlead.followers.core.status import FollowerStatus
 
 log = logging.getLogger(__name__)

@@ -11,8 +11,8 @@ from confluent_kafka import Consumer, Producer
 from fairlead.domain.advice import CLASSIC
 from fairlead.domain.records import StoredPlan
 from fairlead.errors import GroupError
+from fairlead.followers import FollowOptions
 from fairlead.followers.confluent import PlanConsumer
-from fairlead.followers.core.follower import FollowOptions
 from fairlead.kafka.consumer_protocol import CONSUMER
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.plan_topic import PlanTopic

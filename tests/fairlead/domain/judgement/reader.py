@@ -24,8 +24,7 @@ from confluent_kafka import TopicPartition
 from kafka import OffsetAndMetadata
 from kafka.consumer import subscription_state as kafka_listener
 
-from fairlead.followers import aiokafka, confluent, kafka_python
-from fairlead.followers.core.follower import FollowOptions
+from fairlead.followers import FollowOptions, aiokafka, confluent, kafka_python
 from fairlead.surfaces.demo.worker import CAUGHT_UP_S, Orders, report
 from fairlead.wire.partitions import by_topic
 

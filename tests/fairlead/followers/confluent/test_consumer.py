@@ -14,10 +14,10 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from fairlead.errors import ConfigurationError
+from fairlead.followers import FollowOptions
 from fairlead.followers.confluent import PlanConsumer, source
 from fairlead.followers.confluent.pin_listener import KafkaPinTopic, PinListener
 from fairlead.followers.core import plan_reader
-from fairlead.followers.core.follower import FollowOptions
 from fairlead.followers.core.plan_reader import PlanReader
 from fairlead.sandbox import Services
 from fairlead.wire.document import PlanDocument

@@ -20,12 +20,12 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from fairlead.errors import ConfigurationError
+from fairlead.followers import FollowOptions
 from fairlead.followers.confluent import PlanConsumer, participant, roll_call
 from fairlead.followers.confluent import consumer as plan_consumer
 from fairlead.followers.confluent.membership import GroupMembership
 from fairlead.followers.confluent.pin_log import PinLog, Sent
 from fairlead.followers.confluent.roll_call import Verdict
-from fairlead.followers.core.follower import FollowOptions
 from fairlead.wire.pins import Announcement, Pin, Record
 
 EXPECTED = {KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT}  # noqa: SLF001 - librdkafka's name

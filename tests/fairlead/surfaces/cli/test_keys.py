@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fairlead.errors import ConfigurationError
-from fairlead.followers.core.follower import FollowOptions
+from fairlead.followers import FollowOptions
 from fairlead.settings import KafkaSettings
 from fairlead.surfaces.cli import app
 

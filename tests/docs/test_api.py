@@ -1,0 +1,36 @@
+"""What other code may import is what docs/api.md shows, and changes on purpose alone."""
+
+import importlib
+import re
+from typing import Final
+
+import yaml
+
+from tests.docs.blocks import ROOT
+
+_SHOWN: Final = re.compile(r"^::: (\S+)\n((?:    .*\n)*)", re.MULTILINE)
+#: A change of these is a change of the API: it goes into CHANGELOG.md.
+PUBLIC: Final = {
+    "assignors.assignment": {"Assignment"},
+    "assignors.member": {"InvalidProblemError", "Member"},
+    "assignors.metrics": {"Metrics", "measure"},
+    "assignors.problem": {"Problem"},
+    "assignors.registry": {"assign", "check_options", "option_defaults"},
+    "fairlead.followers": {"FollowOptions", "FollowerStatus"},
+    "fairlead.followers.aiokafka": {"PlanAssignor", "PlanConsumer"},
+    "fairlead.followers.confluent": {"PlanConsumer"},
+    "fairlead.followers.kafka_python": {"PlanAssignor", "PlanConsumer"},
+    "fairlead.testing": {"MemoryGroup", "MemoryPlanTopic", "plan_of"},
+    "fairlead_planner": {"PlannerComponent", "definitions"},
+}
+
+
+def test_public_names_are_these() -> None:
+    """Of each module that the page shows: the members that it lists, or all of `__all__`."""
+    found = {}
+    for name, options in _SHOWN.findall((ROOT / "docs/api.md").read_text()):
+        module = importlib.import_module(name)
+        members = (yaml.safe_load(options) or {}).get("options", {}).get("members")
+        found[name] = set(members or module.__all__)
+        assert [public for public in found[name] if not hasattr(module, public)] == []
+    assert found == PUBLIC
