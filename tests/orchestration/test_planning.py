@@ -110,8 +110,10 @@ def test_one_run_takes_a_group_from_lag_to_an_adopted_plan(
     }
     for asset, figures in expected.items():
         assert figures.items() <= numbers(result, asset).items(), asset
-    shown = metadata(result, "assignment_plan")["figures"].records
-    (heaviest,) = (row.data for row in shown if row.data["figure"] == "heaviest member, in records")
+    records = metadata(result, "assignment_plan")["figures"].records
+    (heaviest,) = (
+        row.data for row in records if row.data["figure"] == "heaviest member, in records"
+    )
     assert (heaviest["as it is"], heaviest["as planned"]) == ("180", f"{predicted:,.0f}")
     assert metadata(result, "published_plan")["sha256"] == plan.sha256
     for asset, plot in PLOTS:

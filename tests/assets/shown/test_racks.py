@@ -49,14 +49,14 @@ def test_a_decision_shows_gigabytes_and_money_before_and_after() -> None:
 
 def test_evidence_comes_second_and_figures_are_one_table() -> None:
     """What a person reads first stands first; with a plan or without."""
-    shown = decided({"late_s": 700.0}, {"late_s": 20.0})
-    assert list(shown) == ["decision", "diagnosis", "evidence", "how many consumers", "figures"]
-    assert figures(shown)["late, forecast"] == ("12 min", "20 s")
+    facts = decided({"late_s": 700.0}, {"late_s": 20.0})
+    assert list(facts) == ["decision", "diagnosis", "evidence", "how many consumers", "figures"]
+    assert figures(facts)["late, forecast"] == ("12 min", "20 s")
 
 
-def figures(shown: dict[str, Any]) -> dict[str, tuple[str, str]]:
+def figures(facts: dict[str, Any]) -> dict[str, tuple[str, str]]:
     """Return what is told of a figure: as it is, and as planned."""
-    rows = [record.data for record in shown["figures"].records]
+    rows = [record.data for record in facts["figures"].records]
     return {row["figure"]: (row["as it is"], row["as planned"]) for row in rows}
 
 

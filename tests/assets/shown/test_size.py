@@ -160,10 +160,10 @@ def test_plan_of_a_large_group(large: tuple[PlanDraft, StoredPlan], groups: list
     before = {name: {TOPIC: range(10)} for name in MEMBERS}
     history = {"lag_max_before": 10**9, "moves": [move] * PARTITIONS}
     detail = plans.Detail(plan, plan.verify(), history, make_metrics(), before, approval.reason)
-    shown = plans.describe(outcomes, plans.worst_first(outcomes), detail, WebSettings(), draw=True)
-    assert len(shown["moves"].records) == plans.ROWS_OF_A_PLAN
-    assert shown.get("plans", 1) == len(groups)
-    assert size_of(shown) < MOST_BYTES
+    facts = plans.describe(outcomes, plans.worst_first(outcomes), detail, WebSettings(), draw=True)
+    assert len(facts["moves"].records) == plans.ROWS_OF_A_PLAN
+    assert facts.get("plans", 1) == len(groups)
+    assert size_of(facts) < MOST_BYTES
 
 
 def test_publication_and_adoption_of_a_fleet(large: tuple[PlanDraft, StoredPlan]) -> None:
