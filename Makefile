@@ -6,7 +6,7 @@ BIN := .venv/bin
 # Whatever the surroundings say: services, runs and tests are dozens of processes, which import the same.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: install demo dev test test-long test-quick coverage mutants check format bench bench-fleet bench-followers bench-loop bench-reaction bench-racks bench-retention bench-store simulate dist bom jar docs pictures psql lock clean
+.PHONY: install demo dev test test-long test-quick coverage mutants check format bench bench-fleet bench-followers bench-loop bench-reaction bench-racks bench-retention bench-store simulate dist bom release jar docs pictures psql lock clean
 
 install: .venv/installed
 
@@ -112,6 +112,15 @@ dist: install
 # Packages and jars of the image and the sandbox, with digests and licences, as CycloneDX.
 bom: install
 	@$(BIN)/python -m tests.deploy.bom
+
+# All that a release consists of: wheel, sdist, bill of materials, jar, chart, checksums.
+release: dist jar
+	$(MAKE) bom
+	cp jvm/build/fairlead-kafka.jar dist/
+	tar --create --gzip --dereference --sort=name --owner=0 --group=0 --numeric-owner --mtime=@0 \
+		--directory deploy --transform 's,^chart,fairlead,' \
+		--file "dist/fairlead-chart-$$(sed -n 's/^version: //p' deploy/chart/Chart.yaml).tgz" chart
+	cd dist && sha256sum -- * > SHA256SUMS
 
 # What Kafka's own clients and brokers follow plans with. Needs a JDK 17, not only a Java.
 jar: install

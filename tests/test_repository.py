@@ -2,11 +2,13 @@
 
 import ast
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = (
@@ -104,6 +106,14 @@ def test_no_file_names_the_machine_it_was_written_on() -> None:
         if any(own in path.read_text() for own in paths)
     ]
     assert found == []
+
+
+def test_versions_are_the_packages() -> None:
+    """What `make release` makes has one version: chart and packages have the changelog's newest."""
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    chart = yaml.safe_load((ROOT / "deploy/chart/Chart.yaml").read_text())
+    assert (chart["version"], chart["appVersion"]) == (version, version)
+    assert f"What {version} is to be" in (ROOT / "CHANGELOG.md").read_text()
 
 
 def test_git_ignores_what_holds_passwords() -> None:

@@ -7,12 +7,12 @@ from functools import partial
 
 import pytest
 
-from fairlead.followers import FollowOptions, new_cache
 from fairlead.followers.confluent.participant import Participant
 from fairlead.followers.confluent.pin_listener import PinListener
 from fairlead.followers.confluent.pin_log import Entry, Sent
 from fairlead.followers.confluent.roll_call import Verdict
 from fairlead.followers.core.clock import Clock
+from fairlead.followers.core.follower import FollowOptions, new_cache
 from fairlead.followers.core.plan_reader import PlanReader
 from fairlead.wire.pins import Announcement, Partitions, Record
 from tests.fairlead.followers.helpers import ScriptedSource, eventually

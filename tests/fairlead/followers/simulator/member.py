@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 
-from fairlead.followers import FollowOptions, new_cache
 from fairlead.followers.confluent.membership import Event, GroupMembership, Pair
 from fairlead.followers.confluent.participant import Participant
 from fairlead.followers.confluent.pin_listener import PinListener
 from fairlead.followers.core.clock import Clock
+from fairlead.followers.core.follower import FollowOptions, new_cache
 from fairlead.followers.core.plan_reader import PlanReader
 from tests.fairlead.followers.simulator.coordinator import Coordinator
 from tests.fairlead.followers.simulator.interruption import Interrupted, Interruption, traced
