@@ -7,6 +7,9 @@ images are pinned, nobody is root, and Dagster accepts its configuration.
 import json
 import re
 import shlex
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -196,6 +199,21 @@ def test_image_is_built_of_what_is_sent_to_the_builder() -> None:
     }
     by_hash = "--require-hashes --requirement requirements-uv.lock"
     assert all(by_hash in path.read_text() for path in (ROOT / "Makefile", DEPLOY / "Dockerfile"))
+
+
+@pytest.mark.long
+def test_the_wheel_is_built_of_what_the_image_copies(tmp_path: Path) -> None:
+    """The files that the first stage copies are all that the build reads."""
+    for instruction, arguments in INSTRUCTIONS:
+        *sources, target = shlex.split(arguments)
+        if instruction == "COPY" and not arguments.startswith(("--", "deploy/")):
+            for source in sources:
+                copy = shutil.copytree if (ROOT / source).is_dir() else shutil.copy
+                copy(ROOT / source, tmp_path / (target if target != "./" else source))
+    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel"]
+    built = subprocess.run(build, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    assert list(tmp_path.glob("dist/*.whl"))
 
 
 def test_image_serves_as_nobody_in_particular() -> None:
