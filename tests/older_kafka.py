@@ -15,4 +15,5 @@ def _choose(version: str) -> None:
     vars(jars).update(chosen)
 
 
-_choose(os.environ["KAFKA_OF_TESTS"])
+if version := os.environ.get("KAFKA_OF_TESTS"):
+    _choose(version)

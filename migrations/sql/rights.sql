@@ -18,7 +18,7 @@ GRANT INSERT (group_id, version, plan_id, assignor, reason, snapshot_id, snapsho
     ON fairlead_raw.plan TO fairlead_planner;
 GRANT INSERT (group_id, version, state, actor, reason, sha256, topic, partition, record_offset)
     ON fairlead_raw.plan_event TO fairlead_planner;
-GRANT INSERT (group_id, snapshot_id, snapshot_at, outcome, reason, version)
+GRANT INSERT (group_id, snapshot_id, snapshot_at, outcome, reason, version, settings)
     ON fairlead_raw.decision TO fairlead_planner;
 GRANT INSERT ON fairlead_raw.moved_partition, fairlead_raw.candidate, fairlead_raw.balance,
                 fairlead_raw.plan_adoption, fairlead_raw.lag_snapshot, fairlead_raw.partition_lag,

@@ -65,7 +65,7 @@ def state_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def shown(state_dir: Path) -> str:
+def printed(state_dir: Path) -> str:
     """Return what a whole demo showed; it has ended well."""
     with start(state_dir) as process:
         printed, _ = process.communicate(timeout=900)
