@@ -316,11 +316,12 @@ def print_plan(plan: Mapping[str, Any], *, stderr: bool = False) -> None:
     """Print what a version is and changes: its reason, hash, balance, and every move."""
     before, after = (as_text(plan[f"lag_max_{when}"]) for when in ("before", "predicted"))
     origin = plan["rolled_back_from"]
+    moved = "unknown" if plan["moved"] is None else plural(plan["moved"], "partition")
     lines = [
         f"{plan['group']}: version {plan['version']}, {plan['state']}, by {plan['assignor']}"
         + (f", a rollback to version {origin}" if origin else ""),
         f"  why      {plan['reason']}",
-        f"  moves    {plural(plan['moved'], 'partition')}, places {as_text(plan['placed'])}",
+        f"  moves    {moved}, places {as_text(plan['placed'])}",
         f"  heaviest {before or 'unknown'} records, predicted {after}",
         f"  sha256   {plan['sha256']}",
     ]
