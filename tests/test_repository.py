@@ -2,13 +2,11 @@
 
 import ast
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import yaml
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = (
@@ -20,6 +18,8 @@ FOLDERS = (
     "fairlead_planner",
     "migrations",
 )
+#: Names that say nothing of what a variable holds.
+EMPTY = {"one", "some", "shown", "here"}
 TEXT = {".ini", ".java", ".mako", ".md", ".py", ".sql", ".toml", ".yaml", ".yml"}
 
 
@@ -28,6 +28,14 @@ def files(*folders: str) -> Iterator[Path]:
     for folder in folders:
         yield from (ROOT / folder).rglob("*")
     yield from ROOT.glob("*")
+
+
+def nodes(*folders: str) -> Iterator[tuple[Path, ast.AST]]:
+    """Yield what the Python files of some folders are made of, each node with its file."""
+    for path in files(*folders):
+        if path.suffix == ".py":
+            for node in ast.walk(ast.parse(path.read_text())):
+                yield path, node
 
 
 def functions() -> Iterator[tuple[str, ast.FunctionDef]]:
@@ -72,14 +80,12 @@ def test_what_is_left_to_the_long_tests_is_guarded_by_another() -> None:
 
 def test_no_variable_has_a_name_that_says_nothing() -> None:
     """A reader is told what a variable holds."""
-    empty, found = {"one", "some", "shown", "here"}, []
-    for path in (
-        path for path in files(*FOLDERS, "orchestration", "tests") if path.suffix == ".py"
-    ):
-        for node in ast.walk(ast.parse(path.read_text())):
-            stored = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id
-            if (stored or (isinstance(node, ast.arg) and node.arg)) in empty:
-                found.append(f"{path.relative_to(ROOT)}:{node.lineno}")  # type: ignore[attr-defined]
+    found = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path, node in nodes(*FOLDERS, "orchestration", "tests")
+        if (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in EMPTY)
+        or (isinstance(node, ast.arg) and node.arg in EMPTY)
+    ]
     assert found == []
 
 
@@ -88,9 +94,7 @@ def test_every_class_has_a_name_of_its_own() -> None:
     of_each_client = {"PlanConsumer", "PlanAssignor", "DirectAssignor", "CleanupListener"}
     classes = Counter(
         node.name
-        for path in files("assets", "assignors", "fairlead", "fairlead_planner", "orchestration")
-        if path.suffix == ".py"
-        for node in ast.walk(ast.parse(path.read_text()))
+        for _, node in nodes("assets", "assignors", "fairlead", "fairlead_planner", "orchestration")
         if isinstance(node, ast.ClassDef)
     )
     assert {name for name, count in classes.items() if count > 1} == of_each_client
@@ -106,14 +110,6 @@ def test_no_file_names_the_machine_it_was_written_on() -> None:
         if any(own in path.read_text() for own in paths)
     ]
     assert found == []
-
-
-def test_versions_are_the_packages() -> None:
-    """What `make release` makes has one version: chart and packages have the changelog's newest."""
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-    chart = yaml.safe_load((ROOT / "deploy/chart/Chart.yaml").read_text())
-    assert (chart["version"], chart["appVersion"]) == (version, version)
-    assert f"What {version} is to be" in (ROOT / "CHANGELOG.md").read_text()
 
 
 def test_git_ignores_what_holds_passwords() -> None:

@@ -144,7 +144,7 @@ def describe(
     alone = len(groups) == 1
     if alone:
         metadata["decision"] = "; ".join(_decision(outcome) for outcome in mine)
-        metadata |= _found(mine)
+        metadata |= _found(mine[0]) if mine else {}
     elif detail is not None:
         metadata["shown in detail"] = f"{detail.plan.group}, version {detail.plan.version}"
     if detail is not None:
@@ -161,17 +161,15 @@ def describe(
     }
 
 
-def _found(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def _found(outcome: Outcome) -> dict[str, Any]:
     """Show what a group was found to be, by what, and how many consumers would do."""
+    found = outcome.decision.findings
+    if found is None:
+        return {}
     return {
-        name: value
-        for outcome in outcomes
-        if (found := outcome.decision.findings) is not None
-        for name, value in (
-            ("diagnosis", found.diagnosis),
-            ("evidence", found.evidence),
-            ("how many consumers", found.consumers_why),
-        )
+        "diagnosis": found.diagnosis,
+        "evidence": found.evidence,
+        "how many consumers": found.consumers_why,
     }
 
 

@@ -27,6 +27,7 @@ late than too early. Where members came or went since, there is no verdict: who 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -128,8 +129,7 @@ def _at_last_look(question: Question) -> Hindsight | None:
         return None
     before, since = split
     state = State(question)
-    rules, mine = question.rules, question.problem.owner
-    late_s, objective_s = state.outlook.late_s, rules.objective_s
+    late_s, objective_s = state.outlook.late_s, question.rules.objective_s
     if not (late_s > objective_s).any() or _open(question, before, since, state):
         return None
     old = before.owner[-1]
@@ -137,12 +137,12 @@ def _at_last_look(question: Question) -> Hindsight | None:
     if replay is None:
         return None
     seen_s = float((_over(late_s, objective_s) - replay.began).sum())
-    before_s = float(replay.became(old).sum())
-    error_s = replay.hindcast_s + replay.bystanders_s(mine) + replay.resolution_s(mine)
+    before_s = float(replay.became(replay.late_before).sum())
+    error_s = replay.hindcast_s + replay.bystanders_s() + replay.resolution_s()
     began_s = float(replay.began.sum())
     ahead, ahead_before = (
         float(_over(soon_s, objective_s).sum()) - began_s
-        for soon_s in replay.ahead_s(rules.horizon_s)
+        for soon_s in replay.ahead_s(question.rules.horizon_s)
     )
     later = all(
         became - would_have > error_s + CLOSE * abs(would_have)
@@ -151,10 +151,11 @@ def _at_last_look(question: Question) -> Hindsight | None:
     if not later and not _crowded(replay, seen_s, before_s, error_s):
         return None
     late = _late(late_s, objective_s)
-    late_before = _late(replay.late_s(old)[1], objective_s)
+    late_before = _late(replay.late_before[1], objective_s)
+    horizon = length(question.rules.horizon_s)
     evidence = (
         f"{plural(late, 'partition')} late, by {_more(seen_s)} in all than when the plan came, and "
-        f"by {_more(ahead)} in {length(rules.horizon_s)}; what came since, replayed under the "
+        f"by {_more(ahead)} in {horizon}; what came since, replayed under the "
         f"owners before with the speeds measured then: {late_before:,} late, by {_more(before_s)}, "
         f"and by {_more(ahead_before)}; known to {length(error_s)}"
     )
@@ -163,12 +164,12 @@ def _at_last_look(question: Question) -> Hindsight | None:
 
 def _crowded(replay: "_Replay", seen_s: float, before_s: float, error_s: float) -> bool:
     """Whether the plan made partitions late that would not be, and saved hardly anything for it."""
-    state, began_s = replay.state, float(replay.began.sum())
-    objective_s, mine = state.question.rules.objective_s, state.question.problem.owner
-    now = state.outlook.late_s - replay.age_s(mine), replay.late_s(replay.old)[1]
+    state, objective_s = replay.state, replay.objective_s
+    began_s = float(replay.began.sum())
+    now = state.outlook.late_s - replay.age_s(), replay.late_before[1]
     soon = replay.ahead_s(weighing_horizon(state.ground))
     soon_sums = (float(_over(soon_s, objective_s).sum()) - began_s for soon_s in soon)
-    wrong = replay.misjudged + replay.bystanders(mine)
+    wrong = replay.misjudged + replay.bystanders()
     return all(
         _late(late_s, objective_s) - _late(late_before_s, objective_s) > wrong
         and would_have - became + error_s < BETTER * (began_s + would_have)
@@ -316,58 +317,76 @@ class _Replay:
             self.state.outlook, arrivals=came / seconds, deviation=np.sqrt(came) / seconds
         )
 
-    def late_s(self, owner: Int32) -> Float64:
-        """Return how late partitions would be under some owners, at first and now, shape (2, P)."""
+    @property
+    def mine(self) -> Int32:
+        """The owners now, int32 of shape (P,)."""
+        return self.state.question.problem.owner
+
+    @property
+    def objective_s(self) -> float:
+        """How late is too late."""
+        return self.state.question.rules.objective_s
+
+    @cached_property
+    def late_before(self) -> Float64:
+        """How late partitions would be under the owners before, at first and now, shape (2, P)."""
+        return self._late_s(self.old)
+
+    @cached_property
+    def late_replayed(self) -> Float64:
+        """The same under the owners now: what the replay makes of what was seen."""
+        return self._late_s(self.mine)
+
+    def _late_s(self, owner: Int32) -> Float64:
         late = _late_s(
             self.at, self.arrived, self.waited, self.usual, owner=owner, speeds=self.speeds
         )
         return late * self.free
 
-    def became(self, owner: Int32) -> Float64:
-        """Return by how much later each would be now than at first, beyond the objective."""
-        first, now = _over(self.late_s(owner), self.state.question.rules.objective_s)
+    def became(self, late_s: Float64) -> Float64:
+        """Return by how much later each is now than at first, beyond the objective."""
+        first, now = _over(late_s, self.objective_s)
         return np.asarray(now - first, np.float64)
 
-    def bystanders_s(self, owner: Int32) -> float:
+    def bystanders_s(self) -> float:
         """Return by how much members became later than they should that the plan gave nothing."""
-        objective_s = self.state.question.rules.objective_s
-        seen = _over(self.state.outlook.late_s, objective_s) - self.began
-        return self._of_all(np.maximum(seen - self.became(owner), 0.0), owner)
+        seen = _over(self.state.outlook.late_s, self.objective_s) - self.began
+        return self._of_all(np.maximum(seen - self.became(self.late_replayed), 0.0))
 
-    def bystanders(self, owner: Int32) -> float:
+    def bystanders(self) -> float:
         """Return how many partitions of such members are late that should not be."""
-        objective_s = self.state.question.rules.objective_s
-        late = self.state.outlook.late_s > objective_s
-        return self._of_all(late & (self.late_s(owner)[1] <= objective_s), owner)
+        late = self.state.outlook.late_s > self.objective_s
+        return self._of_all(late & (self.late_replayed[1] <= self.objective_s))
 
-    def _of_all(self, values: Float64 | Mask, owner: Int32) -> float:
+    def _of_all(self, values: Float64 | Mask) -> float:
         """Sum values over partitions of members that the plan gave nothing, as if all were such."""
-        given = np.unique(owner[owner != self.old])
-        theirs = ~np.isin(owner, given) & (owner >= 0) & self.free
-        return float(values[theirs].sum()) * owner.size / max(int(theirs.sum()), 1)
+        given = np.unique(self.mine[self.mine != self.old])
+        theirs = ~np.isin(self.mine, given) & (self.mine >= 0) & self.free
+        return float(values[theirs].sum()) * self.mine.size / max(int(theirs.sum()), 1)
 
-    def age_s(self, owner: Int32) -> Float64:
+    def age_s(self) -> Float64:
         """Return how old the commits of each partition are at most, float64 of shape (P,)."""
         explained_s = np.nan_to_num(self.state.commits.explained_s, posinf=HISTORY_S)
-        return np.where(owner >= 0, explained_s[owner], 0.0)
+        return _of_owners(explained_s, self.mine)
 
-    def resolution_s(self, owner: Int32) -> float:
+    def resolution_s(self) -> float:
         """Return how old the commits of what is late are at most, summed over partitions."""
-        late = self.state.outlook.late_s > self.state.question.rules.objective_s
-        return float(self.age_s(owner)[late].sum())
+        late = self.state.outlook.late_s > self.objective_s
+        return float(self.age_s()[late].sum())
 
     def ahead_s(self, horizon_s: float) -> tuple[Float64, Float64]:
         """Return how late each partition will be at a horizon: as it is, and under the old owners.
 
         Of what is, as little as is sure.
         """
-        expected, mine = self.outlook, self.state.question.problem.owner
-        late_s = self.late_s(self.old)[1]
+        expected, late_s = self.outlook, self.late_before[1]
         before = replace(
             expected, backlog=late_s * expected.arrivals, late_s=late_s, capacities=self.speeds
         )
-        surely, then = expected.sure_lateness(mine, horizon_s), before.lateness(self.old, horizon_s)
-        return np.where(mine >= 0, surely[mine], 0.0), np.where(self.old >= 0, then[self.old], 0.0)
+        return (
+            _of_owners(expected.sure_lateness(self.mine, horizon_s), self.mine),
+            _of_owners(before.lateness(self.old, horizon_s), self.old),
+        )
 
 
 def _speeds(members: Sequence[str], recent: Looks, commits: Commits, state: State) -> Float64:
@@ -419,7 +438,12 @@ def _late_s(
             late[1, member] = at[-1] - np.interp(stands, total[:, member], at)
         else:
             late[1, member] = at[-1] - at[0] - stands / usual[member]
-    return np.where(owned, late[:, owner], 0.0)
+    return _of_owners(late, owner)
+
+
+def _of_owners(values: Float64, owner: Int32) -> Float64:
+    """Return members' values, shape (..., M), of each partition's owner; 0 where nobody is."""
+    return np.where(owner >= 0, values[..., owner], 0.0)
 
 
 def _over(late_s: Float64, objective_s: float) -> Float64:

@@ -78,12 +78,13 @@ def test_each_service_has_its_own_login() -> None:
 
 
 def test_version_is_that_of_the_package() -> None:
-    """Chart, image and package are released together."""
+    """Chart, image and package are released together, as the changelog says."""
     released = version("fairlead")
     described = yaml.safe_load((CHART / "Chart.yaml").read_text())
     assert described["version"] == described["appVersion"] == released
     dagster = (ROOT / "deploy/kubernetes/dagster-values.yaml").read_text()
     assert dagster.count(f"tag: {released}") == 3
+    assert f"What {released} is to be" in (ROOT / "CHANGELOG.md").read_text()
 
 
 def test_dagsters_variables_are_settings(monkeypatch: pytest.MonkeyPatch) -> None:
