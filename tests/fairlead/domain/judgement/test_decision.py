@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -86,6 +87,4 @@ def test_a_full_decision_costs_less_than_a_million_additions() -> None:
         for number in range(1_000_000):
             total += number
 
-    turns = [(cpu_s(lambda: answer_question(line)), cpu_s(add)) for _ in range(9)]
-    decisions, additions = zip(*turns, strict=True)
-    assert min(decisions) < min(additions)
+    assert median(cpu_s(lambda: answer_question(line)) / cpu_s(add) for _ in range(9)) < 1
