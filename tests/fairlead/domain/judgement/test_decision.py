@@ -74,7 +74,7 @@ def cpu_s(ask: Callable[[], Any]) -> float:
 def test_a_full_decision_costs_less_than_a_million_additions() -> None:
     """Some 50 ms: a hundred partitions, an hour of looks, a plan; the line included.
 
-    Measured in turns: how fast a processor is differs from machine to minute.
+    Measured in turns: how fast a processor is may double within seconds.
     """
     rates = np.sort(zipf(100, 0.6, 0.85, 1000.0))[::-1]
     loop = Loop(Group(steady(rates), SPEEDS), decide_s=1e9)
