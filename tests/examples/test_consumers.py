@@ -169,7 +169,7 @@ def example(environment: Environment, *arguments: str) -> Iterator[Output]:
         try:
             yield Output(process.stdout, process.stderr)
             process.send_signal(signal.SIGINT)
-            last_words, _ = process.communicate(timeout=120)
+            last_words, _ = process.communicate(timeout=300)
             assert "plan_version=1" in last_words
             assert process.returncode == 0
         finally:

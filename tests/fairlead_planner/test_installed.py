@@ -125,7 +125,7 @@ def test_planner_is_a_code_location_of_its_own(python: Path, tmp_path: Path) -> 
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
 

@@ -231,7 +231,7 @@ def test_loading_does_no_io() -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=300,
     )
     assert result.returncode == 0, result.stderr
 
@@ -258,7 +258,7 @@ def test_dagster_validates_the_workspace(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=300,
     )
     assert result.returncode == 0, result.stderr
     said = result.stderr + result.stdout
@@ -273,6 +273,6 @@ def test_a_run_imports_nothing_that_it_may_not_need() -> None:
         "import sys, orchestration.definitions; print(*{m.partition('.')[0] for m in sys.modules})"
     )
     imported = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300
     ).stdout.split()
     assert not {"matplotlib", "ortools", "pandas", "aiokafka", "kafka", "pyspark"} & set(imported)

@@ -69,7 +69,7 @@ def asking(home: Path, *words: str, **environment: str) -> "subprocess.Popen[str
 def test_a_forked_command_has_the_surroundings_of_whoever_asks(home: Path) -> None:
     """Words, folder, environment, input, both outputs, exit code; its parent is the server."""
     asked = asking(home, f"{FORKED}:tell", "3", "two words", TOLD="by the test")
-    said, errors = asked.communicate("typed", timeout=60)
+    said, errors = asked.communicate("typed", timeout=300)
     told = json.loads(said)
     assert told.pop("parent") not in {asked.pid, os.getpid()}
     assert told == {
@@ -86,7 +86,7 @@ def test_a_forked_command_has_the_surroundings_of_whoever_asks(home: Path) -> No
 def test_a_forked_command_that_fails_says_so(home: Path, function: str, code: int) -> None:
     """An exception and a signal are exit codes, as a shell has them."""
     asked = asking(home, f"{FORKED}:{function}")
-    _, errors = asked.communicate(timeout=60)
+    _, errors = asked.communicate(timeout=300)
     assert asked.returncode == code
     assert ("RuntimeError: as a test wants" in errors) == (function == "fail")
 
@@ -97,7 +97,7 @@ def test_ctrl_c_reaches_the_forked_command(home: Path) -> None:
     assert asked.stdout is not None
     assert asked.stdout.readline() == "waiting\n"
     asked.send_signal(signal.SIGINT)
-    said, errors = asked.communicate(timeout=60)
+    said, errors = asked.communicate(timeout=300)
     assert (said, asked.returncode) == ("interrupted\n", 5), errors
 
 
@@ -117,10 +117,10 @@ def test_commands_run_side_by_side(home: Path) -> None:
     assert waiting.stdout is not None
     assert waiting.stdout.readline() == "waiting\n"
     asked = asking(home, f"{FORKED}:tell", "0")
-    asked.communicate("", timeout=60)
+    asked.communicate("", timeout=300)
     assert (asked.returncode, waiting.poll()) == (0, None)
     waiting.send_signal(signal.SIGINT)
-    waiting.communicate(timeout=60)
+    waiting.communicate(timeout=300)
 
 
 def test_who_connects_and_says_nothing_holds_nobody_up(home: Path) -> None:
@@ -133,7 +133,7 @@ def test_who_connects_and_says_nothing_holds_nobody_up(home: Path) -> None:
                 silent.sendall(said)
         began = time.monotonic()
         asked = asking(home, f"{FORKED}:fail")
-        asked.communicate(timeout=60)
+        asked.communicate(timeout=300)
         assert (asked.returncode, time.monotonic() - began < 20) == (1, True)
 
 
@@ -167,7 +167,7 @@ def test_a_server_whose_sources_have_changed_renews_itself(
 
         def told() -> str:
             asked = asking(tmp_path, "written_anew:tell")
-            return asked.communicate(timeout=60)[0]
+            return asked.communicate(timeout=300)[0]
 
         assert told() == "old\n"
         source.write_text("def tell(): print('a new one')\n")
@@ -183,7 +183,7 @@ def test_two_servers_of_a_home_are_one_too_many(home: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
     assert done.returncode == 1
     assert f"a fork server listens at {socket_path(home)} already" in done.stderr
@@ -227,10 +227,10 @@ print(forked.pid)
 if {{go}}: print(forked.go(), forked.wait())
 """
     command = [sys.executable, "-c"]
-    said = subprocess.check_output([*command, program.format(go=False)], text=True, timeout=60)
+    said = subprocess.check_output([*command, program.format(go=False)], text=True, timeout=300)
     eventually(lambda: not psutil.pid_exists(int(said)), "the process that waited ends")
     assert list(tmp_path.iterdir()) == []
-    said = subprocess.check_output([*command, program.format(go=True)], text=True, timeout=60)
+    said = subprocess.check_output([*command, program.format(go=True)], text=True, timeout=300)
     assert said.splitlines()[1:] == ["True 0"]
     assert [path.name for path in tmp_path.iterdir()] == ["noted", "noted at exit"]
 
@@ -242,7 +242,7 @@ from orchestration.forkserver import Forked
 for module, folder in ((None, None), ("{FORKED}", None), ("other", None), (None, "/elsewhere")):
     print(Forked.ask({str(home)!r}, "{FORKED}:fail", [], module=module, folder=folder) is not None)
 """
-    said = subprocess.check_output([sys.executable, "-c", program], text=True, timeout=60)
+    said = subprocess.check_output([sys.executable, "-c", program], text=True, timeout=300)
     assert said.split() == ["True", "True", "False", "False"]
 
 
@@ -261,7 +261,7 @@ def test_signals_that_are_ignored_stay_so(home: Path) -> None:
     assert asked.stdout.readline() == "waiting\n"
     asked.send_signal(signal.SIGHUP)
     asked.send_signal(signal.SIGINT)
-    said, _ = asked.communicate(timeout=60)
+    said, _ = asked.communicate(timeout=300)
     assert (said, asked.returncode) == ("interrupted\n", 5)
 
 
@@ -273,8 +273,8 @@ def test_a_server_that_is_to_end_waits_for_what_runs(tmp_path: Path) -> None:
         assert asked.stdout.readline() == "waiting\n"
         server.terminate()
         late = asking(tmp_path, f"{FORKED}:tell", "0")
-        assert late.communicate("", timeout=60)[0] == ""
+        assert late.communicate("", timeout=300)[0] == ""
         assert server.poll() is None
         asked.send_signal(signal.SIGINT)
-        said, _ = asked.communicate(timeout=60)
+        said, _ = asked.communicate(timeout=300)
         assert (said, asked.returncode, server.wait(60)) == ("interrupted\n", 5, 0)

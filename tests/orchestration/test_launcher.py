@@ -167,7 +167,7 @@ def test_dagster_starts_runs_itself_without_a_private_name(
         capture_output=True,
         text=True,
         check=True,
-        timeout=300,
+        timeout=900,
     )
     assert (tmp_path / "noted").exists()
     (run,) = instance.get_runs(limit=1)

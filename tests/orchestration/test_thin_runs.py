@@ -49,7 +49,7 @@ def in_a_process(job: str, cohort: str, **config: Any) -> dict[str, Any]:
         capture_output=True,
         text=True,
         check=True,
-        timeout=120,
+        timeout=300,
     )
     told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return told

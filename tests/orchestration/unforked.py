@@ -39,7 +39,7 @@ def main(home: str, file: str) -> None:
         eventually(
             lambda: instance.get_runs_count(dg.RunsFilter([run_id], statuses=ENDED)) == 1,
             "it ends",
-            within_s=120,
+            within_s=600,
         )
         monitored = instance.run_launcher.supports_check_run_worker_health
         sys.stderr.write(f"monitored: {monitored}\n")

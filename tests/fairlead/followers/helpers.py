@@ -123,7 +123,7 @@ def spoilt(newer: PlanDocument, origin: Origin) -> dict[str, tuple[bytes | None,
     }
 
 
-def eventually(condition: Callable[[], bool], what: str, *, within_s: float = 120.0) -> None:
+def eventually(condition: Callable[[], bool], what: str, *, within_s: float = 300.0) -> None:
     """Wait until a condition holds; fail with `what` when it does not in time."""
     deadline = time.monotonic() + within_s
     while not condition():

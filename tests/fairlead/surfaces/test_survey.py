@@ -61,7 +61,7 @@ def test_survey_needs_kafka_alone(
         capture_output=True,
         text=True,
         cwd=tmp_path,
-        timeout=120,
+        timeout=300,
     )
 
     assert done.returncode == 0, done.stderr

@@ -209,7 +209,7 @@ def test_without_kafka_the_answer_is_one_line(week: str) -> None:
         text=True,
         check=False,
         env={**os.environ, **surroundings},
-        timeout=120,
+        timeout=300,
     )
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
@@ -241,7 +241,7 @@ def test_a_shell_offers_groups_versions_and_states(
         text=True,
         check=True,
         env={**os.environ, **asked},
-        timeout=120,
+        timeout=300,
     )
     assert (done.stdout.split(), done.stderr) == (offered, "")
 

@@ -34,7 +34,7 @@ def fairlead(state_dir: Path) -> Fairlead:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
             check=False,
         )
 
@@ -52,7 +52,7 @@ def in_directory(
         env={**environment, "FAIRLEAD_STATE_DIR": str(state_dir)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
 
