@@ -4,22 +4,37 @@ Belongs here: the planner in the scenarios made to mislead it, beside never plan
 takes back in every other one. Does not: the scenarios (`fairlead.simulation.misled`, `catalogue`).
 
 Names are those of scenarios; only a run of all of them is written down.
+
+In a scenario that is not made to mislead, a plan may do harm, too: before a cost is known, it puts
+what is dear where there is no room. So each plan that is taken back there is held against the
+truth: the same world is run with the plan and without it, and nothing else is decided since.
+A plan is taken back wrongly if partitions are late for no longer with it than without it, from the
+plan on until a horizon after it was taken back.
 """
 
 import time
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import repeat
 from pathlib import Path
 from typing import Any, Final
+
+import numpy as np
 
 from benchmarks import harness
 from benchmarks.loop import CADENCE, HOURS, SEED
 from benchmarks.loop_goals import Goal
+from fairlead.domain.judgement.rules import Rules
 from fairlead.simulation.catalogue import SCENARIOS
-from fairlead.simulation.course import RunFigures
+from fairlead.simulation.controllers import START, Moment
+from fairlead.simulation.course import LATE_S, RunFigures, time_lags
+from fairlead.simulation.loop import Run, run
 from fairlead.simulation.misled import MISLED
+from fairlead.simulation.planner import Planner
+from fairlead.simulation.reading import Int32
 from fairlead.simulation.registry import NEVER_PLANNED, PLANNER, simulate
+from fairlead.simulation.scenario import Scenario
 from fairlead.simulation.world import World
 
 RESULTS: Final = Path(__file__).with_name("taken_back.json")
@@ -31,13 +46,16 @@ def main() -> None:
     """Run everything, or what is named."""
     options = harness.parser(__doc__)
     options.add_argument("names", nargs="*", choices=[[], *MISLED, *SCENARIOS], metavar="NAME")
+    options.add_argument("--hours", type=float, default=HOURS, help="default: %(default)s")
+    options.add_argument("--seed", type=int, default=SEED, help="default: %(default)s")
     with harness.measuring(options, RESULTS) as bench:
         names = bench.options.names or [*MISLED, *SCENARIOS]
         began = time.perf_counter()
         with ProcessPoolExecutor() as pool:
-            rows = list(pool.map(measure, names))
+            hours, seed = repeat(bench.options.hours), repeat(bench.options.seed)
+            rows = list(pool.map(measure, names, hours, seed))
         reached = [goal for row in rows for goal in goals(row)]
-        columns = ("scenario", "late", "never_planned_late", "plans", "taken_back")
+        columns = ("scenario", "late", "never_planned_late", "plans", "taken_back", "wrongly")
         bench.show("Taken back", columns, [[row.get(name, "") for name in columns] for row in rows])
         missed = [
             [goal.scenario, goal.what, goal.value, goal.limit] for goal in reached if not goal.met
@@ -49,8 +67,8 @@ def main() -> None:
                     "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
                     "how": {
                         "command": "python -m benchmarks.taken_back",
-                        "hours": HOURS,
-                        "seed": SEED,
+                        "hours": bench.options.hours,
+                        "seed": bench.options.seed,
                         "seconds": round(time.perf_counter() - began, 1),
                     },
                     "goals": [goal.as_dict() for goal in reached],
@@ -59,24 +77,61 @@ def main() -> None:
             )
 
 
-def measure(name: str) -> dict[str, Any]:
+class Settled(Planner):
+    """A planner that decides nothing more after a plan, or, `without` it, from that moment on."""
+
+    def __init__(self, planned_at: float, *, without: bool, eager: bool) -> None:
+        super().__init__(Rules(pause_s=CADENCE.pause_s), eager=eager)
+        self._planned_at, self._without = planned_at, without
+
+    def plan(self, moment: Moment) -> Int32 | None:
+        """Plan up to the plan."""
+        last = np.nextafter(self._planned_at, 0) if self._without else self._planned_at
+        return super().plan(moment) if moment.at <= last else None
+
+    def take_back(self, moment: Moment) -> Int32 | None:
+        """Take back what was planned before the plan."""
+        return super().take_back(moment) if moment.at < self._planned_at else None
+
+
+def measure(name: str, hours: float, seed: int) -> dict[str, Any]:
     """Run a scenario with the planner; one that misleads it without any plan, too."""
     misled = name in MISLED
-    what = replace(MISLED[name](SEED), name=name) if misled else SCENARIOS[name]
-    world = World.of(what, seed=SEED, hours=HOURS)
-    course = RunFigures.of(simulate(world, what, PLANNER, CADENCE), warm_up_s=0.0)
+    what = replace(MISLED[name](seed), name=name) if misled else SCENARIOS[name]
+    world = World.of(what, seed=seed, hours=hours)
+    done = simulate(world, what, PLANNER, CADENCE)
+    course = RunFigures.of(done, warm_up_s=0.0)
     row = {"scenario": name, "misled": misled, "late": course.late, "plans": course.plans}
     row["taken_back"] = course.taken_back
     if misled:
         never = RunFigures.of(simulate(world, what, NEVER_PLANNED, CADENCE), warm_up_s=0.0)
-        row["never_planned_late"] = never.late
-    return row
+        return {**row, "never_planned_late": never.late}
+    judged = [judge(what, done, place) for place, step in enumerate(done.handovers) if step.back]
+    wrongly = sum(with_it <= without for _, with_it, without in judged)
+    return {**row, "wrongly": wrongly, "at_s_late_with_and_without": judged}
+
+
+def judge(what: Scenario, done: Run, place: int) -> tuple[float, float, float]:
+    """Say when a plan was taken back, and how late partitions are with it and without it.
+
+    Late is in partition-minutes.
+    """
+    world, back = done.world, done.handovers[place]
+    planned_s = next(step.at_s for step in done.handovers[place::-1] if step.planned)
+    until_s = back.at_s + Rules().horizon_s
+    first, last = (round(at_s / world.step_s) for at_s in (planned_s, until_s))
+    late = []
+    for without in (False, True):
+        planner = Settled(START.timestamp() + planned_s, without=without, eager=what.eager)
+        lags = time_lags(run(world, planner, CADENCE))[first : last + 1]
+        late.append(round(float((lags > LATE_S).sum() * world.step_s / 60), 1))
+    return back.at_s, late[0], late[1]
 
 
 def goals(row: dict[str, Any]) -> list[Goal]:
     """Hold a scenario's row against its goals."""
     if not row["misled"]:
-        return [Goal(row["scenario"], "plans taken back", row["taken_back"], 0)]
+        return [Goal(row["scenario"], "plans taken back wrongly", row["wrongly"], 0)]
     most = WORSE * row["never_planned_late"]
     return [
         Goal(row["scenario"], "1.3 times never planning", row["late"], most),
