@@ -30,7 +30,7 @@ from fairlead.domain.as_problem import assignment_of, planned, problem_of
 from fairlead.domain.looks.look import readable_partitions
 from fairlead.errors import FairleadError
 from fairlead.store.plans import PlanStore
-from fairlead.workflows.delivery import Terms
+from fairlead.workflows.delivery import PublishOptions
 from fairlead.workflows.reconciliation import differences
 
 _PARTITION: Final = ["group", "topic", "partition"]
@@ -171,7 +171,7 @@ def the_topic_agrees(
     store: StoreResource,
 ) -> dg.AssetCheckResult:
     """Read the topic again, after everything was sent."""
-    verifier = Terms.of(settings.get().kafka).verifier()
+    verifier = PublishOptions.of(settings.get().kafka).verifier()
     with store.open() as plans, kafka.plan_topic() as topic:
         groups = _groups(context, settings, plans)
         found = differences(plans, groups, topic=topic, verifier=verifier)

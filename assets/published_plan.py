@@ -15,7 +15,7 @@ from assets.steps import step
 from fairlead.common.words import plural
 from fairlead.settings import Settings
 from fairlead.store.plans import PlanStore
-from fairlead.workflows.delivery import Terms
+from fairlead.workflows.delivery import PublishOptions
 from fairlead.workflows.publication_pass import (
     Pass,
     failures_recorded,
@@ -37,7 +37,7 @@ def publish(
 
     What people asked for on pages is done first: a rollback may then be approved.
     """
-    terms = Terms.of(settings.kafka)
+    options = PublishOptions.of(settings.kafka)
     log.info("Publishing what is approved of %s", plural(len(groups), "group"))
     with (
         failures_recorded(plans, groups),
@@ -53,7 +53,7 @@ def publish(
             policies=settings.policies,
             live=gateway.live_group,
             topic=topic,
-            terms=terms,
+            options=options,
             now=datetime.now(UTC),
         )
         done = publication_pass(
@@ -61,7 +61,7 @@ def publish(
             groups,
             live=gateway.live_groups,
             topic=topic,
-            terms=terms,
+            options=options,
             now=datetime.now(UTC),
             follow_up=followed_up(gateway, plans),
         )

@@ -13,7 +13,7 @@ import dagster as dg
 from sqlalchemy import Engine
 
 from fairlead.archive import LookArchive
-from fairlead.common.progress import Tell, spark_works
+from fairlead.common.progress import ReportProgress, spark_works
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import Settings, load_settings
@@ -82,7 +82,7 @@ class StoreResource(dg.ConfigurableResource[PlanStore]):
 class SparkResource(dg.ConfigurableResource["SparkSession"]):
     """The Spark session, one a process, and the Parquet snapshots it works on."""
 
-    def compute(self, doing: str, tell: Tell, work: Callable[["SparkSession"], T]) -> T:
+    def compute(self, doing: str, tell: ReportProgress, work: Callable[["SparkSession"], T]) -> T:
         """Do work in this process's session, and once more in another where its server went away.
 
         The first call finds the warm Spark of this machine, or starts Spark, which takes seconds.
@@ -114,7 +114,7 @@ class SparkResource(dg.ConfigurableResource["SparkSession"]):
             tell("Spark went away in the middle of it: doing it once more")
             return worked()
 
-    def _session(self, tell: Tell) -> "SparkSession":
+    def _session(self, tell: ReportProgress) -> "SparkSession":
         from fairlead.sandbox.spark import SparkServer  # noqa: PLC0415 - see above
         from fairlead.spark.session import build_session, running_session  # noqa: PLC0415 - the same
 

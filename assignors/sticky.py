@@ -2,7 +2,7 @@
 
 Belongs here: the rule, and its closed form for equal subscriptions. Does not: subscriptions that
 differ (`flow`), spreading what the closed form and the flow leave clumped (`aims`, `swaps`), racks
-(`aims`, `near`), conflicting claims (`claims`).
+(`aims`, `rack_affinity`), conflicting claims (`claims`).
 """
 
 from dataclasses import replace
@@ -13,10 +13,10 @@ from assignors import aims, even, flow, greedy, swaps
 from assignors.assignment import Assignment
 from assignors.fair import fair
 from assignors.filling import fill, in_turns
-from assignors.near import deal_near
 from assignors.older_claims import give_back
 from assignors.options import boolean, count_or_none
 from assignors.problem import Int32, Int64, Problem
+from assignors.rack_affinity import deal_by_rack
 from assignors.settling import settle
 from assignors.spread import even_shares, is_even
 
@@ -84,7 +84,7 @@ def _solve(problem: Problem, *, keep_all: bool) -> Int32:
     best = aims.solve(problem, owner, keep_all=keep_all)
     if best is None:
         best = give_back(problem, swaps.spread_out(problem, owner, keep_all=keep_all))
-        return _bring_near(problem, best) if _racks_matter(problem) else best
+        return _by_rack_affinity(problem, best) if _racks_matter(problem) else best
     plain = _place(problem, problem.owner) if problem.equal_subscriptions else fair(problem).owner
     return greedy.usual(problem, best, plain)
 
@@ -100,9 +100,9 @@ def _racks_matter(problem: Problem) -> bool:
     return any(near) and not all(near)
 
 
-def _bring_near(problem: Problem, owner: Int32) -> Int32:
+def _by_rack_affinity(problem: Problem, owner: Int32) -> Int32:
     """Deal within topics by racks; then exchange between topics, if nothing was given back."""
-    near = deal_near(problem, owner)
+    near = deal_by_rack(problem, owner)
     if problem.earlier is not None:
         return near
     return settle(problem, near, np.ones(problem.partition_total))

@@ -140,7 +140,9 @@ class Wave:
     def _publish(self, plans: PlanTopic, topic_id: str) -> None:
         homes: dict[int, list[Outgoing]] = {}
         for group in self._groups:
-            homes.setdefault(plans.home_of(group), []).append(self._record(plans, group, topic_id))
+            homes.setdefault(plans.partition_for_key(group), []).append(
+                self._record(plans, group, topic_id)
+            )
         for home, records in homes.items():
             with plans.open(home) as channel:
                 refused = [

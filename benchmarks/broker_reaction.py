@@ -29,7 +29,7 @@ from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import KafkaSettings
 from fairlead.store import PlanDraft, PlanStore, create_store_engine
-from fairlead.workflows.delivery import Terms
+from fairlead.workflows.delivery import PublishOptions
 from fairlead.workflows.following import follow
 from fairlead.workflows.nudging import BrokerAdoption
 from fairlead.workflows.publication_pass import publication_pass
@@ -140,7 +140,7 @@ class Measured:
             [self.group],
             live=self._gateway.live_groups,
             topic=self._topic,
-            terms=Terms(timedelta(hours=6)),
+            options=PublishOptions(timedelta(hours=6)),
             now=datetime.now(UTC),
             follow_up=follow_up,
         )

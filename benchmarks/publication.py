@@ -19,7 +19,7 @@ from fairlead.domain.groups import LiveGroup, LiveMember
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import KafkaSettings
 from fairlead.store import PlanDraft, PlanStore, create_store_engine
-from fairlead.workflows.delivery import Terms
+from fairlead.workflows.delivery import PublishOptions
 from fairlead.workflows.publication import publish_all
 
 RESULTS: Final = Path(__file__).with_name("publication.json")
@@ -58,7 +58,9 @@ def measure(url: str, settings: KafkaSettings, groups: list[str]) -> dict[str, A
         topic.ensure()
         waiting = store.approved_unpublished(groups)
         began, cpu = time.perf_counter(), time.process_time()
-        done = list(publish_all(store, waiting, live=described, topic=topic, terms=Terms(LEASE)))
+        done = list(
+            publish_all(store, waiting, live=described, topic=topic, options=PublishOptions(LEASE))
+        )
         took, cpu = time.perf_counter() - began, time.process_time() - cpu
     engine.dispose()
     return {

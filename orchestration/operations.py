@@ -18,7 +18,7 @@ from fairlead.common.words import listed
 from fairlead.domain.policy import policy_for
 from fairlead.domain.records import StoredPlan
 from fairlead.store.prune import prune as prune_store
-from fairlead.workflows.delivery import Terms
+from fairlead.workflows.delivery import PublishOptions
 from fairlead.workflows.retirement import retire as retire_group
 from fairlead.workflows.rollback import rollback as roll_group_back
 from orchestration.effect import take_effect
@@ -148,7 +148,7 @@ def retire_plan(
             plans,
             config.group,
             topic=topic,
-            terms=Terms.of(settings.get().kafka),
+            options=PublishOptions.of(settings.get().kafka),
             reason=config.reason,
             actor=_actor(context),
         )

@@ -21,7 +21,7 @@ from fairlead.store.brakes import brake_on
 from fairlead.store.hindsight import regrets
 from fairlead.store.outbox import Outbox
 from fairlead.store.reading import read_steps
-from fairlead.workflows.delivery import Terms
+from fairlead.workflows.delivery import PublishOptions
 from fairlead.workflows.lease import due
 from orchestration.jobs import publication
 from orchestration.runs import known_cohorts, run_requests, under_way
@@ -92,7 +92,7 @@ def approved_plans(
         brakes = plans.brakes()
         approved = plans.approved_unpublished()
         waiting = [plan for plan in approved if brake_on(plan, brakes) is None]
-        again = due(plans, Terms.of(settings.get().kafka), now)
+        again = due(plans, PublishOptions.of(settings.get().kafka), now)
         again += [intent.group for intent in Outbox(plans.engine).outstanding()]
         asked = acts.asked(plans.engine)
         asking = {act.group for act in asked if act.group is not None}

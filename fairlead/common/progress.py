@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:  # whoever has a session has imported Spark; the others need not
     from pyspark.sql import SparkSession
 
-Tell = Callable[[str], None]
-Told = Callable[[int, int], None]
+ReportProgress = Callable[[str], None]
+ReportCount = Callable[[int, int], None]
 """Called with how many are done, and of how many."""
 
 EVERY_S: Final = 5.0
 
 
-def phase(tell: Tell, text: str) -> Told:
+def phase(tell: ReportProgress, text: str) -> ReportCount:
     """Return what tells of one phase: its end once, and every few seconds before it.
 
     Parameters
@@ -53,7 +53,7 @@ def phase(tell: Tell, text: str) -> Told:
 
 @contextmanager
 def spark_works(
-    session: "SparkSession", what: str, tell: Tell, *, every_s: float = EVERY_S
+    session: "SparkSession", what: str, tell: ReportProgress, *, every_s: float = EVERY_S
 ) -> Iterator[None]:
     """Say that something begins, and how far it is every few seconds while the block lasts.
 

@@ -167,7 +167,7 @@ def _crowded(replay: "_Replay", seen_s: float, before_s: float, error_s: float) 
     state, objective_s = replay.state, replay.objective_s
     began_s = float(replay.began.sum())
     now = state.outlook.late_s - replay.age_s(), replay.late_before[1]
-    soon = replay.ahead_s(weighing_horizon(state.ground))
+    soon = replay.ahead_s(weighing_horizon(state.inputs))
     soon_sums = (float(_over(soon_s, objective_s).sum()) - began_s for soon_s in soon)
     wrong = replay.misjudged + replay.bystanders()
     return all(

@@ -16,7 +16,13 @@ from fairlead.domain.judgement.candidates import Candidate
 from fairlead.domain.judgement.decision import Judgement, Question, judge, together
 from fairlead.domain.judgement.looks import Looks
 from fairlead.domain.looks.lag import LEAST, LOOKED_BACK, partition_statuses
-from fairlead.domain.looks.questions import Group, Ways, capacity_rows, lasting, question_about
+from fairlead.domain.looks.questions import (
+    Group,
+    PlanningOptions,
+    capacity_rows,
+    lasting,
+    question_about,
+)
 from fairlead.errors import GroupError
 
 Row = dict[str, Any]
@@ -25,7 +31,7 @@ Row = dict[str, Any]
 _CELLS: Final = 1_000_000
 
 
-def judge_group(group: Group, ways: Ways) -> list[Row]:
+def judge_group(group: Group, planning: PlanningOptions) -> list[Row]:
     """Judge a group.
 
     Returns
@@ -33,14 +39,14 @@ def judge_group(group: Group, ways: Ways) -> list[Row]:
     Rows of the schema `fairlead.spark.planning.CANDIDATES`, values by column; what is missing is
     null. What is wrong with the group is the error of its only row, `observed`.
     """
-    return next(judge_groups([(group, ways)]))
+    return next(judge_groups([(group, planning)]))
 
 
-def judge_groups(groups: Iterable[tuple[Group, Ways]]) -> Iterator[list[Row]]:
+def judge_groups(groups: Iterable[tuple[Group, PlanningOptions]]) -> Iterator[list[Row]]:
     """Judge groups, as `judge_group` does each of them."""
-    for group, ways, question in questions_about(groups):
+    for group, planning, question in questions_about(groups):
         try:
-            rows = _rows(group, ways, question)
+            rows = _rows(group, planning, question)
         except Exception as error:  # noqa: BLE001 - one group's data must not fail the others' job
             rows = [{"assignor": OBSERVED, "error": f"The group cannot be planned: {error!r}"}]
         key = {name: group.described[name] for name in ("snapshot_id", "group")}
@@ -48,19 +54,19 @@ def judge_groups(groups: Iterable[tuple[Group, Ways]]) -> Iterator[list[Row]]:
 
 
 def questions_about(
-    groups: Iterable[tuple[Group, Ways]],
-) -> Iterator[tuple[Group, Ways, Question | Exception]]:
+    groups: Iterable[tuple[Group, PlanningOptions]],
+) -> Iterator[tuple[Group, PlanningOptions, Question | Exception]]:
     """Ask about groups, whose looks are seen side by side as far as memory has room for them.
 
     Yields
     ------
     Each group with its question, or with what is wrong with it.
     """
-    asked: list[tuple[Group, Ways, Question | Exception]] = []
+    asked: list[tuple[Group, PlanningOptions, Question | Exception]] = []
     cells = 0
-    for group, ways in groups:
-        question = _asked(group, ways)
-        asked.append((group, ways, question))
+    for group, planning in groups:
+        question = _asked(group, planning)
+        asked.append((group, planning, question))
         cells += question.looks.end.size if isinstance(question, Question) else 0
         if cells >= _CELLS:
             yield from _together(asked)
@@ -68,26 +74,26 @@ def questions_about(
     yield from _together(asked)
 
 
-def _asked(group: Group, ways: Ways) -> Question | Exception:
+def _asked(group: Group, planning: PlanningOptions) -> Question | Exception:
     if group.described["error"]:
         return GroupError(group.described["error"])
     try:
-        return question_about(group, ways)
+        return question_about(group, planning)
     except Exception as error:  # noqa: BLE001 - as above
         return error
 
 
 def _together(
-    asked: Sequence[tuple[Group, Ways, Question | Exception]],
-) -> Iterator[tuple[Group, Ways, Question | Exception]]:
+    asked: Sequence[tuple[Group, PlanningOptions, Question | Exception]],
+) -> Iterator[tuple[Group, PlanningOptions, Question | Exception]]:
     questions = iter(
         together([question for _, _, question in asked if isinstance(question, Question)])
     )
-    for group, ways, question in asked:
-        yield group, ways, next(questions) if isinstance(question, Question) else question
+    for group, planning, question in asked:
+        yield group, planning, next(questions) if isinstance(question, Question) else question
 
 
-def _rows(group: Group, ways: Ways, question: Question | Exception) -> list[Row]:
+def _rows(group: Group, planning: PlanningOptions, question: Question | Exception) -> list[Row]:
     """Return what is known of the observed assignment, then of each candidate."""
     if group.described["error"]:
         return [{"assignor": OBSERVED, "error": group.described["error"]}]
@@ -95,27 +101,27 @@ def _rows(group: Group, ways: Ways, question: Question | Exception) -> list[Row]
         raise question
     problem = question.problem
     if problem.members and problem.partition_total:
-        return rows_of(question, ask(question, ways), ways)
+        return rows_of(question, ask(question, planning), planning)
     observed = {"assignor": OBSERVED, **_figures(Assignment(problem, problem.owner))}
     if not problem.members:
         return [observed | {"outcome": "The group has no members"}]
     return [observed | {"outcome": "No member reads a topic that has partitions"}]
 
 
-def ask(question: Question, ways: Ways) -> Judgement:
-    """Return the judgement of a question, asked in a policy's ways."""
+def ask(question: Question, planning: PlanningOptions) -> Judgement:
+    """Return the judgement of a question, asked in a policy's planning."""
     return judge(
         question,
-        assignors=ways.assignors,
-        options=ways.options,
-        choose=ways.choose,
-        compare=ways.compare,
+        assignors=planning.assignors,
+        options=planning.options,
+        choose=planning.choose,
+        compare=planning.compare,
     )
 
 
-def rows_of(question: Question, judgement: Judgement, ways: Ways) -> list[Row]:
+def rows_of(question: Question, judgement: Judgement, planning: PlanningOptions) -> list[Row]:
     """Lay a judgement out in rows, as `judge_group` does, without the columns of its key."""
-    problem, price = question.problem, ways.rules.price_per_gb
+    problem, price = question.problem, planning.rules.price_per_gb
     far = None if judgement.traffic is None else judgement.traffic.gb_per_day(problem.owner)
     observed = {
         "assignor": OBSERVED,

@@ -127,16 +127,18 @@ async def _ask(admin: "KafkaAdminClient", groups: Sequence[str]) -> list[Any]:
         ConsumerGroupDescribeRequest,
     )
 
-    homes: dict[int, list[str]] = defaultdict(list)
+    by_node: dict[int, list[str]] = defaultdict(list)
     coordinators = await admin._find_coordinator_ids(list(groups))  # noqa: SLF001 - as above
     for group, node in coordinators.items():
-        homes[node].append(group)
+        by_node[node].append(group)
     return [
         await admin._manager.send(  # noqa: SLF001 - as above
-            ConsumerGroupDescribeRequest(group_ids=home, include_authorized_operations=False),
+            ConsumerGroupDescribeRequest(
+                group_ids=groups_there, include_authorized_operations=False
+            ),
             node_id=node,
         )
-        for node, home in homes.items()
+        for node, groups_there in by_node.items()
     ]
 
 

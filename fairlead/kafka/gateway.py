@@ -17,7 +17,7 @@ from confluent_kafka.admin import AdminClient
 from tenacity import Retrying, retry_if_exception, retry_if_result, stop_after_delay, wait_fixed
 
 from fairlead.common.kafka_python_log import keep_secrets
-from fairlead.common.progress import Tell, phase
+from fairlead.common.progress import ReportProgress, phase
 from fairlead.domain.groups import FetchSources, GroupDescription, LiveGroup, LogOffsets
 from fairlead.domain.snapshot import GroupSnapshot, build_snapshot, new_snapshot_id
 from fairlead.errors import ConfigurationError, GroupError, KafkaUnavailableError
@@ -164,7 +164,7 @@ class KafkaGateway:
         cohorts: Mapping[str, str] | None = None,
         snapshot_id: str | None = None,
         patience_s: float = SETTLING_S,
-        progress: Tell = lambda _: None,
+        progress: ReportProgress = lambda _: None,
     ) -> GroupSnapshot:
         """Take a snapshot of groups: members, then committed, begin and end offsets.
 
@@ -285,7 +285,7 @@ class KafkaGateway:
         self,
         groups: Sequence[str],
         patience_s: float = SETTLING_S,
-        progress: Tell = lambda _: None,
+        progress: ReportProgress = lambda _: None,
     ) -> dict[str, GroupDescription]:
         """Describe groups; those in a rebalance are asked again until they settle."""
         found: dict[str, GroupDescription] = {}

@@ -67,12 +67,12 @@ class MembersTopic:
         """
         self.ensure()
         verifier = None if self._signer is None else self._signer.verifier()
-        homes: dict[int, list[str]] = {}
+        by_partition: dict[int, list[str]] = {}
         for group in groups:
-            homes.setdefault(self._topic.home_of(group), []).append(group)
+            by_partition.setdefault(self._topic.partition_for_key(group), []).append(group)
         known: Known = {}
-        for partition, home in homes.items():
-            for group, record in self._topic.newest(partition, home).items():
+        for partition, groups_there in by_partition.items():
+            for group, record in self._topic.newest(partition, groups_there).items():
                 if record.value is None:
                     continue
                 try:
@@ -130,7 +130,7 @@ class MembersTopic:
                     membership.to_bytes(),
                     key=membership.group.encode(),
                     headers=list(headers),
-                    partition=self._topic.home_of(membership.group),
+                    partition=self._topic.partition_for_key(membership.group),
                     on_delivery=delivered,
                 )
             except KafkaException as error:

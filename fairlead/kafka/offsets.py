@@ -23,7 +23,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo, OffsetSpec, TopicDescription
 
-from fairlead.common.progress import Tell, Told, phase
+from fairlead.common.progress import ReportCount, ReportProgress, phase
 from fairlead.domain.groups import CommittedOffsets, LogOffsets
 from fairlead.kafka.requests import MISSING, Answers, ask_each
 
@@ -36,7 +36,10 @@ IN_ONE_CALL_S: Final = 5.0
 
 
 def committed_offsets(
-    admin: AdminClient, groups: Sequence[str], timeout_s: float, tell: Tell = lambda _: None
+    admin: AdminClient,
+    groups: Sequence[str],
+    timeout_s: float,
+    tell: ReportProgress = lambda _: None,
 ) -> Answers[str, ConsumerGroupTopicPartitions]:
     """Ask for everything the groups have committed."""
 
@@ -68,7 +71,10 @@ def read_committed(answer: ConsumerGroupTopicPartitions) -> CommittedOffsets:
 
 
 def partition_counts(
-    admin: AdminClient, topics: Collection[str], timeout_s: float, tell: Tell = lambda _: None
+    admin: AdminClient,
+    topics: Collection[str],
+    timeout_s: float,
+    tell: ReportProgress = lambda _: None,
 ) -> tuple[dict[str, int], dict[str, str]]:
     """Count the partitions of topics.
 
@@ -120,7 +126,7 @@ def log_offsets(
     hidden: Mapping[str, str],
     timeout_s: float,
     *,
-    tell: Tell = lambda _: None,
+    tell: ReportProgress = lambda _: None,
 ) -> tuple[LogOffsets, datetime]:
     """Ask where partitions begin, then where they end.
 
@@ -176,7 +182,7 @@ def _offsets(
     where: int,
     timeout_s: float,
     *,
-    told: Told,
+    told: ReportCount,
 ) -> tuple[npt.NDArray[np.int64], dict[int, str]]:
     """Return offsets, -1 where there is none, and by index why.
 

@@ -191,11 +191,13 @@ class SharedPinLog:
                 return {}
             raise KafkaException(found.error)
         keys = {group.encode(): group for group in groups}
-        homes = {partition_of(key, len(found.partitions)) for key in keys}
+        partitions = {partition_of(key, len(found.partitions)) for key in keys}
         with self._read.lock:
-            starts = [(number, self._read.next.get(number, OFFSET_BEGINNING)) for number in homes]
+            starts = [
+                (number, self._read.next.get(number, OFFSET_BEGINNING)) for number in partitions
+            ]
             consumer.assign([TopicPartition(self.name, number, start) for number, start in starts])
-            self._drain(consumer, homes, timeout_s)
+            self._drain(consumer, partitions, timeout_s)
             self._read.forget(1000.0 * (time.time() - _KEPT_S))
             records = self._read.records
             return {

@@ -38,7 +38,7 @@ from fairlead.kafka.plan_channel import LARGEST_PLAN_BYTES, Outgoing, PlanChanne
 from fairlead.kafka.refusals import raise_if_refused
 from fairlead.kafka.requests import ABOUT_A_GROUP, GRACE_S, TRANSIENT, kafka_error
 from fairlead.settings import KafkaSettings
-from fairlead.wire.partitions import home_of, kafka_uuid
+from fairlead.wire.partitions import kafka_uuid, partition_for_key
 from fairlead.wire.record import EPOCH_HEADER, Headers, Origin
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ class PlanTopic:
         KafkaUnavailableError
             Brokers do not answer in time. It may have been written.
         """
-        partition = self.home_of(group)
+        partition = self.partition_for_key(group)
         with self.open(partition) as channel:
             answer = channel.send([Outgoing(group, value, headers)])[group]
         if isinstance(answer, str):
@@ -210,7 +210,7 @@ class PlanTopic:
             )
         return Position(partition, answer)
 
-    def home_of(self, group: str) -> int:
+    def partition_for_key(self, group: str) -> int:
         """Return the partition of a group's key; the topic is asked once how many it has.
 
         Raises
@@ -222,7 +222,7 @@ class PlanTopic:
         """
         if self._count is None:
             self._count = len(self._describe().partitions)
-        return home_of(group, self._count)
+        return partition_for_key(group, self._count)
 
     def open(self, partition: int) -> PlanChannel:
         """Become the one sender to a partition; raises as `PlanChannel`."""
@@ -290,7 +290,7 @@ class PlanTopic:
 
     def read(self, group: str) -> Record | None:
         """Return the newest record of a group, None: there is none; raises as `newest`."""
-        return self.newest(self.home_of(group), [group]).get(group)
+        return self.newest(self.partition_for_key(group), [group]).get(group)
 
     def _read(self, partition: int) -> Iterator[Message]:
         """Read a partition from its beginning to its last stable offset."""

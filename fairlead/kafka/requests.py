@@ -18,7 +18,7 @@ from tenacity import (
     wait_exponential_jitter,
 )
 
-from fairlead.common.progress import Told
+from fairlead.common.progress import ReportCount
 from fairlead.errors import KafkaUnavailableError
 
 Key = TypeVar("Key", bound=Hashable)
@@ -95,7 +95,7 @@ def ask_each(
     *,
     batch: int,
     timeout_s: float,
-    told: Told = lambda _done, _total: None,
+    told: ReportCount = lambda _done, _total: None,
 ) -> Answers[Key, Answer]:
     """Ask about every key; ask again about those with transient errors.
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from fairlead.domain.judgement.capacities import Capacity
-from fairlead.domain.looks.questions import Ways, capacity_rows
+from fairlead.domain.looks.questions import PlanningOptions, capacity_rows
 from fairlead.domain.policy import Policy
 from fairlead.spark.dealing import deal_snapshot, in_tasks, no_rows
 from fairlead.spark.planning import CANDIDATES, QUESTIONS, plan_task
@@ -70,28 +70,30 @@ def candidate_plans(
     if place is None:
         return no_rows(spark, CANDIDATES)
     tasks = deal_snapshot(spark, place)
-    ways, way_of = _ways(policies, compare=len(tasks) <= COMPARED)
-    questions = _questions(tasks, way_of, capacities or {}, changed_at or {})
+    options, option_of = _options(policies, compare=len(tasks) <= COMPARED)
+    questions = _questions(tasks, option_of, capacities or {}, changed_at or {})
     warehouse.write("questions", snapshot_id, questions)
-    return in_tasks(spark, len({*tasks.values()}), partial(plan_task, place, ways), CANDIDATES)
+    return in_tasks(spark, len({*tasks.values()}), partial(plan_task, place, options), CANDIDATES)
 
 
-def _ways(policies: Mapping[str, Policy], *, compare: bool) -> tuple[list[Ways], dict[str, int]]:
-    """Return the different ways in which groups are judged, and which is each group's."""
-    ways: list[Ways] = []
+def _options(
+    policies: Mapping[str, Policy], *, compare: bool
+) -> tuple[list[PlanningOptions], dict[str, int]]:
+    """Return what groups are planned with, and the index there of each group's."""
+    options: list[PlanningOptions] = []
     places: dict[int, int] = {}
-    way_of = {}
+    option_of = {}
     for group, policy in policies.items():
         if id(policy) not in places:
-            places[id(policy)] = len(ways)
-            ways.append(Ways.of(policy, compare=compare))
-        way_of[group] = places[id(policy)]
-    return ways, way_of
+            places[id(policy)] = len(options)
+            options.append(PlanningOptions.of(policy, compare=compare))
+        option_of[group] = places[id(policy)]
+    return options, option_of
 
 
 def _questions(
     tasks: Mapping[str, int],
-    way_of: Mapping[str, int],
+    option_of: Mapping[str, int],
     capacities: Capacities,
     changed_at: Mapping[str, datetime],
 ) -> pa.Table:
@@ -100,7 +102,7 @@ def _questions(
         {
             "group": group,
             "task": task,
-            "way": way_of[group],
+            "option": option_of[group],
             "changed_at": changed_at[group].timestamp() if group in changed_at else None,
             "capacities": capacity_rows(capacities.get(group, {})),
         }

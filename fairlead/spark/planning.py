@@ -21,7 +21,7 @@ from fairlead.common.tables import slices
 from fairlead.domain.choice import OBSERVED
 from fairlead.domain.judging import Row, judge_groups
 from fairlead.domain.looks.look import looked_back
-from fairlead.domain.looks.questions import Group, Ways
+from fairlead.domain.looks.questions import Group, PlanningOptions
 from fairlead.domain.policy import Policy
 from fairlead.spark.warehouse import Place, Warehouse
 
@@ -107,12 +107,12 @@ QUESTIONS: Final = pa.schema(
     {
         "group": pa.string(),
         "task": pa.int32(),
-        "way": pa.int32(),
+        "option": pa.int32(),
         "changed_at": pa.float64(),
         "capacities": _CAPACITIES,
     }
 )
-"""One row a group, by task and name: how it is judged (an index into ways), and what is known."""
+"""One row a group, by task and name: the index of its options, and what is known."""
 
 #: Of a table `candidates` that no task has written: what the groups were judged by.
 JUDGED_BY: Final = b"fairlead.judged_by"
@@ -120,14 +120,16 @@ JUDGED_BY: Final = b"fairlead.judged_by"
 _AT_ONCE: Final = 200
 
 
-def plan_task(place: Place, ways: Sequence[Ways], task: int) -> Iterator[pa.RecordBatch]:
+def plan_task(
+    place: Place, options: Sequence[PlanningOptions], task: int
+) -> Iterator[pa.RecordBatch]:
     """Judge the groups of one task.
 
     Yields
     ------
     Rows of the schema `CANDIDATES`, by the groups' names.
     """
-    judged = judge_groups((group, ways[way]) for group, way in _groups(place, task))
+    judged = judge_groups((group, options[option]) for group, option in _groups(place, task))
     while portion := list(islice(judged, _AT_ONCE)):
         yield as_batch([row for rows in portion for row in rows])
 
@@ -164,7 +166,7 @@ def fingerprint(policies: Mapping[str, Policy]) -> str:
 
 
 def _groups(place: Place, task: int) -> Iterator[tuple[Group, int]]:
-    """Read what is known of a task's groups, each with the way in which it is judged."""
+    """Read what is known of a task's groups, each with the index of its options."""
     warehouse = Warehouse(place.warehouse)
     questions = warehouse.load("questions", place.snapshot_id, [("task", "==", task)]).to_pylist()
     if not questions:
@@ -194,5 +196,5 @@ def _groups(place: Place, task: int) -> Iterator[tuple[Group, int]]:
                 capacities=row["capacities"] or (),
                 changed_at=row["changed_at"],
             ),
-            row["way"],
+            row["option"],
         )

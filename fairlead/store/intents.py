@@ -56,7 +56,7 @@ class OutboxEntry:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class PublishRequest:
     """What somebody asks to be sent; whether it still can be is seen under the group's lock.
 
     Parameters

@@ -22,14 +22,14 @@ from fairlead.domain.records import StoredPlan
 from fairlead.errors import StoreUnavailableError
 from fairlead.store.brakes import brake_on, holding
 from fairlead.store.engine import transaction
-from fairlead.store.intents import FOLLOWED, POSSIBLE, OutboxEntry, Wanted
+from fairlead.store.intents import FOLLOWED, POSSIBLE, OutboxEntry, PublishRequest
 from fairlead.store.models import Plan, PlanIntent, PlanTold
 from fairlead.store.queries import PATIENCE, find_plans, lock_groups, plans_at, record_events
 from fairlead.store.settlement import confirm, end, step, unsettled
 from fairlead.store.told import PublishedRecord, begin_epochs, epochs_of, told_last
 from fairlead.wire.record import Kind
 
-__all__ = ["Outbox", "OutboxEntry", "PartitionLock", "Turn", "Wanted"]
+__all__ = ["Outbox", "OutboxEntry", "PartitionLock", "PublishRequest", "Turn"]
 
 Outcome = TypeVar("Outcome")
 
@@ -59,7 +59,7 @@ class Turn:
     held: PartitionLock
     _connection: Connection
 
-    def intend(self, wanted: Sequence[Wanted]) -> list[OutboxEntry]:
+    def intend(self, wanted: Sequence[PublishRequest]) -> list[OutboxEntry]:
         """Record what is about to be sent; committed when the block of the turn ends.
 
         What cannot be sent any more, because somebody was faster, is left out. So are groups whose

@@ -44,7 +44,7 @@ def partition_counts(
     return {topic: len(known) for topic in topics if (known := partitions_for(topic))}
 
 
-def home_of(group: str, count: int) -> int:
+def partition_for_key(group: str, count: int) -> int:
     """Return the partition, of `count`, in which the records of a group stand.
 
     It is where any producer's default partitioner puts the group's key: the others need not be
@@ -52,7 +52,7 @@ def home_of(group: str, count: int) -> int:
 
     Examples
     --------
-    >>> home_of("orders", 8)
+    >>> partition_for_key("orders", 8)
     4
     """
     return partition_of(group.encode(), count)

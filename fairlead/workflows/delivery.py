@@ -20,7 +20,7 @@ from fairlead.errors import InvalidPlanError
 from fairlead.kafka.plan_channel import Outgoing
 from fairlead.kafka.plan_topic import Record
 from fairlead.settings import KafkaSettings
-from fairlead.store.intents import OutboxEntry, Wanted
+from fairlead.store.intents import OutboxEntry, PublishRequest
 from fairlead.store.outbox import Outbox, PartitionLock
 from fairlead.store.told import PublishedRecord
 from fairlead.wire.record import Headers, Origin, plan_headers, retired_value
@@ -60,7 +60,7 @@ class Topic(Protocol):
     def origin(self) -> Origin:
         """The topic, with the ids of the cluster and of the topic in it."""
 
-    def home_of(self, group: str) -> int:
+    def partition_for_key(self, group: str) -> int:
         """Return the partition of a group's key."""
 
     def open(self, partition: int) -> Channel:
@@ -79,7 +79,7 @@ class Topic(Protocol):
 
 
 @dataclass(frozen=True)
-class Terms:
+class PublishOptions:
     """What goes for every record that is sent.
 
     Parameters
@@ -152,7 +152,7 @@ Objections = Callable[[Sequence[StoredPlan]], Mapping[str, str]]
 
 
 def deliver(
-    outbox: Outbox, topic: Topic, wanted: Sequence[Wanted], terms: Terms
+    outbox: Outbox, topic: Topic, wanted: Sequence[PublishRequest], options: PublishOptions
 ) -> Iterator[Delivered]:
     """Send what is wanted, a transaction or a few for each partition of the topic.
 
@@ -168,19 +168,19 @@ def deliver(
     StoreUnavailableError
         The database does not answer, or this sender has lost its turn: nothing was sent.
     """
-    for partition, wanted_here in by_home(topic, wanted).items():
+    for partition, wanted_here in by_partition(topic, wanted).items():
         with outbox.turn(topic.name, partition) as turn:
             channel = topic.open(partition)
             intents = turn.intend(wanted_here)
         with channel:
-            yield from _Sender(outbox, topic, channel, turn.held, terms).send(intents)
+            yield from _Sender(outbox, topic, channel, turn.held, options).send(intents)
 
 
 def settle(
     outbox: Outbox,
     topic: Topic,
     intents: Sequence[OutboxEntry],
-    terms: Terms,
+    options: PublishOptions,
     *,
     objections: Objections,
     now: datetime,
@@ -204,13 +204,13 @@ def settle(
     ConfigurationError, KafkaUnavailableError, StoreUnavailableError
         As `deliver`.
     """
-    for partition, intents_here in by_home(topic, intents).items():
+    for partition, intents_here in by_partition(topic, intents).items():
         with outbox.turn(topic.name, partition) as turn:
             channel = topic.open(partition)
         groups = [intent.group for intent in intents_here]
         left = outbox.outstanding(groups)  # another sender may have settled some
         with channel:
-            sender = _Sender(outbox, topic, channel, turn.held, terms)
+            sender = _Sender(outbox, topic, channel, turn.held, options)
             missing = yield from sender.finish(left)
             yield from sender.decide(missing, objections, now)
 
@@ -223,7 +223,7 @@ class _Sender:
     topic: Topic
     channel: Channel
     held: PartitionLock
-    terms: Terms
+    options: PublishOptions
 
     def send(self, intents: Sequence[OutboxEntry]) -> Iterator[Delivered]:
         """Send what was intended, and record what came of it."""
@@ -231,7 +231,7 @@ class _Sender:
             return
         origin, name = self.topic.origin, self.topic.name
         answers = self.channel.send(
-            [self.terms.outgoing(intent_of, origin) for intent_of in intents]
+            [self.options.outgoing(intent_of, origin) for intent_of in intents]
         )
         sent: dict[str, tuple[OutboxEntry, PublishedRecord]] = {}
         refused: dict[str, tuple[OutboxEntry, str]] = {}
@@ -257,7 +257,7 @@ class _Sender:
         """
         if not left:
             return []
-        origin, verifier = self.topic.origin, self.terms.verifier()
+        origin, verifier = self.topic.origin, self.options.verifier()
         wanted = {intent.group: intent for intent in left}
         found: dict[str, VerifiedRecord] = {}
 
@@ -294,7 +294,7 @@ class _Sender:
             elif reason := reasons.get(intent.group):
                 withdrawn[intent.group] = (intent, reason)
             elif intent.group in reasons:
-                again.append(replace(intent, lease_until=now + self.terms.lease))
+                again.append(replace(intent, lease_until=now + self.options.lease))
         self.outbox.withdraw(withdrawn, self.held)
         yield from (Delivered(intent, None, reason) for intent, reason in withdrawn.values())
         yield from self.send(again)
@@ -319,9 +319,9 @@ def told(record: Record, origin: Origin, verifier: Verifier | None) -> VerifiedR
         return None
 
 
-def by_home(topic: Topic, ones: Iterable[Grouped]) -> dict[int, list[Grouped]]:
+def by_partition(topic: Topic, ones: Iterable[Grouped]) -> dict[int, list[Grouped]]:
     """Gather what is of groups by the partitions that their keys land in, ascending."""
-    homes: dict[int, list[Grouped]] = {}
+    found: dict[int, list[Grouped]] = {}
     for settled in ones:
-        homes.setdefault(topic.home_of(settled.group), []).append(settled)
-    return dict(sorted(homes.items()))
+        found.setdefault(topic.partition_for_key(settled.group), []).append(settled)
+    return dict(sorted(found.items()))

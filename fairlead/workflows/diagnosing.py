@@ -30,7 +30,7 @@ from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.judgement.decision import Judgement, Question
 from fairlead.domain.judging import Row, ask, questions_about, rows_of
 from fairlead.domain.looks.look import EVERY_LOOK, HISTORY, look_of
-from fairlead.domain.looks.questions import Group, Ways
+from fairlead.domain.looks.questions import Group, PlanningOptions
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.domain.records import Findings, StoredPlan
 from fairlead.domain.snapshot import GroupSnapshot
@@ -208,7 +208,7 @@ def _judged(
     earlier = archive.read(seen.at - history, seen.at, names)
     looks = slices(pa.concat_tables([earlier, seen.look]), "group")
     members = slices(seen.members, "group")
-    groups: list[tuple[Group, Ways]] = []
+    groups: list[tuple[Group, PlanningOptions]] = []
     for described in seen.groups.to_pylist():
         name = described["group"]
         if described["error"] is not None or name not in members:
@@ -221,13 +221,13 @@ def _judged(
                 memory.capacities.get(name, {}),
                 memory.changed_at.get(name),
             )
-            groups.append((group, Ways.of(policy_for(name, policies), compare=False)))
-    for group, ways, question in questions_about(groups):
+            groups.append((group, PlanningOptions.of(policy_for(name, policies), compare=False)))
+    for group, planning, question in questions_about(groups):
         name = group.described["group"]
         with _apart(name):
             if isinstance(question, Exception):
                 raise question
-            _judge(group, question, ways, diagnosed, at=seen.at, last=memory.kept.get(name))
+            _judge(group, question, planning, diagnosed, at=seen.at, last=memory.kept.get(name))
     return diagnosed
 
 
@@ -245,7 +245,7 @@ def _apart(name: str) -> Iterator[None]:
 def _judge(
     group: Group,
     question: Question,
-    ways: Ways,
+    planning: PlanningOptions,
     diagnosed: Diagnosed,
     *,
     at: datetime,
@@ -254,7 +254,7 @@ def _judge(
     """Judge a group whose members read something, and add what came of it."""
     if not question.problem.partition_total:
         return
-    judgement = ask(question, ways)
+    judgement = ask(question, planning)
     name, look_id = group.described["group"], group.described["snapshot_id"]
     findings = _findings(group, question.problem, judgement)
     findings = replace(findings, kept=_kept(group, question, judgement, at, last))
@@ -263,7 +263,7 @@ def _judge(
     if worse is not None:  # before that is settled, nothing new is planned
         diagnosed.worse[name] = worse
     elif judgement.outcome == "plan":
-        rows = rows_of(question, judgement, ways)
+        rows = rows_of(question, judgement, planning)
         diagnosed.judged.extend(row | {"snapshot_id": look_id, "group": name} for row in rows)
         diagnosed.calls[name] = _call(judgement, look_id)
     diagnosed.found[name] = (at, findings)

@@ -12,14 +12,14 @@ from datetime import datetime, timedelta
 
 from fairlead.domain.records import StoredPlan
 from fairlead.errors import InvalidPlanError, TamperedPlanError
-from fairlead.store.intents import Wanted
+from fairlead.store.intents import PublishRequest
 from fairlead.store.plans import PlanStore
-from fairlead.workflows.delivery import Terms, Topic, deliver
+from fairlead.workflows.delivery import PublishOptions, Topic, deliver
 
 
-def due(store: PlanStore, terms: Terms, now: datetime) -> list[str]:
+def due(store: PlanStore, options: PublishOptions, now: datetime) -> list[str]:
     """Return the groups whose plan has used up a third of its lease."""
-    return store.told_before(now + terms.lease - renewed_after(terms.lease))
+    return store.told_before(now + options.lease - renewed_after(options.lease))
 
 
 def renewed_after(lease: timedelta) -> timedelta:
@@ -34,7 +34,12 @@ def renewed_after(lease: timedelta) -> timedelta:
 
 
 def refresh(
-    store: PlanStore, plans: Sequence[StoredPlan], *, topic: Topic, terms: Terms, now: datetime
+    store: PlanStore,
+    plans: Sequence[StoredPlan],
+    *,
+    topic: Topic,
+    options: PublishOptions,
+    now: datetime,
 ) -> Iterator[tuple[str, str]]:
     """Tell groups again of the plans they follow, with leases that begin now.
 
@@ -45,7 +50,7 @@ def refresh(
     ----------
     plans
         Published, of groups that are `due`.
-    store, topic, terms
+    store, topic, options
         As for `publication.publish_all`.
     now
         When the leases begin.
@@ -66,7 +71,7 @@ def refresh(
         except (InvalidPlanError, TamperedPlanError) as error:
             yield plan.group, str(error)
         else:
-            wanted.append(Wanted(plan.group, plan.version, lease_until=now + terms.lease))
-    for done in deliver(store.outbox(), topic, wanted, terms):
+            wanted.append(PublishRequest(plan.group, plan.version, lease_until=now + options.lease))
+    for done in deliver(store.outbox(), topic, wanted, options):
         if done.position is None:
             yield done.intent.group, done.reason

@@ -16,7 +16,7 @@ from fairlead.domain.drafting import SnapshotTables, decisions
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.judging import judge_group
 from fairlead.domain.looks.look import look_of, looked_back
-from fairlead.domain.looks.questions import Group, Ways
+from fairlead.domain.looks.questions import Group, PlanningOptions
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.domain.snapshot import GroupSnapshot
 from fairlead.errors import GroupError
@@ -104,7 +104,7 @@ def plan_group(
     looks = pa.concat_tables([archive.read(since, at, [group]), seen])
     rows = judge_group(
         Group.remembered(described, snapshot.members, looks, memory.capacities, memory.changed_at),
-        Ways.of(policy, compare=True),
+        PlanningOptions.of(policy, compare=True),
     )
     tables = SnapshotTables(
         snapshot.snapshot_id,

@@ -18,10 +18,17 @@ from fairlead.domain.records import StoredPlan
 from fairlead.errors import GroupError, InvalidPlanError, TamperedPlanError
 from fairlead.kafka.descriptions import absent, passing
 from fairlead.store.brakes import brake_on
-from fairlead.store.intents import Wanted
+from fairlead.store.intents import PublishRequest
 from fairlead.store.plans import PlanStore
 from fairlead.wire.document import PlanDocument
-from fairlead.workflows.delivery import Delivered, Terms, Topic, by_home, deliver, settle
+from fairlead.workflows.delivery import (
+    Delivered,
+    PublishOptions,
+    Topic,
+    by_partition,
+    deliver,
+    settle,
+)
 
 #: Groups described at once: few enough that none has changed much when its turn comes.
 AT_ONCE: Final = 100
@@ -87,7 +94,7 @@ def publish_all(
     *,
     live: Live,
     topic: Topic,
-    terms: Terms,
+    options: PublishOptions,
     now: datetime | None = None,
 ) -> Iterator[Published]:
     """Publish the approved plans of groups; `AT_ONCE` groups are described together just before.
@@ -106,7 +113,7 @@ def publish_all(
         Describes groups as they are now.
     store, topic
         Where plans are, and where they go.
-    terms
+    options
         How long they hold, and what signs them.
     now
         What expiry is held against, and when leases begin; None: the time of each turn.
@@ -124,14 +131,16 @@ def publish_all(
     for plan in waiting:
         if plan.group in held:
             yield _not_sent(plan, Objection(str(held[plan.group])))
-    for plans_here in by_home(topic, [plan for plan in waiting if plan.group not in held]).values():
+    for plans_here in by_partition(
+        topic, [plan for plan in waiting if plan.group not in held]
+    ).values():
         for first in range(0, len(plans_here), AT_ONCE):
             yield from _publish(
                 store,
                 plans_here[first : first + AT_ONCE],
                 live,
                 topic,
-                terms,
+                options,
                 now or datetime.now(UTC),
             )
 
@@ -142,7 +151,7 @@ def settle_all(
     *,
     live: Live,
     topic: Topic,
-    terms: Terms,
+    options: PublishOptions,
     now: datetime,
 ) -> Iterator[Published]:
     """Finish or withdraw what an earlier run has left on its way; see `delivery.settle`.
@@ -151,7 +160,7 @@ def settle_all(
     ----------
     groups
         Whose; None: everybody's.
-    store, live, topic, terms, now
+    store, live, topic, options, now
         As for `publish_all`.
     """
     outbox = store.outbox()
@@ -174,7 +183,7 @@ def settle_all(
         return reasons
 
     left = outbox.outstanding(groups)
-    for done in settle(outbox, topic, left, terms, objections=objections, now=now):
+    for done in settle(outbox, topic, left, options, objections=objections, now=now):
         yield Published.of(done)
     yield from unknown
 
@@ -184,7 +193,7 @@ def _publish(  # noqa: PLR0917 - the parts of one step
     plans: Sequence[StoredPlan],
     live: Live,
     topic: Topic,
-    terms: Terms,
+    options: PublishOptions,
     now: datetime,
 ) -> Iterator[Published]:
     found = live(plan.group for plan in plans)
@@ -195,12 +204,12 @@ def _publish(  # noqa: PLR0917 - the parts of one step
         except (InvalidPlanError, TamperedPlanError) as error:
             objection = Objection(str(error))
         if objection is None:
-            wanted.append(Wanted(plan.group, plan.version, lease_until=now + terms.lease))
+            wanted.append(PublishRequest(plan.group, plan.version, lease_until=now + options.lease))
         elif not objection.ends:
             yield _not_sent(plan, objection)
         elif store.mark_stale(plan, reason=objection.reason):
             yield Published(plan.group, plan.version, None, objection.reason)
-    for done in deliver(store.outbox(), topic, wanted, terms):
+    for done in deliver(store.outbox(), topic, wanted, options):
         yield Published.of(done)
 
 

@@ -17,9 +17,9 @@ from fairlead.kafka.descriptions import absent
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.store.attempts import Attempt
 from fairlead.store.hindsight import regrets
-from fairlead.store.intents import Wanted
+from fairlead.store.intents import PublishRequest
 from fairlead.store.plans import PlanStore
-from fairlead.workflows.delivery import Terms, Topic, deliver
+from fairlead.workflows.delivery import PublishOptions, Topic, deliver
 from fairlead.workflows.following import follow
 from fairlead.workflows.lease import due, refresh, renewed_after
 from fairlead.workflows.nudging import BrokerAdoption
@@ -79,7 +79,7 @@ def publication_pass(
     *,
     live: Live,
     topic: Topic,
-    terms: Terms,
+    options: PublishOptions,
     now: datetime,
     follow_up: FollowUp = lambda _: (),
 ) -> Pass:
@@ -95,7 +95,7 @@ def publication_pass(
         That this is about.
     live
         Describes groups as they are now.
-    topic, terms
+    topic, options
         The plan topic, and how it is written.
     now
         Time-zone-aware.
@@ -106,8 +106,8 @@ def publication_pass(
     groups = [*groups, *_gone_elsewhere(plans, set(groups), live)]
     waiting = plans.approved_unpublished(groups)
     results = [
-        *settle_all(plans, groups, live=live, topic=topic, terms=terms, now=now),
-        *publish_all(plans, waiting, live=live, topic=topic, terms=terms),
+        *settle_all(plans, groups, live=live, topic=topic, options=options, now=now),
+        *publish_all(plans, waiting, live=live, topic=topic, options=options),
     ]
     known = {result.group for result in results}
     left = [plan.group for plan in waiting if plan.group not in known]
@@ -117,23 +117,23 @@ def publication_pass(
     ]
     published = sorted({result.group for result in results if result.position is not None})
     followed = list(follow_up(published)) if published else []
-    found = differences(plans, groups, topic=topic, verifier=terms.verifier())
+    found = differences(plans, groups, topic=topic, verifier=options.verifier())
     untold = [
         (done.intent.group, done.reason)
-        for done in mend(plans, found, topic=topic, terms=terms, now=now)
+        for done in mend(plans, found, topic=topic, options=options, now=now)
         if done.position is None
     ]
-    followers, gone = _told_apart(plans, groups, live, terms, now)
-    retired = _retire(plans, gone, topic, terms, now)
-    retired += _taken_back(plans, groups, topic, terms)
+    followers, gone = _told_apart(plans, groups, live, options, now)
+    retired = _retire(plans, gone, topic, options, now)
+    retired += _taken_back(plans, groups, topic, options)
     ended = {plan.group for plan in retired}
     without = [plan for plan in gone if plan.group not in ended and plan.group in set(groups)]
-    untold += refresh(plans, followers, topic=topic, terms=terms, now=now)
+    untold += refresh(plans, followers, topic=topic, options=options, now=now)
     untold += [(plan.group, "the group does not exist any more") for plan in without]
     plans.record_attempts(
         [
             *(_attempt(result) for result in results if result.waits),
-            *(_unrenewed(plan, terms, now) for plan in without),
+            *(_unrenewed(plan, options, now) for plan in without),
         ]
     )
     if others := [group for group in groups if group not in set(published)]:
@@ -164,9 +164,9 @@ def _attempt(result: Published) -> Attempt:
     return Attempt(result.group, result.version, at, result.reason, again_at)
 
 
-def _unrenewed(plan: StoredPlan, terms: Terms, now: datetime) -> Attempt:
+def _unrenewed(plan: StoredPlan, options: PublishOptions, now: datetime) -> Attempt:
     """Return that a lease was not renewed: it is tried again while it lasts, and at its end."""
-    again_at = now + renewed_after(terms.lease) / 2
+    again_at = now + renewed_after(options.lease) / 2
     if plan.lease_until is not None:
         again_at = min(again_at, plan.lease_until)
     why = (
@@ -187,7 +187,7 @@ def _gone_elsewhere(plans: PlanStore, groups: Collection[str], live: Live) -> li
 
 
 def _told_apart(
-    plans: PlanStore, groups: Iterable[str], live: Live, terms: Terms, now: datetime
+    plans: PlanStore, groups: Iterable[str], live: Live, options: PublishOptions, now: datetime
 ) -> tuple[list[StoredPlan], list[StoredPlan]]:
     """Return the plans whose leases are to be renewed, and those whose groups do not exist.
 
@@ -195,7 +195,7 @@ def _told_apart(
     of a group that is gone.
     """
     over = set(plans.told_before(now))
-    mine = set(due(plans, terms, now)) & set(groups)
+    mine = set(due(plans, options, now)) & set(groups)
     if not over | mine:
         return [], []
     followed = plans.in_state("published", groups=over | mine)
@@ -210,7 +210,7 @@ def _is_absent(found: object) -> bool:
 
 
 def _taken_back(
-    plans: PlanStore, groups: Collection[str], topic: Topic, terms: Terms
+    plans: PlanStore, groups: Collection[str], topic: Topic, options: PublishOptions
 ) -> list[StoredPlan]:
     """Take back first plans that made it worse, where that takes no person."""
     first = [
@@ -219,12 +219,12 @@ def _taken_back(
         if regret.automatic and regret.back_to is None and regret.group in set(groups)
     ]
     wanted = [
-        Wanted(
+        PublishRequest(
             result.group, result.version, "retired", reason=f"it made it worse: {result.evidence}"
         )
         for result in first
     ]
-    done = deliver(plans.outbox(), topic, wanted, terms) if wanted else []
+    done = deliver(plans.outbox(), topic, wanted, options) if wanted else []
     return [
         plans.get(result.intent.group, result.intent.plan.version)
         for result in done
@@ -233,15 +233,19 @@ def _taken_back(
 
 
 def _retire(
-    plans: PlanStore, gone: Sequence[StoredPlan], topic: Topic, terms: Terms, now: datetime
+    plans: PlanStore,
+    gone: Sequence[StoredPlan],
+    topic: Topic,
+    options: PublishOptions,
+    now: datetime,
 ) -> list[StoredPlan]:
     """Take back the plans of groups that do not exist, where nothing renewed the lease till now."""
     over = [plan for plan in gone if plan.lease_until is not None and plan.lease_until <= now]
-    why = f"the group does not exist, and its lease of {terms.lease} is over"
-    wanted = [Wanted(plan.group, plan.version, "retired", reason=why) for plan in over]
+    why = f"the group does not exist, and its lease of {options.lease} is over"
+    wanted = [PublishRequest(plan.group, plan.version, "retired", reason=why) for plan in over]
     sent = {
         done.intent.group
-        for done in deliver(plans.outbox(), topic, wanted, terms)
+        for done in deliver(plans.outbox(), topic, wanted, options)
         if done.position is not None
     }
     return [plan for plan in over if plan.group in sent]

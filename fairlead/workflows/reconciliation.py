@@ -15,12 +15,19 @@ from typing import Final
 
 from fairlead.domain.records import StoredPlan
 from fairlead.kafka.plan_topic import Record
-from fairlead.store.intents import Wanted
+from fairlead.store.intents import PublishRequest
 from fairlead.store.plans import PlanStore
 from fairlead.store.told import PublishedRecord
 from fairlead.wire.record import Origin
 from fairlead.wire.signing import Verifier
-from fairlead.workflows.delivery import Delivered, Terms, Topic, by_home, deliver, told
+from fairlead.workflows.delivery import (
+    Delivered,
+    PublishOptions,
+    Topic,
+    by_partition,
+    deliver,
+    told,
+)
 
 #: Leases are told to the millisecond.
 _EXACT: Final = timedelta(seconds=1)
@@ -80,7 +87,7 @@ def differences(
     known = [plan for plan in outbox.followed(groups) if plan.group not in busy]
     last = outbox.told([plan.group for plan in known])
     found: list[Difference] = []
-    for partition, plans in by_home(topic, known).items():
+    for partition, plans in by_partition(topic, known).items():
         newest = topic.newest(partition, [plan.group for plan in plans])
         for plan in plans:
             *_, sent = last[plan.group]
@@ -124,18 +131,18 @@ def mend(
     found: Sequence[Difference],
     *,
     topic: Topic,
-    terms: Terms,
+    options: PublishOptions,
     now: datetime,
 ) -> Iterator[Delivered]:
     """Say again what the database says; raises as `delivery.deliver`."""
     wanted = [
-        Wanted(
+        PublishRequest(
             difference.plan.group,
             difference.plan.version,
             "retired" if difference.plan.state == "retired" else "plan",
-            lease_until=None if difference.plan.state == "retired" else now + terms.lease,
+            lease_until=None if difference.plan.state == "retired" else now + options.lease,
             beyond=difference.beyond,
         )
         for difference in found
     ]
-    yield from deliver(store.outbox(), topic, wanted, terms)
+    yield from deliver(store.outbox(), topic, wanted, options)

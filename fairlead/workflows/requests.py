@@ -12,7 +12,7 @@ from fairlead.domain.policy import Policy, policy_for
 from fairlead.errors import FairleadError, KafkaUnavailableError, StoreUnavailableError
 from fairlead.store import acts
 from fairlead.store.plans import PlanStore
-from fairlead.workflows.delivery import Terms, Topic
+from fairlead.workflows.delivery import PublishOptions, Topic
 from fairlead.workflows.retirement import retire
 from fairlead.workflows.rollback import rollback
 
@@ -24,7 +24,7 @@ def take_up(
     policies: Sequence[Policy],
     live: Callable[[str], LiveGroup],
     topic: Topic,
-    terms: Terms,
+    options: PublishOptions,
     now: datetime,
 ) -> dict[str, str]:
     """Do what people asked for on pages; returns by group what was answered.
@@ -42,7 +42,7 @@ def take_up(
         From the settings: who approves a rollback, and when it expires.
     live
         Describes a group as it is now.
-    topic, terms
+    topic, options
         The plan topic, and how it is written.
     now
         Time-zone-aware.
@@ -57,7 +57,7 @@ def take_up(
         assert act.group is not None  # noqa: S101 - it is about a version
         try:
             if act.act == "retire":
-                said = _retire(store, act, topic, terms)
+                said = _retire(store, act, topic, options)
             else:
                 said = _roll_back(store, act, policy_for(act.group, policies), live, now)
         except (KafkaUnavailableError, StoreUnavailableError):
@@ -71,10 +71,10 @@ def take_up(
     return answers
 
 
-def _retire(store: PlanStore, asked: acts.Acted, topic: Topic, terms: Terms) -> str:
+def _retire(store: PlanStore, asked: acts.Acted, topic: Topic, options: PublishOptions) -> str:
     group, version = _about(asked)
     if store.get(group, version).state == "published":
-        retire(store, group, topic=topic, terms=terms, reason=asked.reason, actor=asked.actor)
+        retire(store, group, topic=topic, options=options, reason=asked.reason, actor=asked.actor)
     return f"version {version} is {store.get(group, version).state}"
 
 

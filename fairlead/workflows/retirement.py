@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 
 from fairlead.domain.records import StoredPlan
 from fairlead.errors import PlanStateError, StalePlanError
-from fairlead.store.intents import Wanted
+from fairlead.store.intents import PublishRequest
 from fairlead.store.plans import PlanStore
-from fairlead.workflows.delivery import Terms, Topic, deliver, settle
+from fairlead.workflows.delivery import PublishOptions, Topic, deliver, settle
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def retire(
     group: str,
     *,
     topic: Topic,
-    terms: Terms,
+    options: PublishOptions,
     reason: str,
     actor: str | None = None,
 ) -> Retired:
@@ -55,7 +55,7 @@ def retire(
         The consumer group.
     topic
         The plan topic.
-    terms
+    options
         What signs the record.
     reason
         Why; stands in the plan's history.
@@ -72,14 +72,14 @@ def retire(
     outbox = store.outbox()
     left = [intent for intent in outbox.outstanding([group]) if intent.kind == "retired"]
     now = datetime.now(UTC)
-    for done in settle(outbox, topic, left, terms, objections=_nothing, now=now):
+    for done in settle(outbox, topic, left, options, objections=_nothing, now=now):
         if done.position is not None:  # asked for before, by somebody who died
             return Retired(group, done.intent.plan.version, done.position)
     plan = store.published(group)
     if plan is None:
         raise PlanStateError(f"group {group} has no published plan to retire")
-    wanted = Wanted(group, plan.version, "retired", reason=reason, actor=actor)
-    for done in deliver(outbox, topic, [wanted], terms):
+    wanted = PublishRequest(group, plan.version, "retired", reason=reason, actor=actor)
+    for done in deliver(outbox, topic, [wanted], options):
         if done.position is None:
             raise StalePlanError(f"group {group}: version {plan.version}: {done.reason}")
         return Retired(group, plan.version, done.position)

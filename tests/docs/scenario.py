@@ -22,7 +22,7 @@ from fairlead.store import NoPlan, PlanDraft, PlanStore, create_store_engine
 from fairlead.store.course import keep_looks
 from fairlead.store.engine import transaction
 from fairlead.store.migrate import upgrade
-from fairlead.store.outbox import Outbox, Wanted
+from fairlead.store.outbox import Outbox, PublishRequest
 from fairlead.store.told import PublishedRecord
 from fairlead.wire.document import MemberShare, PlanDocument, content_hash
 from tests.stored import record_adoption, record_decision
@@ -189,7 +189,7 @@ def _publish(store: PlanStore, version: int, actor: str, reason: str) -> None:
     store.approve("orders", version, sha256=plan.sha256, actor=actor, reason=reason)
     outbox, until = Outbox(store.engine), at(31, 0)
     with outbox.turn("fairlead.plans", 0) as turn:
-        (intent,) = turn.intend([Wanted("orders", version, lease_until=until)])
+        (intent,) = turn.intend([PublishRequest("orders", version, lease_until=until)])
     outbox.confirm(
         {"orders": (intent, PublishedRecord(1, until, "fairlead.plans", 0, version + 40))}
     )

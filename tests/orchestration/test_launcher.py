@@ -26,6 +26,8 @@ DAGSTER_YAML = """
 run_launcher:
   module: orchestration.launcher
   class: ForkingRunLauncher
+code_servers:
+  local_startup_timeout: 900
 telemetry:
   enabled: false
 """

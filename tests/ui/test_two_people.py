@@ -23,7 +23,7 @@ from fairlead.store import PlanStore, StoredPlan, create_store_engine
 from fairlead.surfaces.web import build_app
 from fairlead.surfaces.web.server import serving
 from fairlead.wire.document import MemberShare
-from fairlead.workflows.delivery import Terms
+from fairlead.workflows.delivery import PublishOptions
 from fairlead.workflows.publication_pass import publication_pass
 from fairlead.workflows.requests import take_up
 from tests.conftest import KafkaTopic
@@ -104,14 +104,14 @@ class Team:
 
     def work(self) -> None:
         """Let the planner come round, as its sensor does."""
-        groups, terms, now = [self.fleet.group], Terms(LEASE), datetime.now(UTC)
+        groups, options, now = [self.fleet.group], PublishOptions(LEASE), datetime.now(UTC)
         take_up(
             self.planner,
             groups,
             policies=POLICIES,
             live=self.gateway.live_group,
             topic=self.topic,
-            terms=terms,
+            options=options,
             now=now,
         )
         publication_pass(
@@ -119,7 +119,7 @@ class Team:
             groups,
             live=self.gateway.live_groups,
             topic=self.topic,
-            terms=terms,
+            options=options,
             now=now,
         )
 

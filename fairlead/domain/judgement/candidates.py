@@ -11,8 +11,8 @@ from typing import Any, Final
 import numpy as np
 
 from assignors.assignment import Assignment
-from assignors.nearing import Bounds, bring_near, far_partitions
 from assignors.problem import InvalidProblemError, Problem
+from assignors.rack_traffic import Bounds, far_partitions, reduce_rack_traffic
 from assignors.registry import assign, check_options
 from assignors.verifier import violations
 from fairlead.domain.judgement.forecast import Forecast, Outlook
@@ -35,7 +35,7 @@ POINTS: Final = 50
 
 
 @dataclass(frozen=True, eq=False)
-class Ground:
+class CandidateInputs:
     """What candidates are computed from: P partitions, M members.
 
     Parameters
@@ -100,7 +100,7 @@ class Candidate:
 
 
 def candidates(
-    ground: Ground, names: Sequence[str], options: Mapping[str, Mapping[str, Any]]
+    inputs: CandidateInputs, names: Sequence[str], options: Mapping[str, Mapping[str, Any]]
 ) -> tuple[Candidate, ...]:
     """Run assignors.
 
@@ -111,45 +111,45 @@ def candidates(
     """
     for name in names:
         check_options(name, options.get(name, {}))
-    return tuple(_candidate(ground, name, options.get(name, {})) for name in names)
+    return tuple(_candidate(inputs, name, options.get(name, {})) for name in names)
 
 
-def _candidate(ground: Ground, name: str, options: Mapping[str, Any]) -> Candidate:
+def _candidate(inputs: CandidateInputs, name: str, options: Mapping[str, Any]) -> Candidate:
     try:
-        assignment = _run(ground, name, options)
+        assignment = _run(inputs, name, options)
     except InvalidProblemError as error:
         return Candidate(name, error=str(error))
     except Exception as error:  # noqa: BLE001 - one assignor must not take the others with it
         return Candidate(name, error=f"The assignor failed: {error!r}")
-    if broken := violations(ground.problem, assignment):
+    if broken := violations(inputs.problem, assignment):
         return Candidate(name, error=f"The assignment is invalid: {'; '.join(broken)}")
-    before, after = ground.problem.owner, assignment.owner
+    before, after = inputs.problem.owner, assignment.owner
     return Candidate(
         assignor=name,
         assignment=assignment,
-        forecast=ground.outlook.told(after, ground.rules.horizon_s),
+        forecast=inputs.outlook.told(after, inputs.rules.horizon_s),
         moved=int(((before >= 0) & (after >= 0) & (before != after)).sum()),
-        frontier=_frontier(ground, assignment) if assignment.frontier else (),
-        rack_gb_per_day=None if ground.traffic is None else ground.traffic.gb_per_day(after),
+        frontier=_frontier(inputs, assignment) if assignment.frontier else (),
+        rack_gb_per_day=None if inputs.traffic is None else inputs.traffic.gb_per_day(after),
     )
 
 
-def _run(ground: Ground, name: str, options: Mapping[str, Any]) -> Assignment:
-    options = _within_budget(ground.rules, name, options)
+def _run(inputs: CandidateInputs, name: str, options: Mapping[str, Any]) -> Assignment:
+    options = _within_budget(inputs.rules, name, options)
     if name != FLAGSHIP:
-        return assign(name, ground.problem, **options)
-    horizon_s = weighing_horizon(ground)
-    work = _work(ground, horizon_s)
-    limits = {"horizon": horizon_s, "enough": _enough(ground, work, horizon_s)}
-    if ground.calm:
-        kept = Assignment(ground.problem, ground.problem.owner, "no change: nobody is late")
-        return _brought_near(ground, kept, work, horizon_s, options)
+        return assign(name, inputs.problem, **options)
+    horizon_s = weighing_horizon(inputs)
+    work = _work(inputs, horizon_s)
+    limits = {"horizon": horizon_s, "enough": _enough(inputs, work, horizon_s)}
+    if inputs.calm:
+        kept = Assignment(inputs.problem, inputs.problem.owner, "no change: nobody is late")
+        return _brought_near(inputs, kept, work, horizon_s, options)
     found = assign(name, work, **{**limits, **options})
-    spared = _sparing(ground, found, horizon_s)
+    spared = _sparing(inputs, found, horizon_s)
     if spared is not None:
         found = assign(name, work, **{**limits, **options, "max_moves": spared})
-    found = replace(found, problem=ground.problem)
-    return _brought_near(ground, found, work, horizon_s, options)
+    found = replace(found, problem=inputs.problem)
+    return _brought_near(inputs, found, work, horizon_s, options)
 
 
 def _within_budget(rules: Rules, name: str, options: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -163,7 +163,7 @@ def _within_budget(rules: Rules, name: str, options: Mapping[str, Any]) -> Mappi
 
 
 def _brought_near(
-    ground: Ground,
+    inputs: CandidateInputs,
     found: Assignment,
     work: Problem,
     horizon_s: float,
@@ -174,7 +174,7 @@ def _brought_near(
     A group within its objective pays for that with moves; a late one with none beyond those that
     there are: they would hold up what it needs.
     """
-    traffic, before = ground.traffic, ground.problem.owner
+    traffic, before = inputs.traffic, inputs.problem.owner
     if traffic is None or not work.members:
         return found
     moved = int(((before >= 0) & (found.owner >= 0) & (before != found.owner)).sum())
@@ -182,28 +182,28 @@ def _brought_near(
     if work.arrival_rates is not None:
         load += work.arrival_rates * horizon_s
     bounds = Bounds(
-        load=_enough(ground, work, horizon_s),
-        moves=options.get("max_moves") if ground.calm else moved,
+        load=_enough(inputs, work, horizon_s),
+        moves=options.get("max_moves") if inputs.calm else moved,
         least=WORTHWHILE * float(traffic.per_s.mean()),
-        fixed=ground.held,
+        fixed=inputs.held,
         counts=options.get("max_count_skew") is not None,
     )
-    owner = bring_near(work, found.owner, load, traffic.per_s, bounds)
-    late_s = max(ground.rules.objective_s, _late(ground, found.owner))
-    if (owner == found.owner).all() or _late(ground, owner) > late_s:
+    owner = reduce_rack_traffic(work, found.owner, load, traffic.per_s, bounds)
+    late_s = max(inputs.rules.objective_s, _late(inputs, found.owner))
+    if (owner == found.owner).all() or _late(inputs, owner) > late_s:
         return found
     moves = int(((before >= 0) & (owner >= 0) & (before != owner)).sum())
-    outcome = f"{moves:,} move{'' if moves == 1 else 's'}: for racks" if ground.calm else None
+    outcome = f"{moves:,} move{'' if moves == 1 else 's'}: for racks" if inputs.calm else None
     return replace(
         found,
         owner=owner,
         outcome=outcome or found.outcome,
-        reasons=_reasons(ground.problem, found, owner),
+        reasons=_reasons(inputs.problem, found, owner),
     )
 
 
-def _late(ground: Ground, owner: Int32) -> float:
-    return ground.outlook.forecast(owner, ground.rules.horizon_s).late_s
+def _late(inputs: CandidateInputs, owner: Int32) -> float:
+    return inputs.outlook.forecast(owner, inputs.rules.horizon_s).late_s
 
 
 def _reasons(problem: Problem, found: Assignment, owner: Int32) -> dict[int, str]:
@@ -218,19 +218,19 @@ def _reasons(problem: Problem, found: Assignment, owner: Int32) -> dict[int, str
     return reasons
 
 
-def _sparing(ground: Ground, found: Assignment, horizon_s: float) -> int | None:
+def _sparing(inputs: CandidateInputs, found: Assignment, horizon_s: float) -> int | None:
     """Return how many moves make nobody late who is not, where there is too much for all.
 
     None: as many as there are. Whoever has room is filled up, and no more: to have everybody late
     is no better than to have some. A guess about members that were never at their limit forbids
     nothing: only more than what they could turn out to do makes them late.
     """
-    outlook, objective_s = ground.outlook, ground.rules.objective_s
-    if ground.at_most is not None:
-        outlook = replace(outlook, capacities=ground.at_most)
-    if outlook.arrivals.sum() <= ground.rules.headroom * outlook.capacities.sum():
+    outlook, objective_s = inputs.outlook, inputs.rules.objective_s
+    if inputs.at_most is not None:
+        outlook = replace(outlook, capacities=inputs.at_most)
+    if outlook.arrivals.sum() <= inputs.rules.headroom * outlook.capacities.sum():
         return None
-    before = ground.problem.owner
+    before = inputs.problem.owner
     late = outlook.lateness(before, horizon_s) > objective_s
 
     def spoils(owner: Int32) -> bool:
@@ -239,45 +239,45 @@ def _sparing(ground: Ground, found: Assignment, horizon_s: float) -> int | None:
 
     if not spoils(found.owner):
         return None
-    moves = _moves(ground, found)
+    moves = _moves(inputs, found)
     return next(
-        (count for count in range(moves.size) if spoils(_after(ground, found, moves[: count + 1]))),
+        (count for count in range(moves.size) if spoils(_after(inputs, found, moves[: count + 1]))),
         moves.size,
     )
 
 
-def _moves(ground: Ground, found: Assignment) -> Int64:
+def _moves(inputs: CandidateInputs, found: Assignment) -> Int64:
     """Return the owned partitions that an assignment moves, in the order in which it does."""
     moved = np.fromiter(found.reasons, np.int64, len(found.reasons))
-    return moved[ground.problem.owner[moved] >= 0]
+    return moved[inputs.problem.owner[moved] >= 0]
 
 
-def _after(ground: Ground, found: Assignment, moves: Int64) -> Int32:
+def _after(inputs: CandidateInputs, found: Assignment, moves: Int64) -> Int32:
     """Return who owns what after some of the moves, and with everything placed."""
-    before = ground.problem.owner
+    before = inputs.problem.owner
     owner = np.where(before < 0, found.owner, before)
     owner[moves] = found.owner[moves]
     return owner
 
 
-def _frontier(ground: Ground, found: Assignment) -> tuple[tuple[int, float], ...]:
+def _frontier(inputs: CandidateInputs, found: Assignment) -> tuple[tuple[int, float], ...]:
     """Return how late the group is forecast after how many of the moves."""
-    moves = _moves(ground, found)
+    moves = _moves(inputs, found)
     counts = np.unique(np.linspace(0, moves.size, POINTS).round().astype(np.int64)).tolist()
-    horizon_s = ground.rules.horizon_s
+    horizon_s = inputs.rules.horizon_s
     return tuple(
-        (count, ground.outlook.forecast(_after(ground, found, moves[:count]), horizon_s).late_s)
+        (count, inputs.outlook.forecast(_after(inputs, found, moves[:count]), horizon_s).late_s)
         for count in counts
     )
 
 
-def weighing_horizon(ground: Ground) -> float:
+def weighing_horizon(inputs: CandidateInputs) -> float:
     """Return how far ahead work is weighed, in seconds.
 
     Far enough that all that waits can have been read by then: else members would be filled with
     backlog alone, and fall behind again once that is gone.
     """
-    outlook, rules = ground.outlook, ground.rules
+    outlook, rules = inputs.outlook, inputs.rules
     spare = outlook.capacities.sum() - outlook.arrivals.sum()
     if spare <= 0:
         return rules.horizon_s
@@ -285,18 +285,18 @@ def weighing_horizon(ground: Ground) -> float:
     return float(np.clip(DRAINED * drained, rules.horizon_s, FURTHEST * rules.horizon_s))
 
 
-def _work(ground: Ground, horizon_s: float) -> Problem:
+def _work(inputs: CandidateInputs, horizon_s: float) -> Problem:
     """Return the problem in the forecast's weights: backlog and arrivals, over capacities.
 
     A partition that is held has no weight, so that it stays; what arrives at it counts as taken
     from its owner's capacity. A partition that alone fills any member weighs just that much: else
     nothing would be done for the others.
     """
-    problem, outlook, owner = ground.problem, ground.outlook, ground.problem.owner
+    problem, outlook, owner = inputs.problem, inputs.outlook, inputs.problem.owner
     capacities: Float64 = np.maximum(outlook.capacities, _least(outlook.capacities))
-    held = ground.held & (owner >= 0)
+    held = inputs.held & (owner >= 0)
     reserved = np.bincount(owner[held], outlook.arrivals[held], capacities.size)
-    most = ground.rules.headroom * float(capacities.max(initial=0.0))
+    most = inputs.rules.headroom * float(capacities.max(initial=0.0))
     arrivals = np.where(held, 0.0, np.minimum(outlook.arrivals, most))
     backlog = np.where(held, 0.0, outlook.backlog)
     room = np.maximum(most - arrivals, 0.0) * horizon_s
@@ -313,7 +313,7 @@ def _least(capacities: Float64) -> float:
     return max(1e-6, 1e-6 * float(capacities.max(initial=0.0)))
 
 
-def _enough(ground: Ground, work: Problem, horizon_s: float) -> float:
+def _enough(inputs: CandidateInputs, work: Problem, horizon_s: float) -> float:
     """Return the load at which the heaviest member is relieved enough, in seconds of work.
 
     Between what would be even and what would be full: the next change of the load must not call for
@@ -324,7 +324,7 @@ def _enough(ground: Ground, work: Problem, horizon_s: float) -> float:
     total = float(work.weights.sum() + rates.sum() * horizon_s)
     even = total / (float(work.capacities.sum()) * horizon_s)
     roomy = even + ROOM * max(1.0 - even, 0.0)
-    if even < 1.0 and horizon_s > ground.rules.horizon_s:
+    if even < 1.0 and horizon_s > inputs.rules.horizon_s:
         # What fills members is backlog, and will be gone.
         return roomy * horizon_s
-    return min(roomy, ground.rules.headroom) * horizon_s
+    return min(roomy, inputs.rules.headroom) * horizon_s

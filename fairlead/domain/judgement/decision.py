@@ -18,7 +18,7 @@ from fairlead.domain.judgement.ahead import set_right
 from fairlead.domain.judgement.candidates import (
     FLAGSHIP,
     Candidate,
-    Ground,
+    CandidateInputs,
     candidates,
     weighing_horizon,
 )
@@ -215,13 +215,13 @@ def judge(
     offered: tuple[Candidate, ...] = ()
     if hold is not None and state.places:
         # Whoever lacks an owner gets one; all else stays as it is, for the reason there is.
-        placing = replace(state.ground, rules=replace(question.rules, max_moves=0))
+        placing = replace(state.inputs, rules=replace(question.rules, max_moves=0))
         offered = candidates(placing, assignors, options or {})
         if any(candidate.forecast is not None and not candidate.moved for candidate in offered):
             return _judgement(state, offered, *_choice(state, offered, choose, limit=0))
     calm = hold is not None and not state.places and state.nears
     if hold is None or compare or state.places or calm:
-        offered = candidates(replace(state.ground, calm=calm), assignors, options or {})
+        offered = candidates(replace(state.inputs, calm=calm), assignors, options or {})
     if calm:
         nearer, why = _nearer(state, offered, choose)
         return _judgement(state, offered, nearer, why if nearer else f"{hold}; {why}")
@@ -503,7 +503,7 @@ class State:
     @cached_property
     def catches_up(self) -> bool:
         """Whether all that waits is read about as soon as any assignment could have it read."""
-        rules, span = self.question.rules, weighing_horizon(self.ground)
+        rules, span = self.question.rules, weighing_horizon(self.inputs)
         forecast = self.outlook.forecast(self.question.problem.owner, span)
         return forecast.late_s <= max(rules.objective_s, CLOSE * (span - rules.horizon_s))
 
@@ -513,10 +513,10 @@ class State:
         return 0 < self.orphans < int(self.question.problem.assignable.sum())
 
     @property
-    def ground(self) -> Ground:
+    def inputs(self) -> CandidateInputs:
         """What candidates are computed from."""
         question = self.question
-        return Ground(
+        return CandidateInputs(
             question.problem,
             self.outlook,
             self.held,
@@ -709,7 +709,7 @@ def _worth(state: State, candidate: Candidate) -> tuple[bool, str]:
     if not candidate.moved:
         known = "" if state.speeds.measured.all() else " as far as is known"
         return False, f"no assignment is better{known} ({state.diagnosis.name}); {what}"
-    span = weighing_horizon(state.ground)
+    span = weighing_horizon(state.inputs)
     before = outlook.lateness_in_all(problem.owner, span)
     avoided = before - outlook.lateness_in_all(owner, span)
     if planned.late_s > rules.objective_s and avoided < BETTER * before:

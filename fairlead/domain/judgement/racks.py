@@ -2,7 +2,7 @@
 
 Belongs here: bytes a second of each partition, and what an assignment makes of them. Does not: how
 much arrives (`rates`), where partitions are fetched from (`fairlead.kafka.sources`), fewer of them
-(`assignors.nearing`).
+(`assignors.rack_traffic`).
 
 A consumer reads each record once, so that as many bytes cross as arrive at the partitions that are
 read from afar. Bytes are averages: the size of a partition's log over the offsets that are in it.
@@ -13,8 +13,8 @@ from typing import Final
 
 import numpy as np
 
-from assignors.nearing import far_partitions
 from assignors.problem import Problem
+from assignors.rack_traffic import far_partitions
 from fairlead.common.words import gigabytes
 from fairlead.domain.judgement.looks import Float64, Int32, Int64
 

@@ -34,7 +34,7 @@ _MEMBER_ID: Final = re.compile(
 
 
 @dataclass(frozen=True)
-class Ways:
+class PlanningOptions:
     """How groups of one policy are judged.
 
     Parameters
@@ -57,8 +57,8 @@ class Ways:
     compare: bool = True
 
     @classmethod
-    def of(cls, policy: Policy, *, compare: bool) -> "Ways":
-        """Return the ways of a policy."""
+    def of(cls, policy: Policy, *, compare: bool) -> "PlanningOptions":
+        """Return the planning options of a policy."""
         return cls(
             rules=policy.rules(),
             assignors=policy.assignors,
@@ -126,7 +126,7 @@ def capacity_rows(capacities: Mapping[str, Capacity]) -> list[dict[str, Any]]:
     ]
 
 
-def question_about(group: Group, ways: Ways) -> Question:
+def question_about(group: Group, planning: PlanningOptions) -> Question:
     """Return what is asked about a group that could be read.
 
     Raises
@@ -140,7 +140,7 @@ def question_about(group: Group, ways: Ways) -> Question:
             owned=_owned(row["partitions"]),
             generation=row["generation"],
             instance_id=row["instance_id"],
-            rack=row["rack"] if ways.rules.racks else None,
+            rack=row["rack"] if planning.rules.racks else None,
         )
         for row in group.members
     }
@@ -157,12 +157,12 @@ def question_about(group: Group, ways: Ways) -> Question:
         topics,
         [counts[topic] for topic in topics],
         sorted(members, key=kafka_order),
-        latest=ways.latest,
+        latest=planning.latest,
     )
     lags = dict(
         zip(topics, np.split(looks.lag[-1], np.cumsum([*counts.values()])[:-1]), strict=False)
     )
-    sources = sources_of(group.looks, topics, counts) if ways.rules.racks else None
+    sources = sources_of(group.looks, topics, counts) if planning.rules.racks else None
     racks = None if sources is None else sources.racks
     problem = Problem.of(counts, members, lags, replica_racks=racks)
     unknown = np.flatnonzero(looks.end[-1] < 0)
@@ -172,7 +172,7 @@ def question_about(group: Group, ways: Ways) -> Question:
     return Question(
         problem=problem,
         looks=looks,
-        rules=ways.rules,
+        rules=planning.rules,
         capacities={  # a clock that was ahead must not keep newer measurements out
             row["member"]: Capacity(
                 row["records_per_s"], row["measured"], min(row["at"], looks.now), row["note"]

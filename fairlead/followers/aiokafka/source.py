@@ -13,7 +13,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import for_code
 
 from fairlead.followers.core.plan_cache import PlanRecord
-from fairlead.wire.partitions import home_of
+from fairlead.wire.partitions import partition_for_key
 from fairlead.wire.record import Origin
 
 #: What says how a cluster is reached; everything else concerns the application's own consumer.
@@ -81,7 +81,7 @@ class AiokafkaSource:
         try:
             count, cluster = runner.run(_look(reach, topic))
             if count:
-                number = home_of(group, count)
+                number = partition_for_key(group, count)
                 partition = TopicPartition(topic, number)
                 consumer, end = runner.run(_start(reach, partition))
                 return cls(runner, consumer, group, partition, end=end, cluster=cluster)
@@ -105,7 +105,7 @@ class AiokafkaSource:
     def moved(self) -> bool:
         """Whether the topic has grown, so that the group's key lands in another partition."""
         count = len(self._consumer.partitions_for_topic(self._partition.topic) or ())
-        return count > 0 and home_of(self._group, count) != self._partition.partition
+        return count > 0 and partition_for_key(self._group, count) != self._partition.partition
 
     def at_end(self) -> bool:
         """Whether everything that was there when this was opened has been read."""

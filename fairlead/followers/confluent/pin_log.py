@@ -25,7 +25,7 @@ from confluent_kafka import (  # type: ignore[attr-defined] # the type is newer 
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from fairlead.followers.confluent.topics import TopicIdRequest, cause_of
-from fairlead.wire.partitions import home_of
+from fairlead.wire.partitions import partition_for_key
 from fairlead.wire.pin_seals import Seal
 from fairlead.wire.pins import LARGEST_RECORD, Record, decode, encode
 
@@ -193,7 +193,7 @@ class PinLog:
             found = tail.list_topics(topic, timeout=timeout_s).topics[topic]
             if found.error is not None:
                 raise KafkaException(found.error)  # noqa: TRY301 - the tail is closed here
-            number = home_of(group, len(found.partitions))
+            number = partition_for_key(group, len(found.partitions))
             _, end = tail.get_watermark_offsets(TopicPartition(topic, number), timeout=timeout_s)
             partition = TopicPartition(topic, number, end)
             producer = Producer(
@@ -305,7 +305,7 @@ class PinLog:
         """
         topic = self._partition.topic
         count = self.partition_count(topic, timeout_s)
-        if count and home_of(self._group, count) != self._partition.partition:
+        if count and partition_for_key(self._group, count) != self._partition.partition:
             self.broken = f"it has grown to {count} partitions, and the group's is another one now"
         elif identity:
             try:

@@ -19,7 +19,7 @@ from confluent_kafka import (
 
 from fairlead.followers.confluent.topics import TopicIdRequest
 from fairlead.followers.core.plan_cache import PlanRecord
-from fairlead.wire.partitions import home_of
+from fairlead.wire.partitions import partition_for_key
 from fairlead.wire.record import Origin
 
 log = logging.getLogger(__name__)
@@ -77,7 +77,7 @@ class ConfluentSource:
             metadata = consumer.list_topics(topic, timeout=_TIMEOUT_S)
             found = metadata.topics[topic]
             if found.error is None:
-                number = home_of(group, len(found.partitions))
+                number = partition_for_key(group, len(found.partitions))
                 origin = Origin(topic, metadata.cluster_id or "", _topic_id(connection, topic))
                 partition = TopicPartition(topic, number)
                 return cls(consumer, group, partition, origin, connection)
@@ -113,7 +113,7 @@ class ConfluentSource:
         found = self._consumer.list_topics(topic, timeout=_TIMEOUT_S).topics[topic]
         if found.error is not None:
             return False
-        if home_of(self._group, len(found.partitions)) != self._partition.partition:
+        if partition_for_key(self._group, len(found.partitions)) != self._partition.partition:
             return True
         log_now = _topic_id(self._connection, topic)
         return bool(log_now) and log_now != self.origin.log

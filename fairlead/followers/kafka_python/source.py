@@ -11,7 +11,7 @@ from kafka import KafkaConsumer, TopicPartition
 
 from fairlead.followers.core.plan_cache import PlanRecord
 from fairlead.followers.kafka_python.connect import connect
-from fairlead.wire.partitions import home_of, kafka_uuid
+from fairlead.wire.partitions import kafka_uuid, partition_for_key
 from fairlead.wire.record import Origin
 
 #: What consumers are configured with that does not concern how the cluster is reached.
@@ -74,7 +74,7 @@ class KafkaPythonSource:
         try:
             count = len(consumer.partitions_for_topic(topic))
             if count:
-                number = home_of(group, count)
+                number = partition_for_key(group, count)
                 return cls(consumer, group, TopicPartition(topic, number), _origin(consumer, topic))
         except BaseException:
             consumer.close()
@@ -107,7 +107,7 @@ class KafkaPythonSource:
         """Whether the topic has grown, so that the group's key lands in another partition."""
         self._consumer._cluster.request_update()  # noqa: SLF001 - else minutes pass; for the next look
         count = len(self._consumer.partitions_for_topic(self._partition.topic))
-        return count > 0 and home_of(self._group, count) != self._partition.partition
+        return count > 0 and partition_for_key(self._group, count) != self._partition.partition
 
     def at_end(self) -> bool:
         """Whether everything that was there when this was opened has been read."""

@@ -93,7 +93,7 @@ def publish(group: Group, *, as_json: Json = False) -> None:
     from fairlead.settings import load_settings
     from fairlead.store import PlanStore
     from fairlead.store.acts import asked
-    from fairlead.workflows.delivery import Terms
+    from fairlead.workflows.delivery import PublishOptions
     from fairlead.workflows.publication_pass import (
         failures_recorded,
         followed_up,
@@ -121,7 +121,7 @@ def publish(group: Group, *, as_json: Json = False) -> None:
                 policies=settings.policies,
                 live=gateway.live_group,
                 topic=topic,
-                terms=Terms.of(kafka),
+                options=PublishOptions.of(kafka),
                 now=datetime.now(UTC),
             )
             done = publication_pass(
@@ -129,7 +129,7 @@ def publish(group: Group, *, as_json: Json = False) -> None:
                 [group],
                 live=gateway.live_groups,
                 topic=topic,
-                terms=Terms.of(kafka),
+                options=PublishOptions.of(kafka),
                 now=datetime.now(UTC),
                 follow_up=followed_up(gateway, store),
             )
@@ -212,7 +212,7 @@ def retire(group: Group, *, reason: Reason, yes: Yes = False, as_json: Json = Fa
     from fairlead.kafka.plan_topic import PlanTopic
     from fairlead.store import PlanStore
     from fairlead.store.reading import read_plans
-    from fairlead.workflows.delivery import Terms
+    from fairlead.workflows.delivery import PublishOptions
     from fairlead.workflows.retirement import retire as retire_plan
 
     kafka = _kafka()
@@ -223,7 +223,11 @@ def retire(group: Group, *, reason: Reason, yes: Yes = False, as_json: Json = Fa
         ask(f"Retire version {published[0]['version']} of {group}?", yes=yes)
         with PlanTopic(kafka) as topic:
             done = retire_plan(
-                PlanStore(engine), group, topic=topic, terms=Terms.of(kafka), reason=reason
+                PlanStore(engine),
+                group,
+                topic=topic,
+                options=PublishOptions.of(kafka),
+                reason=reason,
             )
     partition, offset = done.position
     _say(
@@ -256,12 +260,12 @@ def reconcile(
     from fairlead.kafka.plan_topic import PlanTopic
     from fairlead.store import PlanStore
     from fairlead.store.outbox import Outbox
-    from fairlead.workflows.delivery import Terms
+    from fairlead.workflows.delivery import PublishOptions
     from fairlead.workflows.publication import settle_all
     from fairlead.workflows.reconciliation import differences, mend
 
     kafka = _kafka()
-    terms, now = Terms.of(kafka), datetime.now(UTC)
+    options, now = PublishOptions.of(kafka), datetime.now(UTC)
     with opened_engine() as engine, KafkaGateway(kafka) as gateway, PlanTopic(kafka) as topic:
         store, rows = PlanStore(engine), []
         if dry_run:
@@ -283,16 +287,16 @@ def reconcile(
                     "done": result.reason,
                 }
                 for result in settle_all(
-                    store, None, live=gateway.live_groups, topic=topic, terms=terms, now=now
+                    store, None, live=gateway.live_groups, topic=topic, options=options, now=now
                 )
             ]
-        found = differences(store, None, topic=topic, verifier=terms.verifier())
+        found = differences(store, None, topic=topic, verifier=options.verifier())
         done = (
             {}
             if dry_run
             else {
                 result.intent.group: result.reason
-                for result in mend(store, found, topic=topic, terms=terms, now=now)
+                for result in mend(store, found, topic=topic, options=options, now=now)
             }
         )
     rows += [

@@ -17,7 +17,7 @@ from fairlead.domain.advice import CLASSIC, not_followed
 from fairlead.domain.choice import OBSERVED
 from fairlead.domain.judging import judge_group
 from fairlead.domain.looks.look import look_of
-from fairlead.domain.looks.questions import Group, Ways
+from fairlead.domain.looks.questions import Group, PlanningOptions
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.domain.snapshot import GroupSnapshot
 from fairlead.kafka.gateway import KafkaGateway
@@ -108,7 +108,7 @@ class Survey:
         if self.looks < ENOUGH:
             return []
         policy = policy_for(group.described["group"], self._policies)
-        return judge_group(group, Ways.of(policy, compare=False))
+        return judge_group(group, PlanningOptions.of(policy, compare=False))
 
     def missing(self) -> list[Row]:
         """Return the rights that were missing in the newest look.

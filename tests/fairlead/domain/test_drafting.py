@@ -13,7 +13,7 @@ from fairlead.domain.advice import CLASSIC, advice_in
 from fairlead.domain.choice import OBSERVED
 from fairlead.domain.drafting import SnapshotTables, decisions, ownership
 from fairlead.domain.judging import judge_group
-from fairlead.domain.looks.questions import Group, Ways
+from fairlead.domain.looks.questions import Group, PlanningOptions
 from fairlead.domain.policy import Policy
 from fairlead.domain.records import NoPlan, PlanDraft
 from fairlead.domain.snapshot import GROUPS, MEMBERS
@@ -74,7 +74,9 @@ def snapshot(
         DAY,
         groups=pa.Table.from_pylist([described], GROUPS),
         members=roster,
-        candidates=pa.Table.from_batches([as_batch(judge_group(group, Ways(assignors=assignors)))]),
+        candidates=pa.Table.from_batches(
+            [as_batch(judge_group(group, PlanningOptions(assignors=assignors)))]
+        ),
     )
 
 

@@ -12,7 +12,7 @@ from fairlead.kafka.copies import copies_wanted, too_few
 from fairlead.kafka.plan_channel import LARGEST_PLAN_BYTES
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import KafkaSettings, Settings
-from fairlead.wire.partitions import home_of
+from fairlead.wire.partitions import partition_for_key
 
 pytestmark = pytest.mark.kafka
 
@@ -125,7 +125,7 @@ def test_keys_land_where_kafkas_default_partitioner_puts_them(
     ]
     producer.close()
     assert [topic.publish(group, b"", []).partition for group in groups] == theirs
-    assert [home_of(group, 6) for group in groups] == theirs
+    assert [partition_for_key(group, 6) for group in groups] == theirs
 
 
 def test_large_plans_are_taken_and_too_large_ones_refused(topic: PlanTopic) -> None:

@@ -16,7 +16,7 @@ from benchmarks.recorded import Size
 from fairlead.archive import LookArchive
 from fairlead.domain.choice import OBSERVED
 from fairlead.domain.judgement.capacities import Capacity
-from fairlead.domain.looks.questions import Ways, capacity_rows
+from fairlead.domain.looks.questions import PlanningOptions, capacity_rows
 from fairlead.domain.policy import Policy
 from fairlead.domain.records import PlanDraft
 from fairlead.domain.snapshot import GroupSnapshot
@@ -92,7 +92,7 @@ def judged_in(fleet: Fleet, batches: Sequence[Sequence[str]]) -> dict[str, dict[
         {
             "group": name,
             "task": task,
-            "way": 0,
+            "option": 0,
             "capacities": capacity_rows(fleet.capacities.get(name, {})),
         }
         for task, names in enumerate(batches)
@@ -102,10 +102,10 @@ def judged_in(fleet: Fleet, batches: Sequence[Sequence[str]]) -> dict[str, dict[
     fleet.warehouse.write("questions", fleet.taken.snapshot_id, table)
     place = fleet.warehouse.place_of(fleet.taken.snapshot_id)
     assert place is not None
-    ways = [Ways.of(POLICY, compare=True)]
+    options = [PlanningOptions.of(POLICY, compare=True)]
     found: dict[str, dict[str, Row]] = {}
     for task in range(len(batches)):
-        for batch in plan_task(place, ways, task):
+        for batch in plan_task(place, options, task):
             for row in batch.to_pylist():
                 found.setdefault(row["group"], {})[row["assignor"]] = row
     return found

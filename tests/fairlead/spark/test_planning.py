@@ -14,12 +14,12 @@ from fairlead.domain.advice import CLASSIC
 from fairlead.domain.choice import OBSERVED
 from fairlead.domain.judging import judge_group
 from fairlead.domain.looks.look import LOOKS
-from fairlead.domain.looks.questions import Group, Ways
+from fairlead.domain.looks.questions import Group, PlanningOptions
 from fairlead.spark.planning import CANDIDATES, as_batch
 from tests.recalled import CONSUMED, recalled
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
-WAYS = Ways(assignors=("lag-aware", "range"))
+PLANNING = PlanningOptions(assignors=("lag-aware", "range"))
 Members = dict[str, tuple[list[str], list[tuple[str, int]]]]
 
 
@@ -78,9 +78,9 @@ def look(members: Members, lags: dict[str, list[int]]) -> dict[str, Any]:
     }
 
 
-def judged(group: Group, ways: Ways = WAYS) -> dict[str, dict[str, Any]]:
+def judged(group: Group, planning: PlanningOptions = PLANNING) -> dict[str, dict[str, Any]]:
     """Return assignor to its row, as it is written."""
-    batch = as_batch(judge_group(group, ways))
+    batch = as_batch(judge_group(group, planning))
     assert batch.schema == CANDIDATES
     rows = batch.to_pylist()
     assert {(row["snapshot_id"], row["group"]) for row in rows} <= {("s", "g")}
@@ -110,7 +110,7 @@ def test_every_assignor_is_measured_beside_the_observed_assignment() -> None:
 
 def test_group_that_falls_behind_is_planned_with_its_diagnosis() -> None:
     """What is the matter, how late it gets, and how late under the plan, from its looks."""
-    found = judged(fallen_behind(), replace(WAYS, assignors=("sticky-lag-aware", "range")))
+    found = judged(fallen_behind(), replace(PLANNING, assignors=("sticky-lag-aware", "range")))
     observed, plan = found[OBSERVED], found["sticky-lag-aware"]
     assert (observed["decision"], observed["chosen"]) == ("plan", "sticky-lag-aware")
     assert (observed["diagnosis"], observed["names"]) == ("badly spread", ["a"])
@@ -130,7 +130,7 @@ def test_group_that_falls_behind_is_planned_with_its_diagnosis() -> None:
 
 def test_what_fewer_moves_would_buy_is_told() -> None:
     """From the group as it is to the plan, in seconds late; of who moves step by step alone."""
-    found = judged(fallen_behind(), replace(WAYS, assignors=("sticky-lag-aware", "range")))
+    found = judged(fallen_behind(), replace(PLANNING, assignors=("sticky-lag-aware", "range")))
     observed, plan = found[OBSERVED], found["sticky-lag-aware"]
     first, *_, last = ((point["moves"], point["late_s"]) for point in plan["frontier"])
     assert first == (0, observed["late_s"])
@@ -177,7 +177,7 @@ def test_where_no_plan_is_called_for_nothing_need_be_compared() -> None:
     calm = {"t": [0, 0, 0, 0]}
     healthy = group(SKEWED, calm, looks=recalled(look(SKEWED, calm)))
     assert list(judged(healthy)) == [OBSERVED, "lag-aware", "range"]
-    found = judged(healthy, replace(WAYS, compare=False))
+    found = judged(healthy, replace(PLANNING, compare=False))
     assert list(found) == [OBSERVED]
     assert found[OBSERVED]["diagnosis"] == "healthy"
 
@@ -202,7 +202,7 @@ def test_eager_groups_stand_still_as_a_whole(
 
     asked = group(SKEWED, BACKLOG, protocol=protocol)
     members = [{**row, "generation": generation} for row in asked.members]
-    assert question_about(replace(asked, members=members), WAYS).eager is eager
+    assert question_about(replace(asked, members=members), PLANNING).eager is eager
 
 
 def test_only_what_members_read_is_planned() -> None:
@@ -255,7 +255,7 @@ def test_a_partition_that_could_not_be_read_is_an_error() -> None:
 
 def test_an_option_that_contradicts_itself_is_the_groups_error() -> None:
     """Policies are checked when they are read; what gets past that stays in its group."""
-    wrong = replace(WAYS, options={"range": {"x": 1}})
+    wrong = replace(PLANNING, options={"range": {"x": 1}})
     found = judged(group(ONE_OWNS_ALL, {"t": [1, 2]}), wrong)
     assert "options.x" in found[OBSERVED]["error"]
 
@@ -272,8 +272,8 @@ def test_an_assignor_that_raises_or_errs_fails_alone(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(
         registry, "ASSIGNORS", {**registry.ASSIGNORS, "broken": broken, "careless": careless}
     )
-    ways = Ways(assignors=("broken", "careless", "range"))
-    found = judged(group(ONE_OWNS_ALL, {"t": [1, 2, 3]}), ways)
+    planning = PlanningOptions(assignors=("broken", "careless", "range"))
+    found = judged(group(ONE_OWNS_ALL, {"t": [1, 2, 3]}), planning)
     assert "RuntimeError('broken by t')" in found["broken"]["error"]
     assert "have no owner: t-2" in found["careless"]["error"]
     assert [name for name, row in found.items() if row["owner"]] == [OBSERVED, "range"]
@@ -288,7 +288,7 @@ def test_an_assignors_own_reasons_and_outcome_are_kept(monkeypatch: pytest.Monke
         return Assignment(problem, owner, outcome="done", reasons={0: "because", 1: "not moved"})
 
     monkeypatch.setattr(registry, "ASSIGNORS", {"talkative": talkative})
-    found = judged(group(ONE_OWNS_ALL, {"t": [1, 2]}), Ways(assignors=("talkative",)))
+    found = judged(group(ONE_OWNS_ALL, {"t": [1, 2]}), PlanningOptions(assignors=("talkative",)))
     assert found["talkative"]["outcome"] == "done"
     assert found["talkative"]["reasons"] == [
         {"index": 0, "reason": "because"},

@@ -15,7 +15,7 @@ from sqlalchemy import Engine
 
 from fairlead.domain.choice import SnapshotCandidate
 from fairlead.store import NoPlan, PlanDraft, PlanStore, StoredPlan, create_store_engine
-from fairlead.store.outbox import Outbox, Wanted
+from fairlead.store.outbox import Outbox, PublishRequest
 from fairlead.store.told import PublishedRecord
 from fairlead.wire.document import MemberShare
 from tests.logins import Login, logins
@@ -36,7 +36,10 @@ def sent(offset: int = 1, *, lease_until: datetime | None = LEASE_UNTIL) -> Publ
 
 def record_publication(store: PlanStore, plan: StoredPlan) -> None:
     """Take an approved plan to published, as if it had been sent."""
-    outbox, wanted = Outbox(store.engine), Wanted(plan.group, plan.version, lease_until=LEASE_UNTIL)
+    outbox, wanted = (
+        Outbox(store.engine),
+        PublishRequest(plan.group, plan.version, lease_until=LEASE_UNTIL),
+    )
     with outbox.turn("fairlead.plans", 0) as turn:
         (intent,) = turn.intend([wanted])
     outbox.confirm({plan.group: (intent, sent(plan.version))})
@@ -47,7 +50,7 @@ def record_retirement(store: PlanStore, group: str, *, reason: str = "enough") -
     plan, outbox = store.published(group), Outbox(store.engine)
     assert plan is not None
     with outbox.turn("fairlead.plans", 0) as turn:
-        (intent,) = turn.intend([Wanted(group, plan.version, "retired", reason=reason)])
+        (intent,) = turn.intend([PublishRequest(group, plan.version, "retired", reason=reason)])
     outbox.confirm({group: (intent, sent(lease_until=None))})
 
 

@@ -16,7 +16,7 @@ from sqlalchemy.exc import IntegrityError
 
 from fairlead.errors import FairleadError, PlanStateError
 from fairlead.store import NoPlan, PlanStore
-from fairlead.store.outbox import Outbox, OutboxEntry, Wanted
+from fairlead.store.outbox import Outbox, OutboxEntry, PublishRequest
 from fairlead.wire.document import content_hash
 from tests.fairlead.store.conftest import LEASE_UNTIL, SNAPSHOT_AT, MakeDraft, sent
 from tests.fairlead.store.life_model import (
@@ -125,7 +125,7 @@ class Database:
         if operation.how == "stale":
             stale = store.mark_stale(approved[0], reason="somebody joined")
             return "stale" if stale else self._send(operation, group)
-        wanted = Wanted(group, approved[0].version, lease_until=LEASE_UNTIL)
+        wanted = PublishRequest(group, approved[0].version, lease_until=LEASE_UNTIL)
         with outbox.turn("plans", 0) as turn:
             intents = turn.intend([wanted])
         if not intents:  # somebody was faster: it has expired, say
@@ -142,7 +142,7 @@ class Database:
         if published is None:
             raise PlanStateError
         with outbox.turn("plans", 0) as turn:
-            wanted = Wanted(group, published.version, "retired", reason="enough")
+            wanted = PublishRequest(group, published.version, "retired", reason="enough")
             intents = turn.intend([wanted])
         if not intents:
             raise PlanStateError

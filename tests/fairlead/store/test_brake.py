@@ -15,7 +15,7 @@ from fairlead.store import PlanStore, StoredPlan, create_store_engine
 from fairlead.store.attempts import Attempt
 from fairlead.store.brakes import Brake, put_on, read_brakes, release
 from fairlead.store.engine import transaction
-from fairlead.store.intents import Wanted
+from fairlead.store.intents import PublishRequest
 from fairlead.store.models import PlanIntent
 from fairlead.store.outbox import HANGS, Outbox, OutboxEntry
 from fairlead.store.reading import read_history
@@ -30,10 +30,10 @@ EVERYTHING = pytest.mark.parametrize("group", ["orders", None], ids=["its own", 
 
 def intend(store: PlanStore, version: int = 1) -> list[OutboxEntry]:
     """Record that a version is about to be sent; what may not be is left out."""
-    return intend_all(store, [Wanted("orders", version, lease_until=LEASE_UNTIL)])
+    return intend_all(store, [PublishRequest("orders", version, lease_until=LEASE_UNTIL)])
 
 
-def intend_all(store: PlanStore, wanted: Sequence[Wanted]) -> list[OutboxEntry]:
+def intend_all(store: PlanStore, wanted: Sequence[PublishRequest]) -> list[OutboxEntry]:
     with Outbox(store.engine).turn("plans", 0) as turn:
         return turn.intend(wanted)
 
@@ -98,7 +98,7 @@ def test_what_goes_on(store: PlanStore, publish: Plans, approve: Plans, group: s
     (back,) = intend(store, version=3)
     Outbox(store.engine).confirm({"orders": (back, sent(3))})
     with Outbox(store.engine).turn("plans", 0) as turn:
-        (retired,) = turn.intend([Wanted("orders", 3, "retired", reason="enough")])
+        (retired,) = turn.intend([PublishRequest("orders", 3, "retired", reason="enough")])
     assert retired.kind == "retired"
 
 
@@ -138,7 +138,7 @@ def test_brake_waits_for_what_is_being_recorded(
     approve()
     with ThreadPoolExecutor(1) as pool:
         with Outbox(store.engine).turn("plans", 0) as turn:
-            assert len(turn.intend([Wanted("orders", 1, lease_until=LEASE_UNTIL)])) == 1
+            assert len(turn.intend([PublishRequest("orders", 1, lease_until=LEASE_UNTIL)])) == 1
             braking = pool.submit(put_on, store.engine, group, reason="incident")
             with pytest.raises(TimeoutError):
                 braking.result(0.5)
@@ -188,7 +188,9 @@ def test_open_transaction_about_all_groups_holds_up_no_lease(
     with transaction(store.engine) as connection:
         connection.execute(select(getattr(func.fairlead, step)(None, "at lunch", None)))
         connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
-        wanted = [Wanted(group, 1, lease_until=LEASE_UNTIL) for group in ("orders", "billing")]
+        wanted = [
+            PublishRequest(group, 1, lease_until=LEASE_UNTIL) for group in ("orders", "billing")
+        ]
         with ThreadPoolExecutor(1) as pool:
             (again,) = pool.submit(intend_all, store, wanted).result(20)
             assert (again.group, again.again) == ("orders", True)
@@ -208,7 +210,7 @@ def test_many_at_once_and_nobody_slips_past(store: PlanStore, approve: Plans) ->
         def send(group: str = group, start: threading.Barrier = start) -> int:
             start.wait()
             with Outbox(store.engine).turn("plans", 0) as turn:
-                return len(turn.intend([Wanted(group, 1, lease_until=LEASE_UNTIL)]))
+                return len(turn.intend([PublishRequest(group, 1, lease_until=LEASE_UNTIL)]))
 
         def brake(of: str | None, start: threading.Barrier = start) -> int:
             start.wait()

@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 from fairlead.errors import PlanStateError, StoreUnavailableError
 from fairlead.store import PlanStore, StoredPlan
 from fairlead.store.engine import transaction
-from fairlead.store.outbox import Outbox, OutboxEntry, PartitionLock, Wanted
+from fairlead.store.outbox import Outbox, OutboxEntry, PartitionLock, PublishRequest
 from fairlead.store.queries import record_events
 from fairlead.wire.record import Kind
 from tests.fairlead.store.conftest import LEASE_UNTIL, sent
@@ -21,10 +21,10 @@ from tests.fairlead.store.conftest import LEASE_UNTIL, sent
 pytestmark = pytest.mark.postgres
 
 Plans = Callable[..., StoredPlan]
-WANTED = Wanted("orders", 1, lease_until=LEASE_UNTIL)
+WANTED = PublishRequest("orders", 1, lease_until=LEASE_UNTIL)
 
 
-def intend(store: PlanStore, wanted: Wanted = WANTED) -> list[OutboxEntry]:
+def intend(store: PlanStore, wanted: PublishRequest = WANTED) -> list[OutboxEntry]:
     with Outbox(store.engine).turn("plans", 0) as turn:
         return turn.intend([wanted])
 
@@ -193,7 +193,7 @@ def test_epochs_go_up_after_a_retirement_alone(store: PlanStore, approve: Plans)
         if kind == "plan":
             approve(f"s{version}")
         until = LEASE_UNTIL if kind == "plan" else None
-        wanted = Wanted("orders", version, kind, lease_until=until, reason="enough")
+        wanted = PublishRequest("orders", version, kind, lease_until=until, reason="enough")
         (intent,) = intend(store, wanted)
         at = replace(sent(lease_until=until), epoch=intent.epoch)
         outbox.confirm({"orders": (intent, at)})

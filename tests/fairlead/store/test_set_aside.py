@@ -12,7 +12,7 @@ import pytest
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.records import Findings
 from fairlead.store import NoPlan, PlanStore, StoredPlan
-from fairlead.store.outbox import Outbox, Wanted
+from fairlead.store.outbox import Outbox, PublishRequest
 from tests.fairlead.store.conftest import LEASE_UNTIL, SNAPSHOT_AT, MakeDraft, sent
 from tests.logins import Login
 
@@ -70,7 +70,7 @@ def test_publication_goes_on_beside_it(store: PlanStore, store_url: str, approve
     """What was sent meanwhile stays on its way, and the next run settles it."""
     outbox = Outbox(store.engine)
     wanted = [
-        Wanted(group, approve("s1", group=group).version, lease_until=LEASE_UNTIL)
+        PublishRequest(group, approve("s1", group=group).version, lease_until=LEASE_UNTIL)
         for group in GROUPS
     ]
     with psycopg.connect(store_url) as other:

@@ -23,7 +23,7 @@ from fairlead.workflows.proposal import Look, carry_out
 from fairlead.workflows.publication import publish_all, settle_all
 from fairlead.workflows.retirement import retire
 from tests.fairlead.store.conftest import SNAPSHOT_AT, make_draft, make_metrics
-from tests.fairlead.workflows.plans import TERMS, live
+from tests.fairlead.workflows.plans import OPTIONS, live
 from tests.stored import record_adoption
 
 #: Where a run can die, in its order, and the state its plan is in then; None: there is no plan.
@@ -92,9 +92,9 @@ def plan(url: str, kafka: KafkaSettings, group: str, snapshot: str, reach: Reach
         draft = make_draft(snapshot, group=group, snapshot_at=at, expires_at=None)
         carry_out(store, [Look(draft, POLICY)], at)
         transaction.name = "publication"
-        list(settle_all(store, [group], live=live, topic=topic, terms=TERMS, now=at))
+        list(settle_all(store, [group], live=live, topic=topic, options=OPTIONS, now=at))
         waiting = store.approved_unpublished([group])
-        list(publish_all(store, waiting, live=live, topic=topic, terms=TERMS, now=at))
+        list(publish_all(store, waiting, live=live, topic=topic, options=OPTIONS, now=at))
         transaction.name = "adoption"
         published = store.published(group)
         if published is not None:  # a retirement that was on its way ends what waits, too
@@ -114,7 +114,7 @@ def send_back(url: str, kafka: KafkaSettings, group: str, reach: Reach) -> None:
     """Retire a group's published plan."""
     with open_store(url, reach) as (store, transaction), Reaching(kafka, reach) as topic:
         transaction.name = "retirement"
-        retire(store, group, topic=topic, terms=TERMS, reason="enough")
+        retire(store, group, topic=topic, options=OPTIONS, reason="enough")
 
 
 def lag(group: str, snapshot: str, at: datetime) -> pa.Table:

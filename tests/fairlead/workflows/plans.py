@@ -14,10 +14,10 @@ from fairlead.errors import GroupError, KafkaUnavailableError
 from fairlead.kafka.plan_channel import Outgoing, PlanChannel
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.wire.document import MemberShare, PlanDocument
-from fairlead.workflows.delivery import Terms
+from fairlead.workflows.delivery import PublishOptions
 from tests.fairlead.store.conftest import SNAPSHOT_AT
 
-TERMS = Terms(timedelta(hours=6))
+OPTIONS = PublishOptions(timedelta(hours=6))
 DAY = datetime(2026, 1, 1, tzinfo=UTC)
 
 

@@ -16,7 +16,7 @@ from fairlead.store.outbox import Outbox
 from fairlead.wire.record import NOTHING
 from fairlead.workflows.publication import publish_all, settle_all
 from fairlead.workflows.reconciliation import differences
-from tests.fairlead.workflows.plans import TERMS, live
+from tests.fairlead.workflows.plans import OPTIONS, live
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
@@ -67,9 +67,9 @@ class Freezing(PlanTopic):
 def run(store: PlanStore, topic: PlanTopic) -> None:
     """Settle and publish, as a run does."""
     now = datetime.now(UTC)
-    list(settle_all(store, None, live=live, topic=topic, terms=TERMS, now=now))
+    list(settle_all(store, None, live=live, topic=topic, options=OPTIONS, now=now))
     waiting = store.approved_unpublished()
-    list(publish_all(store, waiting, live=live, topic=topic, terms=TERMS, now=now))
+    list(publish_all(store, waiting, live=live, topic=topic, options=OPTIONS, now=now))
 
 
 def followed_by_a_newcomer(topic: PlanTopic) -> tuple[int, int]:

@@ -24,7 +24,7 @@ from fairlead.workflows.planning import GroupMemory, plan_group
 from fairlead.workflows.publication import Published, publish_all
 from tests.fairlead.kafka.conftest import Produce, gateway, produce  # noqa: F401 - fixtures
 from tests.fairlead.kafka.members import BrokerAssigned, eventually
-from tests.fairlead.workflows.plans import TERMS
+from tests.fairlead.workflows.plans import OPTIONS
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
@@ -66,7 +66,9 @@ def draft_of(group: str, topic: str, shares: dict[str, list[int]], **more: Any) 
 def publish(store: PlanStore, group: str, gateway: KafkaGateway, plans: PlanTopic) -> Published:  # noqa: F811
     """Publish the approved plan of a group, as a run does."""
     waiting = store.approved_unpublished([group])
-    (published,) = publish_all(store, waiting, live=gateway.live_groups, topic=plans, terms=TERMS)
+    (published,) = publish_all(
+        store, waiting, live=gateway.live_groups, topic=plans, options=OPTIONS
+    )
     return published
 
 

@@ -12,13 +12,13 @@ from fairlead.workflows.lease import due, refresh
 from fairlead.workflows.publication import publish_all
 from fairlead.workflows.retirement import retire
 from tests.fairlead.store.conftest import SNAPSHOT_AT
-from tests.fairlead.workflows.plans import TERMS, live
+from tests.fairlead.workflows.plans import OPTIONS, live
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
 Step = Callable[..., StoredPlan]
 #: A third of the lease is used up.
-LATER = SNAPSHOT_AT + TERMS.lease / 3
+LATER = SNAPSHOT_AT + OPTIONS.lease / 3
 
 
 @pytest.fixture
@@ -31,12 +31,12 @@ def published(store: PlanStore, topic: PlanTopic, approve: Step) -> StoredPlan:
 
 def send(store: PlanStore, topic: PlanTopic, now: datetime) -> None:
     waiting = store.approved_unpublished()
-    list(publish_all(store, waiting, live=live, topic=topic, terms=TERMS, now=now))
+    list(publish_all(store, waiting, live=live, topic=topic, options=OPTIONS, now=now))
 
 
 def tell_again(store: PlanStore, topic: PlanTopic, now: datetime) -> list[tuple[str, str]]:
     plans = store.in_state("published")
-    return list(refresh(store, plans, topic=topic, terms=TERMS, now=now))
+    return list(refresh(store, plans, topic=topic, options=OPTIONS, now=now))
 
 
 def newest(topic: PlanTopic) -> VerifiedRecord:
@@ -53,13 +53,13 @@ def test_plan_is_told_again_when_a_third_of_its_lease_is_used_up(
 ) -> None:
     """Not before; and once told, it is not due again."""
     first = newest(topic)
-    assert due(store, TERMS, LATER - timedelta(seconds=1)) == []
-    assert due(store, TERMS, LATER) == ["orders"]
+    assert due(store, OPTIONS, LATER - timedelta(seconds=1)) == []
+    assert due(store, OPTIONS, LATER) == ["orders"]
     assert tell_again(store, topic, LATER) == []
-    assert due(store, TERMS, LATER) == []
+    assert due(store, OPTIONS, LATER) == []
     again = newest(topic)
-    assert (again.identity, again.lease_until) == (first.identity, LATER + TERMS.lease)
-    assert store.get("orders", 1).lease_until == LATER + TERMS.lease
+    assert (again.identity, again.lease_until) == (first.identity, LATER + OPTIONS.lease)
+    assert store.get("orders", 1).lease_until == LATER + OPTIONS.lease
     assert again.identity.sha256 == published.sha256
 
 
@@ -78,9 +78,9 @@ def test_a_proposal_that_waits_holds_no_lease_up(
 ) -> None:
     """Nobody decides overnight: what is followed goes on being followed."""
     propose("s2")
-    assert due(store, TERMS, LATER) == [published.group]
+    assert due(store, OPTIONS, LATER) == [published.group]
     tell_again(store, topic, LATER)
-    assert newest(topic).lease_until == LATER + TERMS.lease
+    assert newest(topic).lease_until == LATER + OPTIONS.lease
     assert [row["state"] for row in store.history("orders")] == ["published", "proposed"]
 
 
@@ -88,10 +88,10 @@ def test_a_retired_plan_is_not_told_again(
     store: PlanStore, topic: PlanTopic, published: StoredPlan, approve: Step
 ) -> None:
     """Its retirement keeps the version; the next plan is of a new epoch."""
-    retire(store, "orders", topic=topic, terms=TERMS, reason="enough")
+    retire(store, "orders", topic=topic, options=OPTIONS, reason="enough")
     retired = newest(topic)
     assert retired.identity.rank[1:] == (1, True)
-    assert due(store, TERMS, LATER + TERMS.lease) == []
+    assert due(store, OPTIONS, LATER + OPTIONS.lease) == []
     assert tell_again(store, topic, LATER) == []
     assert newest(topic) == retired
     approve("s2")

@@ -16,7 +16,7 @@ from fairlead.archive import LookArchive
 from fairlead.domain import judging
 from fairlead.domain.groups import GroupDescription, LiveMember, LogOffsets
 from fairlead.domain.judgement.decision import Question
-from fairlead.domain.looks.questions import Group, Ways, question_about
+from fairlead.domain.looks.questions import Group, PlanningOptions, question_about
 from fairlead.domain.policy import Discovery
 from fairlead.domain.records import StoredPlan
 from fairlead.domain.snapshot import GroupSnapshot, build_snapshot, new_snapshot_id
@@ -263,10 +263,10 @@ def test_one_groups_unforeseen_error_ends_no_other_diagnosis(
 ) -> None:
     """The others are diagnosed; the log has the error with the group's name."""
 
-    def asked(group: Group, ways: Ways) -> Question:
+    def asked(group: Group, planning: PlanningOptions) -> Question:
         if group.described["group"] == "b":
             raise IndexError("an unforeseen layout")
-        return question_about(group, ways)
+        return question_about(group, planning)
 
     monkeypatch.setattr(judging, "question_about", asked)
     at = datetime.now(UTC)

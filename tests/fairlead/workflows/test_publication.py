@@ -13,16 +13,16 @@ from fairlead.errors import GroupError, KafkaUnavailableError
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import Settings
 from fairlead.store import PlanStore, StoredPlan
-from fairlead.store.outbox import Outbox, Wanted
+from fairlead.store.outbox import Outbox, PublishRequest
 from fairlead.wire.document import MemberShare
 from fairlead.wire.record_reading import read_record
 from fairlead.wire.signing import Verifier
-from fairlead.workflows.delivery import Terms
+from fairlead.workflows.delivery import PublishOptions
 from fairlead.workflows.publication import Live, Published, publish_all, settle_all
 from fairlead.workflows.retirement import retire
 from tests.conftest import KafkaTopic
 from tests.fairlead.store.conftest import SNAPSHOT_AT
-from tests.fairlead.workflows.plans import TERMS, Dying, as_planned, nobody
+from tests.fairlead.workflows.plans import OPTIONS, Dying, as_planned, nobody
 from tests.fairlead.workflows.plans import live as as_planned_all
 from tests.records import PUBLIC, SIGNER
 
@@ -32,15 +32,18 @@ Approve = Callable[..., StoredPlan]
 
 
 def send(
-    store: PlanStore, topic: PlanTopic, live: Live = as_planned_all, terms: Terms = TERMS
+    store: PlanStore,
+    topic: PlanTopic,
+    live: Live = as_planned_all,
+    options: PublishOptions = OPTIONS,
 ) -> list[Published]:
     """Settle and publish, as a run does."""
     now = SNAPSHOT_AT
-    settled = settle_all(store, ["orders"], live=live, topic=topic, terms=terms, now=now)
+    settled = settle_all(store, ["orders"], live=live, topic=topic, options=options, now=now)
     waiting = store.approved_unpublished(["orders"])
     return [
         *settled,
-        *publish_all(store, waiting, live=live, topic=topic, terms=terms, now=now),
+        *publish_all(store, waiting, live=live, topic=topic, options=options, now=now),
     ]
 
 
@@ -68,7 +71,7 @@ def test_record_is_signed_where_a_key_is_configured(
 ) -> None:
     """A follower with the public key believes it, and knows how long it holds."""
     plan = approve()
-    send(store, topic, terms=Terms(timedelta(hours=6), SIGNER))
+    send(store, topic, options=PublishOptions(timedelta(hours=6), SIGNER))
     record = topic.read("orders")
     assert record is not None
     assert record.value == plan.document
@@ -128,7 +131,7 @@ def test_what_followers_have_is_published_although_the_group_has_changed(
     (finished,) = send(store, topic, nobody)
     assert finished.position is not None
     assert store.get("orders", 1).state == "published"
-    retire(store, "orders", topic=topic, terms=TERMS, reason="it can be withdrawn")
+    retire(store, "orders", topic=topic, options=OPTIONS, reason="it can be withdrawn")
 
 
 @pytest.mark.parametrize(("group", "state"), [(as_planned_all, "published"), (nobody, "stale")])
@@ -138,7 +141,7 @@ def test_what_was_intended_and_not_sent_is_sent_or_withdrawn(
     """Dead before the send: it goes out if the group still is what the plan was made for."""
     approve()
     with Outbox(store.engine).turn(topic.name, 0) as turn:
-        turn.intend([Wanted("orders", 1, lease_until=SNAPSHOT_AT)])
+        turn.intend([PublishRequest("orders", 1, lease_until=SNAPSHOT_AT)])
     (done,) = send(store, topic, group)
     assert store.get("orders", 1).state == state
     assert (done.position is None) == (state == "stale")
@@ -175,7 +178,7 @@ def test_a_record_that_the_topic_refuses_stops_nobody_else(
 
     waiting = store.approved_unpublished()
     with PlanTopic(settings.kafka.model_copy(update={"plan_topic": name})) as topic:
-        results = list(publish_all(store, waiting, live=live, topic=topic, terms=TERMS))
+        results = list(publish_all(store, waiting, live=live, topic=topic, options=OPTIONS))
         assert {result.group for result in results if result.position is None} == {"g4"}
         states = {f"g{n}": store.get(f"g{n}", 1).state for n in range(7)}
         assert states == {**dict.fromkeys(states, "published"), "g4": "refused"}
@@ -203,7 +206,7 @@ def test_expired_plan_is_stale(store: PlanStore, topic: PlanTopic, approve: Appr
     assert plan.expires_at is not None
     live = as_planned_all
     (refused,) = publish_all(
-        store, [plan], live=live, topic=topic, terms=TERMS, now=plan.expires_at
+        store, [plan], live=live, topic=topic, options=OPTIONS, now=plan.expires_at
     )
     assert refused.reason == "it has expired"
     assert store.get("orders", 1).state == "stale"

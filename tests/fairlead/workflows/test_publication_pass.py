@@ -13,7 +13,7 @@ from fairlead.kafka.descriptions import read_description
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.store import PlanStore, StoredPlan
 from fairlead.store.brakes import put_on, release
-from fairlead.store.outbox import Wanted
+from fairlead.store.outbox import PublishRequest
 from fairlead.workflows.nudging import BrokerAdoption
 from fairlead.workflows.publication import Live
 from fairlead.workflows.publication_pass import (
@@ -24,7 +24,7 @@ from fairlead.workflows.publication_pass import (
     publication_pass,
 )
 from tests.fairlead.store.conftest import SNAPSHOT_AT
-from tests.fairlead.workflows.plans import TERMS, live
+from tests.fairlead.workflows.plans import OPTIONS, live
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
@@ -52,7 +52,7 @@ rebalancing: Final = partial(described, REBALANCING)
 
 def run(store: PlanStore, topic: PlanTopic, live: Live = live, now: datetime = SNAPSHOT_AT) -> Pass:
     """Make a pass over the group of the store's drafts."""
-    return publication_pass(store, ["orders"], live=live, topic=topic, terms=TERMS, now=now)
+    return publication_pass(store, ["orders"], live=live, topic=topic, options=OPTIONS, now=now)
 
 
 def test_who_got_a_plan_is_known_at_once_and_only_then(
@@ -73,7 +73,7 @@ def test_who_got_a_plan_is_known_at_once_and_only_then(
             ["orders"],
             live=live,
             topic=topic,
-            terms=TERMS,
+            options=OPTIONS,
             now=SNAPSHOT_AT,
             follow_up=follow_up,
         )
@@ -129,7 +129,7 @@ def test_plan_that_is_on_its_way_to_a_rebalancing_group_says_so(
     """A sender died before the send: the plan is not known to be wrong, and not sent either."""
     approve()
     with store.outbox().turn(topic.name, 0) as turn:
-        turn.intend([Wanted("orders", 1, lease_until=SNAPSHOT_AT)])
+        turn.intend([PublishRequest("orders", 1, lease_until=SNAPSHOT_AT)])
     (result,) = run(store, topic, rebalancing).results
     assert result.waits
     (row,) = store.history("orders")
@@ -144,7 +144,7 @@ def test_plan_of_a_group_that_does_not_exist_is_stale(
     approve()
     if state == "sending":
         with store.outbox().turn(topic.name, 0) as turn:
-            turn.intend([Wanted("orders", 1, lease_until=SNAPSHOT_AT)])
+            turn.intend([PublishRequest("orders", 1, lease_until=SNAPSHOT_AT)])
     assert store.get("orders", 1).state == state
     (result,) = run(store, topic, absent).results
     assert (result.reason, result.waits) == ("the group does not exist any more", False)
@@ -158,7 +158,7 @@ def test_plan_of_a_group_that_is_gone_ends_whoever_the_pass_is_about(
 ) -> None:
     """Dagster has removed its partition; a group that exists is for the runs about it."""
     approve()
-    publication_pass(store, [], live=live, topic=topic, terms=TERMS, now=SNAPSHOT_AT)
+    publication_pass(store, [], live=live, topic=topic, options=OPTIONS, now=SNAPSHOT_AT)
     assert store.get("orders", 1).state == state
 
 
@@ -204,7 +204,7 @@ def test_lease_of_a_group_that_does_not_exist_ends_and_its_plan_with_it(
     run(store, topic)
     until = store.get("orders", 1).lease_until
     assert until is not None
-    waiting = run(store, topic, absent, began + TERMS.lease / 2)
+    waiting = run(store, topic, absent, began + OPTIONS.lease / 2)
     assert waiting.untold == [("orders", "the group does not exist any more")]
     assert store.get("orders", 1).lease_until == until
     assert store.last_attempts(["orders"])["orders"].again_at <= until
@@ -218,8 +218,8 @@ def test_lease_that_is_over_is_seen_whoever_the_pass_is_about(
     """Dagster has removed the partition of a group that is gone: no run is about it any more."""
     approve()
     run(store, topic)
-    later = datetime.now(UTC) + TERMS.lease
-    done = publication_pass(store, [], live=absent, topic=topic, terms=TERMS, now=later)
+    later = datetime.now(UTC) + OPTIONS.lease
+    done = publication_pass(store, [], live=absent, topic=topic, options=OPTIONS, now=later)
     assert [plan.group for plan in done.retired] == ["orders"]
 
 
@@ -229,7 +229,7 @@ def test_group_that_comes_back_keeps_its_plan(
     """Within the lease, and after it: the plan is told again."""
     approve()
     run(store, topic)
-    for later in (TERMS.lease / 2, TERMS.lease * 2):
+    for later in (OPTIONS.lease / 2, OPTIONS.lease * 2):
         now = datetime.now(UTC) + later
         assert run(store, topic, now=now).retired == []
-        assert store.get("orders", 1).lease_until == now + TERMS.lease
+        assert store.get("orders", 1).lease_until == now + OPTIONS.lease

@@ -11,9 +11,9 @@ from fairlead.followers.core.plan_cache import PlanCache, PlanRecord, PlanState
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import Settings
 from fairlead.store import PlanStore, StoredPlan
-from fairlead.wire.partitions import home_of
+from fairlead.wire.partitions import partition_for_key
 from fairlead.wire.record import Headers
-from fairlead.workflows.delivery import Terms
+from fairlead.workflows.delivery import PublishOptions
 from fairlead.workflows.publication import publish_all
 from fairlead.workflows.reconciliation import differences, mend
 from fairlead.workflows.retirement import retire
@@ -25,15 +25,15 @@ pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
 Approve = Callable[..., StoredPlan]
 Put = Callable[[bytes | None, Headers], None]
-TERMS = Terms(timedelta(hours=6), SIGNER)
+OPTIONS = PublishOptions(timedelta(hours=6), SIGNER)
 
 
 @pytest.fixture
 def published(store: PlanStore, topic: PlanTopic, approve: Approve) -> StoredPlan:
     """Return a plan that was published, signed."""
     waiting = [approve()]
-    list(publish_all(store, waiting, live=live, topic=topic, terms=TERMS))
-    assert differences(store, None, topic=topic, verifier=TERMS.verifier()) == []
+    list(publish_all(store, waiting, live=live, topic=topic, options=OPTIONS))
+    assert differences(store, None, topic=topic, verifier=OPTIONS.verifier()) == []
     return store.get("orders", 1)
 
 
@@ -51,18 +51,18 @@ def put(settings: Settings, topic: PlanTopic) -> Put:
 
 def found_and_mended(store: PlanStore, topic: PlanTopic) -> list[str]:
     """Return what differs; afterwards nothing does."""
-    found = differences(store, None, topic=topic, verifier=TERMS.verifier())
+    found = differences(store, None, topic=topic, verifier=OPTIONS.verifier())
     assert all(
         done.position
-        for done in mend(store, found, topic=topic, terms=TERMS, now=datetime.now(UTC))
+        for done in mend(store, found, topic=topic, options=OPTIONS, now=datetime.now(UTC))
     )
-    assert differences(store, None, topic=topic, verifier=TERMS.verifier()) == []
+    assert differences(store, None, topic=topic, verifier=OPTIONS.verifier()) == []
     return [difference.what for difference in found]
 
 
 def newcomer(topic: PlanTopic) -> PlanState:
     """Return what a follower knows that reads what compaction leaves."""
-    cache = PlanCache("orders", topic.origin, TERMS.verifier())
+    cache = PlanCache("orders", topic.origin, OPTIONS.verifier())
     record = topic.read("orders")
     assert record is not None
     cache.apply(PlanRecord(0, b"orders", record.value, tuple(record.headers)))
@@ -90,7 +90,7 @@ def test_an_older_record_that_is_sent_again_lasts_until_the_next_pass(
     """It is signed, and a newcomer follows it: until the planner tells its plan again."""
     record = topic.read("orders")
     assert record is not None
-    list(publish_all(store, [approve("s2")], live=live, topic=topic, terms=TERMS))
+    list(publish_all(store, [approve("s2")], live=live, topic=topic, options=OPTIONS))
     put(published.document, record.headers)
     assert newcomer(topic).seen.version == 1
     (what,) = found_and_mended(store, topic)
@@ -124,7 +124,7 @@ def test_a_transaction_that_another_leaves_open_is_told(
     other.produce(topic.name, b"anything", key=b"orders", partition=0)
     assert other.flush(30) == 0
     waiting = [approve()]
-    (done,) = publish_all(store, waiting, live=live, topic=topic, terms=TERMS)
+    (done,) = publish_all(store, waiting, live=live, topic=topic, options=OPTIONS)
     assert "consumers do not read it yet" in str(done)
     other.abort_transaction(30)
     assert topic.held_up(0, 1) is None
@@ -150,10 +150,12 @@ def test_a_topic_that_grew_has_every_plan_where_followers_look(
 ) -> None:
     """The key lands in another partition now, which has no record of the group."""
     admin = AdminClient({"bootstrap.servers": settings.kafka.bootstrap_servers})
-    count = next(n for n in range(2, 99) if home_of("orders", n))
+    count = next(n for n in range(2, 99) if partition_for_key("orders", n))
     admin.create_partitions([NewPartitions(topic.name, count)])[topic.name].result(30)
     kafka = settings.kafka.model_copy(update={"plan_topic": topic.name})
-    eventually(lambda: PlanTopic(kafka).home_of("orders") != 0, "brokers know the new partitions")
+    eventually(
+        lambda: PlanTopic(kafka).partition_for_key("orders") != 0, "brokers know the new partitions"
+    )
     with PlanTopic(kafka) as grown:
         assert found_and_mended(store, grown) == ["the topic has no record of it"]
         assert newcomer(grown).plan is not None
@@ -166,7 +168,7 @@ def test_a_retirement_that_was_covered_is_said_again(
     """A replay of the retired plan does not bring it back for longer than a pass."""
     record = topic.read("orders")
     assert record is not None
-    retire(store, "orders", topic=topic, terms=TERMS, reason="enough")
+    retire(store, "orders", topic=topic, options=OPTIONS, reason="enough")
     put(published.document, record.headers)
     assert newcomer(topic).plan is not None
     found_and_mended(store, topic)

@@ -15,7 +15,7 @@ from fairlead.store import PlanStore, StoredPlan, acts, create_store_engine
 from fairlead.store.acts import Act, Verb
 from fairlead.wire.record import retired_value
 from fairlead.workflows.requests import take_up
-from tests.fairlead.workflows.plans import TERMS, Dying
+from tests.fairlead.workflows.plans import OPTIONS, Dying
 from tests.fairlead.workflows.test_rollback import NOW, SECOND, following_second
 from tests.logins import logins
 
@@ -58,7 +58,7 @@ def ask(web: Engine, store: PlanStore, publish: Step) -> Callable[[Verb, int], U
 
 
 def taken(store: PlanStore, topic: Any, **given: Any) -> dict[str, str]:
-    values = {"policies": AUTOMATIC, "live": following_second, "topic": topic, "terms": TERMS}
+    values = {"policies": AUTOMATIC, "live": following_second, "topic": topic, "options": OPTIONS}
     return take_up(store, ["orders"], now=NOW, **{**values, **given})
 
 
@@ -69,7 +69,13 @@ def test_rollback_is_proposed_and_answered_once(
     asked = ask("rollback", 1)
     assert (
         take_up(
-            store, ["others"], policies=(), live=following_second, topic=topic, terms=TERMS, now=NOW
+            store,
+            ["others"],
+            policies=(),
+            live=following_second,
+            topic=topic,
+            options=OPTIONS,
+            now=NOW,
         )
         == {}
     )

@@ -11,7 +11,7 @@ from fairlead.store import PlanStore, StoredPlan
 from fairlead.store.outbox import Outbox
 from fairlead.wire.record import retired_value
 from fairlead.workflows.retirement import retire
-from tests.fairlead.workflows.plans import TERMS, Dying
+from tests.fairlead.workflows.plans import OPTIONS, Dying
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
@@ -24,13 +24,13 @@ def test_retirement_sends_the_group_back_and_ends_what_waits(
     """The newest record takes the version back; the history says why and where; nothing waits."""
     publish("s1")
     propose("s2")
-    retired = retire(store, "orders", topic=topic, terms=TERMS, reason="too few", actor="kim")
+    retired = retire(store, "orders", topic=topic, options=OPTIONS, reason="too few", actor="kim")
     record = topic.read("orders")
     assert record is not None
     assert (record.value, record.position) == (retired_value("orders", 1), retired.position)
     assert [row["state"] for row in store.history("orders")] == ["retired", "expired"]
     with pytest.raises(PlanStateError, match="group orders has no published plan to retire"):
-        retire(store, "orders", topic=topic, terms=TERMS, reason="again")
+        retire(store, "orders", topic=topic, options=OPTIONS, reason="again")
 
 
 def test_death_between_send_and_record_is_finished_by_who_asks_again(
@@ -40,11 +40,11 @@ def test_death_between_send_and_record_is_finished_by_who_asks_again(
     publish()
     dying = Dying(settings.kafka.model_copy(update={"plan_topic": topic.name}))
     with pytest.raises(KafkaUnavailableError):
-        retire(store, "orders", topic=dying, terms=TERMS, reason="broken")
+        retire(store, "orders", topic=dying, options=OPTIONS, reason="broken")
     first = topic.read("orders")
     assert first is not None
     assert store.get("orders", 1).state == "published"
-    again = retire(store, "orders", topic=topic, terms=TERMS, reason="broken")
+    again = retire(store, "orders", topic=topic, options=OPTIONS, reason="broken")
     assert again.position == first.position
     assert store.get("orders", 1).state == "retired"
     assert Outbox(store.engine).outstanding() == []

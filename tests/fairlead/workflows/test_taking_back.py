@@ -19,7 +19,7 @@ from fairlead.workflows.proposal import Look, carry_out
 from fairlead.workflows.publication_pass import publication_pass
 from fairlead.workflows.taking_back import take_back
 from tests.fairlead.store.conftest import SNAPSHOT_AT, MakeDraft
-from tests.fairlead.workflows.plans import TERMS, live
+from tests.fairlead.workflows.plans import OPTIONS, live
 from tests.fairlead.workflows.test_rollback import SECOND, following_second
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
@@ -83,7 +83,9 @@ def test_first_plan_is_retired_by_the_next_pass(
     """Nothing was followed before: the group goes back to its fallback."""
     publish("s1")
     assert back(store) == []
-    done = publication_pass(store, ["orders"], live=live, topic=topic, terms=TERMS, now=SNAPSHOT_AT)
+    done = publication_pass(
+        store, ["orders"], live=live, topic=topic, options=OPTIONS, now=SNAPSHOT_AT
+    )
     record = topic.read("orders")
     assert record is not None
     assert record.value == retired_value("orders", 1)

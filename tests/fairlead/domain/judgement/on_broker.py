@@ -20,7 +20,7 @@ from fairlead.domain.judgement.decision import Judgement, Question, judge
 from fairlead.domain.judgement.looks import Int32
 from fairlead.domain.judgement.rules import Rules
 from fairlead.domain.looks.look import look_of
-from fairlead.domain.looks.questions import Group, Ways, question_about
+from fairlead.domain.looks.questions import Group, PlanningOptions, question_about
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.sandbox import Services
@@ -124,7 +124,7 @@ class Planned:
             [{"member": name, **vars(capacity)} for name, capacity in self._capacities.items()],
             self._changed_at,
         )
-        question = question_about(group, Ways(rules=self._rules))
+        question = question_about(group, PlanningOptions(rules=self._rules))
         self._question = question
         judgement = judge(question)
         self.judged.append(judgement)

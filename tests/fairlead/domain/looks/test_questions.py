@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from fairlead.domain.judgement.capacities import Capacity, remembered
 from fairlead.domain.looks.look import LOOKS
-from fairlead.domain.looks.questions import Group, Ways, question_about
+from fairlead.domain.looks.questions import Group, PlanningOptions, question_about
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -48,6 +48,6 @@ def test_speed_dated_ahead_does_not_win_over_a_newer_measurement() -> None:
         looks=pa.Table.from_pylist(looks, LOOKS),
         capacities=[ahead],
     )
-    known = question_about(group, Ways()).capacities
+    known = question_about(group, PlanningOptions()).capacities
     measured = Capacity(100.0, measured=True, at=NOON.timestamp())
     assert remembered(known, {"a": measured}, NOON.timestamp()) == {"a": measured}

@@ -10,12 +10,12 @@ from confluent_kafka import KafkaError, KafkaException
 
 from fairlead.followers.confluent.pin_log import Entry, Sent
 from fairlead.followers.core.plan_cache import PlanRecord
-from fairlead.wire.partitions import home_of as real_home_of
+from fairlead.wire.partitions import partition_for_key as real_home_of
 from fairlead.wire.pins import Record, decode
 from fairlead.wire.record import Origin
 
 GROUP = "group"
-home_of = cache(real_home_of)
+partition_for_key = cache(real_home_of)
 At = Callable[[float, Callable[[], None]], None]
 
 
@@ -77,14 +77,14 @@ class Topic:
     def grow(self) -> None:
         """Add partitions, so that the group's records stand in another one."""
         if self.partitions is not None:
-            old = home_of(GROUP, len(self.partitions))
-            while home_of(GROUP, len(self.partitions)) == old:
+            old = partition_for_key(GROUP, len(self.partitions))
+            while partition_for_key(GROUP, len(self.partitions)) == old:
                 self.partitions.append(Partition())
 
     def home(self) -> int:
         """Return the number of the group's partition."""
         assert self.partitions is not None
-        return home_of(GROUP, len(self.partitions))
+        return partition_for_key(GROUP, len(self.partitions))
 
     def answer(self) -> None:
         """Raise what a request meets."""

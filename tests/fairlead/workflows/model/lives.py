@@ -26,7 +26,7 @@ from fairlead.followers.core.plan_cache import PlanCache, PlanRecord
 from fairlead.kafka.plan_channel import Outgoing
 from fairlead.store import PlanStore
 from fairlead.wire.document import MemberShare
-from fairlead.workflows.delivery import Terms, told
+from fairlead.workflows.delivery import PublishOptions, told
 from fairlead.workflows.lease import due, refresh
 from fairlead.workflows.publication import publish_all, settle_all
 from fairlead.workflows.reconciliation import differences, mend
@@ -35,7 +35,7 @@ from tests.fairlead.workflows.model.store import ModelStore
 from tests.fairlead.workflows.model.topic import ModelTopic
 
 GROUPS: Final = ("g0", "g1")
-TERMS: Final = Terms(timedelta(hours=6))
+OPTIONS: Final = PublishOptions(timedelta(hours=6))
 BEGINNING: Final = datetime(2026, 1, 1, tzinfo=UTC)
 #: Publishers that are on their way at once.
 AT_ONCE: Final = 4
@@ -120,7 +120,7 @@ class Life:
         group = self.random.choice(GROUPS)
 
         def take_back() -> None:
-            retire(self._plans, group, topic=self.topic, terms=TERMS, reason="enough")
+            retire(self._plans, group, topic=self.topic, options=OPTIONS, reason="enough")
 
         self._start(f"retirement of {group}", take_back)
 
@@ -128,14 +128,14 @@ class Life:
         """Do what a planning or publication run does."""
         plans, topic, now = self._plans, self.topic, self.now
         began = list(topic.ends)
-        list(settle_all(plans, groups, live=self.live, topic=topic, terms=TERMS, now=now))
+        list(settle_all(plans, groups, live=self.live, topic=topic, options=OPTIONS, now=now))
         waiting = plans.approved_unpublished(groups)
-        list(publish_all(plans, waiting, live=self.live, topic=topic, terms=TERMS, now=now))
+        list(publish_all(plans, waiting, live=self.live, topic=topic, options=OPTIONS, now=now))
         before = self.store.version()
         found = differences(plans, groups, topic=topic, verifier=None)
         compared = before == self.store.version() and not self.store.intents
         mended = [
-            result.position for result in mend(plans, found, topic=topic, terms=TERMS, now=now)
+            result.position for result in mend(plans, found, topic=topic, options=OPTIONS, now=now)
         ]
         if (
             compared
@@ -143,9 +143,9 @@ class Life:
             and len(mended) - mended.count(None) == len(found)
         ):
             topic.passed = began
-        again = set(due(plans, TERMS, now)) & set(groups)
+        again = set(due(plans, OPTIONS, now)) & set(groups)
         followed = plans.in_state("published", groups=again)
-        list(refresh(plans, followed, topic=topic, terms=TERMS, now=now))
+        list(refresh(plans, followed, topic=topic, options=OPTIONS, now=now))
 
     def go_on(self) -> None:
         """Let a publisher take a few steps."""
@@ -216,7 +216,7 @@ class Life:
         """Cover a group's record with garbage, or a tombstone."""
         group = self.random.choice(GROUPS)
         self.said.append(f"{group}: covered")
-        home = self.topic.home_of(group)
+        home = self.topic.partition_for_key(group)
         if self.random.random() < 1 / 2:
             self.topic.append(home, Outgoing(group, b"garbage", []))
         else:
@@ -232,7 +232,7 @@ class Life:
         """Read to the end; what is followed then was published, or is just being."""
         for follower in self.followers:
             group = follower.cache._group  # noqa: SLF001 - whose it is
-            for record in self.topic.logs[self.topic.home_of(group)]:
+            for record in self.topic.logs[self.topic.partition_for_key(group)]:
                 if record.offset >= follower.next_offset:
                     follower.cache.apply(record)
                     follower.next_offset = record.offset + 1
@@ -270,7 +270,7 @@ class Life:
         assert len(published) <= 1
         assert {plan.state for plan in plans}.isdisjoint({"approved", "sending"})
         version = published[0].version if published else None
-        record = self.topic.newest(self.topic.home_of(group), [group]).get(group)
+        record = self.topic.newest(self.topic.partition_for_key(group), [group]).get(group)
         said = None if record is None else told(record, self.topic.origin, None)
         if published:
             assert record is not None

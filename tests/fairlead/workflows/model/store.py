@@ -15,7 +15,7 @@ from uuid import UUID
 from fairlead.domain.records import StoredPlan
 from fairlead.errors import StoreUnavailableError
 from fairlead.store.brakes import Brake
-from fairlead.store.intents import FOLLOWED, ON_ITS_WAY, POSSIBLE, OutboxEntry, Wanted
+from fairlead.store.intents import FOLLOWED, ON_ITS_WAY, POSSIBLE, OutboxEntry, PublishRequest
 from fairlead.store.outbox import PartitionLock
 from fairlead.store.told import PublishedRecord
 from fairlead.wire.document import MemberShare, PlanDocument, content_hash
@@ -276,7 +276,7 @@ class ModelTurn:
     pending: list[OutboxEntry] = field(default_factory=list)
     begun: dict[str, int] = field(default_factory=dict)
 
-    def intend(self, wanted: Sequence[Wanted]) -> list[OutboxEntry]:
+    def intend(self, wanted: Sequence[PublishRequest]) -> list[OutboxEntry]:
         """Say what is about to be sent."""
         store, intents = self.store, []
         for asked_for in wanted:
@@ -302,7 +302,7 @@ class ModelTurn:
         }
         return intents
 
-    def _epoch(self, intent: Wanted) -> int:
+    def _epoch(self, intent: PublishRequest) -> int:
         kind, _, sent = self.store.told.get(intent.group, ("", 0, None))
         if sent is not None and kind == "plan" and intent.beyond is None:
             return sent.epoch

@@ -47,7 +47,7 @@ class ModelTopic:
     name: str = "plans"
     origin: Origin = field(default_factory=lambda: Origin("plans", "cluster", "log"))
 
-    def home_of(self, group: str) -> int:
+    def partition_for_key(self, group: str) -> int:
         """Return the partition of a group's key."""
         return int(group.removeprefix("g")) % PARTITIONS
 

@@ -75,7 +75,7 @@ def far_partitions(problem: Problem, owner: Int32) -> Mask:
     return far
 
 
-def bring_near(
+def reduce_rack_traffic(
     problem: Problem, owner: Int32, weights: Float64, traffic: Float64, bounds: Bounds
 ) -> Int32:
     """Move partitions to where they are read from a replica in the rack, the busiest first.
@@ -112,17 +112,17 @@ def bring_near(
     >>> a, b = Member(["t"], {"t": [0]}, rack="1"), Member(["t"], {"t": [1]}, rack="2")
     >>> problem = Problem.of({"t": 2}, {"a": a, "b": b}, replica_racks={"t": [["2"], ["1"]]})
     >>> bounds = Bounds(load=1.0, moves=None, least=0.0, fixed=np.zeros(2, bool))
-    >>> bring_near(problem, problem.owner, np.ones(2), np.ones(2), bounds).tolist()
+    >>> reduce_rack_traffic(problem, problem.owner, np.ones(2), np.ones(2), bounds).tolist()
     [1, 0]
     """
     if problem.rack_set_of is None or not problem.dense or not far_partitions(problem, owner).any():
         return owner
-    search = _NearingSearch(problem, owner, weights, traffic, bounds)
+    search = _TrafficSearch(problem, owner, weights, traffic, bounds)
     search.run()
     return search.owner
 
 
-class _NearingSearch:
+class _TrafficSearch:
     """Who holds what: P partitions, M members, S sets of racks, T topics."""
 
     def __init__(

@@ -19,7 +19,7 @@ Mask = npt.NDArray[np.bool_]
 Table = list[list[int]]
 
 
-def deal_near(problem: Problem, owner: Int32) -> Int32:
+def deal_by_rack(problem: Problem, owner: Int32) -> Int32:
     """Deal what changes hands anew among those who get it, as near as can be.
 
     Shares of topics stay what they are, and what is kept; a member that gives up some of a topic
@@ -97,7 +97,7 @@ def _deal(members: Int32, sets: Int32, rack_of: Int64, far: Int64) -> Int32:
     kinds = np.unique(sets)
     by_set = [np.flatnonzero(sets == kind) for kind in kinds]
     by_rack = [np.sort(members[rack_of[members] == rack]) for rack in range(far.shape[1])]
-    table = fill_near(
+    table = match_racks(
         [row.size for row in by_set], [row.size for row in by_rack], (far[kinds] == 0).tolist()
     )
     given = np.full(sets.size, -1, dtype=np.int32)
@@ -114,7 +114,7 @@ def _deal(members: Int32, sets: Int32, rack_of: Int64, far: Int64) -> Int32:
     return given
 
 
-def fill_near(supply: list[int], demand: list[int], near: list[list[bool]]) -> Table:
+def match_racks(supply: list[int], demand: list[int], near: list[list[bool]]) -> Table:
     """Match as much supply with near demand as can be: a maximum flow by shortest paths.
 
     Parameters
@@ -130,7 +130,7 @@ def fill_near(supply: list[int], demand: list[int], near: list[list[bool]]) -> T
 
     Examples
     --------
-    >>> fill_near([2, 1], [1, 2], [[True, True], [True, False]])
+    >>> match_racks([2, 1], [1, 2], [[True, True], [True, False]])
     [[0, 2], [1, 0]]
     """
     table = [[0] * len(demand) for _ in supply]

@@ -5,8 +5,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from assignors.nearing import Bounds, bring_near, far_partitions
 from assignors.problem import Float64, Int32, Member, Problem
+from assignors.rack_traffic import Bounds, far_partitions, reduce_rack_traffic
 from assignors.spread import pairs
 
 RACKS = ("r1", "r2", "r3")
@@ -68,7 +68,7 @@ def test_steps_keep_to_every_bound(seed: int) -> None:
         fixed=drawn.random(before.size) < 0.2,
         counts=bool(seed % 2),
     )
-    after = bring_near(problem, before, weights, traffic, bounds)
+    after = reduce_rack_traffic(problem, before, weights, traffic, bounds)
     moved = (before != after) & (before >= 0)
     saved = far_traffic(problem, before, traffic) - far_traffic(problem, after, traffic)
     assert moved.sum() <= (bounds.moves or 0)
@@ -115,7 +115,7 @@ def test_a_greedy_search_finds_most_there_is_to_save(room: float, share: float) 
             continue
         loads = loads_of(problem, problem.owner, weights)
         bounds = Bounds(room * float(loads.mean()), 3, 0.0, np.zeros(6, bool))
-        after = bring_near(problem, problem.owner, weights, traffic, bounds)
+        after = reduce_rack_traffic(problem, problem.owner, weights, traffic, bounds)
         crossed = far_traffic(problem, problem.owner, traffic)
         found += crossed - far_traffic(problem, after, traffic)
         possible += crossed - best_there_is(problem, weights, traffic, bounds)

@@ -8,8 +8,8 @@ import pytest
 
 from assignors import aims, flow
 from assignors.assignment import Assignment
-from assignors.near import deal_near
 from assignors.problem import Int32, Problem
+from assignors.rack_affinity import deal_by_rack
 from assignors.registry import assign
 from assignors.verifier import violations
 from benchmarks import workloads
@@ -38,7 +38,7 @@ def test_deals_to_given_shares_as_near_as_can_be() -> None:
         nobody = np.full_like(problem.owner, -1)
         fresh = in_racks(replace(problem, owner=nobody, earlier=None), seed)
         start = flow.solve(replace(fresh, rack_sets=(), rack_set_of=None))
-        owner = deal_near(fresh, start)
+        owner = deal_by_rack(fresh, start)
         given = shares(fresh, start)
         assert shares(fresh, owner) == given
         same = [other for other in every_owner(fresh) if shares(fresh, other) == given]
