@@ -37,7 +37,7 @@ WHERE id = (
 RETURNING id, event, at, group_id, version, actor, said
 """)
 _ANSWER: Final = text("""
-UPDATE fairlead_raw.notice SET answer = :answer,
+UPDATE fairlead_raw.notice SET answer = :answer, answered_at = now(),
     ended_at = CASE WHEN :sent THEN now() END, outcome = CASE WHEN :sent THEN 'sent' END
 WHERE id = :id AND ended_at IS NULL
 """)
@@ -45,7 +45,8 @@ _STANDING: Final = text("""
 SELECT count(*) FILTER (WHERE ended_at IS NULL AND attempts > 0) AS waiting,
     count(*) FILTER (WHERE outcome = 'given up') AS given_up,
     max(ended_at) FILTER (WHERE outcome = 'sent') AS sent_at,
-    max(answer) FILTER (WHERE outcome IS DISTINCT FROM 'sent') AS answer
+    (array_agg(answer ORDER BY answered_at DESC)
+        FILTER (WHERE answer IS NOT NULL AND outcome IS DISTINCT FROM 'sent'))[1] AS answer
 FROM fairlead_raw.notice WHERE at > now() - interval '7 days'
 """)
 
@@ -63,7 +64,7 @@ class SendingState:
     sent_at
         When the last was sent; None: none was.
     answer
-        What came of an attempt in vain.
+        What came of the newest attempt in vain; None: there was none.
     """
 
     waiting: int

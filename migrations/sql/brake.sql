@@ -78,9 +78,10 @@ DECLARE
 BEGIN
     -- Others wait for this: who leaves the transaction open is cut off.
     PERFORM set_config('idle_in_transaction_session_timeout', '60s', true);
-    IF NOT fairlead_raw.says_something(reason) OR length(reason) > 2000 THEN
-        RAISE EXCEPTION '%: the brake takes a reason, of 2,000 characters at most', what USING ERRCODE = 'FL001';
+    IF NOT fairlead_raw.says_something(reason) THEN
+        RAISE EXCEPTION '%: the brake takes a reason', what USING ERRCODE = 'FL001';
     END IF;
+    PERFORM fairlead_raw.check_length(what, reason);
     IF wanted IS NULL THEN
         LOCK TABLE fairlead_raw.brake_event IN EXCLUSIVE MODE;
     ELSE

@@ -221,6 +221,15 @@ SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION fairlead_raw.says_something IS 'Whether somebody sees anything of a text.';
 
+CREATE FUNCTION fairlead_raw.check_length(what text, reason text) RETURNS void LANGUAGE plpgsql IMMUTABLE
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF length(reason) > 2000 THEN
+        RAISE EXCEPTION '%: a reason has 2,000 characters at most', what USING ERRCODE = 'FL001';
+    END IF;
+END $$;
+COMMENT ON FUNCTION fairlead_raw.check_length IS 'Refuses a reason of a person that is too long.';
+
 -- A step takes a reason in words, for whoever asks later. An approval is of a plan that has not expired,
 -- since publication would refuse it. An approved plan is published in two steps, each committed:
 -- sending, before anything is sent, and published, once the plan topic has it. What dies between the
@@ -239,10 +248,8 @@ BEGIN
         NEW.actor := session_user;
         -- Who decides by hand and then leaves the transaction open, at lunch say, is cut off.
         PERFORM set_config('idle_in_transaction_session_timeout', '60s', true);
-        IF length(NEW.reason) > 2000 THEN
-            RAISE EXCEPTION 'group %: version %: a reason has 2,000 characters at most',
-                NEW.group_id, NEW.version USING ERRCODE = 'FL001';
-        END IF;
+        PERFORM fairlead_raw.check_length(
+            format('group %s: version %s', NEW.group_id, NEW.version), NEW.reason);
     END IF;
     IF NEW.state = 'proposed' AND pg_trigger_depth() > 1 THEN  -- by plan_propose
         RETURN NEW;

@@ -23,11 +23,12 @@ $$;
 COMMENT ON FUNCTION fairlead_raw.people_for IS 'How many people have asked for the same on pages within a day.';
 
 
+-- Who brakes on a page waits, as in fairlead.brake, until a sender that hangs has been cut off.
 CREATE FUNCTION fairlead.act_as(
     actor text, proof text, id uuid, act text,
     group_id text, version integer, sha256 text, reason text
 ) RETURNS fairlead_raw.page_act LANGUAGE plpgsql
-SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '30s' AS $$
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '75s' AS $$
 DECLARE
     objection text := fairlead.objection_to_pages();
     what text := coalesce('group ' || act_as.group_id, 'all groups');
@@ -44,10 +45,10 @@ BEGIN
             AND fairlead_raw.says_something(reason)) THEN
         RAISE EXCEPTION '%: to % takes a person, a proof and a reason', what, act USING ERRCODE = 'FL001';
     END IF;
-    IF greatest(length(actor), length(proof)) > 200 OR length(reason) > 2000 THEN
-        RAISE EXCEPTION '%: a person and a proof have 200 characters at most, a reason 2,000', what
-            USING ERRCODE = 'FL001';
+    IF greatest(length(actor), length(proof)) > 200 THEN
+        RAISE EXCEPTION '%: a person and a proof have 200 characters at most', what USING ERRCODE = 'FL001';
     END IF;
+    PERFORM fairlead_raw.check_length(what, reason);
     IF act_as.group_id IS NULL AND act NOT IN ('brake', 'release') THEN
         RAISE EXCEPTION 'to % takes a group', act USING ERRCODE = 'FL001';
     END IF;

@@ -41,6 +41,7 @@ class NoticeRow(Base):
     )
     next_at: Mapped[datetime] = mapped_column(comment="When it is sent, or sent again.")
     answer: Mapped[str | None] = mapped_column(comment="What came of the last attempt.")
+    answered_at: Mapped[datetime | None] = mapped_column(comment="When that was said.")
     ended_at: Mapped[datetime | None] = mapped_column(comment="When nothing was left to do.")
     outcome: Mapped[str | None] = mapped_column(
         comment="sent; outdated: it holds no more; unwanted: by the settings; given up."

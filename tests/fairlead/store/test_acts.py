@@ -180,7 +180,7 @@ def test_agreement_lasts_a_day(
 def test_texts_of_an_act_are_bounded(web: Engine, proposed: Propose, given: str, most: int) -> None:
     """Who has taken the web server cannot fill the disk with one form, nor a page with one name."""
     plan = proposed()
-    with pytest.raises(PlanStateError, match="200 characters at most, a reason 2,000"):
+    with pytest.raises(PlanStateError, match=f"{most:,} characters at most"):
         act(web, wanted("reject", plan, **{given: "x" * (most + 1)}))
     act(web, wanted("reject", plan, **{given: "x" * most}))
 

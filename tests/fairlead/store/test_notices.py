@@ -179,6 +179,17 @@ def test_who_dies_leaves_it_to_the_next_one(
     assert notices(store, "outcome") == ["sent"]
 
 
+def test_newest_answer_is_told(store: PlanStore) -> None:
+    """What a receiver answered before is not what is the matter now, whatever sorts last."""
+    for reason in ("incident", "still"):
+        put_on(store.engine, None, reason=reason)
+    claimed = [next_notice(store.engine) for _ in range(2)]
+    for notice, answer in zip(claimed, ("the receiver timed out", "it answered 500"), strict=True):
+        assert notice is not None
+        answered(store.engine, notice, answer, sent=False)
+    assert read_standing(store.engine).answer == "it answered 500"
+
+
 def test_two_who_send_at_once_have_different_notices(store: PlanStore) -> None:
     """Nor does one of them wait while the other has a row."""
     for number in range(6):
