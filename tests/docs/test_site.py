@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 from markdown.extensions.toc import slugify
 
-from tests.docs.blocks import ROOT, blocks, name_of, pages, replaced
+from tests.docs.blocks import DOCS, ROOT, blocks, name_of, pages, replaced
 
 pytestmark = pytest.mark.long
 
@@ -78,3 +78,9 @@ def _anchors(page: Path) -> set[str]:
     text = page.read_text()
     headings = _HEADING.findall(replaced(text, dict.fromkeys(blocks(text), "")))
     return {slugify(re.sub(r"[`*]", "", heading), "-") for heading in headings}
+
+
+def test_documentation_is_short_enough_to_be_read() -> None:
+    """README and pages together: what is added takes the place of something else."""
+    words = sum(len(page.read_text().split()) for page in (ROOT / "README.md", *DOCS.rglob("*.md")))
+    assert words <= 32_000
