@@ -317,7 +317,11 @@ def load_settings() -> Settings:
             "FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS"
         )
     try:
-        return Settings()
+        while True:  # a file that changes while it is read is read again
+            began = _source()
+            settings = Settings()
+            if settings.source == began:
+                return settings
     # `from None`: pydantic's own messages show the values, secrets among them.
     except ValidationError as error:
         problems = "; ".join(_problem(path, problem) for problem in error.errors())

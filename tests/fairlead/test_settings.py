@@ -3,8 +3,10 @@
 import hashlib
 import traceback
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pydantic_settings import TomlConfigSettingsSource
 
 from fairlead.errors import ConfigurationError
 from fairlead.settings import KafkaSettings, Settings, load_settings, reloaded
@@ -61,6 +63,24 @@ def test_a_file_that_changes_is_read_anew_and_named(config: Path) -> None:
     assert second.source == f"{config}, SHA-256 {digest[:12]}"
     config.write_text("[[polices]]")
     assert reloaded(second) is second
+
+
+def test_values_are_those_of_the_file_that_is_named(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the file changes between parsing and hashing."""
+    config.write_text('state_dir = "old"')
+    read = TomlConfigSettingsSource._read_file  # noqa: SLF001 - what parses the file
+
+    def read_and_replace(source: TomlConfigSettingsSource, path: Path) -> dict[str, Any]:
+        found: dict[str, Any] = read(source, path)
+        config.write_text('state_dir = "new"')
+        return found
+
+    monkeypatch.setattr(TomlConfigSettingsSource, "_read_file", read_and_replace)
+    settings = load_settings()
+    digest = hashlib.sha256(b'state_dir = "new"').hexdigest()
+    assert (settings.state_dir, settings.source[-12:]) == (Path("new"), digest[:12])
 
 
 def test_web_addresses_are_addresses(config: Path) -> None:
