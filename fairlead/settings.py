@@ -129,6 +129,9 @@ class KafkaSettings(_Section):
         return {
             "bootstrap.servers": self.bootstrap_servers,
             "log_level": "2",  # it logs a broker that is gone 20 times a second; errors are raised
+            # Asking about a topic makes it otherwise, where brokers do so: the plan topic with
+            # settings that lose plans, or a topic that somebody has just deleted.
+            "allow.auto.create.topics": False,
             **{name: value.get_secret_value() for name, value in self.properties.items()},
             **overrides,
         }

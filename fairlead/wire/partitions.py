@@ -1,6 +1,7 @@
 """Partitions as clients name them, gathered the way rules and logs want them.
 
-Belongs here: what every client's module has to rearrange. Does not: who reads what.
+Belongs here: what every client's module has to rearrange, and the partition of the plan topic that
+a group's key goes to. Does not: who reads what.
 """
 
 import base64

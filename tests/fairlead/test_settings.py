@@ -277,6 +277,7 @@ def test_librdkafka_settings_pass_through(config: Path) -> None:
     assert load_settings().kafka.librdkafka(**{"client.id": "me"}) == {
         "bootstrap.servers": "k:1",
         "log_level": "2",
+        "allow.auto.create.topics": False,
         "sasl.password": SECRET,
         "socket.keepalive.enable": "true",
         "retries": "3",

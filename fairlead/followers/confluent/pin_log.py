@@ -199,6 +199,7 @@ class PinLog:
             producer = Producer(
                 {
                     **connection,
+                    "allow.auto.create.topics": False,  # else asking about a topic makes it
                     "acks": "all",
                     # A record that is refused is not there, and one that is lost is not waited
                     # for: whoever sent it decides what then, and the client sends it once.

@@ -52,6 +52,22 @@ def broker(secured: SecuredBroker) -> SecuredBroker:
     return secured
 
 
+def test_topics_are_not_made_by_asking(broker: SecuredBroker) -> None:
+    """Brokers make topics by themselves, by default: the plan topic would lose plans then."""
+    name = f"plans-{uuid.uuid4().hex[:8]}"
+    settings = KafkaSettings(bootstrap_servers=broker.open_servers, plan_topic=name)
+    with KafkaGateway(settings) as gateway, suppress(FairleadError):
+        gateway.topics_of([f"gone-{name}"])
+    with PlanTopic(settings) as topic:
+        with pytest.raises(ConfigurationError, match="cannot be described"):
+            topic.origin  # noqa: B018 - asks
+        topic.ensure()
+        topic.ensure()
+    made = broker.admin.list_topics(timeout=30).topics
+    assert [topic for topic in made if name in topic] == [name]
+    assert len(made[name].partitions) == settings.plan_topic_partitions
+
+
 @pytest.fixture
 def orders(broker: SecuredBroker) -> str:
     """Return a topic of four partitions, with ten records in each."""

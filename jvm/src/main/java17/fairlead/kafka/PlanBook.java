@@ -16,7 +16,8 @@ import org.apache.kafka.common.Uuid;
  * were seen together.
  *
  * <p>Written by the thread that reads the topics, read by the threads that assign. Holds one plan and one
- * roster a group, as the topics do, and the ids of the members that a group had at its last call.
+ * roster a group, as the topics do, and the ids of the members that a group had at its last call. How much of
+ * the heap plans may take: {@link BrokerReader}.
  */
 final class PlanBook {
     /** How many groups are remembered by the ids of their members at most. */

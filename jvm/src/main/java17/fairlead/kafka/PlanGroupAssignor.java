@@ -15,7 +15,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Lets brokers follow plans, for groups of the consumer protocol (KIP-848): clients in any language follow
- * without a line of code, by {@code group.remote.assignor=fairlead}.
+ * without a line of code, by {@code group.remote.assignor=fairlead}. What is decided: {@link Decider}.
  *
  * <p>In the broker's properties:
  *
