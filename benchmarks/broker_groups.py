@@ -138,13 +138,13 @@ class Wave:
         return time.monotonic() - began
 
     def _publish(self, plans: PlanTopic, topic_id: str) -> None:
-        homes: dict[int, list[Outgoing]] = {}
+        by_partition: dict[int, list[Outgoing]] = {}
         for group in self._groups:
-            homes.setdefault(plans.partition_for_key(group), []).append(
+            by_partition.setdefault(plans.partition_for_key(group), []).append(
                 self._record(plans, group, topic_id)
             )
-        for home, records in homes.items():
-            with plans.open(home) as channel:
+        for partition, records in by_partition.items():
+            with plans.open(partition) as channel:
                 refused = [
                     answer for answer in channel.send(records).values() if isinstance(answer, str)
                 ]

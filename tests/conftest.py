@@ -89,7 +89,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # A shell lets what it starts in the background ignore Ctrl-C; tests send that to processes.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     one_thread()  # for the processes of pytest-xdist, which import numpy after this
-    # Dagster gives up on a code server that answers slowly, as it does where all wait for a core.
+    # By default Dagster gives up on a code server after 60 s: a busy machine takes longer.
     os.environ.setdefault("DAGSTER_GRPC_TIMEOUT_SECONDS", "600")
     if not hasattr(config, "workerinput"):
         folder = tempfile.mkdtemp(prefix="fairlead-")

@@ -17,7 +17,7 @@ from fairlead.surfaces.demo.cluster import Consumers
 from fairlead.surfaces.demo.load import Load
 from fairlead.surfaces.demo.scenario import DemoGroup
 from tests.conftest import KafkaTopic
-from tests.fairlead.followers.helpers import eventually, make_plan
+from tests.fairlead.followers.helpers import make_plan, wait_until_settled
 from tests.packaging import ROOT, build, new_environment, run
 from tests.records import unsigned
 from tests.ui.conftest import browser, page  # noqa: F401 - fixtures
@@ -150,12 +150,7 @@ def test_wheel_alone_surveys_a_cluster(
         Consumers(group, group.name, servers, None, tmp_path / "consumers.log") as consumers,
         Load(servers, [group]),
     ):
-
-        def settled() -> bool:
-            consumers.update()
-            return consumers.settled
-
-        eventually(settled, "all consumers have joined")
+        wait_until_settled(consumers)
         consumers.start_work()
         done = started(
             [python.with_name("fairlead"), "survey", "--format", "html", *looking],

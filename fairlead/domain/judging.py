@@ -109,7 +109,7 @@ def _rows(group: Group, planning: PlanningOptions, question: Question | Exceptio
 
 
 def ask(question: Question, planning: PlanningOptions) -> Judgement:
-    """Return the judgement of a question, asked in a policy's planning."""
+    """Return the judgement of a question, under planning options."""
     return judge(
         question,
         assignors=planning.assignors,

@@ -19,13 +19,13 @@ from typing import Final
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
-from assignors.partitioner import partition_of
 from fairlead.domain.advice import CLASSIC
 from fairlead.domain.groups import GroupDescription, LiveMember
 from fairlead.errors import KafkaUnavailableError
 from fairlead.kafka.descriptions import STABLE
 from fairlead.kafka.requests import ABOUT_A_GROUP, MISSING, kafka_error
 from fairlead.settings import KafkaSettings
+from fairlead.wire.partitions import partition_for_key
 from fairlead.wire.pins import Pin, decode
 
 log = logging.getLogger(__name__)
@@ -191,7 +191,7 @@ class SharedPinLog:
                 return {}
             raise KafkaException(found.error)
         keys = {group.encode(): group for group in groups}
-        partitions = {partition_of(key, len(found.partitions)) for key in keys}
+        partitions = {partition_for_key(group, len(found.partitions)) for group in groups}
         with self._read.lock:
             starts = [
                 (number, self._read.next.get(number, OFFSET_BEGINNING)) for number in partitions
@@ -220,7 +220,6 @@ class SharedPinLog:
                         "group.id": "fairlead-pins",  # required, never joined
                         "enable.auto.commit": "false",
                         "enable.partition.eof": "true",
-                        "allow.auto.create.topics": "false",
                         "auto.offset.reset": "earliest",  # what was read to may be gone meanwhile
                         "fetch.wait.max.ms": "50",
                     }

@@ -68,18 +68,21 @@ def check(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def connection_of(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of how to reach the cluster.
+    """Return what a follower's own clients share: how to reach the cluster, and to make no topics.
+
+    By default librdkafka lets brokers make the topic that a producer or administrator asks about.
 
     Examples
     --------
     >>> connection_of({"bootstrap.servers": "k:9093", "group.id": "g", "ssl.ca.location": "ca"})
-    {'bootstrap.servers': 'k:9093', 'ssl.ca.location': 'ca'}
+    {'bootstrap.servers': 'k:9093', 'ssl.ca.location': 'ca', 'allow.auto.create.topics': False}
     """
-    return {
+    reach = {
         name: value
         for name, value in settings.items()
         if name in _CONNECTION or name.startswith(_CONNECTION_PREFIXES)
     }
+    return {**reach, "allow.auto.create.topics": False}
 
 
 def _dotted(name: str) -> str:

@@ -179,7 +179,6 @@ class PinLog:
                 "group.id": group,  # required, never joined: the one the consumer may read
                 "enable.auto.commit": False,
                 "auto.offset.reset": "error",
-                "allow.auto.create.topics": False,
                 "fetch.wait.max.ms": 1000,  # an empty answer costs both sides, and tells nothing
                 "fetch.error.backoff.ms": 50,
                 # While many members announce themselves, fetch what they said together.
@@ -199,7 +198,6 @@ class PinLog:
             producer = Producer(
                 {
                     **connection,
-                    "allow.auto.create.topics": False,  # else asking about a topic makes it
                     "acks": "all",
                     # A record that is refused is not there, and one that is lost is not waited
                     # for: whoever sent it decides what then, and the client sends it once.

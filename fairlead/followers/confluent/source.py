@@ -67,7 +67,6 @@ class ConfluentSource:
                 **connection,
                 "group.id": group,  # required, never joined: the one that the consumer may read
                 "enable.auto.commit": False,
-                "allow.auto.create.topics": False,
                 "auto.offset.reset": "earliest",
                 "isolation.level": "read_committed",
                 "enable.partition.eof": True,  # the last stable offset, whatever stands before it

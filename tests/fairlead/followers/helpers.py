@@ -27,6 +27,7 @@ from fairlead.followers.confluent import PlanConsumer
 from fairlead.followers.core.plan_cache import PlanRecord
 from fairlead.followers.core.status import FollowerStatus
 from fairlead.sandbox import Services
+from fairlead.surfaces.demo.cluster import Consumers
 from fairlead.wire.document import MemberShare, PlanDocument, content_hash
 from fairlead.wire.partitions import by_topic
 from fairlead.wire.record import Headers, Identity, Origin
@@ -129,6 +130,16 @@ def eventually(condition: Callable[[], bool], what: str, *, within_s: float = 30
     while not condition():
         assert time.monotonic() < deadline, f"not within {within_s:.0f} s: {what}"
         time.sleep(0.02)
+
+
+def wait_until_settled(consumers: Consumers) -> None:
+    """Wait until all worker processes have joined, and every partition has one owner."""
+
+    def settled() -> bool:
+        consumers.update()
+        return consumers.settled
+
+    eventually(settled, "all consumers have joined")
 
 
 def make_anew(services: Services, topic: str, *, partitions: int = 1) -> None:

@@ -30,7 +30,7 @@ from fairlead.surfaces.demo.load import Load
 from fairlead.surfaces.demo.scenario import DemoGroup
 from fairlead.wire.document import MemberShare, PlanDocument
 from tests.fairlead.domain.judgement.questions import line_of
-from tests.fairlead.followers.helpers import Fleet, eventually
+from tests.fairlead.followers.helpers import Fleet, wait_until_settled
 
 #: Who is held up for longer than this by a busy machine is slow for a while, whatever it reads.
 HELD_UP_S = 0.3
@@ -202,12 +202,7 @@ def planner_of(
         consumers = stack.enter_context(
             Consumers(scenario, name, services.bootstrap_servers, settings.plan_topic, log, command)
         )
-
-        def settled() -> bool:
-            consumers.update()
-            return consumers.settled
-
-        eventually(settled, "the consumers join")
+        wait_until_settled(consumers)
         stack.enter_context(Load(services.bootstrap_servers, [scenario]))
         consumers.start_work()
         gateway = stack.enter_context(KafkaGateway(settings))
