@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, Self
 
-from confluent_kafka import Consumer, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from fairlead.errors import ConfigurationError
 from fairlead.followers.confluent.config import check, connection_of
@@ -30,6 +30,7 @@ from fairlead.followers.confluent.membership import Event, GroupMembership, Pair
 from fairlead.followers.confluent.participant import Participant
 from fairlead.followers.confluent.pin_listener import KafkaPinTopic, PinListener
 from fairlead.followers.confluent.source import ConfluentSource
+from fairlead.followers.confluent.topics import cause_of
 from fairlead.followers.core.clock import Clock
 from fairlead.followers.core.follower import FollowOptions, new_cache
 from fairlead.followers.core.plan_reader import PlanReader
@@ -119,7 +120,7 @@ class PlanConsumer(Consumer):
 
     def status(self) -> FollowerStatus:
         """Return what this consumer's follower does at the moment."""
-        return self._participant.status(() if self._closed else _Handle(self).owned())
+        return self._participant.status(() if self._closed else _Handle(self).owned() or ())
 
     def subscribe(
         self,
@@ -277,15 +278,33 @@ class _Handle:
 
     def disown(self) -> None:
         """Fetch nothing."""
-        Consumer.unassign(self._consumer)
+        try:
+            Consumer.unassign(self._consumer)
+        except KafkaException as error:
+            _raise_unless_closed(error)
 
-    def owned(self) -> list[Pair]:
-        """Return what is fetched."""
-        return [(partition.topic, partition.partition) for partition in self._consumer.assignment()]
+    def owned(self) -> list[Pair] | None:
+        """Return what is fetched; None: the client is being closed."""
+        try:
+            owned = self._consumer.assignment()
+        except KafkaException as error:
+            _raise_unless_closed(error)
+            return None
+        return [(partition.topic, partition.partition) for partition in owned]
 
     def tell(self, event: Event, share: Sequence[Pair]) -> None:
         """Call what the application wants to be called."""
         self._consumer._tell(event, share)  # noqa: SLF001 - as above
+
+
+def _raise_unless_closed(error: KafkaException) -> None:
+    """Raise what an open client said.
+
+    A callback within `close` may meet a client that has left its group. What is raised there comes
+    out of `close` as a KafkaError, which is no exception, so that nobody can catch it.
+    """
+    if cause_of(error).code() != KafkaError._DESTROY:  # noqa: SLF001 - librdkafka's name
+        raise error
 
 
 def _named(share: Sequence[Pair]) -> list[TopicPartition]:

@@ -53,8 +53,8 @@ class GroupClient(Protocol):
     def disown(self) -> None:
         """Fetch nothing."""
 
-    def owned(self) -> list[Pair]:
-        """Return what is fetched."""
+    def owned(self) -> list[Pair] | None:
+        """Return what is fetched; None: a client that is being closed does not say any more."""
 
     def tell(self, event: Event, share: Sequence[Pair]) -> None:
         """Call what the application wants to be called."""
@@ -216,7 +216,7 @@ class GroupMembership:
         return (
             settled
             and self._participant.is_for(*self._client.identity())
-            and (self._share is None or sorted(self._client.owned()) == self._share)
+            and (self._share is None or sorted(self._client.owned() or ()) == self._share)
         )
 
     def _own(self, verdict: Verdict) -> None:
@@ -249,7 +249,10 @@ class GroupMembership:
         self._given = None
         self._next_step_at = float("-inf")
         self.touched = False
-        error = self._tell(event, self._client.owned()) if self._owning else None
+        error = None
+        if self._owning:
+            owned = self._client.owned()
+            error = self._tell(event, self._share or [] if owned is None else owned)
         self._participant.released()
         if not self.touched:
             self._client.disown()

@@ -11,7 +11,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from fairlead.errors import ConfigurationError
 from fairlead.followers import FollowOptions
@@ -464,6 +464,27 @@ def test_closed_consumer_says_so_and_opens_nothing(
             call()
     assert asked == []
     assert alone._participant._listener.log is None  # noqa: SLF001 - what a leak would be
+
+
+@pytest.mark.kafka
+def test_close_tells_the_share_though_the_client_does_not_say_it_any_more(
+    new_consumer: NewConsumer, topic: str, services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client that has left its group during `close` answers no question of a callback."""
+
+    def gone(_: PlanConsumer) -> list[TopicPartition]:
+        raise KafkaException(KafkaError(KafkaError._DESTROY))  # noqa: SLF001 - librdkafka's name
+
+    follower = new_consumer()
+    publish(services, follower, topic, a=[0, 1, 2, 3])
+    told: list[int] = []
+    follower.subscribe(
+        [topic], on_revoke=lambda _, share: told.extend(at.partition for at in share)
+    )
+    poll_until(lambda: len(follower.assignment()) == 4, follower)
+    monkeypatch.setattr(PlanConsumer, "assignment", gone)
+    follower.close()
+    assert told == [0, 1, 2, 3]
 
 
 def test_close_that_is_interrupted_lets_go_of_everything(
