@@ -15,7 +15,7 @@ from assets.presentation import launchpad, others, picture, table
 from assets.shown.words import share, span
 from fairlead.common.words import caught_up, gigabytes, number, percent, times
 from fairlead.domain.as_problem import Ownership, planned
-from fairlead.domain.choice import lightening
+from fairlead.domain.candidate_figures import lightening
 from fairlead.domain.consumers import changes
 from fairlead.domain.drafting import ownership
 from fairlead.domain.records import PlanDraft, StoredPlan

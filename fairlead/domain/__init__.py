@@ -1,7 +1,7 @@
 """What is known of groups and decided on them, as values and pure functions.
 
 `groups` are what Kafka tells of a group; `looks` where it stood over time; `judgement` what is the
-matter and what helps; `policy` and `cohorts` what people want; `drafting`, `choice`, `approval`,
-`basis`, `prospect`, `consumers` and `explanation` what becomes of a plan; `records` what is kept of
-it. No clock, no network, no database: whatever is needed is handed in.
+matter and what helps; `policy` and `cohorts` what people want; `drafting`, `candidate_figures`,
+`approval`, `basis`, `prospect`, `consumers` and `explanation` what becomes of a plan; `records`
+what is kept of it. No clock, no network, no database: whatever is needed is handed in.
 """

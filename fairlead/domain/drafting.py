@@ -17,7 +17,7 @@ import pyarrow as pa
 from assignors.moves import MOVED, PLACED
 from fairlead.common.tables import named, slices
 from fairlead.domain.advice import with_advice
-from fairlead.domain.choice import FORECAST, METRICS, OBSERVED, RACKS, candidate_of
+from fairlead.domain.candidate_figures import FORECAST, METRICS, OBSERVED, RACKS, candidate_of
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.judgement.forecast import Outlook
 from fairlead.domain.policy import Policy, policy_for

@@ -1,7 +1,8 @@
 """Which policy decides on a group, and why, in words and in order.
 
 Belongs here: laying out what `fairlead.domain.policy` decides, for people who wonder. Does not:
-deciding (`fairlead.domain.policy`, `choice`, `approval`), showing it (the command line). Pure.
+deciding (`fairlead.domain.policy`, `candidate_figures`, `approval`), showing it (the command line).
+Pure.
 """
 
 from collections.abc import Iterator, Sequence

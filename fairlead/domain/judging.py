@@ -11,7 +11,7 @@ from typing import Any, Final
 from assignors.assignment import Assignment
 from assignors.metrics import measure
 from assignors.problem import Problem
-from fairlead.domain.choice import OBSERVED
+from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.judgement.candidates import Candidate
 from fairlead.domain.judgement.decision import Judgement, Question, judge, together
 from fairlead.domain.judgement.looks import Looks

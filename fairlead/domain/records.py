@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fairlead.domain.choice import Outcome, SnapshotCandidate
+from fairlead.domain.candidate_figures import Outcome, SnapshotCandidate
 from fairlead.domain.course import Kept
 from fairlead.domain.identity import FourEyes
 from fairlead.domain.judgement.capacities import Capacity

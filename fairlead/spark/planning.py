@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from assignors.metrics import Metrics
 from fairlead.archive import LookArchive
 from fairlead.common.tables import slices
-from fairlead.domain.choice import OBSERVED
+from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.judging import Row, judge_groups
 from fairlead.domain.looks.look import looked_back
 from fairlead.domain.looks.questions import Group, PlanningOptions

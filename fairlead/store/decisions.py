@@ -14,7 +14,7 @@ import pyarrow as pa
 from sqlalchemy import Connection, func, null, select
 from sqlalchemy.dialects.postgresql import insert
 
-from fairlead.domain.choice import FORECAST, METRICS, RACKS
+from fairlead.domain.candidate_figures import FORECAST, METRICS, RACKS
 from fairlead.domain.records import NoPlan, PlanDraft, StoredDecision
 from fairlead.store.bulk import copy_rows, with_constants
 from fairlead.store.judgement import record_findings

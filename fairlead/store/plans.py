@@ -28,7 +28,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import insert
 
 from fairlead.domain.calls import PlanRequest, StandingCall
-from fairlead.domain.choice import FORECAST, METRICS, RACKS
+from fairlead.domain.candidate_figures import FORECAST, METRICS, RACKS
 from fairlead.domain.course import Last
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.records import (

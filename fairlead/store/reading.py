@@ -16,7 +16,7 @@ from fairlead.errors import GroupError, PlanStateError
 from fairlead.store.engine import transaction
 
 if TYPE_CHECKING:
-    from fairlead.domain.choice import SnapshotCandidate
+    from fairlead.domain.candidate_figures import SnapshotCandidate
     from fairlead.domain.records import Judged
 
 Row = dict[str, Any]
@@ -363,7 +363,7 @@ def read_candidates(engine: Engine, group: str, snapshot: str) -> "list[Snapshot
 
     Of a plan that no assignor made, a rollback or a renewal, there are none.
     """
-    from fairlead.domain.choice import candidate_of  # noqa: PLC0415 - arrays, for who reviews
+    from fairlead.domain.candidate_figures import candidate_of  # noqa: PLC0415 - arrays, for who reviews
     from fairlead.store.decisions import plain_number  # noqa: PLC0415 - the same
 
     rows = [

@@ -14,7 +14,7 @@ from fairlead.common.words import percent
 from fairlead.domain.approval import ApprovalDecision, PlanFacts, decide
 from fairlead.domain.as_problem import Shares, planned
 from fairlead.domain.basis import differences
-from fairlead.domain.choice import improvement
+from fairlead.domain.candidate_figures import improvement
 from fairlead.domain.judgement.decision import BETTER
 from fairlead.domain.policy import Policy
 from fairlead.domain.records import NoPlan, PlanDraft, StoredDecision, StoredPlan

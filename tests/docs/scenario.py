@@ -14,7 +14,7 @@ import numpy as np
 import psycopg
 import pyarrow as pa
 
-from fairlead.domain.choice import SnapshotCandidate
+from fairlead.domain.candidate_figures import SnapshotCandidate
 from fairlead.domain.course import Kept, digest_of
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.records import Findings, MemberLoad

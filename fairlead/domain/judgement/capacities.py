@@ -23,7 +23,7 @@ import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
 from fairlead.domain.judgement.commits import Commits
-from fairlead.domain.judgement.costs import Mix
+from fairlead.domain.judgement.cost_equations import Mix
 from fairlead.domain.judgement.looks import Float64, Looks, Mask
 from fairlead.domain.judgement.peers import Peers
 

@@ -15,6 +15,7 @@ import numpy as np
 from assignors.problem import Problem
 from fairlead.common.words import length
 from fairlead.domain.judgement.ahead import set_right
+from fairlead.domain.judgement.arrivals import Rates
 from fairlead.domain.judgement.candidates import (
     FLAGSHIP,
     Candidate,
@@ -24,7 +25,7 @@ from fairlead.domain.judgement.candidates import (
 )
 from fairlead.domain.judgement.capacities import STEPS, Capacity, Speeds, remembered, shown, speeds
 from fairlead.domain.judgement.commits import Commits, read_commits
-from fairlead.domain.judgement.costs import (
+from fairlead.domain.judgement.cost_equations import (
     Costs,
     Equation,
     Mix,
@@ -32,14 +33,13 @@ from fairlead.domain.judgement.costs import (
     fewest,
     lasting,
 )
+from fairlead.domain.judgement.cost_solver import solve
 from fairlead.domain.judgement.diagnosis import Diagnosis, DiagnosisBasis, a_few, diagnose
 from fairlead.domain.judgement.forecast import Forecast, Outlook
-from fairlead.domain.judgement.likely_costs import solve
 from fairlead.domain.judgement.looks import Float64, Int32, Looks, Mask
 from fairlead.domain.judgement.notes import InvalidNoteError, note, read_note
 from fairlead.domain.judgement.peers import Peers
 from fairlead.domain.judgement.racks import DAY_S, GIGABYTE, RackTraffic
-from fairlead.domain.judgement.rates import Rates
 from fairlead.domain.judgement.retention import retention_of
 from fairlead.domain.judgement.rules import Rules
 from fairlead.domain.judgement.seeing import Seen, see

@@ -29,7 +29,7 @@ from assignors.problem import Problem
 from fairlead.common.words import length, listed, plural, rate
 from fairlead.domain.judgement.capacities import INTERVALS, STEPS, Speeds
 from fairlead.domain.judgement.commits import Commits
-from fairlead.domain.judgement.costs import Costs, Equation, suspect
+from fairlead.domain.judgement.cost_equations import Costs, Equation, suspect
 from fairlead.domain.judgement.forecast import Outlook
 from fairlead.domain.judgement.looks import Float64, Int32, Looks, Mask
 from fairlead.domain.judgement.peers import Peers

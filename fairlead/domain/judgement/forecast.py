@@ -1,7 +1,7 @@
 """How late an assignment will be: utilisation now, backlog and lateness at the horizon.
 
 Belongs here: the figures by which assignments are compared, in seconds and shares. Does not:
-estimating what goes into them (`rates`, `commits`, `capacities`).
+estimating what goes into them (`arrivals`, `commits`, `capacities`).
 
 A member to whose partitions `a` records arrive a second, who can do `c` and has a backlog of `B`,
 has one of max(0, B + (a - c) H) at the horizon H, which is as many seconds late as it takes to

@@ -17,7 +17,7 @@ from assignors.problem import InvalidProblemError, Member, Problem
 from fairlead.common.json_lines import an_object, check_keys, shown
 from fairlead.common.nearest import known_keys, no_such
 from fairlead.domain.judgement.capacities import Capacity
-from fairlead.domain.judgement.costs import Costs
+from fairlead.domain.judgement.cost_equations import Costs
 from fairlead.domain.judgement.decision import Judgement, Question, judge
 from fairlead.domain.judgement.forecast import Forecast
 from fairlead.domain.judgement.looks import NONE, Int32, Int64, Looks

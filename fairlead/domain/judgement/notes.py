@@ -1,7 +1,7 @@
 """What a judgement wants remembered of what members read, as text beside their speeds.
 
 Belongs here: writing equations and mixes down, and reading them again when topics have grown, gone
-or come. Does not: what they say (`costs`, `capacities`).
+or come. Does not: what they say (`cost_equations`, `capacities`).
 
 A note is JSON: `{"mix": READ, "equations": [[at, seconds, limited, records_per_s, READ], ...]}`,
 where READ is `{topic: [[partition, ...], [share, ...]]}`: shares of `WHOLE`, and topics by
@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from assignors.problem import Problem
-from fairlead.domain.judgement.costs import Equation, Mix, Places
+from fairlead.domain.judgement.cost_equations import Equation, Mix, Places
 from fairlead.domain.judgement.looks import Float64
 
 #: What shares are of.

@@ -1,7 +1,7 @@
 """What the looks at many groups say, computed side by side: arrivals and commits.
 
 Belongs here: laying groups that were looked at together side by side, and giving each its part.
-Does not: what is computed (`rates`, `commits`), nor what is judged of one group (`decision`).
+Does not: what is computed (`arrivals`, `commits`), nor what is judged of one group (`decision`).
 
 Partitions and members do not know of their neighbours: a group's figures are the same by itself and
 in any company. In company they cost a tenth: a small array takes numpy as long as a large one.
@@ -14,10 +14,10 @@ from typing import Final
 
 import numpy as np
 
+from fairlead.domain.judgement.arrivals import Rates, arrival_rates
 from fairlead.domain.judgement.capacities import STEPS
 from fairlead.domain.judgement.commits import Commits, read_commits
 from fairlead.domain.judgement.looks import Int64, Looks
-from fairlead.domain.judgement.rates import Rates, arrival_rates
 
 #: How far back rates and commits are looked at, and how many looks at least.
 HISTORY_S: Final = 3600.0

@@ -36,9 +36,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from fairlead.domain.judgement.arrivals import arrival_rates
 from fairlead.domain.judgement.commits import STUCK_INTERVALS, at_rest
 from fairlead.domain.judgement.looks import Float64, Int64, Looks, Mask
-from fairlead.domain.judgement.rates import arrival_rates
 
 STALLED_AFTER_S: Final = 60.0
 """The least time without a commit that is a stall, where every step between looks has a commit."""

@@ -14,7 +14,7 @@ import pyarrow as pa
 from sqlalchemy import Engine
 
 from fairlead.archive import LookArchive
-from fairlead.domain.choice import OBSERVED
+from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.simulation.reading import Int64
 from fairlead.store.observed import ObservedDay, newest_observed, record_observed

@@ -14,7 +14,7 @@ import numpy as np
 
 from assignors.registry import LAG_BLIND, assign
 from fairlead.domain.approval import PlanFacts, decide
-from fairlead.domain.choice import OBSERVED, improvement
+from fairlead.domain.candidate_figures import OBSERVED, improvement
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.judgement.decision import Judgement, Question, judge
 from fairlead.domain.policy import Policy

@@ -19,7 +19,7 @@ from rich.table import Table
 from assignors.registry import LAG_BLIND
 from fairlead.common.tables import slices
 from fairlead.common.words import plural
-from fairlead.domain.choice import OBSERVED
+from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.errors import GroupError
 from fairlead.surfaces.backtest.replay import RECORDED
 

@@ -21,7 +21,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from assignors.problem import InvalidProblemError
 from assignors.registry import option_defaults
 from fairlead.common.tables import slices
-from fairlead.domain.choice import OBSERVED
+from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.judgement.looks import NONE
 from fairlead.domain.policy import Policy
 from fairlead.errors import ConfigurationError, GroupError

@@ -151,7 +151,7 @@ def _require_known(gateway: "KafkaGateway", group: str) -> None:
 
 def _document(planned: "Planned", outcome: "Outcome | None") -> dict[str, Any]:
     """Return what is answered."""
-    from fairlead.domain.choice import RACKS
+    from fairlead.domain.candidate_figures import RACKS
     from fairlead.domain.records import PlanDraft
 
     decision = planned.look.decision if outcome is None else outcome.decision
@@ -177,7 +177,7 @@ def _document(planned: "Planned", outcome: "Outcome | None") -> dict[str, Any]:
 
 def _findings(findings: "Findings | None") -> dict[str, Any]:
     """Return what was diagnosed."""
-    from fairlead.domain.choice import FORECAST
+    from fairlead.domain.candidate_figures import FORECAST
 
     names = ("diagnosis", "evidence", *FORECAST, "consumers_wanted", "consumers_why")
     said = {name: getattr(findings, name, None) for name in names}

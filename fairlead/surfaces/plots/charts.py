@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlead.common.words import times
-from fairlead.domain.choice import SnapshotCandidate
+from fairlead.domain.candidate_figures import SnapshotCandidate
 from fairlead.domain.consumers import ConsumerChange
 from fairlead.surfaces.plots.series import cuts, peaks
 from fairlead.surfaces.plots.style import (

@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Engine
 
 from fairlead.domain.as_problem import Ownership, planned
-from fairlead.domain.choice import SnapshotCandidate
+from fairlead.domain.candidate_figures import SnapshotCandidate
 from fairlead.domain.consumers import ConsumerChange, changes
 from fairlead.domain.records import Judged, MemberLoad, StoredPlan
 from fairlead.errors import InvalidPlanError, TamperedPlanError

@@ -27,7 +27,7 @@ from fairlead.common.words import (
     times,
 )
 from fairlead.domain.approval import PlanFacts, decide
-from fairlead.domain.choice import improvement, lightening
+from fairlead.domain.candidate_figures import improvement, lightening
 from fairlead.domain.cohorts import cohort_of
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.store.brakes import brakes_on

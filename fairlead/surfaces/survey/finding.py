@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from fairlead.common.tables import slices
 from fairlead.common.words import caught_up, length
 from fairlead.domain.advice import CLASSIC, not_followed
-from fairlead.domain.choice import OBSERVED
+from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.judging import judge_group
 from fairlead.domain.looks.look import look_of
 from fairlead.domain.looks.questions import Group, PlanningOptions

@@ -7,7 +7,7 @@ import pytest
 
 from assets.shown import candidates, plans
 from fairlead.domain.approval import ApprovalDecision
-from fairlead.domain.choice import OBSERVED
+from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.records import Findings, StoredDecision
 from fairlead.settings import WebSettings
 from fairlead.spark.planning import CANDIDATES

@@ -15,7 +15,7 @@ from assets.presentation import ROWS
 from assets.shown import adoption, candidates, lag, plans, publication
 from assignors.metrics import Metrics
 from fairlead.domain.approval import ApprovalDecision
-from fairlead.domain.choice import OBSERVED
+from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.records import PlanDraft, StoredDecision, StoredPlan
 from fairlead.settings import WebSettings
 from fairlead.spark.planning import CANDIDATES

@@ -10,7 +10,7 @@ import pytest
 
 from assignors.moves import MOVED, PLACED
 from fairlead.domain.advice import CLASSIC, advice_in
-from fairlead.domain.choice import OBSERVED
+from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.drafting import SnapshotTables, decisions, ownership
 from fairlead.domain.judging import judge_group
 from fairlead.domain.looks.questions import Group, PlanningOptions

@@ -14,7 +14,7 @@ import pytest
 from benchmarks import recorded
 from benchmarks.recorded import Size
 from fairlead.archive import LookArchive
-from fairlead.domain.choice import OBSERVED
+from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.looks.questions import PlanningOptions, capacity_rows
 from fairlead.domain.policy import Policy

@@ -11,7 +11,7 @@ import pytest
 from assignors import registry
 from assignors.assignment import Assignment
 from fairlead.domain.advice import CLASSIC
-from fairlead.domain.choice import OBSERVED
+from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.judging import judge_group
 from fairlead.domain.looks.look import LOOKS
 from fairlead.domain.looks.questions import Group, PlanningOptions

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from sqlalchemy import Engine
 
-from fairlead.domain.choice import SnapshotCandidate
+from fairlead.domain.candidate_figures import SnapshotCandidate
 from fairlead.store import NoPlan, PlanDraft, PlanStore, StoredPlan, create_store_engine
 from fairlead.store.outbox import Outbox, PublishRequest
 from fairlead.store.told import PublishedRecord

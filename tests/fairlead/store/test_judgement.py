@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from fairlead.domain.calls import PlanRequest, StandingCall
-from fairlead.domain.choice import Outcome
+from fairlead.domain.candidate_figures import Outcome
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.records import Findings
 from fairlead.store import NoPlan, PlanStore, StoredPlan

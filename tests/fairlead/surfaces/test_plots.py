@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from fairlead.domain.choice import SnapshotCandidate
+from fairlead.domain.candidate_figures import SnapshotCandidate
 from fairlead.domain.consumers import ConsumerChange
 from fairlead.surfaces.plots import (
     as_markdown,

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from fairlead.domain.choice import OBSERVED
+from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.policy import Approval, Policy
 from fairlead.simulation.catalogue import scenario
 from fairlead.simulation.controllers import START

@@ -16,7 +16,7 @@ from sqlalchemy import Engine
 from typer.testing import CliRunner, Result
 
 from fairlead.common.visible import visible
-from fairlead.domain.choice import SnapshotCandidate
+from fairlead.domain.candidate_figures import SnapshotCandidate
 from fairlead.domain.policy import Approval, Policy
 from fairlead.errors import GroupError, PlanStateError
 from fairlead.store import PlanStore, create_store_engine

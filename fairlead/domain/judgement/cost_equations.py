@@ -1,7 +1,7 @@
 """What a record of each partition takes, in records of the usual kind.
 
 Belongs here: costs, from what members read while they were at their limit. Does not: who is at a
-limit (`commits`), solving for costs (`likely_costs`), nor how fast members are (`capacities`).
+limit (`commits`), solving for costs (`cost_solver`), nor how fast members are (`capacities`).
 
 A member at its limit spends all of a stretch on what it reads: with c what a record of a partition
 takes, and s how much a member does a second, sum over p of c_p n_p = s dt. Kafka's clients read one

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.domain.choice import improvement, lightening
+from fairlead.domain.candidate_figures import improvement, lightening
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from assignors.problem import Problem
-from fairlead.domain.judgement.costs import Costs, Equation, fewest, suspect
-from fairlead.domain.judgement.likely_costs import solve
+from fairlead.domain.judgement.cost_equations import Costs, Equation, fewest, suspect
+from fairlead.domain.judgement.cost_solver import solve
 from fairlead.domain.judgement.lines import answer_question
 from fairlead.domain.judgement.notes import (
     LENGTH,

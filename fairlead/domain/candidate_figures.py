@@ -25,11 +25,11 @@ METRICS: Final = (
     "placed",
     "topic_spread",
 )
-"""What is kept of an assignment's metrics."""
+"""The metrics of an assignment that are stored."""
 FORECAST: Final = ("late_s", "utilisation", "caught_up_s")
-"""And of its forecast, which not every assignment has."""
+"""Forecast figures; None for assignments that were not judged."""
 RACKS: Final = ("rack_gb_per_day", "rack_cost_per_day")
-"""And of its traffic between racks, which few groups have."""
+"""Rack traffic; None for groups without racks."""
 _FIGURES: Final = (*METRICS, *FORECAST, *RACKS)
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from fairlead.domain.judgement.arrivals import Rates, arrival_rates
 from fairlead.domain.judgement.looks import Float64
-from fairlead.domain.judgement.rates import Rates, arrival_rates
 from tests.fairlead.domain.judgement.questions import looks_at
 
 

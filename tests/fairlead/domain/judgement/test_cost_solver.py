@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairlead.domain.judgement.costs import Costs, Equation
-from fairlead.domain.judgement.likely_costs import solve
+from fairlead.domain.judgement.cost_equations import Costs, Equation
+from fairlead.domain.judgement.cost_solver import solve
 from fairlead.domain.judgement.looks import Float64, Mask
 from tests.lengths import form
 

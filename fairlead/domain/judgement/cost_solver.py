@@ -1,6 +1,6 @@
 """The most likely costs of records, and how well they are known.
 
-Belongs here: solving equations for costs. Does not: the equations (`costs`).
+Belongs here: solving equations for costs. Does not: the equations (`cost_equations`).
 
 The logarithms of topics' costs, of what partitions deviate from them, and of members' speeds
 are the unknown; all are likely to be usual, and few deviate, but those much (Student t priors). The
@@ -20,7 +20,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from fairlead.domain.judgement.costs import Costs, Equation, Places, at_most
+from fairlead.domain.judgement.cost_equations import Costs, Equation, Places, at_most
 from fairlead.domain.judgement.looks import Float64, Mask
 from fairlead.domain.judgement.peers import linked
 
