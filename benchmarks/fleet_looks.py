@@ -99,17 +99,17 @@ def measured(place: Path, url: str, groups: int, rounds: int) -> dict[str, Any]:
 
     def taken() -> tuple[float, float, int]:
         gateway.answering_s, began, before = 0.0, time.perf_counter(), os.times()
-        calls = take(cast("KafkaGateway", gateway), archive, settings, names, store).calls
+        requested = take(cast("KafkaGateway", gateway), archive, settings, names, store).requests
         took = time.perf_counter() - began - gateway.answering_s
         spent = sum(os.times()[:4]) - sum(before[:4]) - gateway.answering_s
-        return round(took, 2), round(spent, 2), len(calls)
+        return round(took, 2), round(spent, 2), len(requested)
 
-    took, spent, calls = zip(*(taken() for _ in range(rounds)), strict=True)
+    took, spent, requested = zip(*(taken() for _ in range(rounds)), strict=True)
     return {
         "groups": groups,
         "partitions": groups * 100,
         "in trouble": -(-groups // IN_TROUBLE),
-        "called for": calls[-1],
+        "called for": requested[-1],
         "look and diagnosis, without fetching (s)": took,
         "of all processors, its own processes (s)": spent,
     }

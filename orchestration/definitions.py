@@ -12,11 +12,11 @@ from assets.partition_lag import partition_lag
 from assets.plan_adoption import plan_adoption
 from assets.published_plan import published_plan
 from assets.resources import KafkaResource, SettingsResource, SparkResource, StoreResource
-from orchestration.calls import planning_sensor
 from orchestration.jobs import adoption, planning, publication
 from orchestration.looks import group_looks, look
 from orchestration.notices import notices
 from orchestration.operations import OPERATIONS
+from orchestration.planning_sensor import planning_sensor
 from orchestration.schedules import planning_schedule
 from orchestration.sensors import approved_plans, group_discovery, plan_life
 

@@ -39,7 +39,7 @@ def look_at_groups(
     with kafka.gateway() as gateway, store.open() as plans:
         looked = take(gateway, spark.looks(), current, covered_groups(gateway, current), plans)
     taken = looked.taken
-    context.log.info("%s%s", told(taken, current.looks), _called(looked.calls))
+    context.log.info("%s%s", told(taken, current.looks), _called(looked.requests))
     context.add_output_metadata(
         {"groups": taken.groups, "partitions": taken.partitions, "took_s": taken.took_s}
     )
@@ -89,12 +89,12 @@ def group_looks(
         if last is None and len(groups) > GROUPS_IN_A_TICK:
             return dg.RunRequest()
         looked = take(gateway, archive, current, groups, plans)
-    return dg.SkipReason(f"{told(looked.taken, current.looks)}{_called(looked.calls)}.")
+    return dg.SkipReason(f"{told(looked.taken, current.looks)}{_called(looked.requests)}.")
 
 
-def _called(calls: Collection[str]) -> str:
+def _called(requests: Collection[str]) -> str:
     """Say which groups a look found in need of a plan."""
-    if not calls:
+    if not requests:
         return ""
-    need = "needs" if len(calls) == 1 else "need"
-    return f"; {plural(len(calls), 'group')} {need} a plan: {listed(sorted(calls))}"
+    need = "needs" if len(requests) == 1 else "need"
+    return f"; {plural(len(requests), 'group')} {need} a plan: {listed(sorted(requests))}"

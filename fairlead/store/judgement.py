@@ -13,8 +13,8 @@ from typing import Any, Final
 from sqlalchemy import Connection, Text, cast, func, literal, select, text
 from sqlalchemy.dialects.postgresql import JSONB
 
-from fairlead.domain.calls import PlanRequest, StandingCall
 from fairlead.domain.judgement.capacities import Capacity
+from fairlead.domain.plan_requests import PlanRequest, StandingRequest
 from fairlead.domain.records import Findings
 
 #: What a capacity was seen by.
@@ -65,10 +65,10 @@ def last_changes(connection: Connection, groups: Iterable[str]) -> dict[str, dat
     return {row.group_id: row.at for row in rows}
 
 
-def standing_calls(connection: Connection, age: timedelta) -> dict[str, StandingCall]:
-    """Return what looks of that age at most call for, by group; the database's clock tells."""
+def standing_requests(connection: Connection, age: timedelta) -> dict[str, StandingRequest]:
+    """Return what looks of that age at most request, by group; the database's clock tells."""
     return {
-        row.group_id: StandingCall(
+        row.group_id: StandingRequest(
             PlanRequest(row.called_for, row.call_reason, row.called_by),
             row.called_since,
             row.called_at,
@@ -81,7 +81,7 @@ def record_findings(
     connection: Connection,
     found: Mapping[str, tuple[datetime, Findings]],
     *,
-    calls: Mapping[str, PlanRequest] | None = None,
+    requests: Mapping[str, PlanRequest] | None = None,
 ) -> None:
     """Store what judgements say of groups, which are registered.
 
@@ -89,20 +89,20 @@ def record_findings(
     ----------
     found
         Group to when it was looked at, and what was found.
-    calls
-        What a look calls for, and nothing for the other groups of `found`. None: a planning run
-        found it, which replaces what is known of members, too, and leaves calls as they are.
+    requests
+        What a look requests, and nothing for the other groups of `found`. None: a planning run
+        found it, which replaces what is known of members, too, and leaves requests as they are.
     """
     if not found:
         return
     seen = [
         _diagnosis(group, at, findings)
-        | _call(None if calls is None else calls.get(group))
-        | {"looked": calls is not None}
+        | _request(None if requests is None else requests.get(group))
+        | {"looked": requests is not None}
         for group, (at, findings) in found.items()
     ]
     connection.execute(select(func.fairlead_raw.record_diagnoses(_json(seen))))
-    if calls is None:
+    if requests is None:
         known = {
             group: {name: _capacity(capacity) for name, capacity in findings.capacities.items()}
             for group, (_, findings) in found.items()
@@ -127,10 +127,10 @@ def _diagnosis(group: str, at: datetime, findings: Findings) -> dict[str, Any]:
     }
 
 
-def _call(call: PlanRequest | None) -> dict[str, Any]:
-    if call is None:
+def _request(request: PlanRequest | None) -> dict[str, Any]:
+    if request is None:
         return {}
-    return {"called_for": call.what, "call_reason": call.why, "called_by": call.look_id}
+    return {"called_for": request.what, "call_reason": request.why, "called_by": request.look_id}
 
 
 def _capacity(capacity: Capacity) -> dict[str, Any]:

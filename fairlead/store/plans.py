@@ -27,10 +27,10 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import insert
 
-from fairlead.domain.calls import PlanRequest, StandingCall
 from fairlead.domain.candidate_figures import FORECAST, METRICS, RACKS
 from fairlead.domain.course import Last
 from fairlead.domain.judgement.capacities import Capacity
+from fairlead.domain.plan_requests import PlanRequest, StandingRequest
 from fairlead.domain.records import (
     Findings,
     MeasuredLag,
@@ -57,7 +57,7 @@ from fairlead.store.judgement import (
     known_capacities,
     last_changes,
     record_findings,
-    standing_calls,
+    standing_requests,
 )
 from fairlead.store.lag import insert_lag
 from fairlead.store.models import (
@@ -411,21 +411,21 @@ class PlanStore:
         with transaction(self._engine) as connection:
             return last_looks(connection, groups)
 
-    def calls(self, age: timedelta) -> dict[str, StandingCall]:
-        """Return the groups that looks of that age at most call a plan for, the latest first."""
+    def plan_requests(self, age: timedelta) -> dict[str, StandingRequest]:
+        """Return the plan requests of looks of that age at most by group, the latest first."""
         with transaction(self._engine) as connection:
-            return standing_calls(connection, age)
+            return standing_requests(connection, age)
 
     def record_findings(
-        self, found: Mapping[str, tuple[datetime, Findings]], calls: Mapping[str, PlanRequest]
+        self, found: Mapping[str, tuple[datetime, Findings]], requests: Mapping[str, PlanRequest]
     ) -> None:
-        """Store what looks say of groups: diagnoses and calls, not speeds.
+        """Store what looks say of groups: diagnoses and requests, not speeds.
 
         Parameters
         ----------
         found
             Group to when it was looked at, and what was found.
-        calls
+        requests
             Those of them that need a plan.
         """
         kept = {
@@ -438,13 +438,13 @@ class PlanStore:
         try:
             with transaction(self._engine) as connection:
                 register_groups(connection, found)
-                record_findings(connection, found, calls=calls)
+                record_findings(connection, found, requests=requests)
                 keep_looks(connection, kept)
         except UnstorableError:  # of some group: the others are stored
             names = list(found)
             half = len(names) // 2
             for part in filter(None, (names[:half], names[half:])) if half else ():
-                self.record_findings({name: found[name] for name in part}, calls)
+                self.record_findings({name: found[name] for name in part}, requests)
 
     def history(self, group: str) -> list[dict[str, Any]]:
         """Return the view `plan_history` of a group, a dict a version, oldest first."""

@@ -23,7 +23,6 @@ from fairlead.archive import LookArchive
 from fairlead.common.tables import slices
 from fairlead.domain.advice import CLASSIC, with_advice
 from fairlead.domain.basis import differences
-from fairlead.domain.calls import PlanRequest
 from fairlead.domain.course import Kept, Last, digest_of, is_kept
 from fairlead.domain.hindsight import Hindsight, made_worse
 from fairlead.domain.judgement.capacities import Capacity
@@ -31,6 +30,7 @@ from fairlead.domain.judgement.decision import Judgement, Question
 from fairlead.domain.judging import Row, ask, questions_about, rows_of
 from fairlead.domain.looks.look import EVERY_LOOK, HISTORY, look_of
 from fairlead.domain.looks.questions import Group, PlanningOptions
+from fairlead.domain.plan_requests import PlanRequest
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.domain.records import Findings, StoredPlan
 from fairlead.domain.snapshot import GroupSnapshot
@@ -114,7 +114,7 @@ class Diagnosed:
     ----------
     found
         Group to when it was looked at, and what was found.
-    calls
+    requests
         The groups for which a plan is worth its price.
     judged
         The judgements of these, as rows of the schema `fairlead.spark.planning.CANDIDATES`.
@@ -123,7 +123,7 @@ class Diagnosed:
     """
 
     found: Found = field(default_factory=dict)
-    calls: dict[str, PlanRequest] = field(default_factory=dict)
+    requests: dict[str, PlanRequest] = field(default_factory=dict)
     judged: list[Row] = field(default_factory=list)
     worse: dict[str, Hindsight] = field(default_factory=dict)
 
@@ -153,7 +153,7 @@ def diagnose(
 
     Notes
     -----
-    Candidates are computed where the forecast calls for a plan, and nowhere else: a healthy group
+    Candidates are computed where the forecast asks for a plan, and nowhere else: a healthy group
     costs its forecast. From `MANY` groups on, each portion of `seen` is a task of as many processes
     as the machine has cores.
     """
@@ -169,7 +169,7 @@ def diagnose(
     diagnosed = Diagnosed()
     for portion in portions:
         diagnosed.found.update(portion.found)
-        diagnosed.calls.update(portion.calls)
+        diagnosed.requests.update(portion.requests)
         diagnosed.judged.extend(portion.judged)
         diagnosed.worse.update(portion.worse)
     return diagnosed
@@ -180,14 +180,16 @@ def _diagnose(
 ) -> Diagnosed:
     diagnosed = _judged(archive, seen, policies, memory, EVERY_LOOK)
     # What nothing is remembered of is judged by the whole day before it gets a plan.
-    unknown = [name for name in diagnosed.calls if not memory.capacities.get(name)]
+    unknown = [name for name in diagnosed.requests if not memory.capacities.get(name)]
     if not unknown:
         return diagnosed
     again = _judged(archive, seen.of_groups(unknown), policies, memory, HISTORY)
-    known = {name: call for name, call in diagnosed.calls.items() if name not in again.found}
+    known = {
+        name: request for name, request in diagnosed.requests.items() if name not in again.found
+    }
     rows = [row for row in diagnosed.judged if row["group"] in known]
     found, worse = diagnosed.found | again.found, diagnosed.worse | again.worse
-    return Diagnosed(found, known | again.calls, rows + again.judged, worse)
+    return Diagnosed(found, known | again.requests, rows + again.judged, worse)
 
 
 def _judged(
@@ -265,26 +267,26 @@ def _judge(
     elif judgement.outcome == "plan":
         rows = rows_of(question, judgement, planning)
         diagnosed.judged.extend(row | {"snapshot_id": look_id, "group": name} for row in rows)
-        diagnosed.calls[name] = _call(judgement, look_id)
+        diagnosed.requests[name] = _request(judgement, look_id)
     diagnosed.found[name] = (at, findings)
 
 
 def members_changed(
-    calls: Mapping[str, PlanRequest],
+    requests: Mapping[str, PlanRequest],
     seen: Sequence[JudgedSnapshot],
     published: Sequence[StoredPlan],
 ) -> dict[str, PlanRequest]:
-    """Say of calls where members are others than the plan that is followed was made for.
+    """Say in requests where members are others than the plan that is followed was made for.
 
-    Followers fit a plan to whoever is there; such a call says that this does not do.
+    Followers fit a plan to whoever is there; such a request says that this does not do.
 
     Parameters
     ----------
     published
-        The plans that the groups of `calls` follow.
+        The plans that the groups of `requests` follow.
     """
-    told = dict(calls)
-    plans = {plan.group: plan for plan in published if plan.group in calls}
+    told = dict(requests)
+    plans = {plan.group: plan for plan in published if plan.group in requests}
     names = pa.array(list(plans), pa.string())
     for snapshot in seen if plans else ():
         members = slices(
@@ -292,15 +294,15 @@ def members_changed(
         )
         looks = slices(snapshot.look.filter(pc.is_in(snapshot.look["group"], names)), "group")
         for group in members.keys() & looks.keys():
-            call, plan = calls[group], plans[group]
+            request, plan = requests[group], plans[group]
             try:
                 changes = "; ".join(_changes(plan, members[group], looks[group]))
             except Exception:  # noqa: BLE001 - one group's data must not end the look
                 _log.exception("group %s: its members cannot be compared with its plan's", group)
                 continue
             if changes:
-                why = f"since version {plan.version}: {changes}; {call.why}"
-                told[group] = PlanRequest(f"{changes}; {call.what}", why, call.look_id)
+                why = f"since version {plan.version}: {changes}; {request.why}"
+                told[group] = PlanRequest(f"{changes}; {request.what}", why, request.look_id)
     return told
 
 
@@ -360,7 +362,7 @@ def _kept(
     )
 
 
-def _call(judgement: Judgement, look_id: str) -> PlanRequest:
+def _request(judgement: Judgement, look_id: str) -> PlanRequest:
     diagnosis = judgement.diagnosis
     if judgement.for_racks:
         return PlanRequest("traffic between racks", judgement.reason, look_id)

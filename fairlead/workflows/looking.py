@@ -18,11 +18,11 @@ import pyarrow.compute as pc
 
 from fairlead.archive import LookArchive, Taken
 from fairlead.domain.advice import CLASSIC
-from fairlead.domain.calls import PlanRequest
 from fairlead.domain.cohorts import cohort_of
 from fairlead.domain.hindsight import Hindsight
 from fairlead.domain.judging import Row
 from fairlead.domain.looks.look import LOOKS, look_of
+from fairlead.domain.plan_requests import PlanRequest
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.domain.snapshot import GroupSnapshot, new_snapshot_id
 from fairlead.errors import StoreUnavailableError
@@ -51,12 +51,12 @@ class Looked:
     ----------
     taken
         What it cost.
-    calls
+    requests
         The groups that need a plan.
     """
 
     taken: Taken
-    calls: Mapping[str, PlanRequest]
+    requests: Mapping[str, PlanRequest]
 
 
 def covered_groups(gateway: KafkaGateway, settings: Settings) -> list[str]:
@@ -92,7 +92,7 @@ def take(
     ClocksApartError
         This machine's clock is not the database's. Nothing is written then, either.
     StoreUnavailableError
-        The database does not answer. The look is written down all the same, without calls.
+        The database does not answer. The look is written down all the same, without requests.
     """
     if store is not None:
         with suppress(StoreUnavailableError):  # it is told when the look is written down
@@ -110,10 +110,10 @@ def take(
     archive.append(look, look_id)
     archive.tidy(datetime.now(UTC), settings.looks.retention)
     took_s = time.monotonic() - clock
-    calls: Mapping[str, PlanRequest] = {}
+    requests: Mapping[str, PlanRequest] = {}
     try:
         if store is not None and seen:
-            calls, worse = _diagnosed(archive, seen, settings, groups, store)
+            requests, worse = _diagnosed(archive, seen, settings, groups, store)
             now = datetime.now(UTC)
             take_back(store, worse, settings.policies, live=gateway.live_group, now=now)
     finally:  # the look was taken, whatever became of the diagnoses
@@ -122,7 +122,7 @@ def take(
         archive.note(taken)
     if store is not None and (assigned := _assigned_by_brokers(seen)):
         tell_brokers(gateway, settings, assigned, store)
-    return Looked(taken, calls)
+    return Looked(taken, requests)
 
 
 def _assigned_by_brokers(seen: Sequence[JudgedSnapshot]) -> list[str]:
@@ -166,20 +166,20 @@ def _diagnosed(
     groups: Sequence[str],
     store: PlanStore,
 ) -> tuple[Mapping[str, PlanRequest], Mapping[str, Hindsight]]:
-    """Judge what was seen, and store it; return what calls for a plan, and which made it worse."""
+    """Judge what was seen, and store it; return plan requests, and which plans made it worse."""
     memory = GroupMemories(
         store.capacities(groups), store.last_changes(groups), store.last_looks(groups)
     )
     diagnosed = diagnose(archive, seen, settings.policies, memory)
-    followed = store.in_state("published", groups=diagnosed.calls) if diagnosed.calls else []
-    calls = members_changed(diagnosed.calls, seen, followed)
-    if calls:  # before anybody is called: the run that comes goes on from here, if it can
+    followed = store.in_state("published", groups=diagnosed.requests) if diagnosed.requests else []
+    requests = members_changed(diagnosed.requests, seen, followed)
+    if requests:  # before anybody is told: the run that comes goes on from here, if it can
         try:
             _keep_judged(Warehouse(archive.warehouse), seen, diagnosed.judged, settings.policies)
         except Exception:  # noqa: BLE001 - the run looks and judges again
             _log.exception("what the look has judged is not kept")
-    store.record_findings(diagnosed.found, calls)
-    return calls, diagnosed.worse
+    store.record_findings(diagnosed.found, requests)
+    return requests, diagnosed.worse
 
 
 def _keep_judged(

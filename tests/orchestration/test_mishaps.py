@@ -108,7 +108,7 @@ def test_clock_that_jumps_an_hour(
     before = told(pipeline, group)
     request = requested(pipeline)
     way = "ahead of" if by > timedelta(0) else "behind"
-    monkeypatch.setattr("orchestration.calls.AFTER_FAILURE", timedelta(0))
+    monkeypatch.setattr("orchestration.planning_sensor.AFTER_FAILURE", timedelta(0))
     with clock_off(by):
         looks = pipeline.warehouse.snapshots()
         with pytest.raises(ClocksApartError, match=f"{way} the database's"):

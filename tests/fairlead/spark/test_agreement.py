@@ -148,8 +148,8 @@ def test_look_agrees_with_tasks(fleet: Fleet, by_task: dict[str, dict[str, Row]]
     assert looked.found.keys() == by_task.keys()
     for group, rows in by_task.items():
         observed, (_, findings) = rows[OBSERVED], looked.found[group]
-        assert (group in looked.calls) == (observed["decision"] == "plan")
-        if group in looked.calls or fleet.capacities.get(group):
+        assert (group in looked.requests) == (observed["decision"] == "plan")
+        if group in looked.requests or fleet.capacities.get(group):
             assert (findings.diagnosis, [*findings.names]) == (
                 observed["diagnosis"],
                 observed["names"],

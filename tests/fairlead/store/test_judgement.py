@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, text
 
-from fairlead.domain.calls import PlanRequest, StandingCall
 from fairlead.domain.candidate_figures import Outcome
 from fairlead.domain.judgement.capacities import Capacity
+from fairlead.domain.plan_requests import PlanRequest, StandingRequest
 from fairlead.domain.records import Findings
 from fairlead.store import NoPlan, PlanStore, StoredPlan
 from fairlead.store.engine import transaction
@@ -140,18 +140,18 @@ def test_what_was_seen_earlier_changes_nothing(
 
 
 def test_what_looks_call_for_lasts_from_look_to_look(store: PlanStore) -> None:
-    """The same again is one call that began earlier; a look without it ends it; another is new."""
+    """The same again began earlier; a look without the request ends it; another is new."""
     slow, hot = (PlanRequest(what, "late", f"look of {what}") for what in ("slow", "hot"))
-    for minute, call in enumerate([slow, slow, hot, None, hot]):
-        calls = {} if call is None else {"orders": call}
-        store.record_findings({"orders": (SNAPSHOT_AT + minute * MINUTE, SICK)}, calls)
+    for minute, request in enumerate([slow, slow, hot, None, hot]):
+        requests = {} if request is None else {"orders": request}
+        store.record_findings({"orders": (SNAPSHOT_AT + minute * MINUTE, SICK)}, requests)
         expected = {0: (slow, 0, 0), 1: (slow, 0, 1), 2: (hot, 2, 2), 4: (hot, 4, 4)}.get(minute)
         if expected is None:
-            assert store.calls(EVER) == {}
+            assert store.plan_requests(EVER) == {}
         else:
             said, *minutes = expected
             since, at = (SNAPSHOT_AT + number * MINUTE for number in minutes)
-            assert store.calls(EVER) == {"orders": StandingCall(said, since, at)}
+            assert store.plan_requests(EVER) == {"orders": StandingRequest(said, since, at)}
 
 
 def test_what_an_old_look_calls_for_asks_for_nothing(store: PlanStore) -> None:
@@ -159,19 +159,19 @@ def test_what_an_old_look_calls_for_asks_for_nothing(store: PlanStore) -> None:
     store.record_findings(
         {"orders": (SNAPSHOT_AT, SICK)}, {"orders": PlanRequest("slow", "late", "look")}
     )
-    assert [*store.calls(EVER)] == ["orders"]
-    assert store.calls(timedelta(minutes=3)) == {}
+    assert [*store.plan_requests(EVER)] == ["orders"]
+    assert store.plan_requests(timedelta(minutes=3)) == {}
 
 
 def test_planning_run_leaves_what_looks_call_for(store: PlanStore, draft: MakeDraft) -> None:
-    """Whether it finds the same as the look or something else: its decision answers the call."""
-    call = PlanRequest("slow", "late", "look")
-    store.record_findings({"orders": (SNAPSHOT_AT - MINUTE, SICK)}, {"orders": call})
+    """Whether it finds the same as the look or not, its decision answers the request."""
+    request = PlanRequest("slow", "late", "look")
+    store.record_findings({"orders": (SNAPSHOT_AT - MINUTE, SICK)}, {"orders": request})
     for number, findings in enumerate((SICK, WELL)):
         at = SNAPSHOT_AT + number * MINUTE
         record_decision(store, draft(f"s{number}", snapshot_at=at, findings=findings))
         since = SNAPSHOT_AT - MINUTE
-        assert store.calls(EVER) == {"orders": StandingCall(call, since, since)}
+        assert store.plan_requests(EVER) == {"orders": StandingRequest(request, since, since)}
 
 
 def test_look_of_a_clock_that_is_ahead_wins_over_none_after_it(
@@ -182,11 +182,11 @@ def test_look_of_a_clock_that_is_ahead_wins_over_none_after_it(
     store.record_findings(
         {"orders": (ahead, SICK)}, {"orders": PlanRequest("slow", "late", "look")}
     )
-    assert [*store.calls(timedelta(minutes=1))] == ["orders"]
+    assert [*store.plan_requests(timedelta(minutes=1))] == ["orders"]
     store.record_findings({"orders": (datetime.now(UTC), WELL)}, {})
     (now,) = rows("SELECT * FROM fairlead.diagnosis")
     assert now["diagnosis"] == "healthy"
-    assert store.calls(EVER) == {}
+    assert store.plan_requests(EVER) == {}
 
 
 def test_last_decision_is_none_that_failed_and_no_clock_hides_it(store: PlanStore) -> None:

@@ -65,7 +65,7 @@ def look(store: PlanStore, minutes: int, findings: Findings, **changes: Any) -> 
     """Find so many minutes later what is the matter with a group."""
     found = {"orders": (BEGAN + timedelta(minutes=minutes), replace(findings, **changes))}
     with transaction(store.engine) as connection:
-        record_findings(connection, found, calls={})
+        record_findings(connection, found, requests={})
 
 
 def test_life_of_plans_and_brakes_is_told_once(
@@ -210,7 +210,7 @@ def test_brakes_and_plans_do_not_wait_behind_a_fleet(store: PlanStore, propose: 
         propose(group=f"group-{number}", observed_only=True)
         found = {f"group-{number}": (datetime.now(UTC), OVERLOADED)}
         with transaction(store.engine) as connection:
-            record_findings(connection, found, calls={})
+            record_findings(connection, found, requests={})
     propose()
     put_on(store.engine, None, reason="incident")
     due(store, earlier="0")

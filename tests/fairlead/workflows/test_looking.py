@@ -163,22 +163,22 @@ def test_change_of_members_calls_for_a_plan_where_the_fit_does_not_do(
     first = take(gateway, archive, settings, [unique_name], store)
     again = take(gateway, archive, settings, [unique_name], store)
     if lags == (5, 5, 5, 5):
-        assert (first.calls, again.calls) == ({}, {})
+        assert (first.requests, again.requests) == ({}, {})
         return
-    call = first.calls[unique_name]
-    assert call.why.startswith(
+    request = first.requests[unique_name]
+    assert request.why.startswith(
         "since version 1: members that left: orders-1, orders-2; new members: one, two; "
     )
-    assert "badly spread: " in call.why
+    assert "badly spread: " in request.why
     assert archive.taken() == again.taken
-    standing = store.calls(timedelta(minutes=5))[unique_name]
-    assert standing.call == again.calls[unique_name]
+    standing = store.plan_requests(timedelta(minutes=5))[unique_name]
+    assert standing.request == again.requests[unique_name]
     assert standing.since < standing.at  # it is the same one
     nowhere = PostgresSettings(url=SecretStr("postgresql://nobody@127.0.0.1:1/none"))
     with pytest.raises(StoreUnavailableError):
         take(gateway, archive, settings, [unique_name], PlanStore(create_store_engine(nowhere)))
-    assert store.calls(timedelta(minutes=5))[unique_name] == standing
-    look_id = standing.call.look_id
+    assert store.plan_requests(timedelta(minutes=5))[unique_name] == standing
+    look_id = standing.request.look_id
     (kept,) = Warehouse(str(tmp_path)).of_groups(look_id, "candidates", lambda *_: True)
     assert (kept.groups, kept.snapshot_at) == ((unique_name,), standing.at)
 

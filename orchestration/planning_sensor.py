@@ -1,7 +1,7 @@
-"""Runs for the groups that need a plan: what looks call for, and what is due by its cadence.
+"""Runs for the groups that need a plan: what looks request, and what is due by its cadence.
 
 Belongs here: the sensor, what it waits for, and how it says why. Does not: looking (`looks`), what
-calls for a plan (`fairlead.workflows.diagnosing`), what of that holds (`fairlead.domain.calls`).
+needs a plan (`fairlead.workflows.diagnosing`), what is answered (`fairlead.domain.plan_requests`).
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -15,8 +15,8 @@ from assets.resources import SettingsResource, SparkResource, StoreResource
 from assets.scope import LOOK_TAG, run_config
 from fairlead.archive import Taken
 from fairlead.common.words import length, listed, plural
-from fairlead.domain.calls import unanswered
 from fairlead.domain.cohorts import cohort_of, overdue
+from fairlead.domain.plan_requests import unanswered
 from fairlead.domain.policy import Policy
 from fairlead.settings import Settings
 from fairlead.workflows.pace import interval
@@ -64,16 +64,16 @@ def planning_sensor(
         return dg.SkipReason(f"The planning run before failed; the next one waits {left} more.")
     with store.open() as plans:
         every = current.looks.every if taken is None else interval(taken, current.looks)
-        calls = plans.calls(_OLD * every)
+        requests = plans.plan_requests(_OLD * every)
         decided_at = plans.last_decisions()
-    called = unanswered(calls, decided_at, again=current.planning.again, now=now)
-    needed = {group: call.why for group, call in called.items()}
+    called = unanswered(requests, decided_at, again=current.planning.again, now=now)
+    needed = {group: request.why for group, request in called.items()}
     if taken is not None and any(policy.cadence for policy in current.policies):
         due = overdue(archive.groups(taken.began, now), current.policies, decided_at, now)
         needed |= {group: _CADENCE for group in due if group not in needed}
     only = _by_cohort(needed, current.policies, set(known_cohorts(context.instance)))
     if not only:
-        return dg.SkipReason(_why_nothing(taken, needed, calls, current, now))
+        return dg.SkipReason(_why_nothing(taken, needed, requests, current, now))
     groups = [group for keys in only.values() for group in keys]
     why = _told(groups, needed)
     context.log.info(why)
@@ -107,7 +107,7 @@ def _told(groups: Sequence[str], needed: Mapping[str, str]) -> str:
 def _why_nothing(
     taken: Taken | None,
     needed: Mapping[str, str],
-    calls: Collection[str],
+    requests: Collection[str],
     settings: Settings,
     now: datetime,
 ) -> str:
@@ -118,10 +118,10 @@ def _why_nothing(
     looked = f"Of {plural(taken.groups, 'group')} looked at {ago} ago"
     if needed:
         return f"{looked}, these are in no partition that Dagster knows: {listed(sorted(needed))}."
-    if not calls:
+    if not requests:
         return f"{looked}, none needs a plan, or the look is too old."
     again = length(settings.planning.again.total_seconds())
     return (
-        f"{looked}, none needs a plan that was not decided on since: {listed(sorted(calls))} "
+        f"{looked}, none needs a plan that was not decided on since: {listed(sorted(requests))} "
         f"within {again} of the decision."
     )

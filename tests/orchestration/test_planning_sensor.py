@@ -14,7 +14,7 @@ from fairlead.archive import LookArchive
 from fairlead.errors import KafkaUnavailableError
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.workflows import diagnosing
-from orchestration.calls import WHY_TAG
+from orchestration.planning_sensor import WHY_TAG
 from tests.orchestration.conftest import MakeGroup, StartConsumers, counted, look
 from tests.pipeline import APPROVED_BY_A_PERSON, APPROVED_BY_POLICY, Pipeline
 

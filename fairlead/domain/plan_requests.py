@@ -1,4 +1,4 @@
-"""Which groups a look has called for, and why.
+"""Which groups need a plan by what a look found, and why.
 
 Belongs here: what a look leaves for whoever starts runs, and what of it still holds beside the last
 decisions. Does not: taking looks and judging them (`fairlead.workflows`),
@@ -17,7 +17,7 @@ class PlanRequest:
     Parameters
     ----------
     what
-        The diagnosis with its names: what makes it another call than the one before.
+        The diagnosis with its names: what makes it another request than the one before.
     why
         In words, for people.
     look_id
@@ -30,60 +30,60 @@ class PlanRequest:
 
 
 @dataclass(frozen=True)
-class StandingCall:
-    """A call, and when looks said so; as the database keeps it beside the diagnosis.
+class StandingRequest:
+    """A request, and when looks said so; as the database keeps it beside the diagnosis.
 
     Parameters
     ----------
-    call
+    request
         What the last look said.
     since, at
         When a look first said the same, without another one in between that did not, and when the
         last one did; time-zone-aware.
     """
 
-    call: PlanRequest
+    request: PlanRequest
     since: datetime
     at: datetime
 
 
 def unanswered(
-    calls: Mapping[str, StandingCall],
+    requests: Mapping[str, StandingRequest],
     decided_at: Mapping[str, datetime],
     *,
     again: timedelta,
     now: datetime,
 ) -> dict[str, PlanRequest]:
-    """Return the calls that no decision has answered.
+    """Return the requests that no decision has answered.
 
-    A decision that is newer than the look knows more than it. One that came after the call began
-    has heard it: the call is repeated after `again`, as the plan it led to may wait for a person.
+    A decision that is newer than the look knows more than the look. A decision that came after the
+    request began has answered it until `again` is over: the plan it led to may wait for a person.
 
     Parameters
     ----------
-    calls
+    requests
         By group.
     decided_at
         Group to when it was last decided on; groups that never were are missing.
     again
-        After so long the same call asks again.
+        After so long the same request is unanswered again.
 
     Examples
     --------
     >>> from datetime import UTC
     >>> def at(minute): return datetime(2026, 1, 1, 9, minute, tzinfo=UTC)
     >>> request = PlanRequest("slow member: m", "late", "look")
-    >>> standing = StandingCall(request, since=at(2), at=at(20))
-    >>> calls = dict.fromkeys(("new", "heard", "long"), standing)
+    >>> standing = StandingRequest(request, since=at(2), at=at(20))
+    >>> requests = dict.fromkeys(("new", "heard", "long"), standing)
     >>> decided = {"new": at(1), "heard": at(18), "long": at(5)}
-    >>> [*unanswered(calls, decided, again=timedelta(minutes=10), now=at(20))]
+    >>> [*unanswered(requests, decided, again=timedelta(minutes=10), now=at(20))]
     ['new', 'long']
     """
 
-    def waits(group: str, standing: StandingCall) -> bool:
+    def waits(group: str, standing: StandingRequest) -> bool:
         decided = decided_at.get(group)
         if decided is None:
             return True
         return decided < standing.at and (decided < standing.since or now - decided >= again)
 
-    return {group: calls[group].call for group in calls if waits(group, calls[group])}
+    return {group: it.request for group, it in requests.items() if waits(group, it)}
