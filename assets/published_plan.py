@@ -16,13 +16,13 @@ from fairlead.common.words import plural
 from fairlead.settings import Settings
 from fairlead.store.plans import PlanStore
 from fairlead.workflows.delivery import PublishOptions
+from fairlead.workflows.page_acts import take_up
 from fairlead.workflows.publication_pass import (
     Pass,
     failures_recorded,
     followed_up,
     publication_pass,
 )
-from fairlead.workflows.requests import take_up
 
 
 def publish(

@@ -24,8 +24,8 @@ from fairlead.surfaces.web import build_app
 from fairlead.surfaces.web.server import serving
 from fairlead.wire.document import MemberShare
 from fairlead.workflows.delivery import PublishOptions
+from fairlead.workflows.page_acts import take_up
 from fairlead.workflows.publication_pass import publication_pass
-from fairlead.workflows.requests import take_up
 from tests.conftest import KafkaTopic
 from tests.fairlead.followers.helpers import Fleet, Member, eventually
 from tests.fairlead.store.conftest import make_draft

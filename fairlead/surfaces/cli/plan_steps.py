@@ -94,12 +94,12 @@ def publish(group: Group, *, as_json: Json = False) -> None:
     from fairlead.store import PlanStore
     from fairlead.store.acts import asked
     from fairlead.workflows.delivery import PublishOptions
+    from fairlead.workflows.page_acts import take_up
     from fairlead.workflows.publication_pass import (
         failures_recorded,
         followed_up,
         publication_pass,
     )
-    from fairlead.workflows.requests import take_up
 
     kafka, settings = _kafka(), load_settings()
     with opened_engine() as engine:

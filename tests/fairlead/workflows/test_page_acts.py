@@ -14,7 +14,7 @@ from fairlead.settings import Settings
 from fairlead.store import PlanStore, StoredPlan, acts, create_store_engine
 from fairlead.store.acts import Act, Verb
 from fairlead.wire.record import retired_value
-from fairlead.workflows.requests import take_up
+from fairlead.workflows.page_acts import take_up
 from tests.fairlead.workflows.plans import OPTIONS, Dying
 from tests.fairlead.workflows.test_rollback import NOW, SECOND, following_second
 from tests.logins import logins
