@@ -31,7 +31,7 @@ from benchmarks.harness import DOCS
 from benchmarks.plans import document, publish
 from benchmarks.services import arrivals, create_topics, kafka, wait_until
 from fairlead.domain.snapshot import GroupSnapshot
-from fairlead.followers.planless.kafka_python import LagAwareAssignor
+from fairlead.followers.client_assignors.kafka_python import LagAwareAssignor
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import KafkaSettings
 

@@ -1,8 +1,9 @@
 """Followers: consumers that read their group's plan at a rebalance and adopt it.
 
 `core` is what followers have in common, whatever their client; `kafka_python`, `aiokafka` and
-`confluent` are each a client's. Beside plans: `planless` lets the assignors decide alone, and
-`cleanup` tells what a rebalance truly takes. What members tell each other is in `fairlead.wire`.
+`confluent` are each a client's. Beside plans: `client_assignors` are assignors that consumers use
+without plans, and `cleanup` tells what a rebalance truly takes. What members tell each other is in
+`fairlead.wire`.
 
 Numpy and the client library are all a consumer application needs. Followers need the classic
 group protocol (`group.protocol=classic`): under KIP-848 the broker assigns. A plan that expires

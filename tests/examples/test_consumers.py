@@ -60,13 +60,13 @@ CLIENTS = (
     Client(
         "kafka-python",
         "kafka",
-        ("kafka_python", "planless.kafka_python", "cleanup.kafka_python"),
+        ("kafka_python", "client_assignors.kafka_python", "cleanup.kafka_python"),
         "kafka_python_consumer.py",
     ),
     Client(
         "aiokafka",
         "aiokafka",
-        ("aiokafka", "planless.aiokafka", "cleanup.aiokafka"),
+        ("aiokafka", "client_assignors.aiokafka", "cleanup.aiokafka"),
         "aiokafka_consumer.py",
     ),
     Client("confluent", "confluent_kafka", ("confluent",), "confluent_kafka_consumer.py"),

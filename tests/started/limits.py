@@ -33,7 +33,7 @@ OWN_SERVICES: Final = {
     "tests/assignors/test_kafkas_suites.py": "Kafka's own tests run in a JVM",
     "tests/docs/test_pages.py": "the pages show Kafka's own commands",
     "tests/fairlead/followers/confluent/test_agreement.py": "one of three brokers dies",
-    "tests/fairlead/followers/planless/test_assignors.py": "a Java consumer is in the group",
+    "tests/fairlead/followers/client_assignors/test_assignors.py": "a Java consumer joins",
     "tests/fairlead/kafka/test_refusals.py": "a broker that lets in by TLS and password alone",
     "tests/fairlead/kafka/test_rights.py": "the same broker",
     "tests/fairlead/kafka/test_sources.py": "three brokers in three racks",

@@ -17,8 +17,8 @@ from kafka.admin import NewPartitions
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 
 from fairlead.errors import ConfigurationError
+from fairlead.followers.client_assignors.kafka_python import StickyAssignor
 from fairlead.followers.kafka_python import PlanAssignor, PlanConsumer
-from fairlead.followers.planless.kafka_python import StickyAssignor
 from fairlead.sandbox import Services
 from tests.fairlead.followers.helpers import (
     Fleet,

@@ -6,7 +6,7 @@ import sys
 # In a process of its own, since the client leaves refused sockets to the garbage collector.
 PROBE = """
 import threading
-from fairlead.followers.planless.kafka_python import fetch_lags
+from fairlead.followers.client_assignors.kafka_python import fetch_lags
 from fairlead.followers.kafka_python.source import KafkaPythonSource
 nowhere = {"bootstrap_servers": "localhost:1", "bootstrap_timeout_ms": 200}
 for ask in (

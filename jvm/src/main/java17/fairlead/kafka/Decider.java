@@ -78,7 +78,7 @@ final class Decider {
         if (group == null) {
             return mayHavePlan(view)
                 ? keep(view, describer, Outcome.KEPT_UNKNOWN, null)
-                : planless(view, describer, null);
+                : withoutPlan(view, describer, null);
         }
         book.remember(group, view.members);
         PlanBook.Plan plan = book.plan(group);
@@ -86,7 +86,7 @@ final class Decider {
             return keep(view, describer, Outcome.KEPT_BEHIND, group);
         }
         if (plan == null) {
-            return planless(view, describer, group);
+            return withoutPlan(view, describer, group);
         }
         PlanState state = plan.state();
         if (state.plan() == null && state.seen.equals(Identity.NOTHING)) {
@@ -171,7 +171,7 @@ final class Decider {
         return false;
     }
 
-    private Decision planless(GroupView view, SubscribedTopicDescriber describer, String group) {
+    private Decision withoutPlan(GroupView view, SubscribedTopicDescriber describer, String group) {
         return keepPlanless
             ? keep(view, describer, Outcome.KEPT_PLANLESS, group)
             : uniform(view, describer, Outcome.UNIFORM, group);

@@ -14,7 +14,7 @@ from assignors.problem import InvalidProblemError, Member, Problem
 from assignors.registry import assign, check_options
 from assignors.user_data import UserData, decode, encode
 from fairlead.errors import ConfigurationError
-from fairlead.followers.planless.lags import FetchLags, LagReader
+from fairlead.followers.client_assignors.lags import FetchLags, LagReader
 from fairlead.wire.fit import Shares
 
 log = logging.getLogger(__name__)

@@ -29,8 +29,8 @@ from aiokafka.coordinator.protocol import (
 
 from fairlead.followers.aiokafka.join import join_once
 from fairlead.followers.aiokafka.source import CONNECTION
-from fairlead.followers.planless.lags import FetchLags, Lags, Offsets, lags_of
-from fairlead.followers.planless.rule import DirectRule, JoinedMember, assignor_class
+from fairlead.followers.client_assignors.lags import FetchLags, Lags, Offsets, lags_of
+from fairlead.followers.client_assignors.rule import DirectRule, JoinedMember, assignor_class
 from fairlead.wire.partitions import by_topic, partition_counts
 
 _NOT_COMMITTED: Final = -1

@@ -13,8 +13,8 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.structs import OffsetAndMetadata
 
 from fairlead.errors import ConfigurationError
-from fairlead.followers.planless import aiokafka as aiokafka_assignors
-from fairlead.followers.planless import kafka_python as kafka_python_assignors
+from fairlead.followers.client_assignors import aiokafka as aiokafka_assignors
+from fairlead.followers.client_assignors import kafka_python as kafka_python_assignors
 from fairlead.sandbox import Services
 from fairlead.sandbox.jars import kafka_classpath
 from fairlead.sandbox.java import find_java

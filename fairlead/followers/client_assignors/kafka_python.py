@@ -25,10 +25,10 @@ from kafka.protocol.consumer.metadata import (
     ConsumerProtocolSubscription,
 )
 
+from fairlead.followers.client_assignors.lags import FetchLags, Lags, Offsets, lags_of
+from fairlead.followers.client_assignors.rule import DirectRule, JoinedMember, assignor_class
 from fairlead.followers.kafka_python.connect import connect
 from fairlead.followers.kafka_python.join import joining, no_request
-from fairlead.followers.planless.lags import FetchLags, Lags, Offsets, lags_of
-from fairlead.followers.planless.rule import DirectRule, JoinedMember, assignor_class
 from fairlead.wire.partitions import by_topic, partition_counts
 
 

@@ -6,8 +6,8 @@ from collections.abc import Collection
 
 import pytest
 
+from fairlead.followers.client_assignors.lags import LagReader, Lags
 from fairlead.followers.core.clock import Clock
-from fairlead.followers.planless.lags import LagReader, Lags
 from tests.fairlead.followers.helpers import eventually
 
 KNOWN = {("t", 0): 7, ("t", 1): 3, ("u", 0): 5}

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assignors.user_data import UserData, encode
-from fairlead.followers.planless.rule import DirectRule, JoinedMember
+from fairlead.followers.client_assignors.rule import DirectRule, JoinedMember
 
 
 def sticky() -> DirectRule:
