@@ -10,7 +10,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.queues import Queue
-from types import TracebackType
 from typing import Final, Self
 
 from confluent_kafka import Consumer, TopicPartition
@@ -94,12 +93,7 @@ class Members:
             process.start()
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exc_info: object) -> None:
         for process in self._processes:
             process.kill()
             process.join()

@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
-from types import TracebackType
 from typing import Any, Final, Literal, Self
 
 from aiokafka import AIOKafkaConsumer
@@ -47,12 +46,7 @@ class Member:
         self._join()
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exc_info: object) -> None:
         self._stopping.set()
         self._thread.join()
 

@@ -7,7 +7,6 @@ node's process (`kafka`). A sandbox itself has one broker.
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self
 
 from fairlead.sandbox.kafka import HOST, KafkaBroker, free_ports
@@ -128,12 +127,7 @@ class KafkaCluster:
             raise
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exc_info: object) -> None:
         self._stop()
 
     def _stop(self) -> None:

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from confluent_kafka import Consumer, KafkaException
@@ -113,19 +112,14 @@ class KafkaGateway:
             raise ConfigurationError(f"kafka.properties: {kafka_error(error).str()}") from error
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self._admin = None
         if self._reader is not None:
             self._reader.close()
             self._reader = None
         self._pins.close()
         self._close_member_admin()
-        raise_if_refused(exc, self._settings)
+        raise_if_refused(error, self._settings)
 
     @property
     def settings(self) -> KafkaSettings:

@@ -15,7 +15,6 @@ second to know its coordinator, and a connection or three for each group.
 
 import uuid
 from collections.abc import Mapping
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from fairlead.common.kafka_python_log import keep_secrets
@@ -54,12 +53,7 @@ class NudgeConnection:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exc_info: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -131,12 +125,7 @@ class Nudge:
         self.join()
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exc_info: object) -> None:
         self.leave()
 
     def join(self) -> None:

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
 
 from confluent_kafka import (
@@ -146,14 +145,9 @@ class PlanTopic:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Hold nothing: every sender and reader is closed where it is opened."""
-        raise_if_refused(exc, self._settings)
+        raise_if_refused(error, self._settings)
 
     def ensure(self) -> None:
         """Create the topic unless it exists; check that it is compacted, and kept more than once.

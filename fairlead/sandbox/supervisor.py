@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Final, Self, TextIO
 from urllib.request import urlopen
 
@@ -103,12 +102,7 @@ class Supervisor:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exc_info: object) -> None:
         """End all parts: by SIGINT, as Ctrl-C would, and what is left after a while by SIGKILL."""
         self._stopped.set()
         with suppress(KeyboardInterrupt, SystemExit):  # somebody does not want to wait

@@ -7,7 +7,6 @@ and leaving (`fairlead.kafka.nudge`), nor which groups have which plan (`followi
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Final, Self
 
 from fairlead.domain.advice import not_followed
@@ -138,12 +137,7 @@ class _Round:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exc_info: object) -> None:
         self.leave()
 
     def begin(self) -> None:

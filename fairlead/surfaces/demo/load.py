@@ -6,7 +6,6 @@ Belongs here: how many records go where each moment. Does not: topics and consum
 import threading
 import time
 from collections.abc import Callable, Iterable
-from types import TracebackType
 from typing import Final, Self
 
 import numpy as np
@@ -52,12 +51,7 @@ class Load:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exc_info: object) -> None:
         """Stop."""
         self.stop()
 

@@ -7,7 +7,6 @@ Belongs here: taking them beside everything else. Does not: what a look is
 import logging
 import threading
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Final, Self
 
 from fairlead.archive import LookArchive
@@ -56,12 +55,7 @@ class Looking:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exc_info: object) -> None:
         """Stop."""
         self._stopped.set()
         self._thread.join()

@@ -7,7 +7,6 @@ that knows of plans.
 import threading
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any, Self
 
 from confluent_kafka import Consumer, TopicPartition
@@ -54,12 +53,7 @@ class BrokerAssigned:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exc_info: object) -> None:
         self._done.set()
         self._thread.join()
         for name in list(self._consumers):
