@@ -32,13 +32,13 @@ from fairlead.errors import ConfigurationError
 from fairlead.followers.aiokafka.join import join_once
 from fairlead.followers.aiokafka.metadata import subscription
 from fairlead.followers.aiokafka.source import AiokafkaSource
-from fairlead.followers.core.follower import Follower, FollowOptions
-from fairlead.followers.core.status import FollowerStatus
+from fairlead.followers.core.follower import FollowOptions
+from fairlead.followers.core.plan_assignor import FollowingAssignor
 from fairlead.wire.members import GroupMember, decode_subscription
 from fairlead.wire.partitions import partition_counts
 
 
-class PlanAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # aiokafka is untyped
+class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignore[misc] # aiokafka is untyped
     """Assigns partitions as the group's plan says; the group leader reads it and decides for all.
 
     An object, where aiokafka's own assignors are classes; the consumer does not mind. Must be the
@@ -65,39 +65,12 @@ class PlanAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # aiokafka 
         self._client_id: str = connection.get("client_id", "")
         self._instance_id: str | None = connection.get("group_instance_id")
         self._rack: str = connection.get("client_rack") or ""
-        self._consumer: weakref.ref[AIOKafkaConsumer] | None = None
-        self._follower = Follower(
-            group,
-            options,
-            lambda: AiokafkaSource.open(group, connection, options.plan_topic),
+        self._follow_plans(
+            group, options, lambda: AiokafkaSource.open(group, connection, options.plan_topic)
         )
-        weakref.finalize(self, self._follower.stop)  # dropped without having been closed
 
-    @property
-    def plan_version(self) -> int | None:
-        """The plan that this member's assignment follows; None: the fallback, or none yet."""
-        return self._follower.plan_version(outside=self._outside())
-
-    def status(self) -> FollowerStatus:
-        """Return what this member does at the moment."""
-        consumer = self._open_consumer()
-        owned = consumer.assignment() if consumer is not None else ()
-        return self._follower.status(owned, outside=self._outside())
-
-    def _outside(self) -> bool:
-        """Whether the consumer takes part in no group by now."""
-        if self._consumer is None:  # never told: whoever joins with this assignor is a member
-            return False
-        consumer = self._open_consumer()
-        if consumer is None:
-            return True
-        return not consumer._subscription.partitions_auto_assigned()  # noqa: SLF001 - as below
-
-    def _open_consumer(self) -> AIOKafkaConsumer | None:
-        consumer = self._consumer() if self._consumer is not None else None
-        if consumer is None or consumer._closed:  # noqa: SLF001 - there is no other way
-            return None
-        return consumer
+    def _subscribes(self, consumer: AIOKafkaConsumer) -> bool:
+        return bool(consumer._subscription.partitions_auto_assigned())  # noqa: SLF001 - as below
 
     def follow(self, consumer: AIOKafkaConsumer) -> None:
         """Let new plans make this assignor's consumer rejoin.
@@ -118,10 +91,6 @@ class PlanAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # aiokafka 
     async def read_ahead(self) -> None:
         """Wait for the plan topic to be read, so that a rebalance need not. Call before joining."""
         await asyncio.to_thread(self._follower.read_ahead)
-
-    def close(self) -> None:
-        """Stop reading the plan topic; blocks, for less than a second as a rule."""
-        self._follower.close()
 
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolMemberMetadata:
         """Return the subscription this member joins with."""

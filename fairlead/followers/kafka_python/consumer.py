@@ -25,8 +25,8 @@ from kafka.protocol.consumer.metadata import (
 
 from fairlead.common.kafka_python_log import keep_secrets
 from fairlead.errors import ConfigurationError
-from fairlead.followers.core.follower import Follower, FollowOptions
-from fairlead.followers.core.status import FollowerStatus
+from fairlead.followers.core.follower import FollowOptions
+from fairlead.followers.core.plan_assignor import FollowingAssignor
 from fairlead.followers.kafka_python.join import joining, no_request, rejoin_request
 from fairlead.followers.kafka_python.source import KafkaPythonSource
 from fairlead.wire.members import GroupMember, decode_subscription
@@ -39,7 +39,7 @@ _COOPERATIVE_VERSION: Final = 1
 _RACK_VERSION: Final = 3
 
 
-class PlanAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-python is untyped
+class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignore[misc] # kafka-python is untyped
     """Assigns partitions as the group's plan says; the group leader reads it and decides for all.
 
     May stand in a list before Kafka's own assignors; it is used once every member of the group has
@@ -73,42 +73,15 @@ class PlanAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-pyt
         options = options or FollowOptions()
         self._cooperative = cooperative
         self._instance_id: str | None = connection.get("group_instance_id")
-        self._consumer: weakref.ref[KafkaConsumer] | None = None
         self._join = no_request
         self._client_id: str = {**KafkaConsumer.DEFAULT_CONFIG, **connection}["client_id"]
         self._rack: str | None = connection.get("client_rack") or None
-        self._follower = Follower(
-            group,
-            options,
-            lambda: KafkaPythonSource.open(group, connection, options.plan_topic),
+        self._follow_plans(
+            group, options, lambda: KafkaPythonSource.open(group, connection, options.plan_topic)
         )
-        weakref.finalize(self, self._follower.stop)  # dropped without having been closed
 
-    @property
-    def plan_version(self) -> int | None:
-        """The plan that this member's assignment follows; None: the fallback, or none yet."""
-        return self._follower.plan_version(outside=self._outside())
-
-    def status(self) -> FollowerStatus:
-        """Return what this member does at the moment."""
-        consumer = self._open_consumer()
-        owned = consumer.assignment() if consumer is not None else ()
-        return self._follower.status(owned, outside=self._outside())
-
-    def _outside(self) -> bool:
-        """Whether the consumer takes part in no group by now."""
-        if self._consumer is None:  # never told: whoever joins with this assignor is a member
-            return False
-        consumer = self._open_consumer()
-        if consumer is None:
-            return True
-        return consumer.subscription() is None
-
-    def _open_consumer(self) -> KafkaConsumer | None:
-        consumer = self._consumer() if self._consumer is not None else None
-        if consumer is None or consumer._closed:  # noqa: SLF001 - there is no other way
-            return None
-        return consumer
+    def _subscribes(self, consumer: KafkaConsumer) -> bool:
+        return consumer.subscription() is not None
 
     def follow(self, consumer: KafkaConsumer) -> None:
         """Let new plans make this assignor's consumer rejoin. Call before its first poll."""
@@ -116,10 +89,6 @@ class PlanAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-pyt
         self._consumer = weakref.ref(consumer)
         self._join = joining(consumer)
         self._follower.rejoin_by(rejoin_request(consumer))
-
-    def close(self) -> None:
-        """Stop reading the plan topic."""
-        self._follower.close()
 
     def supported_protocols(self) -> list[RebalanceProtocol]:
         """Return what kind of rebalance this assignor is for."""

@@ -1,0 +1,56 @@
+"""What the plan assignors of aiokafka and kafka-python share: the follower behind a consumer.
+
+Belongs here: what the assignor knows of its consumer, and what it tells of itself. Does not: a
+client's assignor interface (`aiokafka`, `kafka_python`).
+"""
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from fairlead.followers.core.follower import Follower, FollowOptions
+from fairlead.followers.core.plan_reader import PlanSource
+from fairlead.followers.core.status import FollowerStatus
+
+
+class FollowingAssignor:
+    """An assignor of a client that follows plans, which it reads until `close`."""
+
+    _follower: Follower
+    _consumer: weakref.ref[Any] | None = None
+
+    def _follow_plans(
+        self, group: str, options: FollowOptions, open_source: Callable[[], PlanSource | None]
+    ) -> None:
+        self._follower = Follower(group, options, open_source)
+        weakref.finalize(self, self._follower.stop)  # dropped without having been closed
+
+    @property
+    def plan_version(self) -> int | None:
+        """The plan that this member's assignment follows; None: the fallback, or none yet."""
+        return self._follower.plan_version(outside=self._outside())
+
+    def status(self) -> FollowerStatus:
+        """Return what this member does at the moment."""
+        consumer = self._open_consumer()
+        owned = consumer.assignment() if consumer is not None else ()
+        return self._follower.status(owned, outside=self._outside())
+
+    def close(self) -> None:
+        """Stop reading the plan topic; blocks, for less than a second as a rule."""
+        self._follower.close()
+
+    def _outside(self) -> bool:
+        """Whether the consumer takes part in no group by now."""
+        if self._consumer is None:  # never told: whoever joins with this assignor is a member
+            return False
+        consumer = self._open_consumer()
+        return consumer is None or not self._subscribes(consumer)
+
+    def _open_consumer(self) -> Any:
+        consumer = self._consumer() if self._consumer is not None else None
+        return None if consumer is None or consumer._closed else consumer  # noqa: SLF001 - there is no other way
+
+    def _subscribes(self, consumer: Any) -> bool:
+        """Whether the consumer's partitions come from its group."""
+        raise NotImplementedError
