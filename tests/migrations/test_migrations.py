@@ -32,6 +32,16 @@ COLUMNS = """
     SELECT table_schema, table_name, column_name, data_type FROM information_schema.columns
     WHERE table_schema ~ '^fairlead'
 """
+NAMES = """
+    SELECT 'column', relation.oid::regclass::text, attname, format_type(atttypid, atttypmod)
+    FROM pg_class relation JOIN pg_attribute ON attrelid = relation.oid
+    WHERE relnamespace::regnamespace::text ~ '^fairlead' AND relkind IN ('r', 'p', 'v')
+        AND NOT relispartition AND attnum > 0 AND NOT attisdropped
+    UNION ALL
+    SELECT 'function', oid::regprocedure::text, 'returns', pg_get_function_result(oid)
+    FROM pg_proc
+    WHERE pronamespace = 'fairlead'::regnamespace
+"""
 UNCOMMENTED = """
     SELECT 'relation', relation.oid::regclass::text || coalesce('.' || attname, '')
     FROM pg_class relation
@@ -209,3 +219,15 @@ def test_installation_without_migrations_says_so(
     monkeypatch.setattr(migrate, "MIGRATIONS", tmp_path)
     with pytest.raises(ConfigurationError, match="the installation is not whole"):
         migrate.upgrade("postgresql://nowhere/db")
+
+
+def test_schema_of_the_first_release_is_kept(migrated: str) -> None:
+    """Queries go on: no column and no function of 0.1.0 goes away or changes its type."""
+    engine = create_store_engine(migrated)
+    try:
+        found = {" ".join(row) for row in rows(engine, NAMES)}
+    finally:
+        engine.dispose()
+    kept = (Path(__file__).parents[1] / "vectors/schema.txt").read_text().splitlines()
+    assert len(kept) > 500
+    assert sorted(set(kept) - found) == []

@@ -1,0 +1,52 @@
+"""What members of a group write for each other stays: consumers are upgraded one by one."""
+
+import base64
+import json
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from fairlead.wire.members import (
+    AssignmentNote,
+    SubscriptionNote,
+    decode_assignment,
+    decode_subscription,
+    encode_assignment,
+    encode_subscription,
+)
+from fairlead.wire.pin_seals import Seal
+from fairlead.wire.pins import Announcement, Mark, Pin, decode, encode
+from fairlead.wire.record import Identity
+
+#: The bytes of 0.1.0: another format gets another number, and stands beside these.
+KEPT: Final[dict[str, str]] = json.loads(
+    (Path(__file__).parents[2] / "vectors/member_bytes.json").read_text()
+)
+SEEN: Final = Identity(1, 7, sha256="9f2c")
+WRITTEN: Final = {
+    "subscription": SubscriptionNote("a", "a-1", SEEN, lapsed=True, again=2),
+    "assignment": AssignmentNote(7, SEEN, decided=SEEN, incomplete=True),
+    "fallback": AssignmentNote(None, SEEN, "the plan was withdrawn", lapsed=True, decided=SEEN),
+    "announcement": Announcement(3, "m1", "a", ("t", "u"), {"t": (0, 1, 7)}, SEEN, "log"),
+    "pin": Pin(3, "m1", ("t",), {"m1": {"t": (0, 1)}, "m2": {}}, 7, SEEN, None, "log"),
+    "mark": Mark("9f2c", "log"),
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_bytes_are_those_of_the_first_release(name: str) -> None:
+    """They are written as then, and what was written then is read."""
+    value, kept = WRITTEN[name], KEPT[name].encode()
+    if isinstance(value, SubscriptionNote):
+        assert (encode_subscription(value), decode_subscription(kept)) == (kept, value)
+    elif isinstance(value, AssignmentNote):
+        assert (encode_assignment(value), decode_assignment(kept)) == (kept, value)
+    else:
+        assert (encode(value), decode(kept)) == (kept, value)
+
+
+def test_seal_is_that_of_the_first_release() -> None:
+    """Of one secret, group and log."""
+    ((name, seal),) = Seal("orders", "log", (b"the old secret of all",)).headers(b"value")
+    assert f"{name}:{base64.b64encode(seal).decode()}" == KEPT["seal"]
