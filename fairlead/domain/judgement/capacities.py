@@ -135,6 +135,7 @@ def _by_steps(
         return {}
     per_s = commits.consumed[np.ix_(places, members)] / looks.seconds[places, None]
     limited = (commits.busy & commits.marked)[np.ix_(places, members)]
+    throughout = commits.throughout[np.ix_(places, members)]
     windows = np.sort(sliding_window_view(per_s, STEPS, axis=0), axis=2)
     middle = windows[:, :, 1:-1].mean(axis=2)
     best = middle.argmax(axis=0)
@@ -145,7 +146,7 @@ def _by_steps(
         for member, value, at in zip(members.tolist(), most.tolist(), seen_at.tolist(), strict=True)
     }
     for column in np.flatnonzero(limited.sum(axis=0) >= STEPS).tolist():
-        run = _newest_run(limited[:, column])
+        run = _newest_run(limited[:, column], throughout[:, column])
         if run is not None:
             first, last = run
             speed, steps = _measured(per_s[first:last, column])
@@ -156,18 +157,19 @@ def _by_steps(
     return found
 
 
-def _newest_run(busy: Mask) -> tuple[int, int] | None:
+def _newest_run(busy: Mask, throughout: Mask) -> tuple[int, int] | None:
     """Return the newest stretch of enough steps between looks with a backlog: first, one past last.
 
-    The step that leads to the first such look is none of it: the backlog began in it. A single step
-    without one does not end a stretch: a pause, in which nothing was committed.
+    The step that leads to the first such look is none of it where the backlog may have begun in it.
+    A single step without one does not end a stretch: a pause, in which nothing was committed.
     """
     filled = busy.copy()
     filled[1:-1] |= busy[:-2] & busy[2:]
     edges = np.flatnonzero(np.diff(filled.astype(np.int8), prepend=0, append=0))
     for first, last in zip(edges[::2][::-1].tolist(), edges[1::2][::-1].tolist(), strict=True):
-        if last - first > STEPS:
-            return first + 1, last
+        begin = first if throughout[first] else first + 1
+        if last - begin >= STEPS:
+            return begin, last
     return None
 
 

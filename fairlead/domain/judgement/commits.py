@@ -77,6 +77,9 @@ class Commits:
     busy
         Whether what was left at the look behind such a step is a backlog, and nothing was lost in
         it, so that all that was consumed counts; bool of shape (S, M).
+    throughout
+        Whether a member also had a backlog at the look ahead of such a step, for certain: records
+        that had come by then were not committed at its end; bool of shape (S, M).
     steady
         Whether a member owned the same partitions, some, at both ends, and the logs of all of them
         were seen; bool of shape (S, M).
@@ -116,6 +119,7 @@ class Commits:
     consumed: Float64
     marked: Mask
     busy: Mask
+    throughout: Mask
     steady: Mask
     replayed: Mask
     interval_s: Float64
@@ -140,6 +144,7 @@ class Commits:
             consumed=self.consumed[:, members],
             marked=self.marked[:, members],
             busy=self.busy[:, members],
+            throughout=self.throughout[:, members],
             steady=self.steady[:, members],
             replayed=self.replayed[:, members],
             interval_s=self.interval_s[members],
@@ -224,14 +229,16 @@ def read_commits(
         replays &= 2.0 * per_member.sum(np.where(free & old, advance, 0)) > consumed
     explained_s = _ages(looks, per_member, free, unpunctual, team_of)
     proven = np.maximum(looks.end[:-1] - looks.position[1:] - rest, 0)
-    known = {"proven": proven, "rest": rest, "explained_s": explained_s}
-    busy = _busy(looks, per_member, free, unpunctual, **known)
-    backlog = _backlog(looks, free, unpunctual, **known)
+    throughout = per_member.any(free & (proven > 0))
+    by_age = _busy_by_age(looks, per_member, free, rest, explained_s)
+    busy = np.where(unpunctual, throughout, by_age | throughout) & ~per_member.any(overtaken)
+    backlog = _backlog(looks, free, unpunctual, proven=proven, rest=rest, explained_s=explained_s)
     return Commits(
         taken=taken,
         consumed=consumed,
         marked=per_member.any(free),
-        busy=busy & ~per_member.any(overtaken),
+        busy=busy,
+        throughout=busy & throughout,
         steady=steady,
         replayed=replays,
         interval_s=interval_s,
@@ -553,24 +560,16 @@ def _quartiles(values: Float64, team_of: Places, teams: int) -> Float64:
     return found
 
 
-def _busy(
-    looks: Looks,
-    per_member: _PerMember,
-    free: Mask,
-    late: Mask,
-    *,
-    proven: Int64,
-    rest: Int64,
-    explained_s: Float64,
+def _busy_by_age(
+    looks: Looks, per_member: _PerMember, free: Mask, rest: Int64, explained_s: Float64
 ) -> Mask:
-    """Return whether members were left with a backlog at the look behind each step."""
+    """Return whether members were left with more at the look behind each step than is explained."""
     arrived = per_member.sum(np.where(free, looks.arrived, 0)) / looks.seconds[:, None]
     above_rest = np.where(free, np.maximum(looks.lag[1:] - rest, 0), 0)
     lag = per_member.sum(above_rest)
     explained = arrived * explained_s
-    by_age = lag > explained + 3.0 * np.sqrt(explained) + 1.0
-    by_proof = per_member.any(free & (proven > 0))
-    return np.where(late, by_proof, by_age | by_proof)
+    by_age: Mask = lag > explained + 3.0 * np.sqrt(explained) + 1.0
+    return by_age
 
 
 def _backlog(

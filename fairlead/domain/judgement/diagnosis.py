@@ -4,7 +4,8 @@ Belongs here: the definitions and their order; the first that holds is the diagn
 figures they rest on (`commits`, `capacities`, `forecast`), nor what is done about it (`decision`).
 
 - unknown: too little was seen, nobody knows who owns what, or a member commits nothing at all;
-  where that is a few members, and others are late, the diagnosis is about the others.
+  where that is a few members, and others are late, the diagnosis is about the others. Or all fall
+  behind, and nobody was at its limit for long enough to tell what they can do.
 - stuck partition: it waits while its owner commits others.
 - crawling partition: it falls behind while its owner reads others as soon as they come.
 - hot partition: it fills faster than the fastest known member can drain.
@@ -163,6 +164,7 @@ def _matter(found: DiagnosisBasis, late: Mask) -> Diagnosis:
             or _overloaded(found, late)
             or _slow(found, late)
             or _catching_up(found, late)
+            or _unmeasured(found)
             or _spread(found, late)
         )
     late_s = float(outlook.late_s.max(initial=0.0))
@@ -432,6 +434,21 @@ def _catching_up(found: DiagnosisBasis, late: Mask) -> Diagnosis | None:
         (found.partition(place),),
         f"{found.partition(place)} is {length(float(outlook.late_s[place]))} behind, and every "
         f"member catches up: the last one in {length(longest)}.",
+    )
+
+
+def _unmeasured(found: DiagnosisBasis) -> Diagnosis | None:
+    """Say that all get more than they have shown: who could take anything nobody knows yet."""
+    readers = _readers(found) & ~found.commits.silent[: len(found.problem.members)]
+    used = found.outlook.utilisation(found.owner)[readers]
+    if not used.size or used.min() < 1.0:
+        return None
+    arrive = float(found.outlook.arrivals[found.owner >= 0].sum())
+    return Diagnosis(
+        "unknown",
+        (),
+        f"{rate(arrive)} arrive, and every member falls behind: the group is overloaded, unless "
+        "they can do more than they have shown. It takes more looks to tell.",
     )
 
 

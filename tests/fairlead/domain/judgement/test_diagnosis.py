@@ -68,6 +68,31 @@ def test_one_look_says_what_it_does_not_know() -> None:
     assert "1 look" in answer["evidence"]
 
 
+@pytest.mark.parametrize(
+    ("group", "behind", "name"),
+    [
+        (replace(EVEN, rates=steady(np.full(30, 28.0))), np.arange(30) >= 0, "overloaded"),
+        (replace(EVEN, speeds=steady(SLOW)), np.arange(30) // 5 == 2, "slow member"),
+        (replace(EVEN, rates=steady(HOT)), np.arange(30) // 5 == 2, "hot partition"),
+    ],
+)
+def test_six_looks_name_what_was_there_before_them(
+    group: Group, behind: np.ndarray[Any, np.dtype[np.bool_]], name: str
+) -> None:
+    """A backlog older than a look shows that the first step was spent at the limit, too."""
+    answer = said_of(replace(group, backlog=2000.0 * behind), hours=5 / 60)
+    assert answer["diagnosis"] == name, answer["evidence"]
+
+
+def test_who_has_no_room_is_not_badly_spread() -> None:
+    """All fall behind from the first look on; what they can do shows later."""
+    late = replace(EVEN, rates=steady(np.full(30, 28.0)))
+    answer = said_of(late, hours=5 / 60)
+    assert (answer["outcome"], answer["diagnosis"]) == ("no change", "unknown")
+    assert "every member falls behind" in answer["evidence"]
+    assert said_of(late, hours=0.25)["diagnosis"] == "overloaded"
+
+
 def test_a_silent_member_is_one_whatever_single_looks_did_not_see() -> None:
     """The coordinator did not say who owns what, at two looks."""
     line = question(
