@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Generic, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
 from tenacity import (
     Retrying,
     retry_if_result,
@@ -20,6 +21,7 @@ from tenacity import (
 
 from fairlead.common.progress import ReportCount
 from fairlead.errors import KafkaUnavailableError
+from fairlead.settings import KafkaSettings
 
 Key = TypeVar("Key", bound=Hashable)
 Answer = TypeVar("Answer")
@@ -67,6 +69,17 @@ MISSING: Final = frozenset(
 ABOUT_A_GROUP: Final = frozenset({KafkaError.GROUP_AUTHORIZATION_FAILED})
 """Codes that are nothing to who reads partitions: librdkafka wants a group id, and asks for the
 coordinator of that group, although it is never joined."""
+
+
+def answers(settings: KafkaSettings, *, within_s: float) -> bool:
+    """Say whether a broker tells what brokers there are."""
+    # Named: a client ends with its last name, and its questions with it. Its types are wrong.
+    admin: Any = AdminClient(settings.librdkafka())
+    try:
+        admin.describe_cluster(request_timeout=within_s).result()
+    except KafkaException:
+        return False
+    return True
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The chart, rendered for eight sets of values; `python -m tests.deploy.charts` writes them anew.
 
-Belongs here: the sets, where helm comes from, and the form of golden files. Does not: what is
-asked of them (`test_chart`).
+Belongs here: the sets, where helm and kubeconform come from, and the form of golden files. Does
+not: what is asked of them (`test_chart`).
 """
 
 import json
@@ -17,6 +17,7 @@ ROOT: Final = Path(__file__).parents[2]
 CHART: Final = ROOT / "deploy/chart"
 GOLDEN: Final = Path(__file__).with_name("golden")
 HELM: Final = "helm.sh/helm/v3/cmd/helm@v3.18.6"
+KUBECONFORM: Final = "github.com/yannh/kubeconform/cmd/kubeconform@v0.7.0"
 #: The newest Kubernetes that helm is told of; its own build by `go install` names a far older one.
 KUBERNETES: Final = "1.33.0"
 #: Values beside the broker, by name.
@@ -53,15 +54,16 @@ SETS: Final[dict[str, dict[str, Any]]] = {
 }
 
 
-def helm(folder: Path) -> Path:
-    """Return helm: the machine's own, or one that Go builds into a folder."""
-    if own := shutil.which("helm"):
+def tool(module: str, folder: Path) -> Path:
+    """Return a program: the machine's own, or what Go builds of its module into a folder."""
+    name = module.partition("@")[0].rpartition("/")[2]
+    if own := shutil.which(name):
         return Path(own)
     go = shutil.which("go")
-    assert go, "install helm, or Go, which builds it"
+    assert go, f"install {name}, or Go, which builds it"
     surroundings = {**os.environ, "GOBIN": str(folder)}
-    subprocess.run([go, "install", HELM], env=surroundings, check=True)
-    return folder / "helm"
+    subprocess.run([go, "install", module], env=surroundings, check=True)
+    return folder / name
 
 
 def rendered(program: Path, values: dict[str, Any]) -> str:
@@ -100,6 +102,6 @@ if __name__ == "__main__":
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
-        program = helm(Path(folder))
+        program = tool(HELM, Path(folder))
         for name, values in SETS.items():
             (GOLDEN / f"{name}.yaml").write_text(rendered(program, values))

@@ -1,17 +1,29 @@
 """The chart: what it makes is what is written down, valid for Kubernetes, and locked down."""
 
+import json
 import subprocess
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import kubernetes_validate
 import pytest
 import yaml
 from kubernetes_validate import validate
 
 from fairlead.settings import load_settings
-from tests.deploy.charts import CHART, GOLDEN, ROOT, SETS, helm, rendered
+from tests.deploy.charts import (
+    CHART,
+    GOLDEN,
+    HELM,
+    KUBECONFORM,
+    KUBERNETES,
+    ROOT,
+    SETS,
+    rendered,
+    tool,
+)
 
 #: Of dagster-values.yaml, what comes from Secrets.
 SECRETS = {
@@ -108,7 +120,7 @@ def test_dagsters_variables_are_settings(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.test_long(guarded_by="tests/deploy/test_chart.py::test_pods_are_restricted")
 def test_helm_makes_what_is_written_down(tmp_path: Path) -> None:
     """Helm lints, every set renders to its golden file, bad values are refused by their schema."""
-    program = helm(tmp_path)
+    program = tool(HELM, tmp_path)
     subprocess.run(
         [program, "lint", "--strict", CHART, "--set", "kafka.bootstrapServers=broker-1:9092"],
         check=True,
@@ -123,6 +135,46 @@ def test_helm_makes_what_is_written_down(tmp_path: Path) -> None:
     ):
         with pytest.raises(AssertionError, match="meet the specifications"):
             rendered(program, wrong)
+
+
+def write_schemas(kinds: set[str], folder: Path) -> None:
+    """Write Kubernetes' schemas whole: kubeconform follows no reference to a file beside them."""
+    every = Path(kubernetes_validate.__file__).with_name("kubernetes-json-schema")
+    schemas = every / f"v{KUBERNETES}-local-strict"
+
+    def read(path: Path) -> dict[str, Any]:
+        return dict(json.loads(path.read_text().replace("/api/_definitions.json#", "#")))
+
+    shared = {"$defs": read(schemas / "_definitions.json")["$defs"]}
+    for path in schemas.glob("*v1.json"):
+        if path.stem.partition("-")[0] in kinds:
+            (folder / path.name).write_text(json.dumps(read(path) | shared))
+
+
+@pytest.mark.test_long(guarded_by="tests/deploy/test_chart.py::test_kubernetes_takes_it")
+@pytest.mark.parametrize("wrong", [False, True])
+def test_kubeconform_takes_it(tmp_path: Path, *, wrong: bool) -> None:
+    """Every manifest but the Prometheus operator's is valid; an unknown field is not."""
+    program = tool(KUBECONFORM, tmp_path)
+    found = [one for name in SETS for one in documents(name)]
+    for document in found:
+        if isinstance(document.get("data"), str):  # stands in for a file of the repository
+            document["data"] = {}
+    if wrong:
+        next(one for one in found if one["kind"] == "Deployment")["spec"]["replica"] = 2
+    write_schemas({one["kind"].lower() for one in found}, tmp_path)
+    ended = subprocess.run(
+        [
+            *(program, "-strict", "-skip", "PrometheusRule,ServiceMonitor", "-schema-location"),
+            f"{tmp_path}/{{{{.ResourceKind}}}}{{{{.KindSuffix}}}}.json",
+        ],
+        input=yaml.safe_dump_all(found),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == int(wrong), ended.stdout + ended.stderr
+    assert ("additional properties 'replica' not allowed" in ended.stdout) == wrong
 
 
 @pytest.mark.long

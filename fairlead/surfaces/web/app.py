@@ -22,12 +22,13 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from fairlead.common.visible import visible
 from fairlead.domain.policy import Policy
 from fairlead.errors import FairleadError, GroupError, PlanStateError
+from fairlead.kafka.requests import answers
 from fairlead.settings import Settings, reloaded
 from fairlead.store.monitoring import last_look
 from fairlead.surfaces.offers import Desk
@@ -42,6 +43,8 @@ _log = logging.getLogger(__name__)
 
 #: Making a page is work for a processor, and for the interpreter's one lock.
 PAGES_AT_ONCE: Final = 2
+#: `/ready` waits no longer for Kafka: probes give up after some seconds.
+KAFKA_S: Final = 2.0
 #: Pages carry all they need and run nothing: whatever a name in them holds, it is text.
 _HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
@@ -133,14 +136,14 @@ def build_app(engine: Engine, settings: Settings) -> Starlette:
         return await acting.after(request)
 
     def ready(_: Request) -> Response:
-        """Say that the database answers, and when a look was last taken."""
+        """Say what the pages rest on. Without Kafka they stay: they tell people of the outage."""
         last = last_look(engine)
-        said = (
-            "no look yet"
-            if last is None
-            else f"last look {last.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
-        )
-        return PlainTextResponse(f"database ok; {said}\n", headers=_HEADERS)
+        said = {
+            "database": "ok",
+            "kafka": "ok" if answers(settings.kafka, within_s=KAFKA_S) else "does not answer",
+            "last_look": None if last is None else f"{last.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
+        }
+        return JSONResponse(said, headers=_HEADERS)
 
     app = Starlette(
         routes=[

@@ -15,6 +15,7 @@ from fairlead.domain.snapshot import GROUPS, MEMBERS, OFFSETS, GroupSnapshot
 from fairlead.errors import ConfigurationError, GroupError, KafkaUnavailableError
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.offsets import committed_offsets, log_offsets, partition_counts
+from fairlead.kafka.requests import answers
 from fairlead.settings import KafkaSettings, Settings
 
 pytestmark = pytest.mark.kafka
@@ -428,3 +429,9 @@ def test_an_unknown_setting_is_named_without_its_value() -> None:
     with pytest.raises(ConfigurationError, match=r"sasl\.pasword") as caught:
         KafkaGateway(settings).__enter__()
     assert "hunter2" not in str(caught.value)
+
+
+def test_answers_while_a_broker_does(settings: Settings) -> None:
+    """Nobody at an address is no error: it is the answer, in time."""
+    assert answers(settings.kafka, within_s=30)
+    assert not answers(KafkaSettings(bootstrap_servers="127.0.0.1:1"), within_s=0.2)

@@ -1,5 +1,6 @@
 """The pages and their errors, as a browser gets them."""
 
+import json
 import re
 from datetime import timedelta
 from html import unescape
@@ -78,7 +79,9 @@ def test_ready_is_who_has_a_database(week: str, served: str) -> None:
     """With the last look; of a database of no schema it is 503, while the process stays healthy."""
     status, _, said = get(f"{served}/ready")
     assert status == 200
-    assert re.fullmatch(r"database ok; last look 20\d\d-\d\d-\d\dT[\d:]{8}Z\n", said)
+    said = json.loads(said)
+    assert re.fullmatch(r"20\d\d-\d\d-\d\dT[\d:]{8}Z", said.pop("last_look"))
+    assert said == {"database": "ok", "kafka": "does not answer"}
     with psycopg.connect(week) as connection:
         connection.execute("DROP SCHEMA fairlead CASCADE")
     assert get(f"{served}/ready")[0] == 503
