@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import Engine, text
 
 from fairlead.common.nearest import nearest
+from fairlead.domain.worst_first import worst_first
 from fairlead.errors import GroupError, PlanStateError
 from fairlead.store.engine import transaction
 
@@ -25,8 +26,6 @@ Row = dict[str, Any]
 _NAMES: Final = 20_000
 #: Diagnoses that an assignment may cure.
 MAY_BE_HELPED: Final = ("badly spread", "slow member")
-#: Every other diagnosis comes before these.
-_ORDER: Final = {None: 1, "unknown": 1, "recovering": 2, "healthy": 3}
 #: A group that needs a plan is decided on within so long where anything plans.
 UNDECIDED: Final = timedelta(minutes=30)
 
@@ -258,35 +257,6 @@ def read_states(engine: Engine) -> list[Row]:
     for groups that a plan may help.
     """
     return worst_first(read_rows(engine, _STATES, may_be_helped=list(MAY_BE_HELPED)))
-
-
-def worst_first(rows: Iterable[Row]) -> list[Row]:
-    """Order groups by how bad it is with them.
-
-    Those that are ill come first, then those of which too little is known, then those that recover,
-    then the healthy ones; among each, who loses records soonest, then who waits for a person, then
-    who is forecast latest, then by name.
-
-    Parameters
-    ----------
-    rows
-        Of `read_groups` or `read_states`.
-
-    Examples
-    --------
-    >>> row = {"loss_s": None, "waiting_state": None, "late_s": 9.0}
-    >>> ill, well = ({"diagnosis": one} | row for one in ("overloaded", "healthy"))
-    >>> [one["group"] for one in worst_first([well | {"group": "a"}, ill | {"group": "b"}])]
-    ['b', 'a']
-    """
-
-    def badness(row: Row) -> tuple[Any, ...]:
-        loss_s = float("inf") if row["loss_s"] is None else row["loss_s"]
-        waits = row["waiting_state"] == "proposed"
-        ill = _ORDER.get(row["diagnosis"], 0)
-        return ill, loss_s, not waits, -(row["late_s"] or 0.0), row["group"]
-
-    return sorted(rows, key=badness)
 
 
 def undecided(rows: Iterable[Row], now: datetime) -> list[str]:

@@ -36,6 +36,7 @@ from fairlead.domain.judgement.looks import Float64, Int32, Looks, Mask
 from fairlead.domain.judgement.peers import Peers
 from fairlead.domain.judgement.rules import Rules
 from fairlead.domain.judgement.sizing import missing_members, surely_too_much
+from fairlead.domain.worst_first import SOON_S
 
 Name = Literal[
     "healthy",
@@ -53,8 +54,6 @@ Name = Literal[
 SLOW: Final = 0.7
 #: A backlog is spread well where it is read within so many times the least time that it takes.
 EVENLY: Final = 1.35
-#: What is lost within so many seconds is told.
-SOON_S: Final = 86_400.0
 #: At most so many names stand in a sentence.
 a_few = partial(listed, at_most=3)
 

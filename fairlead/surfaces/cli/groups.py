@@ -71,9 +71,10 @@ _HISTORY = {
 
 def groups(*, wide: Wide = False, as_json: Json = False) -> None:
     """List the groups, the worst first: what is the matter, until when, and what to do next."""
+    from fairlead.domain.worst_first import worst_first
     from fairlead.store.brakes import read_brakes
     from fairlead.store.hindsight import rests
-    from fairlead.store.reading import read_groups, undecided, worst_first
+    from fairlead.store.reading import read_groups, undecided
     from fairlead.surfaces.standing import follows, next_step
 
     with opened_engine() as engine:

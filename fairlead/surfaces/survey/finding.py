@@ -20,6 +20,7 @@ from fairlead.domain.looks.look import look_of
 from fairlead.domain.looks.questions import Group, PlanningOptions
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.domain.snapshot import GroupSnapshot
+from fairlead.domain.worst_first import worst_first
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.rights import CLUSTER, CLUSTER_NAME, Rights, remedy
 
@@ -37,8 +38,6 @@ _THEN: Final = {
 }
 _FOLLOWING: Final = "fairlead"
 _STREAMS: Final = "stream"
-#: What stands first where nothing is lost: those in trouble, those that nobody knows, the others.
-_CALM: Final = {"unknown": 1, None: 1, "recovering": 2, "healthy": 3}
 
 
 class Survey:
@@ -102,7 +101,7 @@ class Survey:
                 group = Group(described=described, members=members, looks=mine.filter(until))
                 row = _row(group, self._judged(group))
                 rows.append(row | {"state": now["state"], "error": now["error"] or row["error"]})
-        return sorted(rows, key=_badness)
+        return worst_first(rows)
 
     def _judged(self, group: Group) -> list[Row]:
         if self.looks < ENOUGH:
@@ -149,14 +148,6 @@ class Survey:
 
 def _refused(error: str | None) -> bool:
     return "authorization" in (error or "").casefold()
-
-
-def _badness(row: Row) -> tuple[bool, float, int, float, int, str]:
-    """Sort the worst first: who loses records soonest, who is in trouble, who is latest."""
-    loss_s = row["loss_s"]
-    calm = _CALM.get(row["diagnosis"], 0)
-    late_s = row["late_s"] or 0.0
-    return (loss_s is None, loss_s or 0.0, calm, -late_s, -row["lag"], row["group"])
 
 
 def _row(group: Group, judged: Sequence[Row]) -> Row:

@@ -1,7 +1,7 @@
 """The list of groups: worst first, what is the matter, what waits, what to do next.
 
 Belongs here: which groups are listed, and how many. Does not: their order
-(`fairlead.store.reading.worst_first`), a group's own page (`group`), the review of a plan
+(`fairlead.domain.worst_first`), a group's own page (`group`), the review of a plan
 (`fairlead.surfaces.review`), whose style and words it shares.
 """
 
