@@ -1,17 +1,19 @@
 """The image and Compose, run: from empty volumes to a followed plan, and to the end."""
 
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.deploy.containers import COMPOSE, DEPLOY, Composed, build
+from tests.deploy.containers import COMPOSE, DEPLOY, Composed, build, image_figures
 
 pytestmark = pytest.mark.test_long(guarded_by="tests/deploy/test_compose.py")
 
 OURS = [name for name, service in COMPOSE["services"].items() if "build" in service]
 #: Stopping takes at most so long: an orchestrator kills then.
 GRACE_S = 10
+PAGE = "import urllib.request as r; print(r.urlopen('http://127.0.0.1:{}').read().decode())"
 SETTINGS = """
 [looks]
 every = "PT10S"
@@ -72,16 +74,28 @@ def test_from_empty_to_a_followed_plan(composed: Composed) -> None:
     )
 
     composed.wait(lambda: asked(composed, followed) == "1", "a plan is followed", within_s=600)
-    page = "import urllib.request as r; print(r.urlopen('http://127.0.0.1:{}').read().decode())"
-    fetched = composed.exec("serve", "python", "-c", page.format("9464/group?group=carts"))
+    fetched = composed.exec("serve", "python", "-c", PAGE.format("9464/group?group=carts"))
     assert "carts" in fetched
-    up = page.format("9090/api/v1/query?query=fairlead_group_late_seconds")
+    up = PAGE.format("9090/api/v1/query?query=fairlead_group_late_seconds")
     composed.wait(
         lambda: '"group":"carts"' in composed.exec("serve", "python", "-c", up),
         "Prometheus has scraped the pages",
         within_s=180,
     )
     assert asked(composed, "SELECT rolname FROM pg_roles WHERE rolname = 'approver'") == "approver"
+
+
+@pytest.mark.usefixtures("composed")
+def test_figures(record_property: Callable[[str, object], None]) -> None:
+    """The image is bounded, and every service of it was ready once."""
+    size_mb, layers = image_figures()
+    figures = {"image, MB": size_mb, "layers": layers, "ready after, s": READY_AFTER_S}
+    for name, figure in figures.items():
+        record_property(name, figure)
+    sys.stdout.write(f"{figures}\n")
+    assert size_mb < 2500
+    assert layers < 20
+    assert set(READY_AFTER_S) == set(SERVICES)
 
 
 @pytest.mark.parametrize("name", [name for name in OURS if name != "migrate"])
