@@ -6,6 +6,7 @@ record means (`plan_cache`).
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -38,6 +39,7 @@ _UNKNOWN_TOPIC: Final = 3
 _FORBIDDEN_TOPIC: Final = 29
 
 
+@dataclass(eq=False)
 class AiokafkaSource:
     """The plan topic's partition that holds a group's key, read from its beginning.
 
@@ -45,22 +47,12 @@ class AiokafkaSource:
     application's loop is busy with.
     """
 
-    def __init__(
-        self,
-        runner: asyncio.Runner,
-        consumer: AIOKafkaConsumer,
-        group: str,
-        partition: TopicPartition,
-        *,
-        end: int,
-        cluster: str,
-    ) -> None:
-        self._runner = runner
-        self._consumer = consumer
-        self._group = group
-        self._partition = partition
-        self._end = end
-        self.origin = Origin(partition.topic, cluster)  # the client knows no ids of topics
+    _runner: asyncio.Runner
+    _consumer: AIOKafkaConsumer
+    _group: str
+    _partition: TopicPartition
+    _end: int
+    origin: Origin
 
     @classmethod
     def open(cls, group: str, connection: Mapping[str, Any], topic: str) -> "AiokafkaSource | None":
@@ -84,7 +76,8 @@ class AiokafkaSource:
                 number = partition_for_key(group, count)
                 partition = TopicPartition(topic, number)
                 consumer, end = runner.run(_start(reach, partition))
-                return cls(runner, consumer, group, partition, end=end, cluster=cluster)
+                origin = Origin(topic, cluster)  # the client knows no ids of topics
+                return cls(runner, consumer, group, partition, end, origin)
         except BaseException:
             runner.close()
             raise

@@ -29,7 +29,7 @@ from aiokafka.coordinator.protocol import (
 
 from fairlead.followers.aiokafka.join import join_once
 from fairlead.followers.aiokafka.source import CONNECTION
-from fairlead.followers.client_assignors.lags import FetchLags, Lags, Offsets, lags_of
+from fairlead.followers.client_assignors.lags import FetchLags, Lags, lags_of
 from fairlead.followers.client_assignors.rule import DirectRule, JoinedMember, assignor_class
 from fairlead.wire.partitions import by_topic, partition_counts
 
@@ -127,12 +127,12 @@ def fetch_lags(group: str, connection: Mapping[str, Any], topics: Collection[str
     topics
         Those that do not exist are left out.
     """
-    return lags_of(asyncio.run(_offsets(group, connection, topics)), connection)
+    return lags_of(*asyncio.run(_offsets(group, connection, topics)), connection)
 
 
 async def _offsets(
     group: str, connection: Mapping[str, Any], topics: Collection[str]
-) -> dict[tuple[str, int], Offsets]:
+) -> tuple[Lags, Lags, Lags]:
     reach = {key: value for key, value in connection.items() if key in CONNECTION}
     admin, consumer = AIOKafkaAdminClient(**reach), AIOKafkaConsumer(**reach)
     try:
@@ -150,13 +150,5 @@ async def _offsets(
     finally:
         await consumer.stop()
         await admin.close()
-    return {
-        where: Offsets(
-            begin[where],
-            end[where],
-            committed[where].offset
-            if where in committed and committed[where].offset != _NOT_COMMITTED
-            else None,
-        )
-        for where in partitions
-    }
+    known = {where: at.offset for where, at in committed.items() if at.offset != _NOT_COMMITTED}
+    return begin, end, known

@@ -25,7 +25,7 @@ from kafka.protocol.consumer.metadata import (
     ConsumerProtocolSubscription,
 )
 
-from fairlead.followers.client_assignors.lags import FetchLags, Lags, Offsets, lags_of
+from fairlead.followers.client_assignors.lags import FetchLags, Lags, lags_of
 from fairlead.followers.client_assignors.rule import DirectRule, JoinedMember, assignor_class
 from fairlead.followers.kafka_python.connect import connect
 from fairlead.followers.kafka_python.join import joining, no_request
@@ -133,12 +133,7 @@ def fetch_lags(group: str, connection: Mapping[str, Any], topics: Collection[str
         committed = admin.list_group_offsets([group]).get(group, {})
     finally:
         admin.close()
-    offsets = {
-        where: Offsets(
-            begin[where].offset,
-            end[where].offset,
-            committed[where].offset if where in committed else None,
-        )
-        for where in partitions
-    }
-    return lags_of(offsets, connection)
+    begins, ends, commits = (
+        {where: at.offset for where, at in found.items()} for found in (begin, end, committed)
+    )
+    return lags_of(begins, ends, commits, connection)

@@ -19,7 +19,7 @@ _TIMEOUT_S: Final = 5.0
 #: How old what was fetched may be: members that wait for others to join begin again and again.
 _STALE_S: Final = 10.0
 
-#: Topics to topic and partition to lag.
+#: Topic and partition to a lag, or to an offset.
 Lags = Mapping[tuple[str, int], int]
 FetchLags = Callable[[Collection[str]], Lags]
 
@@ -53,10 +53,13 @@ def lag(offsets: Offsets, *, reset_to_latest: bool) -> int:
     return 0 if reset_to_latest else offsets.end - offsets.begin
 
 
-def lags_of(offsets: Mapping[tuple[str, int], Offsets], connection: Mapping[str, Any]) -> Lags:
-    """Return the lags of partitions, for a consumer of this configuration."""
-    reset_to_latest = connection.get("auto_offset_reset", "latest") == "latest"
-    return {where: lag(known, reset_to_latest=reset_to_latest) for where, known in offsets.items()}
+def lags_of(begin: Lags, end: Lags, committed: Lags, connection: Mapping[str, Any]) -> Lags:
+    """Return the lags of partitions by their offsets, for a consumer of this configuration."""
+    latest = connection.get("auto_offset_reset", "latest") == "latest"
+    return {
+        where: lag(Offsets(begin[where], end[where], committed.get(where)), reset_to_latest=latest)
+        for where in begin
+    }
 
 
 class LagReader:

@@ -7,6 +7,7 @@ not: what it means for a roll call that the log was opened anew (`participant`).
 import logging
 import random
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from confluent_kafka import KafkaError, KafkaException
@@ -87,6 +88,7 @@ class PinTopic(Protocol):
         """Create it unless it exists; raise a ConfigurationError where that is not allowed."""
 
 
+@dataclass(frozen=True, repr=False)  # it holds secrets
 class KafkaPinTopic:
     """The pin topic of a cluster.
 
@@ -102,35 +104,24 @@ class KafkaPinTopic:
         What the group's members seal their records with; empty: nothing.
     """
 
-    def __init__(
-        self,
-        group: str,
-        connection: Mapping[str, Any],
-        name: str,
-        secrets: tuple[bytes, ...] = (),
-    ) -> None:
-        self.name = name
-        self._group = group
-        self._connection = connection
-        self._secrets = secrets
+    group: str
+    connection: Mapping[str, Any]
+    name: str
+    secrets: tuple[bytes, ...] = ()
 
     def open(self) -> PinLog:
         """Stand at the end of the group's part of it."""
         return PinLog.open(
-            self._group,
-            self._connection,
-            self.name,
-            timeout_s=REQUEST_S,
-            secrets=self._secrets,
+            self.group, self.connection, self.name, timeout_s=REQUEST_S, secrets=self.secrets
         )
 
     def check(self) -> None:
         """Raise a ConfigurationError where it is compacted."""
-        check_pin_topic(self._connection, self.name, timeout_s=REQUEST_S)
+        check_pin_topic(self.connection, self.name, timeout_s=REQUEST_S)
 
     def create(self) -> None:
         """Create it unless it exists; raise a ConfigurationError where that is not allowed."""
-        create_pin_topic(self._connection, self.name, timeout_s=2 * REQUEST_S)
+        create_pin_topic(self.connection, self.name, timeout_s=2 * REQUEST_S)
 
 
 class PinListener:
