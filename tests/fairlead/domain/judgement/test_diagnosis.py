@@ -80,7 +80,7 @@ def test_six_looks_name_what_was_there_before_them(
     group: Group, behind: np.ndarray[Any, np.dtype[np.bool_]], name: str
 ) -> None:
     """A backlog older than a look shows that the first step was spent at the limit, too."""
-    answer = said_of(replace(group, backlog=2000.0 * behind), hours=5 / 60)
+    answer = said_of(replace(group, backlog=2000.0 * behind.astype(np.float64)), hours=5 / 60)
     assert answer["diagnosis"] == name, answer["evidence"]
 
 
