@@ -102,11 +102,16 @@ LEFT JOIN fairlead_raw.plan published
     ON published.group_id = known.group_id AND published.state = 'published'
 LEFT JOIN fairlead_raw.last_adoption adoption
     ON adoption.group_id = known.group_id AND adoption.version = published.version
-LEFT JOIN LATERAL (
-    SELECT decided_at FROM fairlead_raw.decision
-    WHERE group_id = known.group_id AND found.diagnosis = ANY(:may_be_helped)
-    ORDER BY snapshot_at DESC LIMIT 1
-) decided ON true
+LEFT JOIN (
+    -- The days of history are gone through for these groups alone.
+    SELECT ill.group_id, newest.decided_at
+    FROM fairlead_raw.group_diagnosis ill
+    CROSS JOIN LATERAL (
+        SELECT decided_at FROM fairlead_raw.decision WHERE group_id = ill.group_id
+        ORDER BY snapshot_at DESC LIMIT 1
+    ) newest
+    WHERE ill.until IS NULL AND ill.diagnosis = ANY(:may_be_helped)
+) decided ON decided.group_id = known.group_id
 """
 _DECISIONS: Final = """
 SELECT known.group_id AS "group", decided.outcome, decided.version, plan.state, decided.reason
