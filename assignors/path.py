@@ -5,6 +5,7 @@ cutting them off at the budget, and the account of it: outcome, frontier. Does n
 where the path starts (`sticky_lag_aware`), why each partition moves (`reasons`).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -107,7 +108,11 @@ class Path:
         for step in self.steps[:best]:
             for partition, taker in step.takers():
                 owner[partition] = taker
+        cut_short = affordable < len(self.points)
         settled = settle(self.problem, owner, self.ledger.weights)
+        ends = cut_short or self.effort.spent or within[best].heaviest <= goal.edge
+        if not (ends or np.array_equal(settled, owner)) and self._goes_on(settled):
+            settled = owner
         why = reasons(
             self.problem,
             weights=self.ledger.weights,
@@ -117,14 +122,24 @@ class Path:
             owner=settled,
             instead=stand_ins(self.problem, owner, settled),
         )
-        cut_short = affordable < len(self.points)
         outcome = self._outcome(within[best], best, cut_short=cut_short)
         return Assignment(self.problem, settled, outcome, why, self._frontier())
 
-    def _walk(self, target: float) -> None:
+    def _goes_on(self, owner: Int32) -> bool:
+        """Say whether the next plan would find a step from here.
+
+        An exchange may bring the heaviest member what members that read other topics can take.
+        """
+        ledger = Ledger(self.problem, owner, self.ledger.weights, self.ledger.limits)
+        return next(self._steps(ledger, self.goal.edge, Effort(None)), None) is not None
+
+    def _steps(self, ledger: Ledger, target: float, effort: Effort) -> Iterator[Step]:
         everything = np.ones(self.problem.partition_total, dtype=bool)
+        return relieve(ledger, everything, target=target, effort=effort)
+
+    def _walk(self, target: float) -> None:
         moved = self.points[-1].moves
-        for step in relieve(self.ledger, everything, target=target, effort=self.effort):
+        for step in self._steps(self.ledger, target, self.effort):
             for partition, taker in step.takers():
                 origin = self.problem.owner[partition]
                 if origin >= 0:

@@ -19,6 +19,7 @@ from tests.assignors.problems import (
     heaviest_lag,
     random_racks,
     random_topics,
+    rejoin,
     spread,
 )
 
@@ -111,3 +112,15 @@ def test_spreads_a_topic_among_plans_that_are_as_good() -> None:
     plan = assign("sticky-lag-aware", problem, **BAND)
     assert all("relieves a" in reason for reason in plan.reasons.values())
     assert measure(problem, plan).topic_spread == 1.0
+
+
+def test_is_not_done_where_the_next_plan_would_go_on_from_it() -> None:
+    """Exchanged, the heaviest member had a partition that a member of one topic could take."""
+    both = ["t", "u"]
+    members = {"a": Member(both, {"t": [0], "u": [0, 1]}), "b": Member(both, rack="r"), "c": ["t"]}
+    racks = {"t": [["r"]], "u": [["r"]] * 4}
+    lags = {"t": [1], "u": [1, 1, 5, 5]}
+    problem = Problem.of({"t": 1, "u": 4}, members, lags, replica_racks=racks)
+    plan = assign("sticky-lag-aware", problem)
+    again = assign("sticky-lag-aware", rejoin(problem, plan.owner))
+    assert np.array_equal(again.owner, plan.owner)
