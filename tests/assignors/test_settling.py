@@ -117,7 +117,8 @@ def test_spreads_a_topic_among_plans_that_are_as_good() -> None:
 def test_is_not_done_where_the_next_plan_would_go_on_from_it() -> None:
     """Exchanged, the heaviest member had a partition that a member of one topic could take."""
     both = ["t", "u"]
-    members = {"a": Member(both, {"t": [0], "u": [0, 1]}), "b": Member(both, rack="r"), "c": ["t"]}
+    owned = {"t": [0], "u": [0, 1]}
+    members = {"a": Member(both, owned), "b": Member(both, rack="r"), "c": Member(["t"])}
     racks = {"t": [["r"]], "u": [["r"]] * 4}
     lags = {"t": [1], "u": [1, 1, 5, 5]}
     problem = Problem.of({"t": 1, "u": 4}, members, lags, replica_racks=racks)
