@@ -110,7 +110,7 @@ _OF_GROUPS = (
         CASE WHEN d < 2 * {{kept}} - 1
             THEN {{began_kept}}::timestamptz + (d + 1) * interval '12 hours' END,
         {{began_kept}}::timestamptz + d * interval '12 hours',
-        CASE d % 2 WHEN 0 THEN 'badly spread' ELSE 'healthy' END, '{{{{c1}}}}',
+        CASE (d + n) % 2 WHEN 0 THEN 'badly spread' ELSE 'healthy' END, '{{{{c1}}}}',
         'c1 gets 128% of what it can do and is forecast 11 min late in 30 min', 60, 0.8,
         'It takes 5, and so many are there.', '{{{{}}}}'
     FROM {_GROUPS}, generate_series(0, 2 * {{kept}} - 1) d
@@ -149,7 +149,6 @@ _OF_A_DAY = (
     INSERT INTO fairlead_raw.lag_snapshot (group_id, snapshot_id, snapshot_at)
     SELECT g, to_char(at, 'YYYYMMDD"T"HH24MI'), at FROM {_LOOK} ORDER BY at, g
     """,
-    _SEEN,
     f"""
     INSERT INTO fairlead_raw.decision
         (group_id, snapshot_id, snapshot_at, decided_at, outcome, reason)
@@ -181,17 +180,22 @@ _OF_A_DAY = (
 )
 
 
-def fill(url: str, size: Size, *, groups: int, partitions: int, lag: bool = True) -> None:
+def fill(
+    url: str, size: Size, *, groups: int, partitions: int, seen: int | None = None, lag: bool = True
+) -> None:
     """Fill a migrated database with rows as a planner would have left them.
 
     Parameters
     ----------
     partitions
         Of each group.
+    seen
+        Days whose looks are kept, the last ones; None: all that are kept.
     lag
         Whether the lag of each partition in each snapshot is among them, most of all rows.
     """
     began_kept = TODAY - timedelta(days=size.kept - 1)
+    unseen = size.kept - (size.kept if seen is None else seen)
     given = {
         "groups": groups,
         "partitions": partitions,
@@ -213,7 +217,8 @@ def fill(url: str, size: Size, *, groups: int, partitions: int, lag: bool = True
         for number in range(size.kept):
             day = began_kept + timedelta(days=number)
             connection.execute("SELECT fairlead_raw.ensure_day(%s)", [day])
-            for statement in (*_OF_A_DAY, *((_LAG,) if lag else ())):
+            looks = (_SEEN,) if number >= unseen else ()
+            for statement in (*_OF_A_DAY, *looks, *((_LAG,) if lag else ())):
                 _run(connection, statement, given | {"day": day.isoformat()})
             connection.commit()
         connection.execute("SELECT fairlead_raw.ensure_day(%s)", [TODAY + timedelta(days=1)])
