@@ -169,6 +169,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     events = form(short=3, long=60)
     parser.addoption("--storm-events", type=int, default=events, help="of each follower storm")
     parser.addoption("--storm-brokers", type=int, choices=(1, 3), default=1, help="that may fail")
+    parser.addoption("--container-kills", type=int, default=200, help="in the image's test")
     parser.addoption("--storm-seed", type=int, default=1, help="what decides them")
 
 

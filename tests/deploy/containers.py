@@ -152,13 +152,22 @@ class Composed:
         """Run a command in a service's container and return what it printed."""
         return run(*_PODMAN, "exec", self._of(service), *words)
 
+    def begin(self, service: str, *words: str) -> "subprocess.Popen[bytes]":
+        """Begin a command in a service's container; its end is the caller's to wait for."""
+        quiet = subprocess.DEVNULL
+        command = [*_PODMAN, "exec", self._of(service), *words]
+        return subprocess.Popen(command, stdout=quiet, stderr=quiet)
+
+    def answer(self, service: str, *words: str) -> str | None:
+        """Return what a command in a service's container printed; None: it failed."""
+        command = [*_PODMAN, "exec", self._of(service), *words]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+        return ended.stdout.strip() if ended.returncode == 0 else None
+
     def healthy(self, service: str) -> bool:
         """Ask by the health check of compose.yaml."""
         _, *words = COMPOSE["services"][service]["healthcheck"]["test"]
-        asked = subprocess.run(
-            [*_PODMAN, "exec", self._of(service), *words], capture_output=True, check=False
-        )
-        return asked.returncode == 0
+        return self.answer(service, *words) is not None
 
     def wait(self, condition: Callable[[], bool], what: str, *, within_s: float) -> None:
         """Wait for a condition; fail with what the containers said."""
@@ -184,6 +193,7 @@ class Composed:
     def kill(self, service: str) -> None:
         """End a container as a crash would, and start it again."""
         run(*_PODMAN, "kill", self._of(service))
+        run(*_PODMAN, "wait", self._of(service))
         run(*_PODMAN, "start", self._of(service))
 
     def exit_code(self, service: str) -> int:

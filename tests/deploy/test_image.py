@@ -1,5 +1,7 @@
 """The image and Compose, run: from empty volumes to a followed plan, and to the end."""
 
+import json
+import random
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -13,6 +15,14 @@ pytestmark = pytest.mark.test_long(guarded_by="tests/deploy/test_compose.py")
 OURS = [name for name, service in COMPOSE["services"].items() if "build" in service]
 #: Stopping takes at most so long: an orchestrator kills then.
 GRACE_S = 10
+KILLED = ("postgres", "kafka", "code", "daemon", "webserver", "serve")
+RETIRE = "fairlead plans retire carts --reason again --yes"
+PUBLISH = """
+version=$(fairlead plans rollback carts 1 --reason again --yes --json |
+    python -c 'import json, sys; print(json.load(sys.stdin)["version"])')
+fairlead plans approve carts "$version" --reason agreed --yes
+fairlead plans publish carts
+"""
 PAGE = "import urllib.request as r; print(r.urlopen('http://127.0.0.1:{}').read().decode())"
 SETTINGS = """
 [looks]
@@ -85,8 +95,7 @@ def test_from_empty_to_a_followed_plan(composed: Composed) -> None:
     assert asked(composed, "SELECT rolname FROM pg_roles WHERE rolname = 'approver'") == "approver"
 
 
-@pytest.mark.usefixtures("composed")
-def test_figures(record_property: Callable[[str, object], None]) -> None:
+def test_figures(composed: Composed, record_property: Callable[[str, object], None]) -> None:
     """The image is bounded, and every service of it was ready once."""
     size_mb, layers = image_figures()
     figures = {"image, MB": size_mb, "layers": layers, "ready after, s": READY_AFTER_S}
@@ -96,6 +105,47 @@ def test_figures(record_property: Callable[[str, object], None]) -> None:
     assert size_mb < 2500
     assert layers < 20
     assert set(READY_AFTER_S) == set(SERVICES)
+    ready = composed.exec("serve", "python", "-c", PAGE.format("9464/ready"))
+    assert json.loads(ready)["kafka"] == "ok"
+
+
+def test_kills_leave_database_and_topic_agreed(
+    composed: Composed, pytestconfig: pytest.Config
+) -> None:
+    """Containers are killed while plans are sent: the topic then has what the database says."""
+    chance = random.Random(2026)
+    versions: list[int] = []
+    for kill in range(pytestconfig.getoption("container_kills")):
+        published = "SELECT count(*) FROM fairlead.plan_history WHERE state = 'published'"
+        step = RETIRE if asked(composed, published) == "1" else PUBLISH
+        sending = composed.begin("code", "sh", "-c", step)
+        time.sleep(chance.uniform(0, 15))  # from before the first step to after the last
+        killed = chance.choice(KILLED)
+        composed.kill(killed)
+        sending.wait()
+        back(composed, killed)
+        versions.append(agreed(composed, f"kill {kill}, of {killed}"))
+        sys.stdout.write(f"kill {kill}, of {killed}: version {versions[-1]}\n")
+    assert len(set(versions)) > 1
+
+
+def back(composed: Composed, name: str) -> None:
+    """Wait for a service that was killed; Kafka's own check is a script of another image."""
+    if name != "kafka":
+        composed.wait(lambda: composed.healthy(name), f"{name} is healthy again", within_s=240)
+
+
+def agreed(composed: Composed, after: str) -> int:
+    """Wait until the topic has what the database says; return the published version."""
+    found: list[str] = []
+
+    def ask() -> bool:
+        answer = composed.answer("code", "python", "/tests/agreement.py")
+        found.extend([answer] if answer else [])
+        return bool(found)
+
+    composed.wait(ask, f"{after}: database and topic agree", within_s=300)
+    return int(found[0])
 
 
 @pytest.mark.parametrize("name", [name for name in OURS if name != "migrate"])
