@@ -33,7 +33,7 @@ def worst_first(rows: Iterable[RowT]) -> list[RowT]:
     >>> well, ill = row | {"diagnosis": "healthy"}, row | {"diagnosis": "overloaded"}
     >>> lost = well | {"diagnosis": "unknown", "loss_s": 60.0}
     >>> groups = [well | {"group": "a"}, ill | {"group": "b"}, lost | {"group": "c"}]
-    >>> [one["group"] for one in worst_first(groups)]
+    >>> [group["group"] for group in worst_first(groups)]
     ['c', 'b', 'a']
     """
     return sorted(rows, key=_badness)
