@@ -156,13 +156,14 @@ def write_schemas(kinds: set[str], folder: Path) -> None:
 def test_kubeconform_takes_it(tmp_path: Path, *, wrong: bool) -> None:
     """Every manifest but the Prometheus operator's is valid; an unknown field is not."""
     program = tool(KUBECONFORM, tmp_path)
-    found = [one for name in SETS for one in documents(name)]
+    found = [document for name in SETS for document in documents(name)]
     for document in found:
         if isinstance(document.get("data"), str):  # stands in for a file of the repository
             document["data"] = {}
     if wrong:
-        next(one for one in found if one["kind"] == "Deployment")["spec"]["replica"] = 2
-    write_schemas({one["kind"].lower() for one in found}, tmp_path)
+        deployment = next(document for document in found if document["kind"] == "Deployment")
+        deployment["spec"]["replica"] = 2
+    write_schemas({document["kind"].lower() for document in found}, tmp_path)
     ended = subprocess.run(
         [
             *(program, "-strict", "-skip", "PrometheusRule,ServiceMonitor", "-schema-location"),

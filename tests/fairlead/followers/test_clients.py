@@ -170,8 +170,11 @@ def test_tombstone_sends_the_group_back_to_range(fleet: Fleet) -> None:
     settles(fleet, members, 1, a=[0], b=[1, 2, 3])
     fleet.send(None)
     settles(fleet, members, None, a=[0, 1], b=[2, 3])
-    reasons = {m.status().fallback_reason for m in members.values()}
-    assert reasons == {"the plan was withdrawn"}
+
+    def said() -> bool:
+        return {m.status().fallback_reason for m in members.values()} == {"the plan was withdrawn"}
+
+    eventually(said, "both say that the plan was withdrawn")
 
 
 def test_expired_plan_is_not_followed(fleet: Fleet) -> None:
