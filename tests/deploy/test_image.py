@@ -73,26 +73,31 @@ def _started(composed: Composed, name: str) -> None:
     READY_AFTER_S[name] = round(time.monotonic() - began, 1)
 
 
-def test_from_empty_to_a_followed_plan(composed: Composed) -> None:
-    """Looks find the group late, planning is turned on, consumers follow, Prometheus sees it."""
+@pytest.fixture(scope="module")
+def followed(composed: Composed) -> Composed:
+    """Wait until looks have found the group late, planning is on, and consumers follow a plan."""
     composed.start_beside("workload", ["python", "/tests/workload.py"])
     workspace = ["--workspace", "/opt/dagster/workspace.yaml"]
     composed.exec("daemon", "dagster", "sensor", "start", "planning_sensor", *workspace)
-    followed = (
+    plans = (
         "SELECT count(*) FROM fairlead.plan_history WHERE group_id = 'carts'"
         " AND state = 'published' AND adherence = 1"
     )
+    composed.wait(lambda: asked(composed, plans) == "1", "a plan is followed", within_s=600)
+    return composed
 
-    composed.wait(lambda: asked(composed, followed) == "1", "a plan is followed", within_s=600)
-    fetched = composed.exec("serve", "python", "-c", PAGE.format("9464/group?group=carts"))
+
+def test_from_empty_to_a_followed_plan(followed: Composed) -> None:
+    """The pages show the group, and Prometheus has scraped them; an approver has a login."""
+    fetched = followed.exec("serve", "python", "-c", PAGE.format("9464/group?group=carts"))
     assert "carts" in fetched
     up = PAGE.format("9090/api/v1/query?query=fairlead_group_late_seconds")
-    composed.wait(
-        lambda: '"group":"carts"' in composed.exec("serve", "python", "-c", up),
+    followed.wait(
+        lambda: '"group":"carts"' in followed.exec("serve", "python", "-c", up),
         "Prometheus has scraped the pages",
         within_s=180,
     )
-    assert asked(composed, "SELECT rolname FROM pg_roles WHERE rolname = 'approver'") == "approver"
+    assert asked(followed, "SELECT rolname FROM pg_roles WHERE rolname = 'approver'") == "approver"
 
 
 def test_figures(composed: Composed, record_property: Callable[[str, object], None]) -> None:
@@ -110,21 +115,21 @@ def test_figures(composed: Composed, record_property: Callable[[str, object], No
 
 
 def test_kills_leave_database_and_topic_agreed(
-    composed: Composed, pytestconfig: pytest.Config
+    followed: Composed, pytestconfig: pytest.Config
 ) -> None:
     """Containers are killed while plans are sent: the topic then has what the database says."""
     chance = random.Random(2026)
     versions: list[int] = []
     for kill in range(pytestconfig.getoption("container_kills")):
         published = "SELECT count(*) FROM fairlead.plan_history WHERE state = 'published'"
-        step = RETIRE if asked(composed, published) == "1" else PUBLISH
-        sending = composed.begin("code", "sh", "-c", step)
+        step = RETIRE if asked(followed, published) == "1" else PUBLISH
+        sending = followed.begin("code", "sh", "-c", step)
         time.sleep(chance.uniform(0, 15))  # from before the first step to after the last
         killed = chance.choice(KILLED)
-        composed.kill(killed)
+        followed.kill(killed)
         sending.wait()
-        back(composed, killed)
-        versions.append(agreed(composed, f"kill {kill}, of {killed}"))
+        back(followed, killed)
+        versions.append(agreed(followed, f"kill {kill}, of {killed}"))
         sys.stdout.write(f"kill {kill}, of {killed}: version {versions[-1]}\n")
     assert len(set(versions)) > 1
 
