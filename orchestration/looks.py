@@ -39,7 +39,7 @@ def look_at_groups(
     with kafka.gateway() as gateway, store.open() as plans:
         looked = take(gateway, spark.looks(), current, covered_groups(gateway, current), plans)
     taken = looked.taken
-    context.log.info("%s%s", told(taken, current.looks), _called(looked.requests))
+    context.log.info("%s%s", told(taken, current.looks), _need_plans(looked.requests))
     context.add_output_metadata(
         {"groups": taken.groups, "partitions": taken.partitions, "took_s": taken.took_s}
     )
@@ -89,10 +89,10 @@ def group_looks(
         if last is None and len(groups) > GROUPS_IN_A_TICK:
             return dg.RunRequest()
         looked = take(gateway, archive, current, groups, plans)
-    return dg.SkipReason(f"{told(looked.taken, current.looks)}{_called(looked.requests)}.")
+    return dg.SkipReason(f"{told(looked.taken, current.looks)}{_need_plans(looked.requests)}.")
 
 
-def _called(requests: Collection[str]) -> str:
+def _need_plans(requests: Collection[str]) -> str:
     """Say which groups a look found in need of a plan."""
     if not requests:
         return ""

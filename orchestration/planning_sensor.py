@@ -66,8 +66,8 @@ def planning_sensor(
         every = current.looks.every if taken is None else interval(taken, current.looks)
         requests = plans.plan_requests(_OLD * every)
         decided_at = plans.last_decisions()
-    called = unanswered(requests, decided_at, again=current.planning.again, now=now)
-    needed = {group: request.why for group, request in called.items()}
+    open_requests = unanswered(requests, decided_at, again=current.planning.again, now=now)
+    needed = {group: request.why for group, request in open_requests.items()}
     if taken is not None and any(policy.cadence for policy in current.policies):
         due = overdue(archive.groups(taken.began, now), current.policies, decided_at, now)
         needed |= {group: _CADENCE for group in due if group not in needed}
@@ -78,7 +78,7 @@ def planning_sensor(
     why = _told(groups, needed)
     context.log.info(why)
     tags = {WHY_TAG: why}
-    looks = {called[group].look_id if group in called else "" for group in groups}
+    looks = {open_requests[group].look_id if group in open_requests else "" for group in groups}
     if len(looks) == 1 and "" not in looks:
         tags[LOOK_TAG] = looks.pop()
     request = dg.RunRequest(partition_key=next(iter(only)), run_config=run_config(only), tags=tags)

@@ -1,8 +1,8 @@
 """Which groups need a plan by what a look found, and why.
 
 Belongs here: what a look leaves for whoever starts runs, and what of it still holds beside the last
-decisions. Does not: taking looks and judging them (`fairlead.workflows`),
-what is due by its cadence (`cohorts`), starting runs.
+decisions. Does not: taking looks and judging them (`fairlead.workflows`), what is due by its
+cadence (`cohorts`), starting runs.
 """
 
 from collections.abc import Mapping
@@ -86,4 +86,6 @@ def unanswered(
             return True
         return decided < standing.at and (decided < standing.since or now - decided >= again)
 
-    return {group: it.request for group, it in requests.items() if waits(group, it)}
+    return {
+        group: standing.request for group, standing in requests.items() if waits(group, standing)
+    }

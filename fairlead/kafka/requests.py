@@ -71,7 +71,7 @@ ABOUT_A_GROUP: Final = frozenset({KafkaError.GROUP_AUTHORIZATION_FAILED})
 coordinator of that group, although it is never joined."""
 
 
-def answers(settings: KafkaSettings, *, within_s: float) -> bool:
+def kafka_answers(settings: KafkaSettings, *, within_s: float) -> bool:
     """Say whether a broker tells what brokers there are."""
     # Named: a client ends with its last name, and its questions with it. Its types are wrong.
     admin: Any = AdminClient(settings.librdkafka())

@@ -28,7 +28,7 @@ from starlette.routing import Route
 from fairlead.common.visible import visible
 from fairlead.domain.policy import Policy
 from fairlead.errors import FairleadError, GroupError, PlanStateError
-from fairlead.kafka.requests import answers
+from fairlead.kafka.requests import kafka_answers
 from fairlead.settings import Settings, reloaded
 from fairlead.store.monitoring import last_look
 from fairlead.surfaces.offers import Desk
@@ -138,9 +138,10 @@ def build_app(engine: Engine, settings: Settings) -> Starlette:
     def ready(_: Request) -> Response:
         """Say what the pages rest on. Without Kafka they stay: they tell people of the outage."""
         last = last_look(engine)
+        kafka = kafka_answers(settings.kafka, within_s=KAFKA_S)
         said = {
             "database": "ok",
-            "kafka": "ok" if answers(settings.kafka, within_s=KAFKA_S) else "does not answer",
+            "kafka": "ok" if kafka else "does not answer",
             "last_look": None if last is None else f"{last.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
         }
         return JSONResponse(said, headers=_HEADERS)

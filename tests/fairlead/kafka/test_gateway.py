@@ -15,7 +15,7 @@ from fairlead.domain.snapshot import GROUPS, MEMBERS, OFFSETS, GroupSnapshot
 from fairlead.errors import ConfigurationError, GroupError, KafkaUnavailableError
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.offsets import committed_offsets, log_offsets, partition_counts
-from fairlead.kafka.requests import answers
+from fairlead.kafka.requests import kafka_answers
 from fairlead.settings import KafkaSettings, Settings
 
 pytestmark = pytest.mark.kafka
@@ -433,5 +433,5 @@ def test_an_unknown_setting_is_named_without_its_value() -> None:
 
 def test_answers_while_a_broker_does(settings: Settings) -> None:
     """Nobody at an address is no error: it is the answer, in time."""
-    assert answers(settings.kafka, within_s=30)
-    assert not answers(KafkaSettings(bootstrap_servers="127.0.0.1:1"), within_s=0.2)
+    assert kafka_answers(settings.kafka, within_s=30)
+    assert not kafka_answers(KafkaSettings(bootstrap_servers="127.0.0.1:1"), within_s=0.2)

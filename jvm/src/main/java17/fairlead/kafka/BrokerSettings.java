@@ -18,7 +18,7 @@ final class BrokerSettings {
     final Signatures signatures;
     final String bootstrapServers;
     final boolean uniformOnLapse;
-    final boolean keepPlanless;
+    final boolean keepWithoutPlan;
     private final Map<String, String> client = new TreeMap<>();
     private final Map<String, String> said = new TreeMap<>();
 
@@ -43,7 +43,7 @@ final class BrokerSettings {
         }
         signatures = Signatures.of(said.get(Settings.PUBLIC_KEYS));
         uniformOnLapse = choice(configs, ON_LAPSE, "keep", "uniform").equals("uniform");
-        keepPlanless = choice(configs, Settings.FALLBACK, "uniform", "keep").equals("keep");
+        keepWithoutPlan = choice(configs, Settings.FALLBACK, "uniform", "keep").equals("keep");
         bootstrapServers = Settings.text(configs, BOOTSTRAP, ownListener(configs));
         if (bootstrapServers != null) {
             said.put(BOOTSTRAP, bootstrapServers);

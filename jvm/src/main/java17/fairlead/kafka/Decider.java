@@ -53,13 +53,13 @@ final class Decider {
 
     private final PlanBook book;
     private final boolean uniformOnLapse;
-    private final boolean keepPlanless;
+    private final boolean keepWithoutPlan;
     private final UniformAssignor uniform = new UniformAssignor();
 
-    Decider(PlanBook book, boolean uniformOnLapse, boolean keepPlanless) {
+    Decider(PlanBook book, boolean uniformOnLapse, boolean keepWithoutPlan) {
         this.book = book;
         this.uniformOnLapse = uniformOnLapse;
-        this.keepPlanless = keepPlanless;
+        this.keepWithoutPlan = keepWithoutPlan;
     }
 
     /** Decide, at some time; the id of the plan topic tells nudges, null: it is not known yet. */
@@ -172,7 +172,7 @@ final class Decider {
     }
 
     private Decision withoutPlan(GroupView view, SubscribedTopicDescriber describer, String group) {
-        return keepPlanless
+        return keepWithoutPlan
             ? keep(view, describer, Outcome.KEPT_PLANLESS, group)
             : uniform(view, describer, Outcome.UNIFORM, group);
     }

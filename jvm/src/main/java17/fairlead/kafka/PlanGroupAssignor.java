@@ -56,7 +56,7 @@ public final class PlanGroupAssignor implements ConsumerGroupPartitionAssignor, 
             metrics.register();
             shared = new Shared(reader, metrics);
         }
-        decider = new Decider(reader.book, settings.uniformOnLapse, settings.keepPlanless);
+        decider = new Decider(reader.book, settings.uniformOnLapse, settings.keepWithoutPlan);
     }
 
     @Override
