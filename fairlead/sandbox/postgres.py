@@ -115,8 +115,9 @@ class Postgres:
             raise SandboxError(f"Postgres's data directory cannot be made: {error}") from error
         user = server.system_user
         self._prepare_socket_dir(user)
-        # Whoever it names is not a server on this directory: that would have been found.
-        (self._data / "postmaster.pid").unlink(missing_ok=True)
+        # Whoever they name is not a server on this directory: that would have been found.
+        for lock in (self._data / "postmaster.pid", self._socket_dir / ".s.PGSQL.5432.lock"):
+            lock.unlink(missing_ok=True)
         processes.spawn(
             [
                 *(str(server.bin_path / "postgres"), "-D", str(self._data)),

@@ -80,11 +80,22 @@ def members(group: int) -> list[psutil.Process]:
 
 def ended(process: psutil.Process) -> bool:
     """Whether a process is gone, or waits to be reaped by somebody else."""
+    if _reaped(process):
+        return True
     try:
-        process.wait(timeout=0)  # reaps it when it is our child
-    except psutil.TimeoutExpired:
-        with suppress(psutil.NoSuchProcess):
-            return bool(process.status() == psutil.STATUS_ZOMBIE)
+        zombie = process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+    if zombie:
+        _reaped(process)  # it ended in between; a zombie still has its pid
+    return zombie
+
+
+def _reaped(process: psutil.Process) -> bool:
+    try:
+        process.wait(timeout=0)
+    except psutil.TimeoutExpired:  # it runs, or it is no child of ours
+        return False
     return True
 
 

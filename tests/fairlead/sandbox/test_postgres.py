@@ -1,6 +1,7 @@
 """The embedded Postgres: starting, crashing, long paths, and what it says when it cannot."""
 
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,14 +46,17 @@ def test_stop_ends_open_sessions(postgres: Postgres) -> None:
             connection.execute("SELECT 1")
 
 
-def test_stale_pid_file_is_no_obstacle(postgres: Postgres) -> None:
-    """The pid file of a killed server may name a process that is somebody else's by now."""
+def test_stale_lock_files_are_no_obstacle(postgres: Postgres) -> None:
+    """The lock files of a killed server may name a process that is something else by now."""
     postgres.start()
     postgres.kill()
-    pid_file = postgres.state_dir / "data" / "postmaster.pid"
-    lines = pid_file.read_text().splitlines()
-    pid_file.write_text("\n".join(["1", *lines[1:]]) + "\n")
-    postgres.start()
+    data, socket = postgres.state_dir / "data", postgres.state_dir / "socket"
+    locks = [data / "postmaster.pid", socket / ".s.PGSQL.5432.lock"]
+    with subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE, user=data.stat().st_uid) as other:
+        for lock in locks:
+            lines = lock.read_text().splitlines()
+            lock.write_text("\n".join([str(other.pid), *lines[1:]]) + "\n")
+        postgres.start()
     assert postgres.process() is not None
 
 

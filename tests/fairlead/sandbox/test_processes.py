@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import psutil
+import pytest
 
 from fairlead.sandbox import processes
 
@@ -67,3 +68,23 @@ def test_tail_shows_the_last_lines(tmp_path: Path) -> None:
     assert processes.tail(log) == "  (no log)"
     log.write_text("one\ntwo\nthree\n")
     assert processes.tail(log, lines=2) == "  two\n  three"
+
+
+def test_process_that_ends_while_it_is_asked_about_leaves_no_zombie(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A zombie has its pid still, which a server that is started next may find in its lock file."""
+    process = _spawn(SLEEP, tmp_path)
+    process.kill()
+    zombie = psutil.STATUS_ZOMBIE
+    assert processes.wait_until(lambda: process.status() == zombie, timeout_s=60)
+    wait, early = process.wait, iter([psutil.TimeoutExpired(0)])
+
+    def wait_too_early_at_first(timeout: float) -> int | None:
+        for error in early:
+            raise error
+        return wait(timeout)
+
+    monkeypatch.setattr(process, "wait", wait_too_early_at_first)
+    assert processes.ended(process)
+    assert not psutil.pid_exists(process.pid)
