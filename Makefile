@@ -6,7 +6,7 @@ BIN := .venv/bin
 # Whatever the surroundings say: services, runs and tests are dozens of processes, which import the same.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: install demo dev test test-long test-quick coverage mutants check format bench bench-fleet bench-followers bench-loop bench-reaction bench-racks bench-retention bench-store simulate dist bom release jar docs pictures psql lock clean
+.PHONY: install demo dev test test-long test-quick coverage mutants check format bench bench-fleet bench-followers bench-loop bench-reaction bench-racks bench-retention bench-store simulate dist bom image release jar docs pictures psql lock clean
 
 install: .venv/installed
 
@@ -112,6 +112,10 @@ dist: install
 # Packages and jars of the image and the sandbox, with digests and licences, as CycloneDX.
 bom: install
 	@$(BIN)/python -m tests.deploy.bom
+
+# The image, on a Debian that debootstrap makes, and Compose from it, with 200 kills: over an hour. Needs podman and buildah.
+image: install
+	FAIRLEAD_TEST_LONG=1 $(BIN)/pytest -s tests/deploy/test_image.py
 
 # All that a release consists of: wheel, sdist, bill of materials, jar, chart, checksums.
 release: dist jar
