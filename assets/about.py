@@ -31,11 +31,23 @@ def changes(what: Changed) -> dict[str, str]:
     return {CHANGES: what}
 
 
-def written_here() -> dict[str, Any]:
-    """Return the metadata that lead from a definition in the UI to the line that calls this."""
+def about(what: Changed) -> dict[str, Any]:
+    """Return the owners, tags and metadata of a definition that the caller writes."""
+    return {"owners": OWNERS, "tags": changes(what), "metadata": written_here(callers=2)}
+
+
+def written_here(callers: int = 1) -> dict[str, Any]:
+    """Return the metadata that lead from a definition in the UI to the line that calls this.
+
+    Parameters
+    ----------
+    callers
+        How far up that line is; 1: it calls this function.
+    """
     frame = inspect.currentframe()
-    caller = frame.f_back if frame else None
-    return {} if caller is None else _written_at(caller.f_code.co_filename, caller.f_lineno)
+    for _ in range(callers):
+        frame = frame and frame.f_back
+    return {} if frame is None else _written_at(frame.f_code.co_filename, frame.f_lineno)
 
 
 def written_at(function: Callable[..., Any]) -> dict[str, Any]:

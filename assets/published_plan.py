@@ -1,7 +1,6 @@
 """`published_plan`: what is approved goes to the plan topic, and nothing else."""
 
 from collections.abc import Collection
-from datetime import UTC, datetime
 
 import dagster as dg
 
@@ -15,14 +14,7 @@ from assets.steps import step
 from fairlead.common.words import plural
 from fairlead.settings import Settings
 from fairlead.store.plans import PlanStore
-from fairlead.workflows.delivery import PublishOptions
-from fairlead.workflows.page_acts import take_up
-from fairlead.workflows.publication_pass import (
-    Pass,
-    failures_recorded,
-    followed_up,
-    publication_pass,
-)
+from fairlead.workflows.publication_pass import Pass, publish_groups
 
 
 def publish(
@@ -33,38 +25,15 @@ def publish(
     settings: Settings,
     log: dg.DagsterLogManager,
 ) -> Pass:
-    """Publish the approved plans of groups, and log what is said and what could not be.
-
-    What people asked for on pages is done first: a rollback may then be approved.
-    """
-    options = PublishOptions.of(settings.kafka)
+    """Publish the approved plans of groups, and log what is said and what could not be."""
     log.info("Publishing what is approved of %s", plural(len(groups), "group"))
-    with (
-        failures_recorded(plans, groups),
-        kafka.gateway() as gateway,
-        kafka.plan_topic() as topic,
-    ):
-        # Before there is a plan: followers ask ever more seldom for a topic that does not exist,
-        # and what is wrong with it is to be known before anybody approves.
-        topic.ensure()
-        asked = take_up(
-            plans,
-            groups,
-            policies=settings.policies,
-            live=gateway.live_group,
-            topic=topic,
-            options=options,
-            now=datetime.now(UTC),
-        )
-        done = publication_pass(
-            plans,
-            groups,
-            live=gateway.live_groups,
-            topic=topic,
-            options=options,
-            now=datetime.now(UTC),
-            follow_up=followed_up(gateway, plans),
-        )
+    asked, done = publish_groups(
+        plans,
+        groups,
+        policies=settings.policies,
+        open_gateway=kafka.gateway,
+        open_topic=kafka.plan_topic,
+    )
     for group, answer in asked.items():
         log.info("Group %s: asked for on a page: %s", group, answer)
     for result in [result for result in done.results if result.position is None][:ROWS]:

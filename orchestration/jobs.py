@@ -4,7 +4,7 @@ from typing import Final
 
 import dagster as dg
 
-from assets.about import OWNERS, changes, written_here
+from assets.about import about
 
 #: By name: in another project's definitions "all" would be its assets, too.
 STEPS: Final = (
@@ -23,9 +23,7 @@ planning = dg.define_asset_job(
     selection=dg.AssetSelection.assets(*STEPS),
     description="Judge groups, measure lag, store a plan or 'no change', publish what "
     "the policy approves, and record how the group adopted it.",
-    owners=OWNERS,
-    tags=changes("consumers"),
-    metadata=written_here(),
+    **about("consumers"),
     executor_def=_ONE_PROCESS,
 )
 
@@ -33,9 +31,7 @@ publication = dg.define_asset_job(
     "publication",
     selection=dg.AssetSelection.assets("published_plan", "plan_adoption"),
     description="Publish plans that were approved since they were planned.",
-    owners=OWNERS,
-    tags=changes("consumers"),
-    metadata=written_here(),
+    **about("consumers"),
     executor_def=_ONE_PROCESS,
 )
 
@@ -43,8 +39,6 @@ adoption = dg.define_asset_job(
     "adoption",
     selection=dg.AssetSelection.assets("plan_adoption"),
     description="Compare what the consumers own now with the published plan.",
-    owners=OWNERS,
-    tags=changes("history"),
-    metadata=written_here(),
+    **about("history"),
     executor_def=_ONE_PROCESS,
 )

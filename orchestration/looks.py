@@ -8,7 +8,7 @@ from typing import Final
 
 import dagster as dg
 
-from assets.about import OWNERS, changes, written_here
+from assets.about import about
 from assets.resources import KafkaResource, SettingsResource, SparkResource, StoreResource
 from assets.retries import RETRIES, failing_at_once
 from fairlead.common.words import listed, plural
@@ -48,9 +48,7 @@ def look_at_groups(
 @dg.job(
     description="Look at every group once: offsets and owners, without a plan. The sensor "
     "group_looks does so by itself, and starts this where it takes long.",
-    owners=OWNERS,
-    tags=changes("history"),
-    metadata=written_here(),
+    **about("history"),
 )
 def look() -> None:
     """Look."""
@@ -64,9 +62,7 @@ def look() -> None:
     description="Looks at the offsets and owners of all planned groups, as often as looks.every "
     "and looks.share say: rates, capacities and diagnoses come from these looks. Where that takes "
     "long, it starts the job look instead.",
-    owners=OWNERS,
-    tags=changes("history"),
-    metadata=written_here(),
+    **about("history"),
 )
 def group_looks(
     context: dg.SensorEvaluationContext,

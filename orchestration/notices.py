@@ -5,7 +5,7 @@ Belongs here: when it sends. Does not: what is told, and how (`fairlead.surfaces
 
 import dagster as dg
 
-from assets.about import OWNERS, changes, written_here
+from assets.about import about
 from assets.resources import SettingsResource, StoreResource
 from fairlead.common.words import plural
 from fairlead.surfaces.notices.sending import tell
@@ -16,9 +16,7 @@ from fairlead.surfaces.notices.sending import tell
     default_status=dg.DefaultSensorStatus.RUNNING,
     description="Tells people by the webhook of notify.url that a plan waits for them, that one "
     "made a group worse, of brakes, and of groups that are overloaded or lose records.",
-    owners=OWNERS,
-    tags=changes("history"),
-    metadata=written_here(),
+    **about("history"),
 )
 def notices(
     context: dg.SensorEvaluationContext, store: StoreResource, settings: SettingsResource

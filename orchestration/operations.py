@@ -10,7 +10,7 @@ from typing import Any, Final
 import dagster as dg
 from pydantic import Field
 
-from assets.about import OWNERS, changes, written_here
+from assets.about import about
 from assets.presentation import launchpad
 from assets.resources import KafkaResource, SettingsResource, StoreResource
 from assets.retries import RETRIES, failing_at_once
@@ -188,9 +188,7 @@ def prune_history(
 @dg.job(
     description="Approve a plan that waits, and publish it at once, where this code location's "
     "login may; else the sensor approved_plans publishes it.",
-    owners=OWNERS,
-    tags=changes("consumers"),
-    metadata=written_here(),
+    **about("consumers"),
 )
 def approve() -> None:
     """Approve."""
@@ -199,9 +197,7 @@ def approve() -> None:
 
 @dg.job(
     description="Reject a plan that waits: the consumers keep what they have.",
-    owners=OWNERS,
-    tags=changes("plans"),
-    metadata=written_here(),
+    **about("plans"),
 )
 def reject() -> None:
     """Reject."""
@@ -211,9 +207,7 @@ def reject() -> None:
 @dg.job(
     description="Go back to an old version: its assignment becomes a new version, which is "
     "approved as any other, and published at once where the policy approves it.",
-    owners=OWNERS,
-    tags=changes("consumers"),
-    metadata=written_here(),
+    **about("consumers"),
 )
 def rollback() -> None:
     """Roll back."""
@@ -222,9 +216,7 @@ def rollback() -> None:
 
 @dg.job(
     description="Take a published plan back: the group returns to its fallback.",
-    owners=OWNERS,
-    tags=changes("consumers"),
-    metadata=written_here(),
+    **about("consumers"),
 )
 def retire() -> None:
     """Retire."""
@@ -234,9 +226,7 @@ def retire() -> None:
 @dg.job(
     description="Drop the history of days beyond history_retention, as the owner of the schema; "
     "plans that were followed or rejected, and their events, are kept for good.",
-    owners=OWNERS,
-    tags=changes("history"),
-    metadata=written_here(),
+    **about("history"),
 )
 def prune() -> None:
     """Prune."""

@@ -10,7 +10,7 @@ from typing import Final
 
 import dagster as dg
 
-from assets.about import OWNERS, changes, written_here
+from assets.about import about
 from assets.resources import SettingsResource, SparkResource, StoreResource
 from assets.scope import LOOK_TAG, run_config
 from fairlead.archive import Taken
@@ -42,9 +42,7 @@ _LONGEST: Final = 500
     description="Plans the groups that need it, in one run: those for which a look found that a "
     "plan is worth its price, and those that are due by their policy's cadence. The others cost a "
     "look and no run. Waits while a planning run is under way.",
-    owners=OWNERS,
-    tags=changes("consumers"),
-    metadata=written_here(),
+    **about("consumers"),
 )
 def planning_sensor(
     context: dg.SensorEvaluationContext,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import dagster as dg
 
-from assets.about import OWNERS, changes, written_here
+from assets.about import about
 from assets.resources import SettingsResource, SparkResource, StoreResource
 from fairlead.domain.cohorts import cadence_of, due, planned_cohorts
 from orchestration.jobs import planning
@@ -25,9 +25,7 @@ def build_planning_schedule(
         name="planning_schedule",
         description="Plans the cohorts that are due: all of them, in a single run, but for those "
         "whose policy has a cadence and that were planned within it.",
-        owners=OWNERS,
-        tags=changes("consumers"),
-        metadata=written_here(),
+        **about("consumers"),
     )(_due_cohorts)
 
 

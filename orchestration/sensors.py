@@ -8,7 +8,7 @@ from typing import Final
 
 import dagster as dg
 
-from assets.about import OWNERS, changes, written_here
+from assets.about import about
 from assets.partitions import COHORT, cohort
 from assets.resources import KafkaResource, SettingsResource, StoreResource
 from assets.shown.plans import describe_step
@@ -43,9 +43,7 @@ TRY_AGAIN_S: Final = 600
     description="Adds a partition for each new cohort of consumer groups and removes those whose "
     "groups are gone. Nothing is removed while a run is under way: runs read their range anew at "
     "each step.",
-    owners=OWNERS,
-    tags=changes("partitions"),
-    metadata=written_here(),
+    **about("partitions"),
 )
 def group_discovery(
     context: dg.SensorEvaluationContext, kafka: KafkaResource, settings: SettingsResource
@@ -77,9 +75,7 @@ def group_discovery(
     description="Starts publication of plans that were approved after their planning run ended, "
     "and of those that groups are to be told of again before their leases are over; does what "
     "people asked for on pages.",
-    owners=OWNERS,
-    tags=changes("consumers"),
-    metadata=written_here(),
+    **about("consumers"),
 )
 def approved_plans(
     context: dg.SensorEvaluationContext, store: StoreResource, settings: SettingsResource
@@ -136,9 +132,7 @@ def approved_plans(
     default_status=dg.DefaultSensorStatus.RUNNING,
     description="Says on the asset assignment_plan what has become of plans since their run: who "
     "approved or rejected them, in whichever way, and that they are published.",
-    owners=OWNERS,
-    tags=changes("nothing"),
-    metadata=written_here(),
+    **about("nothing"),
 )
 def plan_life(
     context: dg.SensorEvaluationContext, store: StoreResource, settings: SettingsResource

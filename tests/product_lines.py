@@ -1,4 +1,4 @@
-"""How many lines of code the product has: `python -m tests.product_lines [FOLDER]`.
+"""How many lines of code the product has, and for what: `python -m tests.product_lines [FOLDER]`.
 
 A line counts when it holds code: blank lines, comments and docstrings do not. Tests are left out,
 and benchmarks are counted apart.
@@ -23,6 +23,22 @@ PRODUCT: Final = (
     "orchestration",
     "hatch_build.py",
 )
+#: What lines are for, by the path of their file: the first that is found in it.
+CAPABILITIES: Final = {
+    "the brake, taking back, messages": "hindsight|brake|taking_back|noti[cf]|common/http|misled",
+    "simulation and backtest": "simulation|backtest|observed",
+    "survey, doctor, up": "survey|doctor|surfaces/up/|cli/(up|surroundings|look)[.]|kafka/rights"
+    "|surfaces/pipeline|switches",
+    "pages, and acting on them": "surfaces/(web|plots|review|offers|links|standing)|acts|course"
+    "|domain/identity|sql/web|worst_first",
+    "judgement": "domain/|diagnosing|fairlead/spark|looking|judgement|proposal",
+    "followers and brokers": "followers|jvm/|fairlead/wire|nudg|following|fairlead/kafka|testing",
+    "the life of a plan": "workflows|store/|sql/",
+    "the command line": "surfaces/cli",
+    "sandbox and demo": "sandbox|surfaces/demo",
+    "the pipeline in Dagster": "^assets|^orchestration|planner",
+    "assignors, settings, the rest": "",
+}
 #: Comments, and what only looks like one: text between quotes, or in a block of Java.
 _JAVA: Final = re.compile(
     r'"""[\s\S]*?"""|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\])+\'|//.*|/\*[\s\S]*?\*/'
@@ -81,14 +97,27 @@ def lines_of(path: Path) -> int:
 
 
 def counts(root: Path, places: tuple[str, ...]) -> Counter[str]:
-    """Count the lines of code of files and folders, by language."""
+    """Count the lines of code of files and folders, by file."""
     found: Counter[str] = Counter()
     for place in places:
         path = root / place
         for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
             if file.is_file():
-                found[file.suffix.removeprefix(".")] += lines_of(file)
+                found[str(file.relative_to(root))] = lines_of(file)
     return +found
+
+
+def by_capability(lines: Counter[str]) -> dict[str, int]:
+    """Add up the lines of files by what they are for.
+
+    >>> by_capability(Counter({"fairlead/spark/lag.py": 2, "fairlead/domain/basis.py": 3}))
+    {'judgement': 5}
+    """
+    found: Counter[str] = Counter()
+    for file, count in lines.items():
+        kinds = (kind for kind, pattern in CAPABILITIES.items() if re.search(pattern, file))
+        found[next(kinds)] += count
+    return dict(found.most_common())
 
 
 def main() -> None:
@@ -96,8 +125,13 @@ def main() -> None:
     root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[1]
     for name, places in (("product", PRODUCT), ("benchmarks", ("benchmarks",))):
         found = counts(root, places)
-        by_language = ", ".join(f"{language} {lines}" for language, lines in sorted(found.items()))
-        sys.stdout.write(f"{name}: {found.total()} ({by_language})\n")
+        languages: Counter[str] = Counter()
+        for file, lines in found.items():
+            languages[Path(file).suffix.removeprefix(".")] += lines
+        of_each = ", ".join(f"{language} {lines}" for language, lines in sorted(languages.items()))
+        sys.stdout.write(f"{name}: {found.total()} ({of_each})\n")
+    for kind, lines in by_capability(counts(root, PRODUCT)).items():
+        sys.stdout.write(f"{lines:8,} {kind}\n")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ when things last happened. Does not: opening or ending transactions (`plans`).
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import fields
 from datetime import date, datetime, timedelta
 from typing import Any, Final, cast
 
@@ -31,6 +32,9 @@ from fairlead.store.models import ConsumerGroup, DecisionRow, LagSnapshot, Plan,
 
 #: How long a transaction waits for all groups together that others are at.
 PATIENCE: Final = timedelta(seconds=5)
+_OF_PLAN: Final = [
+    getattr(Plan, field.name) for field in fields(StoredPlan) if hasattr(Plan, field.name)
+]
 
 
 def among(column: Any, values: Iterable[str]) -> ColumnElement[bool]:
@@ -141,25 +145,12 @@ def find_plans(connection: Connection, *conditions: ColumnElement[bool]) -> list
 
     rows = connection.execute(
         select(
+            *_OF_PLAN,
             Plan.group_id.label("group"),
-            Plan.version,
-            Plan.plan_id,
-            Plan.state,
-            Plan.assignor,
-            Plan.reason,
-            Plan.snapshot_id,
-            Plan.snapshot_at,
-            Plan.created_at,
-            Plan.expires_at,
-            Plan.document,
-            Plan.sha256,
             approval.sha256.label("approved_sha256"),
             publication.topic,
             publication.partition,
             publication.record_offset,
-            Plan.four_eyes,
-            Plan.observed_only,
-            Plan.rolled_back_from,
             PlanTold.lease_until,
         )
         .outerjoin(

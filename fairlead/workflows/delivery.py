@@ -8,6 +8,23 @@ A sender takes the partition's lock, fences whoever sent before, and commits its
 session that holds the lock: so nobody has fenced in between. One that froze before has lost the
 lock, and cannot commit; one that froze after is fenced, and cannot send. Nor can it say any more
 that something was not sent: its turn has passed, and another may have sent it.
+
+The way of one plan, from top to bottom; `publication_pass` begins with what the last run left:
+
+==================  ===================  ==================================  =====================
+step                the plan is          who does it                         died before the next
+==================  ===================  ==================================  =====================
+`PublishRequest`    approved             `publication`, after verifying      nothing has happened
+`OutboxEntry`       sending              `Turn.intend`: Postgres commits     `decide`: sent, or
+                                                                             stale
+record in topic     sending              `Channel.send`: Kafka commits       `finish`: published
+`PublishedRecord`   published            `Outbox.confirm`: Postgres commits
+(the topic will     refused              `Outbox.refuse`: Postgres commits
+not have it)
+==================  ===================  ==================================  =====================
+
+A retirement goes the same way from `published` to `retired`, and stays `published` on it. A plan
+that is told again, for its lease, has no entry: nothing is lost where that fails.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence

@@ -6,15 +6,17 @@ was not sent is tried again. Does not: each of these steps (`publication`, `foll
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from fairlead.domain.policy import Policy
 from fairlead.domain.records import StoredPlan
 from fairlead.errors import ConfigurationError, GroupError, KafkaUnavailableError
 from fairlead.kafka.descriptions import absent
 from fairlead.kafka.gateway import KafkaGateway
+from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.store.attempts import Attempt
 from fairlead.store.hindsight import regrets
 from fairlead.store.intents import PublishRequest
@@ -23,6 +25,7 @@ from fairlead.workflows.delivery import PublishOptions, Topic, deliver
 from fairlead.workflows.following import follow
 from fairlead.workflows.lease import due, refresh, renewed_after
 from fairlead.workflows.nudging import BrokerAdoption
+from fairlead.workflows.page_acts import take_up
 from fairlead.workflows.publication import Live, Published, publish_all, settle_all
 from fairlead.workflows.reconciliation import Difference, differences, mend
 
@@ -63,14 +66,50 @@ class Pass:
     current: Sequence[StoredPlan]
 
 
-def followed_up(gateway: KafkaGateway, plans: PlanStore) -> FollowUp:
-    """Return what has brokers follow the published plans of groups, on a real cluster."""
-    return lambda groups: follow(
-        gateway,
-        gateway.settings,
-        groups,
-        lambda assigned: plans.in_state("published", groups=assigned),
-    )
+def publish_groups(
+    plans: PlanStore,
+    groups: Collection[str],
+    *,
+    policies: Sequence[Policy],
+    open_gateway: Callable[[], AbstractContextManager[KafkaGateway]],
+    open_topic: Callable[[], AbstractContextManager[PlanTopic]],
+) -> tuple[dict[str, str], Pass]:
+    """Do what people asked for on pages, then a publication pass, on a real cluster.
+
+    A rollback that was asked for may then be approved.
+
+    Returns
+    -------
+    What was answered on pages, by group; and what came of the pass.
+    """
+    with failures_recorded(plans, groups), open_gateway() as gateway, open_topic() as topic:
+        # Before there is a plan: followers ask ever more seldom for a topic that does not exist,
+        # and what is wrong with it is to be known before anybody approves.
+        topic.ensure()
+        options = PublishOptions.of(gateway.settings)
+        answers = take_up(
+            plans,
+            groups,
+            policies=policies,
+            live=gateway.live_group,
+            topic=topic,
+            options=options,
+            now=datetime.now(UTC),
+        )
+        return answers, publication_pass(
+            plans,
+            groups,
+            live=gateway.live_groups,
+            topic=topic,
+            options=options,
+            now=datetime.now(UTC),
+            follow_up=lambda followers: follow(
+                gateway,
+                gateway.settings,
+                followers,
+                lambda assigned: plans.in_state("published", groups=assigned),
+            ),
+        )
 
 
 def publication_pass(

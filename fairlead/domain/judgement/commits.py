@@ -12,6 +12,22 @@ latter is depends on how the application commits:
   anything: what arrived before the look ahead of it and was not committed is a backlog for certain.
 - A lag no larger than what a partition shows at rest is none: the marker of a transaction, a
   record that an application keeps until it has a hundred.
+
+So a partition's lag at the last look is, by the first line that holds:
+
+=========================================================  ==============================
+the partition, or its owner                                 its backlog
+=========================================================  ==============================
+shows no larger lag than at rest                            0
+is stuck: waits while its owner commits others              0: it does not hold its owner up
+crawls: is behind while its owner reads others at once      0: the same
+is committed less often than looks are taken                what the last commit left behind
+any other                                                   the lag beyond `explained_s`
+=========================================================  ==============================
+
+`read_commits` has an example of each. Its rules build on each other in this order: what moved, what
+waits, intervals and who is late, foreign and silent, stuck, crawling, what counts as consumed, the
+age that commits explain, who is busy, the backlog.
 """
 
 from dataclasses import dataclass, replace
@@ -190,6 +206,34 @@ def read_commits(
     Notes
     -----
     O(L P).
+
+    Examples
+    --------
+    Twelve looks, a minute apart; a record a second comes to each of seven partitions. Members a to
+    d commit what they have read three seconds before each look, but d has a fifth partition that
+    nobody has committed for seven minutes. Member e commits half of what comes, and f commits every
+    four minutes.
+
+    >>> look = np.arange(12)
+    >>> prompt = 997 + 60 * look
+    >>> stands, half, seldom = np.minimum(prompt, prompt[4]), 1000 + 30 * look, prompt // 240 * 240
+    >>> committed = np.column_stack([prompt, prompt, prompt, prompt, stands, half, seldom])
+    >>> end = np.repeat(1000 + 60 * look[:, None], 7, axis=1)
+    >>> owner = np.tile(np.array([0, 1, 2, 3, 3, 4, 5], np.int32), (12, 1))
+    >>> looks = Looks(60.0 * look, 0 * end, end, committed, tuple("abcdef"), owner)
+    >>> found = read_commits(looks)
+    >>> looks.lag[-1].tolist()
+    [3, 3, 3, 3, 423, 330, 220]
+    >>> found.backlog.round().tolist()
+    [0.0, 0.0, 0.0, 0.0, 0.0, 312.0, 0.0]
+    >>> found.stuck.nonzero()[0].tolist(), found.late.nonzero()[0].tolist()
+    ([4], [5])
+
+    Three seconds are explained by how old a commit may be. Of the 330 records of e, its commits
+    explain nine seconds, and chance as many records.
+
+    >>> found.explained_s.round().tolist()
+    [6.0, 6.0, 6.0, 6.0, 9.0, 6.0]
     """
     if not looks.members:
         # Nobody is somebody who owns nothing: nothing below need know of groups without members.

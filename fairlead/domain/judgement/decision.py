@@ -204,11 +204,45 @@ def judge(
 
     Notes
     -----
-    Deterministic. While the forecast of what is stays within the objective, the answer is "no
-    change". Else a candidate is worth it that brings the forecast within the objective, or makes it
-    better by `BETTER`, if it makes partitions less late, in all, than they stand still for it.
-    Partitions without an owner are placed in any case. Where racks count, a healthy group gets a
-    plan that keeps traffic in them, if that saves enough; nobody becomes late for it.
+    Deterministic. The reasons for no plan are those of `_hold`: nothing can be decided now (nobody
+    reads, the group is unknown, it cools down or settles), the group stays within its objective,
+    or it catches up as fast as any assignment could.
+
+    ==================  =============  ============  ==========================  ==================
+    reason for no plan  lacks owners   racks only    candidates                  a plan, if
+    ==================  =============  ============  ==========================  ==================
+    no                                               all                         worth it
+    yes                 yes                          those that only place; all  it gives an owner
+                                                     where there are none        to each partition
+    yes                 no             yes           that make nobody late       it saves enough
+    yes                 no             no            none                        never
+    ==================  =============  ============  ==========================  ==================
+
+    The columns are `_hold`, `State.places` and `State.nears`. Worth it (`_worth`) is a candidate
+    that brings the forecast within the objective, or makes it better by `BETTER`, if it makes
+    partitions less late, in all, than they stand still for it.
+
+    Examples
+    --------
+    Two members that nobody knows yet, by a single look: there is a reason for no plan. A partition
+    without an owner gets one all the same.
+
+    >>> from assignors.problem import Member
+    >>> def ask(owned_by_b):
+    ...     owner = np.array([[0, 1 if owned_by_b else -1]], np.int32)
+    ...     members = {
+    ...         "a": Member(["t"], owned={"t": [0]}),
+    ...         "b": Member(["t"], owned={"t": owned_by_b}),
+    ...     }
+    ...     none = np.zeros((1, 2), np.int64)
+    ...     looks = Looks(np.zeros(1), none, none, none, ("a", "b"), owner)
+    ...     return judge(Question(Problem.of({"t": 2}, members, {"t": [0, 0]}), looks))
+    >>> answer = ask([1])
+    >>> answer.outcome, answer.reason[:35]
+    ('no change', 'unknown: There is 1 look at the gro')
+    >>> answer = ask([])
+    >>> answer.outcome, answer.owner.tolist(), answer.moved
+    ('plan', [0, 1], 0)
     """
     state = State(question)
     hold = _hold(state)

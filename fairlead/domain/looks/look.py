@@ -54,7 +54,19 @@ LOOKS: Final = pa.schema(
 `topics`, ascending, with the number of partitions of each: those that exist, and that a member
 reads or the group has committed. Their partitions stand one behind the other in `begin`, `end`,
 `committed` (-1: not known, or not committed) and `owner` (index into `members`; -1: nobody, or not
-known). An array a group: a fleet's look is thousands of rows, not millions.
+known). An array a group: a fleet's look is thousands of rows, not millions. A row of a group that
+reads two topics, of two partitions and of three::
+
+    topics   a        b                  members  m, n
+    counts   2        3
+    place    0   1    2   3   4
+    is       a-0 a-1  b-0 b-1 b-2
+    end      40  52   7   9   -1         b-2 is not known
+    owner    0   1    1   0   -1         n owns a-1 and b-0
+
+`looks_of` (`arrays`) makes of a group's L rows matrices of shape (L, P), a column a partition as it
+is now; `stacks` lays those of several groups side by side, and `Looks.beside` does so for a
+judgement.
 
 `racks` are the sets of racks that partitions are fetched from, `rack_set` the set of each partition
 (-1: not known), `log_bytes` the size of its log (-1: not known). All three are null where nothing
@@ -191,6 +203,14 @@ def partition_places(looks: pa.Table) -> tuple[Codes, Codes]:
     topic_of, number
         The place of each partition's topic among the `topics` of all rows, and its number in the
         topic; int64 of shape (P,).
+
+    Examples
+    --------
+    The row above:
+
+    >>> row = pa.table({"topics": [["a", "b"]], "counts": [[2, 3]]})
+    >>> [places.tolist() for places in partition_places(row)]
+    [[0, 0, 1, 1, 1], [0, 1, 0, 1, 2]]
     """
     counts = looks["counts"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
     topic_of = np.repeat(np.arange(counts.size), counts)

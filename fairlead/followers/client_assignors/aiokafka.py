@@ -15,7 +15,6 @@ does (`rule`), nor following plans (`aiokafka`).
 import asyncio
 import weakref
 from collections.abc import Collection, Iterable, Mapping
-from functools import partial
 from typing import Any, Final
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -29,7 +28,7 @@ from aiokafka.coordinator.protocol import (
 
 from fairlead.followers.aiokafka.join import join_once
 from fairlead.followers.aiokafka.source import CONNECTION
-from fairlead.followers.client_assignors.lags import FetchLags, Lags, lags_of
+from fairlead.followers.client_assignors.lags import Lags, lags_of
 from fairlead.followers.client_assignors.rule import DirectRule, JoinedMember, assignor_class
 from fairlead.wire.partitions import by_topic, partition_counts
 
@@ -61,10 +60,7 @@ class DirectAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # aiokafk
     def __init__(
         self, group: str | None = None, connection: Mapping[str, Any] | None = None, **options: Any
     ) -> None:
-        fetch: FetchLags | None = None
-        if group is not None and connection is not None:
-            fetch = partial(fetch_lags, group, connection)
-        self._rule = DirectRule(self.name, fetch, options)
+        self._rule = DirectRule(self.name, options, fetch_lags, group, connection)
         self._consumer: weakref.ref[AIOKafkaConsumer] | None = None
 
     def follow(self, consumer: AIOKafkaConsumer) -> None:

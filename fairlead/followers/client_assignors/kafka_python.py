@@ -13,7 +13,6 @@ An assignor by lag, such as `LagAwareAssignor`, is given the group and how to re
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
@@ -25,7 +24,7 @@ from kafka.protocol.consumer.metadata import (
     ConsumerProtocolSubscription,
 )
 
-from fairlead.followers.client_assignors.lags import FetchLags, Lags, lags_of
+from fairlead.followers.client_assignors.lags import Lags, lags_of
 from fairlead.followers.client_assignors.rule import DirectRule, JoinedMember, assignor_class
 from fairlead.followers.kafka_python.connect import connect
 from fairlead.followers.kafka_python.join import joining, no_request
@@ -54,10 +53,7 @@ class DirectAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-p
     def __init__(
         self, group: str | None = None, connection: Mapping[str, Any] | None = None, **options: Any
     ) -> None:
-        fetch: FetchLags | None = None
-        if group is not None and connection is not None:
-            fetch = partial(fetch_lags, group, connection)
-        self._rule = DirectRule(self.name, fetch, options)
+        self._rule = DirectRule(self.name, options, fetch_lags, group, connection)
         self._join = no_request
 
     def follow(self, consumer: KafkaConsumer) -> None:

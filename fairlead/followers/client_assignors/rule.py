@@ -6,15 +6,16 @@ Does not: the rules (`assignors`), how lags are fetched (`lags`), a client's own
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from assignors.problem import InvalidProblemError, Member, Problem
 from assignors.registry import assign, check_options
 from assignors.user_data import UserData, decode, encode
 from fairlead.errors import ConfigurationError
-from fairlead.followers.client_assignors.lags import FetchLags, LagReader
+from fairlead.followers.client_assignors.lags import LagReader, Lags
 from fairlead.wire.fit import Shares
 
 log = logging.getLogger(__name__)
@@ -44,10 +45,10 @@ class DirectRule:
     name
         In `assignors.registry`; members agree on it. `sticky` and its user data are Kafka's own
         (KIP-54), so that Java's StickyAssignor may be in the same group.
-    fetch_lags
-        Asks Kafka; needed by the assignors by lag.
     options
         The assignor's.
+    fetch_lags, group, connection
+        Asks Kafka for the lags of a group, and how to; needed by the assignors by lag.
 
     Raises
     ------
@@ -55,7 +56,14 @@ class DirectRule:
         An option does not exist, or there is no way to fetch lags for an assignor by lag.
     """
 
-    def __init__(self, name: str, fetch_lags: FetchLags | None, options: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any],
+        fetch_lags: Callable[[str, Mapping[str, Any], Collection[str]], Lags],
+        group: str | None,
+        connection: Mapping[str, Any] | None,
+    ) -> None:
         try:
             check_options(name, options)
         except InvalidProblemError as error:
@@ -66,11 +74,11 @@ class DirectRule:
         self._generation: int | None = None
         self._lags: LagReader | None = None
         if name in _BY_LAG:
-            if fetch_lags is None:
+            if group is None or connection is None:
                 raise ConfigurationError(
                     f"The assignor {name} looks at lag: give it the group and how to connect"
                 )
-            self._lags = LagReader(fetch_lags)
+            self._lags = LagReader(partial(fetch_lags, group, connection))
 
     def subscription(self, topics: Sequence[str]) -> bytes:
         """Begin to join; returns the user data of this member's subscription."""

@@ -11,6 +11,30 @@ takes too long, the way on is another generation, in which it announces nothing.
 
 In a group that is being converted to the consumer protocol (KIP-848) the broker assigns, and may
 take back from one member what a pin has given to another: there each keeps what it is given.
+
+What a member is doing, by the first line that holds:
+
+===========  ====================================  =======================  =======================
+the member   is told by                            owns                     until
+===========  ====================================  =======================  =======================
+listens      `_listening_since`                    nothing                  the log works, or two
+                                                                            seconds pass: it joins
+is outside   no `_attendance`, or not `_active`    nothing                  `listen`, `begin`
+waits        `undecided`, `sent`, no `why`         nothing                  the first good pin; a
+                                                                            refusal; `trouble`
+keeps range  `_attendance.why`, not `sent`         what range gave          a rebalance, which it
+                                                                            asks for
+gave up      `given_up`: `sent`, and `why`         nothing                  the same
+follows      `settled`, the pin lists it           its share of the pin     a rebalance; it asks
+                                                                            for one to adopt a
+                                                                            newer plan
+is left out  `settled`, the pin does not list it   what range gave, if the  a rebalance, which it
+                                                   pin deals out none of    asks for
+                                                   it; else nothing
+===========  ====================================  =======================  =======================
+
+One generation goes `begin`, `step` until there is a verdict, `settle`; `released`, `left`, `lost`
+and `overtaken` end it. After giving up, a member is silent in the next: it keeps range there.
 """
 
 import logging

@@ -5,10 +5,13 @@ Belongs here: the schemas, names for constraints, Postgres types. Does not: any 
 
 from datetime import datetime
 from decimal import Decimal
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from sqlalchemy import BigInteger, DateTime, Double, LargeBinary, MetaData, Numeric, Text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+if TYPE_CHECKING:
+    from sqlalchemy import Table
 
 SCHEMA: Final = "fairlead"
 """What people read and call: views and functions."""
@@ -42,6 +45,11 @@ class Base(DeclarativeBase):
         bytes: LargeBinary,
         datetime: DateTime(timezone=True),
     }
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Make a table of a model; its docstring becomes the comment in the database."""
+        super().__init_subclass__(**options)
+        cast("Table", cls.__table__).comment = cls.__doc__
 
 
 class MeasuredBalance:

@@ -16,7 +16,6 @@ from sqlalchemy import (
     REAL,
     CheckConstraint,
     ForeignKey,
-    ForeignKeyConstraint,
     Index,
     Integer,
     PrimaryKeyConstraint,
@@ -28,21 +27,20 @@ from sqlalchemy import (
 from sqlalchemy.orm import Mapped, mapped_column
 
 from fairlead.store.models.base import Base, MeasuredBalance, one_of
-from fairlead.store.models.plan import ConsumerGroup
+from fairlead.store.models.plan import ConsumerGroup, of_plan
 
 KINDS: Final = ("observed", "predicted", "achieved")
 """What a balance is."""
 
 
 class Balance(MeasuredBalance, Base):
-    """The balance of a group: as observed, as a plan predicted it, as the plan achieved it."""
+    """Balance of a group: observed, predicted by a plan, achieved by it."""
 
     __tablename__ = "balance"
     __table_args__ = (
         CheckConstraint(one_of("kind", KINDS), name="kind"),
         CheckConstraint("(kind = 'observed') = (version IS NULL)", name="version"),
         {
-            "comment": "Balance of a group: observed, predicted by a plan, achieved by it.",
             "postgresql_partition_by": "RANGE (measured_at)",
         },
     )
@@ -61,19 +59,13 @@ class Balance(MeasuredBalance, Base):
 
 
 class PlanBalance(MeasuredBalance, Base):
-    """The balance before a plan, as it predicted, and as last achieved: kept with the plan."""
+    """Balance before each plan, as predicted, and as last achieved; kept as long as the plan."""
 
     __tablename__ = "plan_balance"
     __table_args__ = (
         PrimaryKeyConstraint("group_id", "version", "kind"),
-        ForeignKeyConstraint(
-            ["group_id", "version"], ["fairlead_raw.plan.group_id", "fairlead_raw.plan.version"]
-        ),
+        of_plan(),
         CheckConstraint(one_of("kind", KINDS), name="kind"),
-        {
-            "comment": "Balance before each plan, as it predicted, and as last achieved; kept as "
-            "long as the plan."
-        },
     )
 
     group_id: Mapped[str] = mapped_column(comment="The consumer group.")
@@ -84,14 +76,13 @@ class PlanBalance(MeasuredBalance, Base):
 
 
 class PlanAdoption(Base):
-    """How much of a published plan the group's consumers follow."""
+    """How much of a published plan the group's consumers follow, by time."""
 
     __tablename__ = "plan_adoption"
     __table_args__ = (
         PrimaryKeyConstraint("group_id", "observed_at", "version"),
         CheckConstraint("as_planned BETWEEN 0 AND planned", name="as_planned"),
         {
-            "comment": "How much of a published plan the group's consumers follow, by time.",
             "postgresql_partition_by": "RANGE (observed_at)",
         },
     )
@@ -107,15 +98,10 @@ class PlanAdoption(Base):
 
 
 class LastAdoption(Base):
-    """How much of a plan was followed when last read: kept with the plan."""
+    """How much of each plan was followed when last read; kept as long as the plan."""
 
     __tablename__ = "last_adoption"
-    __table_args__ = (
-        ForeignKeyConstraint(
-            ["group_id", "version"], ["fairlead_raw.plan.group_id", "fairlead_raw.plan.version"]
-        ),
-        {"comment": "How much of each plan was followed when last read; kept as long as the plan."},
-    )
+    __table_args__ = (of_plan(),)
 
     group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
     version: Mapped[int] = mapped_column(Integer, primary_key=True, comment="The published plan.")
@@ -125,14 +111,12 @@ class LastAdoption(Base):
 
 
 class GroupDay(Base):
-    """A group's day in a row: what is asked over a longer time than the histories are kept."""
+    """Each group's day in a row: decisions by outcome, balance and forecast as observed."""
 
     __tablename__ = "group_day"
     __table_args__ = (
         Index("group_day_day_idx", "day"),
         {
-            "comment": "Each group's day in a row: decisions by what they came to, balance and "
-            "forecast as observed.",
             # Today's rows change with each look, and stay on their page.
             "postgresql_with": {"fillfactor": 60},
         },
@@ -167,12 +151,9 @@ class GroupDay(Base):
 
 
 class GroupObserved(Base):
-    """What plans would have brought a group on a day, where its policy observes."""
+    """What plans would have brought each group that is observed, day by day."""
 
     __tablename__ = "group_observed"
-    __table_args__ = (
-        {"comment": "What plans would have brought each group that is observed, day by day."},
-    )
 
     group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
     day: Mapped[date] = mapped_column(primary_key=True, comment="The day (UTC).")
@@ -189,13 +170,11 @@ class GroupObserved(Base):
 
 
 class GroupLook(Base):
-    """What a look saw of a group: the first of each quarter of an hour, and after each change."""
+    """What looks saw of each group: each quarter of an hour, and when owners or members change."""
 
     __tablename__ = "group_look"
     __table_args__ = (
         {
-            "comment": "What looks saw of each group: the first of each quarter of an hour, and "
-            "each that saw other owners or members.",
             "postgresql_partition_by": "RANGE (looked_at)",
         },
     )
@@ -236,13 +215,12 @@ class GroupLook(Base):
 
 
 class LagSnapshot(Base):
-    """A snapshot whose lag rows are stored: what makes storing them idempotent."""
+    """The snapshots of a group whose lag is in partition_lag."""
 
     __tablename__ = "lag_snapshot"
     __table_args__ = (
         UniqueConstraint("group_id", "snapshot_at"),
         Index("lag_snapshot_at_idx", "snapshot_at"),
-        {"comment": "The snapshots of a group whose lag is in partition_lag."},
     )
 
     group_id: Mapped[str] = mapped_column(
@@ -253,12 +231,11 @@ class LagSnapshot(Base):
 
 
 class PartitionLagRow(Base):
-    """The lag of one partition in one snapshot."""
+    """Lag of every partition in every snapshot of a group."""
 
     __tablename__ = "partition_lag"
     __table_args__ = (
         {
-            "comment": "Lag of every partition in every snapshot of a group.",
             "postgresql_partition_by": "RANGE (snapshot_at)",
         },
     )

@@ -28,13 +28,10 @@ DIAGNOSES: Final = (
 
 
 class MemberCapacity(Base):
-    """What is known of a member's speed."""
+    """How fast members are, as last seen: what forecasts count with."""
 
     __tablename__ = "member_capacity"
-    __table_args__ = (
-        CheckConstraint("records_per_s >= 0", name="records_per_s"),
-        {"comment": "How fast members are, as last seen: what forecasts count with."},
-    )
+    __table_args__ = (CheckConstraint("records_per_s >= 0", name="records_per_s"),)
 
     group_id: Mapped[str] = mapped_column(
         ForeignKey(ConsumerGroup.group_id), primary_key=True, comment="The consumer group."
@@ -54,7 +51,7 @@ class MemberCapacity(Base):
 
 
 class GroupDiagnosis(Base):
-    """What was the matter with a group from when to when."""
+    """What was the matter with each group; a row where that changed."""
 
     __tablename__ = "group_diagnosis"
     __table_args__ = (
@@ -68,7 +65,6 @@ class GroupDiagnosis(Base):
             unique=True,
             postgresql_where=text("until IS NULL"),
         ),
-        {"comment": "What was the matter with each group; a row where that changed."},
     )
 
     group_id: Mapped[str] = mapped_column(

@@ -17,7 +17,7 @@ NOTICE_OUTCOMES: Final = ("sent", "outdated", "unwanted", "given up")
 
 
 class NoticeRow(Base):
-    """What people are told of by the webhook."""
+    """What people are told of by the webhook, and what came of it."""
 
     __tablename__ = "notice"
     __table_args__ = (
@@ -26,7 +26,6 @@ class NoticeRow(Base):
         CheckConstraint("(outcome IS NULL) = (ended_at IS NULL)", name="ended"),
         Index("notice_next_idx", "next_at", postgresql_where=text("ended_at IS NULL")),
         Index("notice_group_idx", "group_id", "event", "at"),
-        {"comment": "What people are told of by the webhook, and what came of it."},
     )
 
     id: Mapped[str] = mapped_column(primary_key=True, comment="The message's: of the event.")

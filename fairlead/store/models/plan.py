@@ -48,10 +48,9 @@ OUTCOMES: Final = ("done", "agreed", "asked", "refused")
 
 
 class ConsumerGroup(Base):
-    """A group that was ever observed. Its row is the lock for everything done to its plans."""
+    """Consumer groups ever observed; the row locks a group's plans."""
 
     __tablename__ = "consumer_group"
-    __table_args__ = ({"comment": "Consumer groups ever observed; the row locks a group's plans."},)
 
     group_id: Mapped[str] = mapped_column(primary_key=True, comment="Kafka's group.id.")
     first_seen_at: Mapped[datetime] = mapped_column(
@@ -60,7 +59,7 @@ class ConsumerGroup(Base):
 
 
 class Plan(Base):
-    """One version of a group's plan. Only `state` ever changes, and only by a `plan_event`."""
+    """Every version of every group's plan. Only state changes, by a plan_event."""
 
     __tablename__ = "plan"
     __table_args__ = (
@@ -97,7 +96,6 @@ class Plan(Base):
             postgresql_where=text("state = 'sending'"),
         ),
         Index("plan_created_at_idx", "created_at"),
-        {"comment": "Every version of every group's plan. Only state changes, by a plan_event."},
     )
 
     group_id: Mapped[str] = mapped_column(
@@ -139,13 +137,17 @@ class Plan(Base):
     )
 
 
+def of_plan() -> ForeignKeyConstraint:
+    """Return that the rows of a table are about versions of plans."""
+    return ForeignKeyConstraint(
+        ["group_id", "version"], ["fairlead_raw.plan.group_id", "fairlead_raw.plan.version"]
+    )
+
+
 class FourEyes(Base):
-    """Groups whose plans need another pair of eyes, whatever the planner says."""
+    """Groups whose plans need four eyes; the owner of the schema says which."""
 
     __tablename__ = "four_eyes"
-    __table_args__ = (
-        {"comment": "Groups whose plans need four eyes; the owner of the schema says which."},
-    )
 
     groups: Mapped[str] = mapped_column(
         primary_key=True, comment="Groups, as in a policy: * and ? stand in."
@@ -153,7 +155,7 @@ class FourEyes(Base):
 
 
 class PlanEvent(Base):
-    """A step in a plan's life. Inserting one is the only way to change a plan's state."""
+    """Append-only: who took which plan to which state, when and why."""
 
     __tablename__ = "plan_event"
     __table_args__ = (
@@ -169,7 +171,6 @@ class PlanEvent(Base):
         ),
         Index("plan_event_at_idx", "at"),
         Index("plan_event_transaction_id_idx", "transaction_id"),
-        {"comment": "Append-only: who took which plan to which state, when and why."},
     )
 
     group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
@@ -199,29 +200,42 @@ class PlanEvent(Base):
     )
 
 
-class PlanTold(Base):
-    """The newest record of a group in the plan topic, as it was sent."""
+def _of_record() -> tuple[ForeignKeyConstraint | CheckConstraint, ...]:
+    """Return what holds of every record of the plan topic."""
+    return (
+        of_plan(),
+        CheckConstraint(one_of("kind", ("plan", "retired")), name="kind"),
+        CheckConstraint("epoch > 0", name="epoch"),
+    )
+
+
+class TopicRecord:
+    """What a record of the plan topic says, as columns."""
+
+    group_id: Mapped[str] = mapped_column(
+        primary_key=True, sort_order=-1, comment="The consumer group."
+    )
+    kind: Mapped[str] = mapped_column(sort_order=-1, comment="plan or retired.")
+    version: Mapped[int] = mapped_column(
+        Integer, sort_order=-1, comment="The version that is told or retired."
+    )
+    epoch: Mapped[int] = mapped_column(
+        sort_order=-1, comment="Of the group's versions; followers ignore lower ones."
+    )
+    lease_until: Mapped[datetime | None] = mapped_column(
+        sort_order=-1, comment="When the plan lapses unless it is told again; null: it is retired."
+    )
+
+
+class PlanTold(TopicRecord, Base):
+    """The newest record of each group in the plan topic, as it was sent."""
 
     __tablename__ = "plan_record"
     __table_args__ = (
-        ForeignKeyConstraint(
-            ["group_id", "version"], ["fairlead_raw.plan.group_id", "fairlead_raw.plan.version"]
-        ),
-        CheckConstraint(one_of("kind", ("plan", "retired")), name="kind"),
-        CheckConstraint("epoch > 0", name="epoch"),
+        *_of_record(),
         CheckConstraint("(kind = 'plan') = (lease_until IS NOT NULL)", name="lease"),
-        {"comment": "The newest record of each group in the plan topic, as it was sent."},
     )
 
-    group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
-    kind: Mapped[str] = mapped_column(comment="plan or retired.")
-    version: Mapped[int] = mapped_column(Integer, comment="The version that is told or retired.")
-    epoch: Mapped[int] = mapped_column(
-        comment="Of the group's versions; followers ignore lower ones."
-    )
-    lease_until: Mapped[datetime | None] = mapped_column(
-        comment="When the plan lapses unless it is told again; null: it is retired."
-    )
     topic: Mapped[str] = mapped_column(comment="The plan topic.")
     partition: Mapped[int] = mapped_column(Integer, comment="Its partition.")
     record_offset: Mapped[int] = mapped_column(comment="The offset there.")
@@ -230,28 +244,12 @@ class PlanTold(Base):
     )
 
 
-class PlanIntent(Base):
-    """What is on its way to the plan topic."""
+class PlanIntent(TopicRecord, Base):
+    """What is on its way to the plan topic: committed before it is sent."""
 
     __tablename__ = "plan_intent"
-    __table_args__ = (
-        ForeignKeyConstraint(
-            ["group_id", "version"], ["fairlead_raw.plan.group_id", "fairlead_raw.plan.version"]
-        ),
-        CheckConstraint(one_of("kind", ("plan", "retired")), name="kind"),
-        CheckConstraint("epoch > 0", name="epoch"),
-        {"comment": "What is on its way to the plan topic: committed before it is sent."},
-    )
+    __table_args__ = _of_record()
 
-    group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
-    kind: Mapped[str] = mapped_column(comment="plan or retired.")
-    version: Mapped[int] = mapped_column(Integer, comment="The version that is told or retired.")
-    epoch: Mapped[int] = mapped_column(
-        comment="Of the group's versions; followers ignore lower ones."
-    )
-    lease_until: Mapped[datetime | None] = mapped_column(
-        comment="When the plan lapses unless it is told again; null: it is retired."
-    )
     actor: Mapped[str | None] = mapped_column(comment="Who asks for it; null: the planner.")
     reason: Mapped[str | None] = mapped_column(comment="Why it is retired.")
     at: Mapped[datetime] = mapped_column(
@@ -260,12 +258,9 @@ class PlanIntent(Base):
 
 
 class PlanAttempt(Base):
-    """The last attempt to send a group's plan, where it came to nothing."""
+    """The last attempt to send a group's plan that came to nothing, and why."""
 
     __tablename__ = "plan_attempt"
-    __table_args__ = (
-        {"comment": "The last attempt to send a group's plan that came to nothing, and why."},
-    )
 
     group_id: Mapped[str] = mapped_column(
         ForeignKey(ConsumerGroup.group_id), primary_key=True, comment="The consumer group."
@@ -277,12 +272,9 @@ class PlanAttempt(Base):
 
 
 class PlanPartition(Base):
-    """A partition of the plan topic. Its row is the lock for whoever sends to it."""
+    """The partitions of the plan topic; the row locks one for a sender."""
 
     __tablename__ = "plan_partition"
-    __table_args__ = (
-        {"comment": "The partitions of the plan topic; the row locks one for a sender."},
-    )
 
     topic: Mapped[str] = mapped_column(primary_key=True, comment="The plan topic.")
     partition: Mapped[int] = mapped_column(Integer, primary_key=True, comment="Its partition.")
@@ -295,15 +287,12 @@ class PlanPartition(Base):
 
 
 class MovedPartition(Base):
-    """A partition whose owner a plan changes."""
+    """The partitions whose owner a plan changes."""
 
     __tablename__ = "moved_partition"
     __table_args__ = (
-        ForeignKeyConstraint(
-            ["group_id", "version"], ["fairlead_raw.plan.group_id", "fairlead_raw.plan.version"]
-        ),
+        of_plan(),
         CheckConstraint("previous_member IS DISTINCT FROM member", name="moves"),
-        {"comment": "The partitions whose owner a plan changes."},
     )
 
     group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
@@ -319,7 +308,7 @@ class MovedPartition(Base):
 
 
 class PageAct(Base):
-    """What a person did on a page, or asked the planner to do."""
+    """What people did on pages: by which proof, what, and what came of it."""
 
     __tablename__ = "page_act"
     __table_args__ = (
@@ -333,7 +322,6 @@ class PageAct(Base):
             name="about",
         ),
         Index("page_act_asked_idx", "at", postgresql_where=text("outcome = 'asked'")),
-        {"comment": "What people did on pages: by which proof, what, and what came of it."},
     )
 
     id: Mapped[UUID] = mapped_column(primary_key=True, comment="Of the form, which counts once.")
@@ -358,7 +346,7 @@ class PageAct(Base):
 
 
 class DecisionRow(Base):
-    """What one look at a group came to: a plan, no change, or a failure, with the reason."""
+    """What each snapshot of a group came to, even where nothing was changed."""
 
     __tablename__ = "decision"
     __table_args__ = (
@@ -366,7 +354,6 @@ class DecisionRow(Base):
         CheckConstraint(one_of("outcome", ("plan", "no change", "failed")), name="outcome"),
         CheckConstraint("(outcome = 'plan') = (version IS NOT NULL)", name="version"),
         {
-            "comment": "What each snapshot of a group came to, even where nothing was changed.",
             "postgresql_partition_by": "RANGE (snapshot_at)",
         },
     )
@@ -386,13 +373,12 @@ class DecisionRow(Base):
 
 
 class CandidatePlan(MeasuredBalance, Base):
-    """What one assignor would have done with a snapshot."""
+    """What each assignor of the policy would have done with a snapshot."""
 
     __tablename__ = "candidate"
     __table_args__ = (
         PrimaryKeyConstraint("group_id", "snapshot_at", "snapshot_id", "assignor"),
         {
-            "comment": "What each assignor of the policy would have done with a snapshot.",
             "postgresql_partition_by": "RANGE (snapshot_at)",
         },
     )
@@ -413,15 +399,9 @@ class CandidatePlan(MeasuredBalance, Base):
 
 
 class PlanPruned(Base):
-    """How many versions of a group pruning has removed: its others have no gaps but for them."""
+    """How many versions of each group are gone: those that nobody followed or rejected."""
 
     __tablename__ = "plan_pruned"
-    __table_args__ = (
-        {
-            "comment": "How many versions of each group are gone: those that nobody followed or "
-            "rejected."
-        },
-    )
 
     group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
     versions: Mapped[int] = mapped_column(comment="Versions that pruning has removed.")
@@ -429,13 +409,10 @@ class PlanPruned(Base):
 
 
 class BrakeEvent(Base):
-    """A brake that was put on or released. What holds now is the view `brakes`."""
+    """Brakes put on and released; while one holds, no new version is sent."""
 
     __tablename__ = "brake_event"
-    __table_args__ = (
-        Index("brake_event_group_idx", "group_id", "number"),
-        {"comment": "Brakes put on and released; while one holds, no new version is sent."},
-    )
+    __table_args__ = (Index("brake_event_group_idx", "group_id", "number"),)
 
     number: Mapped[int] = mapped_column(
         Identity(always=True), primary_key=True, comment="The order in which they happened."
@@ -451,15 +428,10 @@ class BrakeEvent(Base):
 
 
 class MadeWorse(Base):
-    """A version in force that made its group worse."""
+    """Versions that made their groups worse, by what, and what followed."""
 
     __tablename__ = "made_worse"
-    __table_args__ = (
-        ForeignKeyConstraint(
-            ["group_id", "version"], ["fairlead_raw.plan.group_id", "fairlead_raw.plan.version"]
-        ),
-        {"comment": "Versions that made their groups worse, by what, and what followed."},
-    )
+    __table_args__ = (of_plan(),)
 
     group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
     version: Mapped[int] = mapped_column(Integer, primary_key=True, comment="The plan's version.")

@@ -7,6 +7,7 @@ steps themselves (`fairlead.store`, `fairlead.workflows`).
 import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -93,13 +94,7 @@ def publish(group: Group, *, as_json: Json = False) -> None:
     from fairlead.settings import load_settings
     from fairlead.store import PlanStore
     from fairlead.store.acts import asked
-    from fairlead.workflows.delivery import PublishOptions
-    from fairlead.workflows.page_acts import take_up
-    from fairlead.workflows.publication_pass import (
-        failures_recorded,
-        followed_up,
-        publication_pass,
-    )
+    from fairlead.workflows.publication_pass import publish_groups
 
     kafka, settings = _kafka(), load_settings()
     with opened_engine() as engine:
@@ -109,30 +104,13 @@ def publish(group: Group, *, as_json: Json = False) -> None:
                 f"group {group} has no approved plan; `fairlead plans list {group}` lists what"
                 " there is"
             )
-        with (
-            failures_recorded(store, [group]),
-            KafkaGateway(kafka) as gateway,
-            PlanTopic(kafka) as topic,
-        ):
-            topic.ensure()
-            answers = take_up(
-                store,
-                [group],
-                policies=settings.policies,
-                live=gateway.live_group,
-                topic=topic,
-                options=PublishOptions.of(kafka),
-                now=datetime.now(UTC),
-            )
-            done = publication_pass(
-                store,
-                [group],
-                live=gateway.live_groups,
-                topic=topic,
-                options=PublishOptions.of(kafka),
-                now=datetime.now(UTC),
-                follow_up=followed_up(gateway, store),
-            )
+        answers, done = publish_groups(
+            store,
+            [group],
+            policies=settings.policies,
+            open_gateway=partial(KafkaGateway, kafka),
+            open_topic=partial(PlanTopic, kafka),
+        )
     for answer in answers.values():
         say(f"{group}: asked for on a page: {answer}", err=True)
     if answers and not done.results:

@@ -31,6 +31,7 @@ _log = logging.getLogger(__name__)
 
 #: What a decision comes to. Each is counted from 0, so that the first failure is an increase too.
 OUTCOMES: Final = ("plan", "no change", "failed")
+UNITS: Final = ("records", "ratio", "seconds", "bytes")
 
 
 @dataclass(frozen=True)
@@ -40,9 +41,7 @@ class Gauge:
     Parameters
     ----------
     name
-        With its unit at the end, as both formats want it.
-    unit
-        records, ratio, seconds, bytes, or "" for a plain number.
+        With its unit, if any, at the end, as both formats want it.
     documentation
         What the scrape says of it.
     rows, column
@@ -52,189 +51,166 @@ class Gauge:
     """
 
     name: str
-    unit: str
     documentation: str
     rows: str
     column: str
     labels: tuple[str, ...] = ("group",)
 
+    @property
+    def unit(self) -> str:
+        """The unit at the end of the name; "" for a plain number."""
+        last = self.name.rpartition("_")[2]
+        return last if last in UNITS else ""
+
 
 GAUGES: Final = (
     Gauge(
         "fairlead_group_late_seconds",
-        "seconds",
         "How far behind the worst partition is forecast to be at the policy's horizon.",
         *("diagnoses", "late_s"),
     ),
     Gauge(
         "fairlead_group_utilisation_ratio",
-        "ratio",
         "What arrives at the fullest member over what it can do; above 1 it falls behind.",
         *("diagnoses", "utilisation"),
     ),
     Gauge(
         "fairlead_group_loss_seconds",
-        "seconds",
         "In how long retention takes records that the group has not read; absent: it does not.",
         *("diagnoses", "loss_s"),
     ),
     Gauge(
         "fairlead_group_caught_up_seconds",
-        "seconds",
         "In how long the group is within its objective; 0 where it is, absent: never.",
         *("diagnoses", "caught_up_s"),
     ),
     Gauge(
         "fairlead_group_consumers_wanted",
-        "",
         "The fewest consumers that would do at the present load; absent: not known, or more of "
         "them do not help.",
         *("diagnoses", "consumers_wanted"),
     ),
     Gauge(
         "fairlead_group_diagnosis",
-        "",
         "What is the matter with the group, as last seen: 1 for the diagnosis that holds.",
         *("diagnoses", "holds"),
         labels=("group", "diagnosis"),
     ),
     Gauge(
         "fairlead_group_diagnosis_since_timestamp_seconds",
-        "seconds",
         "Since when that is the matter.",
         *("diagnoses", "since"),
     ),
     Gauge(
         "fairlead_group_last_look_timestamp_seconds",
-        "seconds",
         "When a look last found what is the matter with the group.",
         *("looks", "last_seen"),
     ),
     Gauge(
         "fairlead_group_lag_records",
-        "records",
         "Records the group is behind in its newest snapshot.",
         *("lag", "lag"),
     ),
     Gauge(
         "fairlead_group_last_snapshot_timestamp_seconds",
-        "seconds",
         "When the newest snapshot of the group was taken.",
         *("lag", "snapshot_at"),
     ),
     Gauge(
         "fairlead_group_partitions",
-        "",
         "Partitions by status in the newest snapshot; a status that none has is missing.",
         *("statuses", "partitions"),
         labels=("group", "status"),
     ),
     Gauge(
         "fairlead_group_heaviest_member_records",
-        "records",
         "Records the heaviest member has to work off, in its newest snapshot.",
         *("balance", "lag_max"),
     ),
     Gauge(
         "fairlead_group_imbalance_ratio",
-        "ratio",
         "Heaviest member over the mean of all members, in its newest snapshot; 1 is even.",
         *("balance", "imbalance"),
     ),
     Gauge(
         "fairlead_group_topic_spread_ratio",
-        "ratio",
         "The worst topic's largest share on one member over its even share; 1 is even.",
         *("balance", "topic_spread"),
     ),
     Gauge(
         "fairlead_group_rack_bytes_per_day",
-        "",
         "Bytes a day that the group reads from other racks, on average; missing where not known.",
         *("balance", "rack_bytes_per_day"),
     ),
     Gauge(
         "fairlead_group_last_decision_timestamp_seconds",
-        "seconds",
         "When it was last decided whether the group gets a plan, or failed to be.",
         *("decisions", "decided_at"),
     ),
     Gauge(
         "fairlead_group_last_plan_timestamp_seconds",
-        "seconds",
         "When the newest version of the group's plan was proposed.",
         *("decisions", "created_at"),
     ),
     Gauge(
         "fairlead_group_plan_version",
-        "",
         "Version of the plan that is published, and of the one that may be yet.",
         *("plans", "version"),
         labels=("group", "state"),
     ),
     Gauge(
         "fairlead_group_plan_proposed_timestamp_seconds",
-        "seconds",
         "When that version was proposed.",
         *("plans", "proposed_at"),
         labels=("group", "state"),
     ),
     Gauge(
         "fairlead_group_plan_decided_timestamp_seconds",
-        "seconds",
         "When that version was approved; missing where it was not.",
         *("plans", "decided_at"),
         labels=("group", "state"),
     ),
     Gauge(
         "fairlead_group_plan_expiry_timestamp_seconds",
-        "seconds",
         "When that version becomes void; missing where it never does.",
         *("plans", "expires_at"),
         labels=("group", "state"),
     ),
     Gauge(
         "fairlead_group_plan_heaviest_member_records",
-        "records",
         "Records the heaviest member has to work off under that version, as predicted.",
         *("plans", "lag_max_predicted"),
         labels=("group", "state"),
     ),
     Gauge(
         "fairlead_group_adherence_ratio",
-        "ratio",
         "Share of the published plan's partitions that their planned member owned when last read.",
         *("plans", "adherence"),
     ),
     Gauge(
         "fairlead_brake_timestamp_seconds",
-        "seconds",
         'When the brake was put on that holds: no new plan goes out. Group "": for all groups.',
         *("brakes", "since"),
     ),
     Gauge(
         "fairlead_group_plan_made_worse",
-        "",
         "How many plans made the group worse in thirty days, while it rests for the last of them.",
         *("rests", "times"),
     ),
     Gauge(
         "fairlead_messages_in_vain",
-        "",
         "Messages of a week that the webhook did not take: waiting to be sent again, or given up.",
         *("messages", "messages"),
         labels=("state",),
     ),
     Gauge(
         "fairlead_history_bytes",
-        "bytes",
         "What a history takes on disk, indexes included.",
         *("histories", "bytes"),
         labels=("history",),
     ),
     Gauge(
         "fairlead_history_oldest_day_timestamp_seconds",
-        "seconds",
         "When the oldest day (UTC) that is kept of a history began: pruning drops days.",
         *("histories", "oldest"),
         labels=("history",),

@@ -96,6 +96,21 @@ def sheet(
     return _STEPS[verb](engine, plan, now)
 
 
+def _sheet(
+    plan: StoredPlan,
+    what: str,
+    button: str,
+    sentences: Sequence[str],
+    *,
+    moves: Sequence[tuple[str, str | None, str | None]] = (),
+    dangers: Sequence[Risk] = (),
+) -> Sheet:
+    """Return what a step with a version will do."""
+    title = f"{what} version {plan.version} of {plan.group}?"
+    about = (plan.group, plan.version, plan.sha256)
+    return Sheet(title, button, sentences, *about, moves, dangers)
+
+
 def _approve(engine: Engine, plan: StoredPlan, now: datetime) -> Sheet:
     _require(engine, plan, "proposed")
     facts = gather(engine, plan.group, plan.version, now)
@@ -106,8 +121,9 @@ def _approve(engine: Engine, plan: StoredPlan, now: datetime) -> Sheet:
     if plan.observed_only:
         raise PlanStateError(f"{_name(plan)} is observed: its policy publishes nothing")
     held = brake_on(plan, read_brakes(engine))
-    return Sheet(
-        f"Approve version {plan.version} of {plan.group}?",
+    return _sheet(
+        plan,
+        "Approve",
         "Approve it",
         [
             summary(facts),
@@ -115,29 +131,17 @@ def _approve(engine: Engine, plan: StoredPlan, now: datetime) -> Sheet:
             *([f"It waits for the release: {held}."] if held else []),
             *_second(engine, "approve", plan),
         ],
-        plan.group,
-        plan.version,
-        plan.sha256,
-        [
+        moves=[
             (f"{move['topic']}-{move['partition']}", move["previous_member"], move["member"])
             for move in facts.plan["moves"]
         ],
-        risks(facts),
+        dangers=risks(facts),
     )
 
 
 def _reject(engine: Engine, plan: StoredPlan, _: datetime) -> Sheet:
     _require(engine, plan, "proposed")
-    return Sheet(
-        f"Reject version {plan.version} of {plan.group}?",
-        "Reject it",
-        [
-            _REJECTED,
-        ],
-        plan.group,
-        plan.version,
-        plan.sha256,
-    )
+    return _sheet(plan, "Reject", "Reject it", [_REJECTED])
 
 
 def _rollback(engine: Engine, plan: StoredPlan, _: datetime) -> Sheet:
@@ -149,8 +153,9 @@ def _rollback(engine: Engine, plan: StoredPlan, _: datetime) -> Sheet:
         )
     published = PlanStore(engine).published(plan.group)
     moves = read_diff(engine, plan.group, published.version, plan.version) if published else []
-    return Sheet(
-        f"Go back to version {plan.version} of {plan.group}?",
+    return _sheet(
+        plan,
+        "Go back to",
         "Ask for it",
         [
             _ROLLED_BACK.format(version=plan.version),
@@ -158,10 +163,7 @@ def _rollback(engine: Engine, plan: StoredPlan, _: datetime) -> Sheet:
             _SOON,
             *_second(engine, "rollback", plan),
         ],
-        plan.group,
-        plan.version,
-        plan.sha256,
-        [
+        moves=[
             (f"{move['topic']}-{move['partition']}", move["member_before"], move["member_after"])
             for move in moves
         ],
@@ -170,19 +172,8 @@ def _rollback(engine: Engine, plan: StoredPlan, _: datetime) -> Sheet:
 
 def _retire(engine: Engine, plan: StoredPlan, _: datetime) -> Sheet:
     _require(engine, plan, "published")
-    return Sheet(
-        f"Retire version {plan.version} of {plan.group}?",
-        "Ask for it",
-        [
-            _RETIRED,
-            _PLANNED_AGAIN,
-            _SOON,
-            *_second(engine, "retire", plan),
-        ],
-        plan.group,
-        plan.version,
-        plan.sha256,
-    )
+    said = [_RETIRED, _PLANNED_AGAIN, _SOON, *_second(engine, "retire", plan)]
+    return _sheet(plan, "Retire", "Ask for it", said)
 
 
 def _brake(engine: Engine, group: str | None) -> Sheet:

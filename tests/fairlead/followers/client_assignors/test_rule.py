@@ -13,7 +13,7 @@ from fairlead.followers.client_assignors.rule import DirectRule, JoinedMember
 
 
 def sticky() -> DirectRule:
-    return DirectRule("sticky", None, {})
+    return DirectRule("sticky", {}, lambda *_: {}, None, None)
 
 
 def test_claims_of_the_newer_generation_win() -> None:
