@@ -11,6 +11,7 @@ import pytest
 from markdown.extensions.toc import slugify
 
 from tests.docs.blocks import DOCS, ROOT, blocks, name_of, pages, replaced
+from tests.product_lines import PRODUCT, by_capability, counts
 
 pytestmark = pytest.mark.long
 
@@ -84,3 +85,17 @@ def test_documentation_is_short_enough_to_be_read() -> None:
     """README and pages together: what is added takes the place of something else."""
     words = sum(len(page.read_text().split()) for page in (ROOT / "README.md", *DOCS.rglob("*.md")))
     assert words <= 32_000
+
+
+def test_the_product_is_as_large_as_is_said() -> None:
+    """By what its lines are for, within a tenth."""
+    said = {
+        name: int(lines.replace(",", ""))
+        for name, lines in re.findall(
+            r"^\| ([\w, ]+) \| ([\d,]+) \| [\d,]+ \|$",
+            (DOCS / "measurements.md").read_text().partition("## The product's size")[2],
+            re.MULTILINE,
+        )
+    }
+    found = by_capability(counts(ROOT, PRODUCT))
+    assert said == {name: pytest.approx(lines, rel=0.1) for name, lines in found.items()}
