@@ -17,7 +17,7 @@ $(UV):
 
 .venv/installed: requirements.lock pyproject.toml | $(UV)
 	$(UV) venv --quiet --allow-existing --no-python-downloads --python $(PYTHON) .venv
-	$(UV) pip sync --quiet --python .venv --require-hashes requirements.lock
+	$(UV) pip sync --quiet --python .venv --require-hashes --compile-bytecode requirements.lock
 	$(UV) pip install --quiet --python .venv --no-deps --no-build-isolation --editable .
 	@touch $@
 
