@@ -43,6 +43,8 @@ _UNSTORABLE: Final = frozenset({"54000", "22021", "22P05"})
 #: A standby, or one whose administrator has set it so.
 _READ_ONLY: Final = "25006"
 _NOT_ALLOWED: Final = "42501"
+#: Who holds a transaction open for too long is cut off: `_SESSION`, or the server's own limits.
+_CUT_OFF: Final = frozenset({"25P03", "25P04"})
 # What libpq says before there is a session, which has no SQLSTATE then.
 _REFUSALS: Final = {
     "password authentication failed": "Are the user and the password in postgres.url right?",
@@ -181,7 +183,8 @@ def _in_our_words(error: Exception, cause: BaseException | None, url: URL) -> Ex
         )
     if sqlstate in _UNSTORABLE or (isinstance(cause, psycopg.DataError) and sqlstate is None):
         return UnstorableError(f"Postgres does not take it: {message}")
-    if isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError):
+    away = isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError)
+    if away or sqlstate in _CUT_OFF:
         error = _refusal(where, str(cause)) or StoreUnavailableError(
             f"Postgres at {where}: {message}"
         )

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from sqlalchemy import Engine, func, insert, select, text
 
-from fairlead.errors import ConfigurationError, PlanStateError
+from fairlead.errors import ConfigurationError, PlanStateError, StoreUnavailableError
 from fairlead.store import PlanStore, StoredPlan, create_store_engine
 from fairlead.store.attempts import Attempt
 from fairlead.store.brakes import Brake, put_on, read_brakes, release
@@ -157,6 +157,42 @@ def test_brake_outlasts_a_sender_that_hangs(store: PlanStore, function: str) -> 
     given = {"hangs": HANGS, "function": f"fairlead.{function}"}
     with transaction(store.engine) as connection:
         assert connection.scalars(longer, given).all() == [True]
+
+
+def test_brake_outlasts_several_senders_that_hang_and_those_behind_them(
+    store: PlanStore, approve: Plans, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three hang at once, two wait for them: the brake comes before whoever waits, and holds."""
+    monkeypatch.setattr("fairlead.store.outbox.HANGS", "2s")
+    partitions = (0, 1, 2, 0, 1)
+    groups = [approve(group=f"group-{number}").group for number in range(len(partitions))]
+    recorded = threading.Semaphore(0)
+    over = threading.Event()
+
+    def send(group: str, partition: int) -> bool:
+        """Record an intent and hang; whether it was committed."""
+        try:
+            with Outbox(store.engine).turn("plans", partition) as turn:
+                turn.intend([PublishRequest(group, 1, lease_until=LEASE_UNTIL)])
+                recorded.release()
+                over.wait(60)
+        except StoreUnavailableError:
+            return False
+        return store.get(group, 1).state == "sending"
+
+    with ThreadPoolExecutor(6) as pool:
+        sending = [
+            pool.submit(send, *what) for what in zip(groups[:3], partitions[:3], strict=True)
+        ]
+        for _ in sending:
+            assert recorded.acquire(timeout=30)
+        sending += [
+            pool.submit(send, *what) for what in zip(groups[3:], partitions[3:], strict=True)
+        ]
+        pool.submit(put_on, store.engine, None, reason="incident").result(20)
+        over.set()
+        assert [future.result(60) for future in sending] == [False] * len(partitions)
+    assert {store.get(group, 1).state for group in groups} == {"approved"}
 
 
 @EVERYTHING
