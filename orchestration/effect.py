@@ -69,7 +69,7 @@ def take_effect(
         if plan.state != "published":
             return {"state": plan.state, "what happens next": _LATER}
         where = {"topic": plan.topic, "partition": plan.partition, "offset": plan.record_offset}
-        following = "consumers follow it: plan_adoption shows how far"
+        following = "consumers follow it: plan_adoption shows how far; the job retire takes it back"
         try:
             found = look_at(plans, [group], kafka=kafka, wait_s=PATIENCE_S, log=context.log)
         except UNREACHABLE as error:

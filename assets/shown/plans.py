@@ -36,7 +36,7 @@ _WAITS: Final = "waits for a person"
 #: What a state means for what happens next.
 _FOLLOWING: Final = {
     "approved": "the sensor approved_plans publishes it",
-    "published": "consumers follow it: plan_adoption shows how far",
+    "published": "consumers follow it: plan_adoption shows how far; the job retire takes it back",
     "rejected": "consumers keep what they have; the next planning run looks again",
     "expired": "it came to nothing; the next planning run looks again",
     "stale": "the group was no longer what it was made for; the next planning run looks again",

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from operator import itemgetter
 from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, RowMapping, text
@@ -21,6 +22,8 @@ Rows = Sequence[RowMapping]
 SEEN_WITHIN: Final = timedelta(days=8)
 #: What looks find of a group is current for so long: several looks, also of a fleet, may fail.
 LOOKED_WITHIN: Final = timedelta(minutes=15)
+#: Of looks, lag is kept so often, and when owners change.
+_KEPT_EVERY: Final = timedelta(minutes=15)
 #: A decision is dated when its transaction begins; by then every such transaction has ended.
 _SETTLED: Final = timedelta(minutes=15)
 #: Shorter than the ten seconds after which Prometheus gives a scrape up.
@@ -43,6 +46,16 @@ CROSS JOIN LATERAL (
     GROUP BY GROUPING SETS ((), (status))
 ) measured
 WHERE newest.snapshot_at >= :gone_before
+"""
+_LAG_OF_LOOKS: Final = """
+SELECT known.group_id, newest.looked_at AS snapshot_at,
+       (SELECT sum(behind) FROM unnest(newest.lag) behind) AS lag
+FROM fairlead_raw.consumer_group known
+CROSS JOIN LATERAL (
+    SELECT looked_at, lag FROM fairlead_raw.group_look
+    WHERE group_look.group_id = known.group_id AND looked_at >= :kept_since
+    ORDER BY looked_at DESC LIMIT 1
+) newest
 """
 _BALANCE: Final = """
 SELECT known.group_id, observed.lag_max, observed.imbalance, observed.topic_spread,
@@ -157,7 +170,9 @@ class Readings:
     Parameters
     ----------
     lag
-        `group_id`, `snapshot_at`, and `lag` in records.
+        `group_id`, and `lag` in records, as a look or a snapshot last measured it.
+    snapshots
+        `group_id`, and when the newest was taken, `snapshot_at`.
     statuses
         `group_id`, `status`, `partitions`: a row a status.
     balance
@@ -189,6 +204,7 @@ class Readings:
     """
 
     lag: Rows
+    snapshots: Rows
     statuses: Rows
     balance: Rows
     diagnoses: Rows
@@ -224,15 +240,20 @@ def read_all_groups(
         connection.execute(text(f"SET LOCAL statement_timeout = '{_STATEMENT_TIMEOUT}'"))
         now = connection.execute(text("SELECT now()")).scalar_one()
         gone_before = now - SEEN_WITHIN
-        lag = _rows(connection, _LAG, gone_before=gone_before)
+        snapshots = _rows(connection, _LAG, gone_before=gone_before)
+        totals = [row for row in snapshots if row["total"]]
+        kept_since = now - looked_within - _KEPT_EVERY
+        looked = _rows(connection, _LAG_OF_LOOKS, kept_since=kept_since)
+        by_time = sorted((*totals, *looked), key=itemgetter("snapshot_at"))
         ever = _rows(connection, _DECISIONS)
         decisions = [row for row in ever if row["decided_at"] >= gone_before]
         looks_ever = _rows(connection, _DIAGNOSES)
         looks = [row for row in looks_ever if row["last_seen"] >= gone_before]
-        seen = {row["group_id"] for row in (*lag, *decisions, *looks)}
+        seen = {row["group_id"] for row in (*totals, *decisions, *looks)}
         return Readings(
-            lag=[row for row in lag if row["total"]],
-            statuses=[row for row in lag if not row["total"]],
+            lag=list({row["group_id"]: row for row in by_time}.values()),
+            snapshots=totals,
+            statuses=[row for row in snapshots if not row["total"]],
             balance=_rows(connection, _BALANCE, gone_before=gone_before),
             diagnoses=[row for row in looks if now - row["last_seen"] <= looked_within],
             looks=looks,

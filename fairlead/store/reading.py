@@ -157,17 +157,47 @@ SELECT topic, partition, member_before, member_after
 FROM fairlead.plan_diff(:group, :before, :after) ORDER BY topic, partition
 """
 _NEWEST: Final = """
-SELECT max(snapshot_at) AS at FROM fairlead_raw.lag_snapshot
-WHERE group_id = :group AND snapshot_at <= coalesce(CAST(:at AS timestamptz), 'infinity')
+SELECT max(taken_at) AS at FROM (
+    SELECT max(snapshot_at) AS taken_at FROM fairlead_raw.lag_snapshot
+    WHERE group_id = :group AND snapshot_at <= coalesce(CAST(:at AS timestamptz), 'infinity')
+    UNION ALL
+    SELECT max(looked_at) FROM fairlead_raw.group_look
+    WHERE group_id = :group AND looked_at <= coalesce(CAST(:at AS timestamptz), 'infinity')
+) taken
 """
 # Of a moment that is known, it is looked for in its day alone.
-_LAG: Final = """
+_LAG_OF_RUN: Final = """
 SELECT snapshot_at, topic, partition, member, begin_offset, end_offset, committed_offset, lag,
        arrival_rate, consumption_rate, time_lag_s, status, cost,
        arrival_rate * coalesce(cost, 1) AS work
 FROM fairlead_raw.partition_lag LEFT JOIN fairlead.partition_cost USING (group_id, topic, partition)
 WHERE group_id = :group AND snapshot_at = :at
 """
+# What is kept of a look has neither offsets nor status; a run that planned from the look has both.
+_LAG_OF_LOOK: Final = """
+SELECT looked_at, topic, partition, members[look.owner + 1], NULL, NULL, NULL, look.lag,
+       look.work / coalesce(cost, 1), NULL, look.behind_s, NULL, cost, look.work
+FROM (
+    SELECT looked_at, group_id, members, name AS topic, number AS partition,
+           value.owner, CAST(round(value.lag) AS bigint) AS lag,
+           CASE WHEN late_s IS NOT NULL THEN CAST(value.work AS numeric) END AS work,
+           CASE WHEN late_s IS NOT NULL THEN CAST(value.behind_s AS numeric) END AS behind_s
+    FROM fairlead_raw.group_look
+    CROSS JOIN LATERAL (
+        SELECT name, number, row_number() OVER (ORDER BY place, number) AS place
+        FROM unnest(topics, counts) WITH ORDINALITY AS read (name, count, place)
+        CROSS JOIN generate_series(0, count - 1) number
+    ) cell
+    JOIN LATERAL unnest(owner, lag, work, behind_s) WITH ORDINALITY
+        AS value (owner, lag, work, behind_s, place) USING (place)
+    WHERE group_id = :group AND looked_at = :at AND NOT EXISTS (
+        SELECT FROM fairlead_raw.lag_snapshot WHERE group_id = :group AND snapshot_at = :at
+    )
+) look LEFT JOIN fairlead.partition_cost USING (group_id, topic, partition)
+"""
+_LAG: Final = f"""
+SELECT * FROM ({_LAG_OF_RUN} UNION ALL {_LAG_OF_LOOK}) measured
+"""  # noqa: S608 - no values: the statements above
 _LAG_ORDER: Final = " ORDER BY lag DESC NULLS LAST, topic, partition LIMIT :limit"
 _LAG_BY_MEMBER: Final = f"""
 SELECT snapshot_at, owned.member, partitions, lag, arrival_rate, work, records_per_s, measured
@@ -190,7 +220,8 @@ _STATUSES: Final = f"""
 SELECT status, count(*) AS partitions,
        (array_agg(topic || '-' || partition ORDER BY lag DESC NULLS LAST, topic, partition))[1\\:10]
            AS heaviest
-FROM ({_LAG}) measured WHERE status IS NOT NULL GROUP BY status ORDER BY partitions DESC, status
+FROM ({_LAG_OF_RUN}) measured WHERE status IS NOT NULL
+GROUP BY status ORDER BY partitions DESC, status
 """  # noqa: S608 - no values: the statement above
 _JUDGED: Final = "SELECT judged FROM fairlead.plan WHERE group_id = :group AND version = :version"
 _STEPS: Final = """
@@ -361,12 +392,13 @@ def read_diff(engine: Engine, group: str, before: int, after: int) -> list[Row]:
 def read_lag(
     engine: Engine, group: str, *, at: datetime | None = None, limit: int | None = None
 ) -> list[Row]:
-    """Return the lag of a group's partitions in one snapshot, the most first.
+    """Return the lag of a group's partitions in one snapshot or look, the most first.
 
     Parameters
     ----------
     at
-        The last snapshot until then; None: the newest.
+        The last snapshot or look until then; None: the newest. Looks are kept each quarter of an
+        hour, and where owners changed, without offsets and statuses.
 
     Raises
     ------
@@ -490,7 +522,7 @@ def read_versions(engine: Engine, group: str, *, limit: int) -> list[int]:
 
 
 def _newest(engine: Engine, group: str, at: datetime | None) -> datetime | None:
-    """Return when the last snapshot of a group's lag until a moment was taken; None: never."""
+    """Return when a group's lag was last measured until a moment; None: never."""
     (found,) = read_rows(engine, _NEWEST, group=group, at=at)
     newest: datetime | None = found["at"]
     return newest

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.deploy.containers import COMPOSE, DEPLOY, Composed, build, image_figures
+from tests.deploy.containers import COMPOSE, Composed, build, image_figures
 
 pytestmark = pytest.mark.test_long(guarded_by="tests/deploy/test_compose.py")
 
@@ -25,6 +25,9 @@ fairlead plans publish carts
 """
 PAGE = "import urllib.request as r; print(r.urlopen('http://127.0.0.1:{}').read().decode())"
 SETTINGS = """
+[discovery]
+include = ["carts"]
+
 [looks]
 every = "PT10S"
 
@@ -40,7 +43,7 @@ def composed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Composed]:
     scratch = tmp_path_factory.mktemp("image")
     build(scratch)
     settings = scratch / "fairlead.toml"
-    settings.write_text((DEPLOY / "fairlead.toml").read_text().split("[[policies]]")[0] + SETTINGS)
+    settings.write_text(SETTINGS)
     settings.chmod(0o644)
     composed = Composed(scratch, "fairlead-test", {"/etc/fairlead/fairlead.toml": settings})
     try:

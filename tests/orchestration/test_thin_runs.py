@@ -83,7 +83,10 @@ def log_of_an_approval(group: str) -> list[str]:
         f"Approved version 1 of {group}",
         "Publishing what is approved of 1 group",
         "Looking who follows the plans of 1 group, for up to 20 s at 1 new plan",
-        "What happens next: consumers follow it: plan_adoption shows how far",
+        (
+            "What happens next: consumers follow it: plan_adoption shows how far; the job retire "
+            "takes it back"
+        ),
     ]
 
 

@@ -47,6 +47,10 @@ _ALL_OF_GROUPS = _GROUPS | {
 _WITH_EVIDENCE = 10
 #: A figure that is older is named as old: looks are taken every minute by default.
 _OLD = timedelta(minutes=5)
+#: Of lag: looks are kept each quarter of an hour.
+_OLD_LAG = timedelta(minutes=20)
+#: From then on a date says how old something is.
+_DAY = timedelta(days=1)
 _LAG = ("topic", "partition", "member", "lag", "time_lag_s", "arrive/s", "cost", "work/s", "status")
 _LAG_BY_MEMBER = ("member", "partitions", "lag", "arrive/s", "work/s", "records_per_s", "measured")
 _LAG_BY_TOPIC = ("topic", "partitions", "lag", "arrive/s", "cost", "work/s")
@@ -249,12 +253,13 @@ def lag(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Show how far behind a group is, partition by partition, as the last planning run measured it.
+    """Show how far behind a group is, partition by partition, as a look or a run last measured it.
 
     A cost is what a record takes, in records of the usual kind; where none stands, the usual is
-    assumed. Work is what arrives a second, times that. Looks between planning runs store no lag:
-    `fairlead groups` has what they found.
+    assumed. Work is what arrives a second, times that. Runs store statuses too; of looks, the lag
+    is stored each quarter of an hour, and when owners change.
     """
+    from fairlead.common.words import span
     from fairlead.errors import GroupError
     from fairlead.store.reading import read_lag, read_lag_by_member, read_lag_by_topic
 
@@ -272,22 +277,25 @@ def lag(
             + (
                 " until then"
                 if at
-                else ": planning runs store it, and none has measured this group yet; "
-                "`fairlead groups` has what looks found"
+                else " yet: a look does, once members read something; "
+                "`fairlead groups` says what is known"
             )
         )
     if as_json:
         print_json(rows)
         return
     measured_at = rows[0]["snapshot_at"]
+    age = datetime.now(UTC) - measured_at
     title = f"{group}, {as_text(measured_at)} UTC"
+    if age < _DAY:
+        title += f", {span(age)} ago"
     rates = ({"arrive/s": row["arrival_rate"], "work/s": row["work"]} for row in rows)
     told = [row | rate for row, rate in zip(rows, rates, strict=True)]
     print_table(told, columns, title=title)
-    if at is None and datetime.now(UTC) - measured_at > _OLD:
+    if at is None and age > _OLD_LAG:
         say(
-            f"{group}: that is more than {_OLD.seconds // 60} minutes ago. Planning runs measure "
-            "lag, looks do not: `fairlead groups` has what looks found since",
+            f"{group}: that is more than {_OLD_LAG.seconds // 60} minutes ago. The sensor "
+            "group_looks takes looks: is the Dagster daemon running, and has the group members?",
             err=True,
         )
 

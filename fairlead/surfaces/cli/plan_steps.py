@@ -4,7 +4,6 @@ Belongs here: showing what is about to happen, asking, and saying what came of i
 steps themselves (`fairlead.store`, `fairlead.workflows`).
 """
 
-import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import partial
@@ -12,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fairlead.common.visible import visible
 from fairlead.common.words import plural, times
 from fairlead.surfaces.cli.arguments import Group, Json, Reason, Version, Yes, opened_engine
 from fairlead.surfaces.cli.output import as_text, epilog, print_json, print_table, say
+from fairlead.surfaces.cli.surroundings import ask
 
 if TYPE_CHECKING:
     from fairlead.settings import KafkaSettings
@@ -132,7 +131,8 @@ def publish(group: Group, *, as_json: Json = False) -> None:
             "partition": partition,
             "offset": offset,
         },
-        f"{group}: version {result.version} is published: {result.reason}",
+        f"{group}: version {result.version} is published: {result.reason}. `fairlead plans retire "
+        f"{group}` takes it back",
         as_json=as_json,
     )
     for left in done.followed:
@@ -383,15 +383,6 @@ def _kafka() -> "KafkaSettings":
     kafka = load_settings().kafka
     quiet = {"log_level": SecretStr("2"), **kafka.properties}
     return kafka.model_copy(update={"properties": quiet})
-
-
-def ask(question: str, *, yes: bool) -> None:
-    """Ask on a terminal; anything but yes ends the command with exit code 1."""
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        raise typer.BadParameter("there is no terminal to ask at", param_hint="--yes")
-    typer.confirm(visible(question), abort=True, err=True)
 
 
 def _say(document: Mapping[str, Any], sentence: str, *, as_json: bool) -> None:

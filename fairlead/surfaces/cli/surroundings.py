@@ -1,19 +1,24 @@
 """What the command line works on where nobody said: the sandbox that runs in this checkout.
 
-Belongs here: finding it, and what `--version` answers. Does not: the settings themselves
-(`fairlead.settings`), running a sandbox (`fairlead.sandbox`).
+Belongs here: finding it, asking before something is changed, and what `--version` answers. Does
+not: the settings themselves (`fairlead.settings`), running a sandbox (`fairlead.sandbox`).
 """
 
 import os
+import sys
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Final
 
 import typer
 
+from fairlead.common.visible import visible
 from fairlead.surfaces.cli.output import say
 
 #: Variables that name no cluster.
 _OTHER: Final = frozenset({"FAIRLEAD_STATE_DIR", "FAIRLEAD_CACHE_DIR"})
+#: The folder of the sandbox that is worked on; None: something else is.
+_SANDBOX: Final[ContextVar[Path | None]] = ContextVar("sandbox", default=None)
 
 
 def show_version(asked: bool) -> None:  # noqa: FBT001 - typer's signature
@@ -28,9 +33,10 @@ def show_version(asked: bool) -> None:  # noqa: FBT001 - typer's signature
 def use_running_sandbox() -> None:
     """Work on this directory's sandbox, if one runs, where neither file nor variable says on what.
 
-    `make dev` in one terminal and `fairlead groups` in another then are about the same groups. It
-    is said on standard error: standard output may belong to a program.
+    `make dev` in one terminal and `fairlead groups` in another then are about the same groups.
+    `ask` names the sandbox before anything is changed.
     """
+    _SANDBOX.set(None)
     said = [name for name in os.environ if name.upper().startswith("FAIRLEAD_")]
     state_dir = Path(os.environ.get("FAIRLEAD_STATE_DIR", ".fairlead"))
     state = state_dir / "sandbox.json"  # no sandbox, nothing to import
@@ -44,4 +50,15 @@ def use_running_sandbox() -> None:
     if services is not None:
         os.environ.setdefault(HOME_VARIABLE, str(dev_home(state_dir.absolute())))
         os.environ.update(services.environment() | {"FAIRLEAD_CONFIG": str(POLICIES)})
-        say(f"On the sandbox in {state_dir}: no setting names another cluster.", err=True)
+        _SANDBOX.set(state_dir)
+
+
+def ask(question: str, *, yes: bool) -> None:
+    """Ask on a terminal; anything but yes ends the command with exit code 1."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise typer.BadParameter("there is no terminal to ask at", param_hint="--yes")
+    sandbox = _SANDBOX.get()
+    where = f"On the sandbox in {sandbox}: " if sandbox else ""
+    typer.confirm(visible(where + question), abort=True, err=True)

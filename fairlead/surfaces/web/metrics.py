@@ -108,13 +108,13 @@ GAUGES: Final = (
     ),
     Gauge(
         "fairlead_group_lag_records",
-        "Records the group is behind in its newest snapshot.",
+        "Records the group is behind, as a look or a snapshot last measured it.",
         *("lag", "lag"),
     ),
     Gauge(
         "fairlead_group_last_snapshot_timestamp_seconds",
         "When the newest snapshot of the group was taken.",
-        *("lag", "snapshot_at"),
+        *("snapshots", "snapshot_at"),
     ),
     Gauge(
         "fairlead_group_partitions",

@@ -4,17 +4,21 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
+from sqlalchemy import text
 from typer.testing import CliRunner, Result
 
 from fairlead.errors import ConfigurationError, GroupError, PlanStateError, TamperedPlanError
 from fairlead.store import PlanStore, create_store_engine
 from fairlead.store.attempts import Attempt
+from fairlead.store.course import keep_looks, read_looks
+from fairlead.store.engine import transaction
 from fairlead.surfaces.cli import app
 from fairlead.surfaces.cli.arguments import complete_group
 from tests.docs.scenario import store_week
@@ -122,8 +126,42 @@ def test_figures_say_how_old_they_are(week: str) -> None:
     assert "2026-01-08 09:00:00" in groups
     assert "billing, orders: no look since " in groups
     lag = run(week, "lag", "orders")
-    assert lag.stdout.startswith("orders, 2026-01-07 09:00:00 UTC")
-    assert "orders: that is more than 5 minutes ago" in lag.stderr
+    assert lag.stdout.splitlines()[0].strip() == "orders, 2026-01-07 09:00:00 UTC"
+    assert "orders: that is more than 20 minutes ago" in lag.stderr
+
+
+def test_lag_is_that_of_the_last_look_where_no_run_is_newer(week: str) -> None:
+    """By partition, member and topic, with its age; asked of a time before, as it was then."""
+    engine = create_store_engine(week)
+    now = datetime.now(UTC)
+    last = replace(
+        read_looks(engine, "orders")[-1],
+        at=now - timedelta(minutes=3),
+        lag=[30, 10, 25, 20, 6, 4],
+    )
+    with transaction(engine) as connection:
+        for day in (now, now - timedelta(days=1)):
+            connection.execute(text("SELECT fairlead_raw.ensure_day(:day)"), {"day": day.date()})
+        keep_looks(connection, {"orders": last})
+    engine.dispose()
+    told = run(week, "lag", "orders")
+    assert told.stdout.splitlines()[0].strip().endswith(" UTC, 3 min ago")
+    assert told.stderr == ""
+    found = {row["partition"]: row for row in document(week, "lag", "orders")}
+    assert [found[number]["lag"] for number in range(6)] == last.lag
+    assert [found[number]["work"] for number in range(6)] == last.work
+    assert found[0]["arrival_rate"] == pytest.approx(60 / 3.8)
+    assert (found[1]["member"], found[1]["status"]) == ("orders-3", None)
+    by_member = document(week, "lag", "orders", "--by-member")
+    assert {row["member"]: row["lag"] for row in by_member} == {
+        "orders-1": 30,
+        "orders-2": 45,
+        "orders-3": 20,
+    }
+    (by_topic,) = document(week, "lag", "orders", "--by-topic")
+    assert (by_topic["lag"], by_topic["partitions"]) == (95, 6)
+    before = document(week, "lag", "orders", "--at", str(now.date() - timedelta(days=2)))
+    assert before[0]["lag"] == 3000
 
 
 def test_plan_that_was_not_sent_says_why(week: str) -> None:

@@ -150,6 +150,29 @@ def test_groups_that_are_gone_are_not_measured(week: str, served: str) -> None:
     assert groups == {None, "billing"}
 
 
+@pytest.mark.parametrize(("minutes", "lag"), [(29, 60), (31, 9500)])
+def test_lag_is_that_of_a_newer_look(week: str, served: str, minutes: int, lag: int) -> None:
+    """Groups that no run has planned have one, too; where looks end it is the last snapshot's."""
+    at = datetime.now(UTC) - timedelta(minutes=minutes)
+    with psycopg.connect(week) as connection:
+        connection.execute("SELECT fairlead_raw.ensure_day(%s)", [at.date()])
+        for table in ("lag_snapshot", "group_look"):
+            connection.execute(
+                f"DELETE FROM fairlead_raw.{table} WHERE group_id = 'billing'".encode()
+            )
+        connection.execute(
+            "INSERT INTO fairlead_raw.group_look (group_id, looked_at, digest, group_type,"
+            " protocol, topics, counts, members, owner, lag, work, behind_s, capacity)"
+            " SELECT name, %s, 7, 'classic', 'range', '{t}', '{2}', '{a}', '{0,0}', '{20,40}',"
+            " '{1,1}', '{1,1}', '{9}' FROM unnest(ARRAY['billing', 'orders']) name",
+            [at],
+        )
+    found = samples(scrape(served)[1])
+    assert found[of("fairlead_group_lag_records", group="orders")] == lag
+    unplanned = found.get(of("fairlead_group_lag_records", group="billing"))
+    assert unplanned == {29: 60, 31: None}[minutes]
+
+
 @pytest.mark.parametrize(("minutes", "current"), [(14, True), (16, False)])
 def test_what_looks_found_ends_with_the_looks(
     week: str, served: str, minutes: int, *, current: bool
