@@ -1,4 +1,4 @@
-"""A worker of Kafka Connect, with a file sink: Kafka's own jars, downloaded once per user.
+"""A worker of Kafka Connect, with a sink of the tests: Kafka's jars, downloaded once per user.
 
 Belongs here: how it is got and started. Does not: any expectation.
 """
@@ -18,35 +18,32 @@ from filelock import FileLock
 from fairlead.sandbox.jars import KAFKA_VERSION, cache_dir
 from fairlead.sandbox.java import find_java
 from fairlead.sandbox.kafka import HOST, free_ports
-from fairlead.sandbox.plugin import plugin_jar
+from fairlead.sandbox.plugin import compile_java, plugin_jar
 
 ATTEMPTS: Final = 3
-WANTED: Final = "".join(
-    f'<dependency org="org.apache.kafka" name="{name}" rev="{KAFKA_VERSION}" '
-    'conf="default->default"/>'
-    for name in ("connect-runtime", "connect-file")
-)
+#: The sink of the tests.
+SINK: Final = Path(__file__).with_name("sink") / "FileSink.java"
 SLF4J: Final = "slf4j-simple"
 IVY: Final = f"""
 <ivy-module version="2.0">
   <info organisation="fairlead" module="connect"/>
-  <configurations><conf name="default"/></configurations>
+  <configurations defaultconfmapping="default->default"><conf name="default"/></configurations>
   <dependencies>
-    {WANTED}
-    <dependency org="org.slf4j" name="{SLF4J}" rev="1.7.36" conf="default->default"/>
+    <dependency org="org.apache.kafka" name="connect-runtime" rev="{KAFKA_VERSION}"/>
+    <dependency org="org.slf4j" name="{SLF4J}" rev="1.7.36"/>
   </dependencies>
 </ivy-module>
 """
 
 
-def connect_classpath() -> str:
+def connect_jars() -> list[Path]:
     """Return the jars of a worker, with Fairlead's among them."""
     target = cache_dir() / f"kafka-connect-{KAFKA_VERSION}"
     target.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{target}.lock"):
         if not target.exists():
             _download(target)
-    return os.pathsep.join(map(str, [plugin_jar(), *sorted(target.glob("*.jar"))]))
+    return [plugin_jar(), *sorted(target.glob("*.jar"))]
 
 
 @contextmanager
@@ -75,7 +72,7 @@ def file_sink(folder: Path, name: str, topic: str, worker: Mapping[str, str]) ->
         },
         "sink": {
             "name": name,
-            "connector.class": "org.apache.kafka.connect.file.FileStreamSinkConnector",
+            "connector.class": "FileSink",
             "tasks.max": "2",
             "topics": topic,
             "file": str(written),
@@ -84,9 +81,12 @@ def file_sink(folder: Path, name: str, topic: str, worker: Mapping[str, str]) ->
     for what, settings in properties.items():
         lines = [f"{key}={value}\n" for key, value in settings.items()]
         (folder / f"{what}.properties").write_text("".join(lines))
+    jars, classes = connect_jars(), folder / "classes"
+    compile_java([SINK], jars, classes, release=17)
     command = [
         *(str(find_java()), "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
-        *("-cp", connect_classpath(), "org.apache.kafka.connect.cli.ConnectStandalone"),
+        *("-cp", os.pathsep.join(map(str, [classes, *jars]))),
+        "org.apache.kafka.connect.cli.ConnectStandalone",
         *("worker.properties", "sink.properties"),
     ]
     with (

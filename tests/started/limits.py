@@ -52,6 +52,7 @@ OWN_SERVICES: Final = {
     "tests/fairlead/workflows/test_crashes.py": "the broker and the database crash",
     "tests/jvm/test_broker_reading.py": "the assignor in a broker, with rights of its own",
     "tests/jvm/test_cache.py": "the jar's classes answer from one JVM",
+    "tests/jvm/test_connect.py": "a worker of Connect, and Ivy, which fetches it",
     "tests/jvm/test_consumers.py": "Java consumers",
     "tests/jvm/test_jar.py": "compiles the example",
     "tests/migrations/test_migrations.py": "a Postgres whose roles are not there yet",
