@@ -28,6 +28,8 @@ _SESSION: Final = {
     "statement_timeout": "10min",
     # A planner that hangs must not hold a group's lock for ever; longer than any send to Kafka.
     "idle_in_transaction_session_timeout": "5min",
+    # To compile a query over every day's partition takes far longer than to run it.
+    "jit": "off",
 }
 # What the triggers and Postgres itself say, by SQLSTATE.
 _BY_SQLSTATE: Final[dict[str, type[FairleadError]]] = {

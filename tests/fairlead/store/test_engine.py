@@ -203,7 +203,7 @@ def test_a_database_without_the_schema_says_what_to_run(database: str) -> None:
 
 @pytest.mark.postgres
 def test_sessions_are_bounded_and_in_utc(engine: Engine) -> None:
-    """No session waits for a lock, or holds one idly, for ever."""
+    """No session waits for a lock, or holds one idly, for ever; none compiles its queries."""
     with transaction(engine) as connection:
         setting = {
             name: connection.scalar(text("SELECT current_setting(:name)"), {"name": name})
@@ -212,6 +212,7 @@ def test_sessions_are_bounded_and_in_utc(engine: Engine) -> None:
                 "timezone",
                 "lock_timeout",
                 "idle_in_transaction_session_timeout",
+                "jit",
             )
         }
     assert setting == {
@@ -219,6 +220,7 @@ def test_sessions_are_bounded_and_in_utc(engine: Engine) -> None:
         "timezone": "UTC",
         "lock_timeout": "1min",
         "idle_in_transaction_session_timeout": "5min",
+        "jit": "off",
     }
 
 
