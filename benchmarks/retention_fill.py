@@ -124,13 +124,19 @@ _OF_GROUPS = (
 )
 _LOOKS = "generate_series(0, {looks} - 1) k, LATERAL (SELECT {day}::timestamptz + k"
 _LOOK = f"{_GROUPS}, {_LOOKS} * interval '15 minutes' AS at) looked"
-_LAG = f"""
+_LAG = (
+    f"""
+    INSERT INTO fairlead_raw.lag_snapshot (group_id, snapshot_id, snapshot_at)
+    SELECT g, to_char(at, 'YYYYMMDD"T"HH24MI'), at FROM {_LOOK} ORDER BY at, g
+    """,
+    f"""
     INSERT INTO fairlead_raw.partition_lag (group_id, snapshot_at, topic, partition, member,
         begin_offset, end_offset, committed_offset, lag, arrival_rate, consumption_rate,
         time_lag_s, status)
     SELECT g, at, g, p, 'c' || p % 5, 0, 1000000, 999000, 1000, 50.5, 49.5, 20.2, 'OK'
     FROM {_LOOK}, generate_series(0, {{partitions}} - 1) p ORDER BY at, g, p
-"""
+    """,
+)
 _SEEN = f"""
     INSERT INTO fairlead_raw.group_look (group_id, looked_at, digest, late_s, utilisation,
         group_type, protocol, topics, counts, members, owner, lag, work, behind_s, capacity)
@@ -145,10 +151,6 @@ _SEEN = f"""
     ) looked, {_GROUPS} ORDER BY at, g
 """
 _OF_A_DAY = (
-    f"""
-    INSERT INTO fairlead_raw.lag_snapshot (group_id, snapshot_id, snapshot_at)
-    SELECT g, to_char(at, 'YYYYMMDD"T"HH24MI'), at FROM {_LOOK} ORDER BY at, g
-    """,
     f"""
     INSERT INTO fairlead_raw.decision
         (group_id, snapshot_id, snapshot_at, decided_at, outcome, reason)
@@ -192,7 +194,7 @@ def fill(
     seen
         Days whose looks are kept, the last ones; None: all that are kept.
     lag
-        Whether the lag of each partition in each snapshot is among them, most of all rows.
+        Whether snapshots and the lag of each partition in them are among them, most of all rows.
     """
     began_kept = TODAY - timedelta(days=size.kept - 1)
     unseen = size.kept - (size.kept if seen is None else seen)
@@ -218,7 +220,7 @@ def fill(
             day = began_kept + timedelta(days=number)
             connection.execute("SELECT fairlead_raw.ensure_day(%s)", [day])
             looks = (_SEEN,) if number >= unseen else ()
-            for statement in (*_OF_A_DAY, *looks, *((_LAG,) if lag else ())):
+            for statement in (*_OF_A_DAY, *looks, *(_LAG if lag else ())):
                 _run(connection, statement, given | {"day": day.isoformat()})
             connection.commit()
         connection.execute("SELECT fairlead_raw.ensure_day(%s)", [TODAY + timedelta(days=1)])
