@@ -29,6 +29,7 @@ final class Hostile {
 
     private Object feed(long count) {
         pass.publish();
+        reader.book.remember("healthy", new String[] {"m"});
         while (offset < count) {
             for (int some = 0; some < 500; some++) {
                 int version = (int) offset + 1;
@@ -41,8 +42,8 @@ final class Hostile {
             }
             int version = (int) offset + 1;
             tell("healthy", "fairlead.plans", "plan", version, plan("healthy", version, "\"0-3,7\""));
-            PlanDocument plan = reader.book.plan("healthy").document();
-            if (plan == null || plan.version() != version) {
+            PlanBook.Plan plan = reader.book.plan("healthy");
+            if (plan == null || plan.document().version() != version) {
                 throw new AssertionError("the plan of a group that exists is not held");
             }
         }

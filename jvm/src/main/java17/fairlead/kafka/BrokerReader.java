@@ -303,7 +303,7 @@ final class BrokerReader implements Runnable {
         dropped.remove(group);
         for (String one : groups) {
             if (dropped.size() < MOST_NAMED && dropped.add(one.substring(0, Math.min(LONGEST_NAME, one.length())))) {
-                LOG.warn("The {} of group {} is dropped, as the largest: all plans may take {} bytes of memory",
+                LOG.warn("The {} of group {} is dropped: all plans may take {} bytes of memory",
                     what, one, MOST_BYTES);
             }
         }
@@ -313,8 +313,8 @@ final class BrokerReader implements Runnable {
     final class Pass {
         private final Told.Origin plans;
         private final Told.Origin members;
-        private final Held<PlanCache> fresh = new Held<>(MOST_BYTES);
-        private final Held<Roster> rosters = new Held<>(MOST_BYTES / 2);
+        private final Held<PlanCache> fresh = new Held<>(MOST_BYTES, book::met);
+        private final Held<Roster> rosters = new Held<>(MOST_BYTES / 2, book::met);
 
         Pass(Told.Origin plans, Told.Origin members) {
             this.plans = plans;

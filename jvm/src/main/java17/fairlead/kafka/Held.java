@@ -6,11 +6,12 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
+import java.util.function.Predicate;
 
 /**
  * What is held of each group, within a bound on the memory that all of it takes.
  *
- * <p>What can be spared goes first, then what takes most.
+ * <p>What can be spared goes first, then groups that are not known, then what takes most.
  *
  * @param <T> what is held of a group
  */
@@ -18,9 +19,9 @@ final class Held<T> {
     /** What a group takes in the maps of a reader besides its name and what is said of it, in bytes. */
     private static final long GROUP_BYTES = 1_000;
 
-    private record Size(boolean spare, long bytes, String group) implements Comparable<Size> {
-        private static final Comparator<Size> ORDER =
-            Comparator.comparing(Size::spare).thenComparing(Size::bytes).thenComparing(Size::group);
+    private record Size(boolean spare, boolean known, long bytes, String group) implements Comparable<Size> {
+        private static final Comparator<Size> ORDER = Comparator.comparing(Size::spare)
+            .thenComparing(Size::known, Comparator.reverseOrder()).thenComparing(Size::bytes).thenComparing(Size::group);
 
         @Override
         public int compareTo(Size other) {
@@ -29,14 +30,20 @@ final class Held<T> {
     }
 
     private final long most;
+    private final Predicate<String> known;
     private final Map<String, T> values = new HashMap<>();
     private final Map<String, Size> sizes = new HashMap<>();
     private final TreeSet<Size> bySize = new TreeSet<>();
     private long bytes;
 
-    /** Holds so many bytes at most. */
-    Held(long most) {
+    /**
+     * Holds so many bytes at most.
+     *
+     * @param known whether a group is known to exist: whoever invents groups puts none out
+     */
+    Held(long most, Predicate<String> known) {
         this.most = most;
+        this.known = known;
     }
 
     Map<String, T> values() {
@@ -55,17 +62,27 @@ final class Held<T> {
      */
     List<String> put(String group, T value, long size, boolean spare) {
         remove(group);
-        var added = new Size(spare, GROUP_BYTES + 4L * group.length() + size, group);
         values.put(group, value);
-        sizes.put(group, added);
-        bySize.add(added);
-        bytes += added.bytes;
+        add(new Size(spare, known.test(group), GROUP_BYTES + 4L * group.length() + size, group));
         var dropped = new ArrayList<String>();
         while (bytes > most) {
-            dropped.add(bySize.last().group);
-            remove(bySize.last().group);
+            Size last = bySize.last();
+            T its = values.get(last.group);
+            remove(last.group);
+            if (!last.known && known.test(last.group)) {
+                values.put(last.group, its);
+                add(new Size(last.spare, true, last.bytes, last.group));
+            } else {
+                dropped.add(last.group);
+            }
         }
         return dropped;
+    }
+
+    private void add(Size size) {
+        sizes.put(size.group, size);
+        bySize.add(size);
+        bytes += size.bytes;
     }
 
     void remove(String group) {

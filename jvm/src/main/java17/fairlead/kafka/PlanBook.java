@@ -162,6 +162,13 @@ final class PlanBook {
         }
     }
 
+    /** Whether this broker has been asked about a group. */
+    boolean met(String group) {
+        synchronized (seenLock) {
+            return together.containsKey(group);
+        }
+    }
+
     /** Whether some of these are of a group that began without a plan: its targets are nobody's word. */
     boolean hasBegun(String[] members) {
         synchronized (seenLock) {
