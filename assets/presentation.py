@@ -3,14 +3,16 @@
 Belongs here: library results to Dagster metadata. Does not: computing them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import dagster as dg
 
 from fairlead.surfaces.links import launchpad_url
 from fairlead.surfaces.plots import as_markdown
+
+Thing = TypeVar("Thing")
 
 #: A table in the UI is for reading; the rest is in Postgres.
 ROWS: Final = 40
@@ -98,3 +100,12 @@ def _cell(name: str, value: Any) -> str | int | None:
         return f"{round(value, DECIMALS):,}".removesuffix(".0")
     text = str(value)
     return text if len(text) <= LENGTH else f"{text[: LENGTH - 1]}…"
+
+
+def in_order(
+    things: Iterable[Thing], groups: Sequence[str], group_of: Callable[[Thing], str]
+) -> list[Thing]:
+    """Return what is about some groups, in their order."""
+    place = {group: number for number, group in enumerate(groups)}
+    mine = [thing for thing in things if group_of(thing) in place]
+    return sorted(mine, key=lambda thing: place[group_of(thing)])

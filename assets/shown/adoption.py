@@ -1,9 +1,10 @@
 """What `plan_adoption` shows: how far plans are followed, and what that achieves."""
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
-from assets.presentation import DECIMALS, others, table
+from assets.presentation import DECIMALS, in_order, others, table
 from fairlead.common.words import percent
 from fairlead.workflows.adoption import Observed
 
@@ -29,11 +30,7 @@ def describe(
     groups
         Those to show, the least adherent first.
     """
-    place = {group: number for number, group in enumerate(groups)}
-    mine = sorted(
-        (observed for observed in seen if observed.plan.group in place),
-        key=lambda observed: place[observed.plan.group],
-    )
+    mine = in_order(seen, groups, attrgetter("plan.group"))
     read = [observed.adoption for observed in mine if observed.adoption]
     planned = sum(adoption.planned for adoption in read)
     as_planned = sum(adoption.as_planned for adoption in read)

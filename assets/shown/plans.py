@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC
+from operator import attrgetter
 from typing import Any, Final
 
 import dagster as dg
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlalchemy import Engine
 
-from assets.presentation import launchpad, others, picture, table
+from assets.presentation import in_order, launchpad, others, picture, table
 from assets.shown.words import share, span
 from fairlead.common.words import caught_up, gigabytes, number, percent, times
 from fairlead.domain.as_problem import Ownership, planned
@@ -135,11 +136,7 @@ def describe(
     draw
         Whether to draw that plan.
     """
-    place = {group: number for number, group in enumerate(groups)}
-    mine = sorted(
-        (outcome for outcome in outcomes if outcome.decision.group in place),
-        key=lambda outcome: place[outcome.decision.group],
-    )
+    mine = in_order(outcomes, groups, attrgetter("decision.group"))
     metadata: dict[str, Any] = {}
     alone = len(groups) == 1
     if alone:

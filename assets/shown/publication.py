@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from datetime import UTC
+from operator import attrgetter
 from typing import Any
 
 import dagster as dg
 
-from assets.presentation import others, table
+from assets.presentation import in_order, others, table
 from fairlead.domain.records import StoredPlan
 from fairlead.workflows.publication import Published
 
@@ -25,14 +26,8 @@ def describe(
     groups
         Those to show, the ones whose plan was refused first.
     """
-    place = {group: number for number, group in enumerate(groups)}
-    mine = sorted(
-        (result for result in results if result.group in place),
-        key=lambda result: place[result.group],
-    )
-    ordered = sorted(
-        (plan for plan in current if plan.group in place), key=lambda plan: place[plan.group]
-    )
+    mine = in_order(results, groups, attrgetter("group"))
+    ordered = in_order(current, groups, attrgetter("group"))
     followed = [plan for plan in ordered if plan.state == "published"]
     proposed = [plan for plan in ordered if plan.state == "proposed"]
     metadata: dict[str, Any] = {}

@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from assignors.moves import MOVED, PLACED
 from fairlead.common.tables import named, slices
 from fairlead.domain.advice import with_advice
 from fairlead.domain.candidate_figures import FORECAST, METRICS, OBSERVED, RACKS, candidate_of
@@ -25,8 +24,9 @@ from fairlead.domain.prospect import Prospect
 from fairlead.domain.records import Findings, MemberLoad, NoPlan, PlanDraft
 from fairlead.wire.document import MemberShare
 
-#: The candidates' row that measures what the group has now.
-
+#: Why partitions change hands whose assignor gives no reason of its own.
+PLACED: Final = "had no owner"
+MOVED: Final = "the assignor's rule gives it to another member"
 #: Of the table of groups.
 _DESCRIBED: Final = ["group", "error", "protocol", "group_type", "topic_ids"]
 #: Of the table of candidates: what is said of each, without the arrays of its assignment.

@@ -46,6 +46,9 @@ _CHANGES: Final = text("""
     WHERE consumer_group.group_id = ANY(:groups)
 """)
 
+#: Of findings, what other tables keep.
+_ELSEWHERE: Final = {"capacities", "kept"}
+
 
 def known_capacities(
     connection: Connection, groups: Iterable[str]
@@ -111,20 +114,8 @@ def record_findings(
 
 
 def _diagnosis(group: str, at: datetime, findings: Findings) -> dict[str, Any]:
-    return {
-        "group_id": group,
-        "at": at.isoformat(),
-        "diagnosis": findings.diagnosis,
-        "names": list(findings.names),
-        "evidence": findings.evidence,
-        "late_s": findings.late_s,
-        "utilisation": findings.utilisation,
-        "loss_s": findings.loss_s,
-        "caught_up_s": findings.caught_up_s,
-        "consumers_wanted": findings.consumers_wanted,
-        "consumers_why": findings.consumers_why,
-        "costs": findings.costs,
-    }
+    said = {name: value for name, value in vars(findings).items() if name not in _ELSEWHERE}
+    return {"group_id": group, "at": at.isoformat(), **said}
 
 
 def _request(request: PlanRequest | None) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import pyarrow as pa
 from assignors.assignment import Assignment
 from assignors.metrics import measure
 from assignors.problem import Problem
+from fairlead.common.tables import named
 from fairlead.domain.as_problem import assignment_of, planned, problem_of
 from fairlead.domain.groups import LiveGroup
 from fairlead.domain.policy import Policy
@@ -86,17 +87,12 @@ def _moves(problem: Problem, after: Assignment, reason: str) -> pa.Table:
     """Return the partitions whose owner changes, as `PlanDraft` has them."""
     changed = np.flatnonzero(problem.owner != after.owner)
     topics = problem.topic_of[changed]
-
-    def names(owners: npt.NDArray[np.int32]) -> pa.Array:
-        found = [problem.members[owner] if owner >= 0 else None for owner in owners.tolist()]
-        return pa.array(found, pa.string())
-
     return pa.table(
         {
-            "topic": pa.array([problem.topics[topic] for topic in topics.tolist()], pa.string()),
+            "topic": named(topics, problem.topics),
             "partition": pa.array((changed - problem.topic_offsets[topics]).astype(np.int32)),
-            "previous_member": names(problem.owner[changed]),
-            "member": names(after.owner[changed]),
+            "previous_member": named(problem.owner[changed], problem.members),
+            "member": named(after.owner[changed], problem.members),
             "weight": problem.weights[changed].astype(np.float64),
             "reason": pa.repeat(pa.scalar(reason), changed.size),
         }

@@ -5,9 +5,9 @@ import numpy as np
 from assignors.assignment import Assignment
 from assignors.lower_bound import lag_lower_bound, load_lower_bound
 from assignors.metrics import measure
-from assignors.moves import moves
 from assignors.problem import Member, Problem
 from assignors.registry import assign
+from tests.assignors.moves import moves
 from tests.assignors.problems import (
     every_owner,
     heaviest_lag,

@@ -5,9 +5,9 @@ import re
 from collections import Counter
 from typing import Final
 
-from assignors.moves import moves
 from assignors.problem import Member, Problem
 from assignors.registry import assign
+from tests.assignors.moves import moves
 
 RELIEVES: Final = re.compile(r"relieves (.*), .*% above the lower bound")
 MAKES_ROOM: Final = re.compile(r"makes room on (.*) for (.*)")

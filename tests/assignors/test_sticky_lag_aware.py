@@ -10,10 +10,10 @@ import pytest
 from assignors.assignment import Assignment
 from assignors.lower_bound import lag_lower_bound
 from assignors.metrics import measure
-from assignors.moves import moves
 from assignors.problem import InvalidProblemError, Member, Problem
 from assignors.registry import assign
 from assignors.verifier import violations
+from tests.assignors.moves import moves
 from tests.assignors.problems import (
     every_owner,
     heaviest_lag,

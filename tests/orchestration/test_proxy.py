@@ -14,8 +14,8 @@ from dagster._core.workspace.context import WorkspaceProcessContext
 from dagster._core.workspace.load_target import InProcessWorkspaceLoadTarget
 from dagster_webserver.webserver import DagsterWebserver
 
-from fairlead.surfaces.web.server import serving
 from orchestration.proxy import ACTOR_TAG
+from tests.serving import serving
 
 LOCATION = """
 import dagster as dg

@@ -21,7 +21,6 @@ from fairlead.sandbox import Services
 from fairlead.settings import KafkaSettings, Settings, WebSettings
 from fairlead.store import PlanStore, StoredPlan, create_store_engine
 from fairlead.surfaces.web import build_app
-from fairlead.surfaces.web.server import serving
 from fairlead.wire.document import MemberShare
 from fairlead.workflows.delivery import PublishOptions
 from fairlead.workflows.page_acts import take_up
@@ -31,6 +30,7 @@ from tests.fairlead.followers.helpers import Fleet, Member, eventually
 from tests.fairlead.store.conftest import make_draft
 from tests.lengths import form
 from tests.logins import logins
+from tests.serving import serving
 from tests.stored import record_decision
 from tests.ui.conftest import HEIGHT, PATIENCE_MS, WIDTH, keep
 from tests.ui.running import free_port

@@ -74,6 +74,10 @@ REPLAY: Final = 3.0
 #: not once only, as in a pause.
 LATE: Final = 0.1
 _ONCE: Final = 1
+#: Of `Commits`, what is told of partitions; all else is told of members.
+_OF_PARTITIONS: Final = frozenset(
+    ("taken", "foreign", "stuck", "crawling", "read", "backlog", "waiting_s")
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,25 +159,11 @@ class Commits:
 
     def of(self, mine: slice, members: slice) -> "Commits":
         """Return what commits say of some of the partitions, and of those who own them."""
-        return Commits(
-            taken=self.taken[:, mine],
-            consumed=self.consumed[:, members],
-            marked=self.marked[:, members],
-            busy=self.busy[:, members],
-            throughout=self.throughout[:, members],
-            steady=self.steady[:, members],
-            replayed=self.replayed[:, members],
-            interval_s=self.interval_s[members],
-            late=self.late[members],
-            silent=self.silent[members],
-            foreign=self.foreign[mine],
-            stuck=self.stuck[mine],
-            crawling=self.crawling[mine],
-            read=self.read[mine],
-            backlog=self.backlog[mine],
-            waiting_s=self.waiting_s[mine],
-            explained_s=self.explained_s[members],
-        )
+        cut = {
+            name: values[..., mine if name in _OF_PARTITIONS else members]
+            for name, values in vars(self).items()
+        }
+        return Commits(**cut)
 
     @property
     def usual_interval_s(self) -> float:

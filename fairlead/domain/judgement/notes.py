@@ -30,12 +30,6 @@ LENGTH_BY_PARTITION: Final = 80
 LARGEST: Final = 1e18
 
 
-#: What reading nonsense ends in.
-_NONSENSE: Final = (
-    ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError,
-)  # fmt: skip
-
-
 class InvalidNoteError(ValueError):
     """A note that says nothing, or nonsense."""
 

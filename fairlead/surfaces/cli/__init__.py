@@ -5,8 +5,10 @@ Commands import what they need when they run, so that `fairlead assign` does not
 
 import signal
 import sys
+from collections.abc import Callable
 from importlib.abc import MetaPathFinder
-from typing import Annotated, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -34,6 +36,9 @@ from fairlead.surfaces.cli import (
 )
 from fairlead.surfaces.cli.output import epilog, say_error
 from fairlead.surfaces.cli.surroundings import show_version, use_running_sandbox
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 #: Commands that are about no cluster, or bring their own.
 WITHOUT_SERVICES: Final = frozenset(
@@ -175,29 +180,29 @@ app.add_typer(notify.app, name="notify")
 @app.command(short_help="Run the whole job on embedded services: make demo.", epilog=epilog("demo"))
 def demo() -> None:
     """Run the whole job on embedded services: skewed lag, a plan, its adoption, two drains."""
-    from rich.console import Console
+    from fairlead.surfaces.demo.run import demo as run
 
-    from fairlead.sandbox.recorded import recorded
-    from fairlead.settings import load_settings
-    from fairlead.surfaces.demo.run import demo as run_demo
-
-    state_dir = load_settings().state_dir.absolute()
-    with recorded(state_dir, "fairlead demo"):
-        run_demo(state_dir, Console())
+    _recorded("demo", run)
 
 
 @app.command(short_help="Services, a demo cluster under load, and the UI.", epilog=epilog("dev"))
 def dev() -> None:
     """Start embedded services, a demo cluster under load, and the Dagster UI; Ctrl-C ends all."""
+    from fairlead.surfaces.demo.dev import dev as run
+
+    _recorded("dev", run)
+
+
+def _recorded(name: str, run: Callable[[Path, "Console"], object]) -> None:
+    """Run a command whose process is written down, for whoever has to end what it starts."""
     from rich.console import Console
 
     from fairlead.sandbox.recorded import recorded
     from fairlead.settings import load_settings
-    from fairlead.surfaces.demo.dev import dev as run_dev
 
     state_dir = load_settings().state_dir.absolute()
-    with recorded(state_dir, "fairlead dev"):
-        run_dev(state_dir, Console())
+    with recorded(state_dir, f"fairlead {name}"):
+        run(state_dir, Console())
 
 
 class _NoPandas(MetaPathFinder):

@@ -23,8 +23,13 @@ _ALL: Final = 20_000
 
 
 @contextmanager
-def opened_engine() -> Iterator["Engine"]:
+def opened_engine(connect_timeout_s: int | None = None) -> Iterator["Engine"]:
     """Open the database that the settings name, until the block ends.
+
+    Parameters
+    ----------
+    connect_timeout_s
+        How long to wait for a connection; None: as usual.
 
     Raises
     ------
@@ -35,7 +40,8 @@ def opened_engine() -> Iterator["Engine"]:
     from fairlead.settings import load_settings, set_by
     from fairlead.store.engine import create_store_engine
 
-    engine = create_store_engine(load_settings().postgres)
+    patience = {} if connect_timeout_s is None else {"connect_timeout_s": connect_timeout_s}
+    engine = create_store_engine(load_settings().postgres, **patience)
     try:
         yield engine
     except StoreUnavailableError as error:
@@ -50,17 +56,10 @@ def _completed(read: Callable[["Engine"], list[str]]) -> list[str]:
     from sqlalchemy.exc import SQLAlchemyError
 
     from fairlead.errors import FairleadError
-    from fairlead.settings import load_settings
-    from fairlead.store.engine import create_store_engine
 
     try:
-        engine = create_store_engine(
-            load_settings().postgres, connect_timeout_s=_COMPLETION_TIMEOUT_S
-        )
-        try:
+        with opened_engine(_COMPLETION_TIMEOUT_S) as engine:
             return read(engine)
-        finally:
-            engine.dispose()
     except (FairleadError, SQLAlchemyError):
         return []
 

@@ -10,21 +10,14 @@ from decimal import Decimal
 from typing import Final
 from urllib.parse import quote, urlencode
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from sqlalchemy import Engine
 
-from fairlead.common.visible import on_page
 from fairlead.common.words import (
-    caught_up,
-    gigabytes,
     length,
-    moment,
     number,
     percent,
     plural,
-    rate,
     span,
-    times,
 )
 from fairlead.domain.approval import PlanFacts, decide
 from fairlead.domain.candidate_figures import improvement, lightening
@@ -37,30 +30,13 @@ from fairlead.surfaces.links import asset_url
 from fairlead.surfaces.review import ways
 from fairlead.surfaces.review.facts import Facts, gather
 from fairlead.surfaces.review.risks import risks
+from fairlead.surfaces.templates import environment
 
 ROWS: Final = 500
 """A page is for reading; commands give the rest."""
 
-_TEMPLATES: Final = Environment(
-    loader=PackageLoader("fairlead.surfaces.review"),
-    autoescape=True,  # groups, topics, consumers and reasons may hold anything
-    finalize=on_page,  # what is to be copied stays as it is: templates escape it
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
-_TEMPLATES.filters |= {
-    "caught_up": caught_up,
-    "gigabytes": gigabytes,
-    "moment": moment,
-    "number": number,
-    "percent": percent,
-    "times": times,
-    "plural": plural,
-    "data_uri": plots.data_uri,
-    "rate": rate,
-    "seconds": length,
-}
+_TEMPLATES: Final = environment("review")
+_TEMPLATES.filters["data_uri"] = plots.data_uri
 
 
 def review_page(

@@ -7,12 +7,10 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 from typing import Final
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
-from fairlead.common.visible import on_page
 from fairlead.common.words import caught_up, length, listed, plural
 from fairlead.surfaces.standing import kind
 from fairlead.surfaces.survey.finding import ENOUGH, Row
+from fairlead.surfaces.templates import environment
 
 _WIDTH: Final = 80
 
@@ -103,16 +101,9 @@ def _wrapped(text: str, begin: str, indent: int) -> list[str]:
 
 def as_page(rows: Sequence[Row], missing: Sequence[Row], looks: int) -> str:
     """Return a survey as an HTML document."""
-    environment = Environment(
-        loader=PackageLoader("fairlead.surfaces.survey"),
-        autoescape=True,  # groups and clients may have any name
-        finalize=on_page,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"facts": facts, "late": _late, "caught_up": _caught_up}
-    environment.globals["kind"] = kind
-    return environment.get_template("survey.html").render(
+    templates = environment("survey")
+    templates.filters |= {"facts": facts, "late": _late, "caught_up": _caught_up}
+    templates.globals["kind"] = kind
+    return templates.get_template("survey.html").render(
         rows=rows, missing=missing, lead=lead(rows, looks), advice=advice(rows)
     )

@@ -8,24 +8,13 @@ from datetime import UTC, datetime
 from typing import Final
 from urllib.parse import quote, urlencode
 
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
-
-from fairlead.common.visible import on_page
-from fairlead.common.words import caught_up, length, listed, moment, number, percent, plural, span
+from fairlead.common.words import span
 from fairlead.domain.judgement.capacities import STEPS
 from fairlead.domain.judgement.diagnosis import a_few
 from fairlead.surfaces import standing
+from fairlead.surfaces.templates import environment
 
-TEMPLATES: Final = Environment(
-    loader=ChoiceLoader(
-        [PackageLoader("fairlead.surfaces.web"), PackageLoader("fairlead.surfaces.review")]
-    ),
-    autoescape=True,  # a group may have any name
-    finalize=on_page,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
+TEMPLATES: Final = environment("web", "review")
 
 
 def page_address(page: str, **query: str | int) -> str:
@@ -55,18 +44,7 @@ def minute(at: datetime) -> str:
     return f"{at.astimezone(UTC):%d %b %H:%M}"
 
 
-TEMPLATES.filters |= {
-    "caught_up": caught_up,
-    "listed": listed,
-    "minute": minute,
-    "moment": moment,
-    "named": a_few,
-    "number": number,
-    "percent": percent,
-    "plural": plural,
-    "seconds": length,
-    "span": span,
-}
+TEMPLATES.filters |= {"minute": minute, "named": a_few}
 TEMPLATES.globals |= {
     "address": page_address,
     "follows": standing.follows,

@@ -1,12 +1,11 @@
-"""Serving an application: in the foreground until a signal, or beside something else.
+"""Serving an application, in the foreground until a signal.
 
-Belongs here: sockets, signals, threads. Does not: the application (`app`).
+Belongs here: sockets and signals. Does not: the application (`app`).
 """
 
 import contextlib
 import logging
 import socket
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -37,32 +36,13 @@ def serve(app: ASGIApp, host: str, port: int) -> None:
         The address is taken, or none of this machine.
     """
     # uvicorn raises a signal again when it has stopped: Ctrl-C then is an end as any other.
-    with _listening(host, port) as listener, contextlib.suppress(KeyboardInterrupt):
-        _log.info("serving at %s", _address(listener))
-        _server(app).run([listener])
+    with listening(host, port) as listener, contextlib.suppress(KeyboardInterrupt):
+        _log.info("serving at %s", address_of(listener))
+        uvicorn_server(app).run([listener])
 
 
-@contextmanager
-def serving(app: ASGIApp, host: str = HOST, port: int = 0) -> Iterator[str]:
-    """Serve on a thread until the block ends; yield the address, of a free port where it is 0.
-
-    Raises
-    ------
-    ConfigurationError
-        The address is taken, or none of this machine.
-    """
-    with _listening(host, port) as listener:
-        server = _server(app)
-        thread = threading.Thread(target=server.run, args=([listener],), name="fairlead-web")
-        thread.start()
-        try:
-            yield _address(listener)
-        finally:
-            server.should_exit = True
-            thread.join()
-
-
-def _server(app: ASGIApp) -> uvicorn.Server:
+def uvicorn_server(app: ASGIApp) -> uvicorn.Server:
+    """Return a server of an application, within its limits."""
     return uvicorn.Server(
         uvicorn.Config(
             app,
@@ -79,14 +59,21 @@ def _server(app: ASGIApp) -> uvicorn.Server:
     )
 
 
-def _address(listener: socket.socket) -> str:
+def address_of(listener: socket.socket) -> str:
+    """Return where somebody listens, as browsers write it."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 @contextmanager
-def _listening(host: str, port: int) -> Iterator[socket.socket]:
-    """Listen before anything is served: a request meanwhile waits."""
+def listening(host: str, port: int) -> Iterator[socket.socket]:
+    """Listen before anything is served: a request meanwhile waits.
+
+    Raises
+    ------
+    ConfigurationError
+        The address is taken, or none of this machine.
+    """
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         listener = socket.create_server((host, port), family=family)

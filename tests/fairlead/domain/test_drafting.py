@@ -8,10 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from assignors.moves import MOVED, PLACED
 from fairlead.domain.advice import CLASSIC, advice_in
 from fairlead.domain.candidate_figures import OBSERVED
-from fairlead.domain.drafting import SnapshotTables, decisions, ownership
+from fairlead.domain.drafting import MOVED, PLACED, SnapshotTables, decisions, ownership
 from fairlead.domain.judging import judge_group
 from fairlead.domain.looks.questions import Group, PlanningOptions
 from fairlead.domain.policy import Policy

@@ -11,9 +11,9 @@ from fairlead.store.acts import answer, asked
 from fairlead.store.brakes import read_brakes
 from fairlead.store.engine import create_store_engine
 from fairlead.surfaces.web import build_app
-from fairlead.surfaces.web.server import serving
 from tests.fairlead.surfaces.web.conftest import KIM, SECRET, Desks, as_person, propose
 from tests.fairlead.surfaces.web.proxies import PUBLIC, Answer, post, send
+from tests.serving import serving
 
 pytestmark = pytest.mark.postgres
 

@@ -17,7 +17,7 @@ from fairlead.store.brakes import put_on, release
 from fairlead.store.engine import create_store_engine
 from fairlead.surfaces.web import build_app
 from fairlead.surfaces.web.pages import groups_page
-from fairlead.surfaces.web.server import serving
+from tests.serving import serving
 
 pytestmark = pytest.mark.postgres
 

@@ -21,7 +21,6 @@ from fairlead.settings import Settings, WebSettings
 from fairlead.store.brakes import read_brakes
 from fairlead.store.engine import create_store_engine
 from fairlead.surfaces.web import build_app
-from fairlead.surfaces.web.server import serving
 from tests.fairlead.surfaces.web.conftest import KIM, SECRET, Desks, as_person
 from tests.fairlead.surfaces.web.proxies import (
     AUDIENCE,
@@ -36,6 +35,7 @@ from tests.fairlead.surfaces.web.proxies import (
 )
 from tests.fairlead.surfaces.web.test_identity import BAD_HEADERS, BAD_TOKENS, FAILING, ONE
 from tests.logins import logins
+from tests.serving import serving
 
 pytestmark = pytest.mark.postgres
 

@@ -14,8 +14,9 @@ from fairlead.settings import Settings
 from fairlead.store.engine import create_store_engine
 from fairlead.surfaces.web import build_app
 from fairlead.surfaces.web.app import PAGES_AT_ONCE
-from fairlead.surfaces.web.server import CONNECTIONS, serving
+from fairlead.surfaces.web.server import CONNECTIONS
 from tests.fairlead.surfaces.web.test_app import get
+from tests.serving import serving
 
 REVIEWS = 60
 

@@ -15,7 +15,7 @@ from fairlead.settings import Settings, load_settings
 from fairlead.store.engine import create_store_engine, transaction
 from fairlead.store.monitoring import DecisionCounts
 from fairlead.surfaces.web import build_app
-from fairlead.surfaces.web.server import serving
+from tests.serving import serving
 
 pytestmark = pytest.mark.postgres
 

@@ -1,7 +1,6 @@
 """What changes hands: an assignment compared with the current owners.
 
-Belongs here: the list of moves a person reads before approving a plan. Does not: how many there are
-(`metrics`), or choosing them (the assignors).
+Belongs here: the list of moves that tests read. Does not: any expectation.
 """
 
 from dataclasses import dataclass
@@ -10,9 +9,7 @@ import numpy as np
 
 from assignors.assignment import Assignment
 from assignors.problem import Problem
-
-PLACED = "had no owner"
-MOVED = "the assignor's rule gives it to another member"
+from fairlead.domain.drafting import MOVED, PLACED
 
 
 @dataclass(frozen=True)

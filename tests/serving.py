@@ -1,0 +1,26 @@
+"""The web server beside a test.
+
+Belongs here: serving an application on a thread. Does not: any expectation.
+"""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from starlette.types import ASGIApp
+
+from fairlead.surfaces.web.server import HOST, address_of, listening, uvicorn_server
+
+
+@contextmanager
+def serving(app: ASGIApp, host: str = HOST, port: int = 0) -> Iterator[str]:
+    """Serve until the block ends; yield the address, of a free port where it is 0."""
+    with listening(host, port) as listener:
+        server = uvicorn_server(app)
+        thread = threading.Thread(target=server.run, args=([listener],), name="fairlead-web")
+        thread.start()
+        try:
+            yield address_of(listener)
+        finally:
+            server.should_exit = True
+            thread.join()
