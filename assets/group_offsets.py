@@ -21,7 +21,7 @@ from fairlead.domain.looks.look import readable_partitions
 from fairlead.settings import Settings
 from fairlead.spark.warehouse import Warehouse
 from fairlead.store.clock import check_clock
-from fairlead.workflows.pace import interval
+from fairlead.workflows.look_interval import interval
 
 #: The look that called for a run is its snapshot for so many looks' intervals.
 IN_LOOKS: Final = 2

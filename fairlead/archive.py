@@ -1,7 +1,7 @@
 """The archive of looks: Parquet, a file an interval and not a file a look.
 
 Belongs here: where looks are kept, how long, and how they are read again. Does not: what is in them
-(`look`), nor how often they are taken (`pace`).
+(`look`), nor how often they are taken (`look_interval`).
 
 A look is written at once, to a small file of its own in `open/`. Once a quarter of an hour is over,
 its looks go into one file in `closed/`, sorted by group; an hour later, when the judgement asks for

@@ -12,8 +12,8 @@ from assets.about import about
 from assets.resources import KafkaResource, SettingsResource, SparkResource, StoreResource
 from assets.retries import RETRIES, failing_at_once
 from fairlead.common.words import listed, plural
+from fairlead.workflows.look_interval import due, now, told, wait_s
 from fairlead.workflows.looking import covered_groups, take
-from fairlead.workflows.pace import due, now, told, wait_s
 from orchestration.rhythm import ask_every_s
 from orchestration.runs import under_way
 

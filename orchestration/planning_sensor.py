@@ -19,7 +19,7 @@ from fairlead.domain.cohorts import cohort_of, overdue
 from fairlead.domain.plan_requests import unanswered
 from fairlead.domain.policy import Policy
 from fairlead.settings import Settings
-from fairlead.workflows.pace import interval
+from fairlead.workflows.look_interval import interval
 from orchestration.jobs import planning
 from orchestration.rhythm import ask_every_s
 from orchestration.runs import known_cohorts, planning_under_way, since_failure

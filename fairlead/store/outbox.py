@@ -22,11 +22,11 @@ from fairlead.domain.records import StoredPlan
 from fairlead.errors import StoreUnavailableError
 from fairlead.store.brakes import brake_on, holding
 from fairlead.store.engine import transaction
-from fairlead.store.intents import FOLLOWED, POSSIBLE, OutboxEntry, PublishRequest
 from fairlead.store.models import Plan, PlanIntent, PlanTold
+from fairlead.store.outbox_entries import FOLLOWED, POSSIBLE, OutboxEntry, PublishRequest
+from fairlead.store.published_records import PublishedRecord, begin_epochs, epochs_of, told_last
 from fairlead.store.queries import PATIENCE, find_plans, lock_groups, plans_at, record_events
 from fairlead.store.settlement import confirm, end, step, unsettled
-from fairlead.store.told import PublishedRecord, begin_epochs, epochs_of, told_last
 from fairlead.wire.record import Kind
 
 __all__ = ["Outbox", "OutboxEntry", "PartitionLock", "PublishRequest", "Turn"]

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import Connection, delete, select, tuple_
 
 from fairlead.store.attempts import forget_attempts
-from fairlead.store.intents import FOLLOWED, ON_ITS_WAY, OutboxEntry
 from fairlead.store.models import Plan, PlanIntent
+from fairlead.store.outbox_entries import FOLLOWED, ON_ITS_WAY, OutboxEntry
+from fairlead.store.published_records import PublishedRecord, record_sent
 from fairlead.store.queries import close_open_plans, record_events
-from fairlead.store.told import PublishedRecord, record_sent
 
 
 def unsettled(connection: Connection, intents: Sequence[OutboxEntry]) -> set[str]:

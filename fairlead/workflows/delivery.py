@@ -37,9 +37,9 @@ from fairlead.errors import InvalidPlanError
 from fairlead.kafka.plan_channel import Outgoing
 from fairlead.kafka.plan_topic import Record
 from fairlead.settings import KafkaSettings
-from fairlead.store.intents import OutboxEntry, PublishRequest
 from fairlead.store.outbox import Outbox, PartitionLock
-from fairlead.store.told import PublishedRecord
+from fairlead.store.outbox_entries import OutboxEntry, PublishRequest
+from fairlead.store.published_records import PublishedRecord
 from fairlead.wire.record import Headers, Origin, plan_headers, retired_value
 from fairlead.wire.record_reading import VerifiedRecord, read_record
 from fairlead.wire.signing import Signer, Verifier

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from fairlead.domain.records import StoredPlan
 from fairlead.errors import InvalidPlanError, TamperedPlanError
-from fairlead.store.intents import PublishRequest
+from fairlead.store.outbox_entries import PublishRequest
 from fairlead.store.plans import PlanStore
 from fairlead.workflows.delivery import PublishOptions, Topic, deliver
 

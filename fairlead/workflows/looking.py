@@ -1,7 +1,7 @@
 """Taking a look at every group that discovery covers.
 
-Belongs here: which groups, in which portions, and what is written down. Does not: when (`pace`),
-nor how groups are asked (`fairlead.kafka.gateway`).
+Belongs here: which groups, in which portions, and what is written down. Does not: when
+(`look_interval`), nor how groups are asked (`fairlead.kafka.gateway`).
 """
 
 import logging

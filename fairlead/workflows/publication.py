@@ -18,7 +18,7 @@ from fairlead.domain.records import StoredPlan
 from fairlead.errors import GroupError, InvalidPlanError, TamperedPlanError
 from fairlead.kafka.descriptions import absent, passing
 from fairlead.store.brakes import brake_on
-from fairlead.store.intents import PublishRequest
+from fairlead.store.outbox_entries import PublishRequest
 from fairlead.store.plans import PlanStore
 from fairlead.wire.document import PlanDocument
 from fairlead.workflows.delivery import (

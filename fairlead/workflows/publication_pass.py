@@ -19,7 +19,7 @@ from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.store.attempts import Attempt
 from fairlead.store.hindsight import regrets
-from fairlead.store.intents import PublishRequest
+from fairlead.store.outbox_entries import PublishRequest
 from fairlead.store.plans import PlanStore
 from fairlead.workflows.delivery import PublishOptions, Topic, deliver
 from fairlead.workflows.following import follow

@@ -15,9 +15,9 @@ from typing import Final
 
 from fairlead.domain.records import StoredPlan
 from fairlead.kafka.plan_topic import Record
-from fairlead.store.intents import PublishRequest
+from fairlead.store.outbox_entries import PublishRequest
 from fairlead.store.plans import PlanStore
-from fairlead.store.told import PublishedRecord
+from fairlead.store.published_records import PublishedRecord
 from fairlead.wire.record import Origin
 from fairlead.wire.signing import Verifier
 from fairlead.workflows.delivery import (

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from fairlead.domain.records import StoredPlan
 from fairlead.errors import PlanStateError, StalePlanError
-from fairlead.store.intents import PublishRequest
+from fairlead.store.outbox_entries import PublishRequest
 from fairlead.store.plans import PlanStore
 from fairlead.workflows.delivery import PublishOptions, Topic, deliver, settle
 

@@ -23,7 +23,7 @@ from fairlead.store.course import keep_looks
 from fairlead.store.engine import transaction
 from fairlead.store.migrate import upgrade
 from fairlead.store.outbox import Outbox, PublishRequest
-from fairlead.store.told import PublishedRecord
+from fairlead.store.published_records import PublishedRecord
 from fairlead.wire.document import MemberShare, PlanDocument, content_hash
 from tests.stored import record_adoption, record_decision
 

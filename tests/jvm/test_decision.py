@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from fairlead.followers.core.cooperation import first_round
-from fairlead.followers.core.decision import decide
 from fairlead.followers.core.plan_cache import PlanState
+from fairlead.followers.core.plan_or_fallback import decide
 from fairlead.wire.members import (
     AssignmentNote,
     GroupMember,

@@ -14,7 +14,6 @@ import numpy as np
 
 from assignors.problem import Problem
 from fairlead.common.words import length
-from fairlead.domain.judgement.ahead import set_right
 from fairlead.domain.judgement.arrivals import Rates
 from fairlead.domain.judgement.candidates import (
     FLAGSHIP,
@@ -25,6 +24,7 @@ from fairlead.domain.judgement.candidates import (
 )
 from fairlead.domain.judgement.capacities import STEPS, Capacity, Speeds, remembered, shown, speeds
 from fairlead.domain.judgement.commits import Commits, read_commits
+from fairlead.domain.judgement.commits_ahead import set_right
 from fairlead.domain.judgement.cost_equations import (
     Costs,
     Equation,

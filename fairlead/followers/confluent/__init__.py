@@ -2,7 +2,7 @@
 
 `consumer` is what applications use, by `config`. `membership` takes it through its life in the
 group; `participant` through roll calls, each an `attendance` whose rules are in `roll_call`;
-`asking` says when to ask for another. `pin_listener` keeps the `pin_log` open, through which
+`rejoin_policy` says when to ask for another. `pin_listener` keeps the `pin_log` open, through which
 members agree; `source` reads the plan topic; `topics` is what both ask the cluster.
 """
 

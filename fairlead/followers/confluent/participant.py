@@ -43,15 +43,15 @@ from collections.abc import Iterable
 from typing import Final
 
 from fairlead.errors import ConfigurationError
-from fairlead.followers.confluent.asking import RejoinPolicy
 from fairlead.followers.confluent.attendance import AGAIN_S, UNREAD, Attendance
 from fairlead.followers.confluent.pin_listener import REQUEST_S, Log, PinListener
 from fairlead.followers.confluent.pin_log import Sent
 from fairlead.followers.confluent.recollection import Recollection
+from fairlead.followers.confluent.rejoin_policy import RejoinPolicy
 from fairlead.followers.confluent.roll_call import RollCall, Verdict, draw_up
 from fairlead.followers.core.clock import Clock
-from fairlead.followers.core.decision import lapsed
 from fairlead.followers.core.follower import FollowOptions
+from fairlead.followers.core.plan_or_fallback import lapsed
 from fairlead.followers.core.plan_reader import PlanReader
 from fairlead.followers.core.status import BROKER_ASSIGNS, FollowerStatus, Standing
 from fairlead.wire.members import AssignmentNote

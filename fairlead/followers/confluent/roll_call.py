@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from fairlead.followers.core.decision import why_not
 from fairlead.followers.core.plan_cache import PlanState
+from fairlead.followers.core.plan_or_fallback import why_not
 from fairlead.wire.fit import fit
 from fairlead.wire.members import GroupMember, member_names
 from fairlead.wire.pins import Announcement, Partitions, Pin

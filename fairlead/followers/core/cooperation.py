@@ -1,7 +1,8 @@
 """Cooperative rebalances (KIP-429): a partition is given up before it is given away.
 
-Belongs here: what of a decision can take effect at once. Does not: the decision (`decision`), nor
-the second round: whoever gives a partition up rejoins, which its client library sees to.
+Belongs here: what of a decision can take effect at once. Does not: the decision
+(`plan_or_fallback`), nor the second round: whoever gives a partition up rejoins, which its client
+library sees to.
 """
 
 from collections.abc import Sequence

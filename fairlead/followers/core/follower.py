@@ -1,7 +1,7 @@
 """One consumer's follower, whatever its client: reads plans, decides as leader, asks to rejoin.
 
 Belongs here: the life of a follower through rebalances. Does not: a client library's types and
-callbacks (one module each), nor the rules (`decision`, `rejoin`).
+callbacks (one module each), nor the rules (`plan_or_fallback`, `rejoin`).
 """
 
 import logging
@@ -15,8 +15,8 @@ from typing import Any, Final, Self
 from fairlead.errors import ConfigurationError
 from fairlead.followers.core.clock import Clock
 from fairlead.followers.core.cooperation import first_round
-from fairlead.followers.core.decision import Decision, decide, lapsed
 from fairlead.followers.core.plan_cache import PlanCache, PlanState
+from fairlead.followers.core.plan_or_fallback import Decision, decide, lapsed
 from fairlead.followers.core.plan_reader import PlanReader, PlanSource
 from fairlead.followers.core.rejoin import RejoinSchedule
 from fairlead.followers.core.status import BROKER_ASSIGNS, FollowerStatus, Standing

@@ -26,7 +26,7 @@ def look(
     from fairlead.archive import LookArchive
     from fairlead.errors import ClocksApartError, KafkaUnavailableError, StoreUnavailableError
     from fairlead.settings import load_settings, reloaded
-    from fairlead.workflows.pace import due, now, wait_s
+    from fairlead.workflows.look_interval import due, now, wait_s
 
     settings = load_settings()
     archive = LookArchive(settings.warehouse_path)
@@ -50,8 +50,8 @@ def _taken(archive: "LookArchive", settings: "Settings") -> str:
     """Take a look; say what it cost."""
     from fairlead.kafka.gateway import KafkaGateway
     from fairlead.store.plans import PlanStore
+    from fairlead.workflows.look_interval import told
     from fairlead.workflows.looking import covered_groups, take
-    from fairlead.workflows.pace import told
 
     with KafkaGateway(settings.kafka) as gateway, opened_engine() as engine:
         groups = covered_groups(gateway, settings)

@@ -16,7 +16,7 @@ from sqlalchemy import Engine
 from fairlead.domain.candidate_figures import SnapshotCandidate
 from fairlead.store import NoPlan, PlanDraft, PlanStore, StoredPlan, create_store_engine
 from fairlead.store.outbox import Outbox, PublishRequest
-from fairlead.store.told import PublishedRecord
+from fairlead.store.published_records import PublishedRecord
 from fairlead.wire.document import MemberShare
 from tests.logins import Login, logins
 from tests.stored import record_decision

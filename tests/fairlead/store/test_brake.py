@@ -15,9 +15,9 @@ from fairlead.store import PlanStore, StoredPlan, create_store_engine
 from fairlead.store.attempts import Attempt
 from fairlead.store.brakes import Brake, put_on, read_brakes, release
 from fairlead.store.engine import transaction
-from fairlead.store.intents import PublishRequest
 from fairlead.store.models import PlanIntent
 from fairlead.store.outbox import HANGS, Outbox, OutboxEntry
+from fairlead.store.outbox_entries import PublishRequest
 from fairlead.store.reading import read_history
 from tests.fairlead.store.conftest import LEASE_UNTIL, StoreAs, sent
 from tests.logins import Login

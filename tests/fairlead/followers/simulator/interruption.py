@@ -8,15 +8,15 @@ from types import FrameType
 from typing import Any
 
 from fairlead.followers.confluent import (
-    asking,
     attendance,
     membership,
     participant,
     pin_listener,
+    rejoin_policy,
     roll_call,
 )
 
-MODULES = (asking, attendance, participant, membership, pin_listener, roll_call)
+MODULES = (rejoin_policy, attendance, participant, membership, pin_listener, roll_call)
 FILES = {str(Path(str(module.__file__))) for module in MODULES}
 Line = tuple[str, int]
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairlead.followers.core.clock import Clock
-from fairlead.followers.core.decision import decide
 from fairlead.followers.core.follower import Follower, FollowOptions
 from fairlead.followers.core.plan_cache import PlanRecord, PlanState
+from fairlead.followers.core.plan_or_fallback import decide
 from fairlead.followers.core.plan_reader import PlanReader
 from fairlead.wire.members import GroupMember, decode_subscription
 from tests.fairlead.followers.simulator.join_group import (

@@ -3,8 +3,8 @@
 import random
 from datetime import timedelta
 
-from fairlead.followers.core.decision import decide
 from fairlead.followers.core.plan_cache import PlanState
+from fairlead.followers.core.plan_or_fallback import decide
 from fairlead.followers.core.status import FollowerStatus
 from fairlead.wire.fit import Shares, fit
 from fairlead.wire.members import member_names

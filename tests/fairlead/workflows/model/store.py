@@ -15,9 +15,15 @@ from uuid import UUID
 from fairlead.domain.records import StoredPlan
 from fairlead.errors import StoreUnavailableError
 from fairlead.store.brakes import Brake
-from fairlead.store.intents import FOLLOWED, ON_ITS_WAY, POSSIBLE, OutboxEntry, PublishRequest
 from fairlead.store.outbox import PartitionLock
-from fairlead.store.told import PublishedRecord
+from fairlead.store.outbox_entries import (
+    FOLLOWED,
+    ON_ITS_WAY,
+    POSSIBLE,
+    OutboxEntry,
+    PublishRequest,
+)
+from fairlead.store.published_records import PublishedRecord
 from fairlead.wire.document import MemberShare, PlanDocument, content_hash
 from tests.fairlead.workflows.model.topic import Reach
 

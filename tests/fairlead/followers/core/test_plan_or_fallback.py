@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from fairlead.followers.core.decision import decide
 from fairlead.followers.core.plan_cache import PlanState
+from fairlead.followers.core.plan_or_fallback import decide
 from fairlead.wire.members import GroupMember
 from fairlead.wire.record import Identity
 from fairlead.wire.record_reading import SKEW

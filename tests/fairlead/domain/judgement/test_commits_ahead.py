@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from fairlead.domain.judgement.ahead import set_right
 from fairlead.domain.judgement.commits import Commits, read_commits
+from fairlead.domain.judgement.commits_ahead import set_right
 from fairlead.domain.judgement.looks import Looks
 from tests.fairlead.domain.judgement.questions import looks_at
 
