@@ -22,12 +22,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 
 from assignors.problem import Problem
 from fairlead.common.words import length, listed, plural, rate
+from fairlead.domain.diagnoses import DiagnosisName
 from fairlead.domain.judgement.capacities import INTERVALS, STEPS, Speeds
 from fairlead.domain.judgement.commits import Commits
 from fairlead.domain.judgement.cost_equations import Costs, Equation, suspect
@@ -37,18 +38,6 @@ from fairlead.domain.judgement.peers import Peers
 from fairlead.domain.judgement.rules import Rules
 from fairlead.domain.judgement.sizing import missing_members, surely_too_much
 from fairlead.domain.worst_first import SOON_S
-
-Name = Literal[
-    "healthy",
-    "recovering",
-    "badly spread",
-    "slow member",
-    "overloaded",
-    "hot partition",
-    "stuck partition",
-    "crawling partition",
-    "unknown",
-]
 
 #: A member is slow that does less than this share of what is typical of its peers.
 SLOW: Final = 0.7
@@ -74,7 +63,7 @@ class Diagnosis:
         Which of two explanations holds, as a plan that follows would tell; empty: there is one.
     """
 
-    name: Name
+    name: DiagnosisName
     names: tuple[str, ...]
     evidence: str
     asks: str = ""

@@ -137,7 +137,7 @@ def question_about(group: Group, planning: PlanningOptions) -> Question:
     members = {
         row["member"]: Member(
             topics=row["topics"],
-            owned=_owned(row["partitions"]),
+            owned=owned_by_topic(row["partitions"]),
             generation=row["generation"],
             instance_id=row["instance_id"],
             rack=row["rack"] if planning.rules.racks else None,
@@ -197,7 +197,8 @@ def _eager(group: Group) -> bool:
     return bool(protocol) and protocol != _COOPERATIVE
 
 
-def _owned(partitions: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
+def owned_by_topic(partitions: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
+    """Return topic to partition numbers, of a row of the snapshot's members."""
     owned: dict[str, list[int]] = {}
     for entry in partitions:
         owned.setdefault(entry["topic"], []).append(entry["partition"])

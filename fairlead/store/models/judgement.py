@@ -5,26 +5,15 @@ look came to (`plan.DecisionRow`). Planners write both by functions (`migrations
 """
 
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 from sqlalchemy import ARRAY, CheckConstraint, ForeignKey, Index, Text, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
+from fairlead.domain.diagnoses import DIAGNOSES
 from fairlead.store.models.base import Base, one_of
 from fairlead.store.models.plan import ConsumerGroup
-
-DIAGNOSES: Final = (
-    "healthy",
-    "recovering",
-    "badly spread",
-    "slow member",
-    "overloaded",
-    "hot partition",
-    "stuck partition",
-    "crawling partition",
-    "unknown",
-)
 
 
 class MemberCapacity(Base):

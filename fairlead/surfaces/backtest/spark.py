@@ -6,7 +6,7 @@ not: what a replay is (`replay`), nor what is made of it (`report`).
 Executors need `fairlead` with its settings' dependencies: policies decide within a replay.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -23,6 +23,7 @@ from assignors.registry import option_defaults
 from fairlead.common.tables import slices
 from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.judgement.looks import NONE
+from fairlead.domain.looks.questions import owned_by_topic
 from fairlead.domain.policy import Policy
 from fairlead.errors import ConfigurationError, GroupError
 from fairlead.simulation.reading import Int64
@@ -230,7 +231,7 @@ def _snapshots(
         yield Snapshot(
             at=first["snapshot_at"],
             members={row["member"]: row["topics"] for row in rows},
-            owned={row["member"]: _owned(row["partitions"]) for row in rows},
+            owned={row["member"]: owned_by_topic(row["partitions"]) for row in rows},
             **cut,
             statuses=frozenset(known["status"].drop_null().unique().to_pylist()),
         )
@@ -245,10 +246,3 @@ def _by_topic(known: pa.Table, column: str) -> dict[str, Int64]:
         values[numbers] = rows[column].fill_null(NONE).to_numpy()
         found[topic] = values
     return found
-
-
-def _owned(partitions: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
-    owned: dict[str, list[int]] = {}
-    for entry in partitions:
-        owned.setdefault(entry["topic"], []).append(entry["partition"])
-    return owned

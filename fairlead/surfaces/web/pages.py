@@ -12,10 +12,10 @@ from typing import Final
 
 from sqlalchemy import Engine
 
+from fairlead.domain.diagnoses import DIAGNOSES
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.store.brakes import read_brakes
 from fairlead.store.hindsight import rests
-from fairlead.store.models.judgement import DIAGNOSES
 from fairlead.store.monitoring import LOOKED_WITHIN
 from fairlead.store.reading import Row, read_groups, read_states, undecided
 from fairlead.surfaces.offers import Desk, of_brake

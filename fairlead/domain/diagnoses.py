@@ -1,0 +1,20 @@
+"""The nine words for what is the matter with a group.
+
+Belongs here: the words. Does not: which of them holds (`fairlead.domain.judgement.diagnosis`), what
+people do then (`docs/operations.md`).
+"""
+
+from typing import Final, Literal, get_args
+
+DiagnosisName = Literal[
+    "healthy",
+    "recovering",
+    "badly spread",
+    "slow member",
+    "overloaded",
+    "hot partition",
+    "stuck partition",
+    "crawling partition",
+    "unknown",
+]
+DIAGNOSES: Final[tuple[DiagnosisName, ...]] = get_args(DiagnosisName)
