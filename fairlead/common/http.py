@@ -88,7 +88,7 @@ def fetch(
         came = answer.get(timeout=timeout_s)
     except Empty:
         handler.end()
-        raise TimeoutError(f"it did not answer within {timeout_s:g} s") from None
+        raise _late(timeout_s) from None
     if isinstance(came, Exception):
         raise came
     return came
@@ -107,6 +107,10 @@ def _read(
         body = b""
         while len(body) < most_bytes and (piece := answer.read1(most_bytes - len(body))):
             body += piece
-            if time.monotonic() > until:  # nobody waits for it any more
-                break
+            if time.monotonic() > until:  # what came so far is no answer
+                raise _late(timeout_s)
     return answer.status, body
+
+
+def _late(timeout_s: float) -> TimeoutError:
+    return TimeoutError(f"it did not answer within {timeout_s:g} s")
