@@ -28,13 +28,14 @@ CREATE FUNCTION fairlead_raw.record_made_worse(
 DECLARE
     times integer;
     back_to integer;
+    eyes text;
 BEGIN
     PERFORM fairlead_raw.lock_group(record_made_worse.group_id);
     IF NOT (fairlead_raw.says_something(evidence) AND (seen_s > before_s + error_s OR late > late_before)) THEN
         RAISE EXCEPTION 'group %: nothing shows that version % made it worse', group_id, version
             USING ERRCODE = 'FL001';
     END IF;
-    PERFORM FROM fairlead_raw.plan
+    SELECT plan.four_eyes INTO eyes FROM fairlead_raw.plan
         WHERE plan.group_id = record_made_worse.group_id AND plan.version = record_made_worse.version
             AND plan.state = 'published' AND plan.rolled_back_from IS NULL;
     IF NOT FOUND OR EXISTS (
@@ -57,10 +58,13 @@ BEGIN
         (group_id, version, at, seen_s, before_s, error_s, late, late_before, evidence, automatic, back_to,
          rests_until)
     VALUES (record_made_worse.group_id, record_made_worse.version, clock_timestamp(), seen_s, before_s,
-            error_s, late, late_before, record_made_worse.evidence, automatic, back_to,
+            error_s, late, late_before, record_made_worse.evidence,
+            automatic AND eyes IS NULL AND NOT fairlead_raw.needs_four_eyes(record_made_worse.group_id),
+            back_to,
             clock_timestamp() + least(interval '2 hours' * 2 ^ times, interval '7 days'));
     RETURN record_made_worse.version;
 END $$;
 COMMENT ON FUNCTION fairlead_raw.record_made_worse IS
     'Stores that the version in force made a group worse, and to which one it goes back; returns the version, '
-    'or null where nothing is to be done. Each further one within thirty days doubles the rest.';
+    'or null where nothing is to be done. Each further one within thirty days doubles the rest. What takes four '
+    'eyes waits for a person.';

@@ -30,6 +30,9 @@ from fairlead.surfaces.web.sheets import ROWS, Sheet, outcome, sheet
 
 _NO_PROOF: Final = "no setting says how a proxy proves who asks (web.token or web.header)"
 _LONGEST_REASON: Final = 500
+#: A step waits for who holds its group, for a minute or more: pages do not wait for steps, nor
+#: brakes for other steps.
+_STEPS_AT_ONCE: Final = 4
 #: What a form names; all others version and hash.
 _NAMES: Final[Mapping[str, set[str]]] = {"brake": set(), "release": {"version"}}
 
@@ -60,6 +63,8 @@ class Acting:
         self._web = web
         self._headers = {**headers, "Cache-Control": "no-store"}
         self._threads = threads
+        self._braking = anyio.CapacityLimiter(_STEPS_AT_ONCE)
+        self._stepping = anyio.CapacityLimiter(_STEPS_AT_ONCE)
         self._identity = identity_of(web)
 
     def desk(self, headers: Headers) -> Desk:
@@ -105,7 +110,8 @@ class Acting:
         except NotProvenError as error:
             raise HTTPException(403, f"Nobody acts here: {error}") from error
         wanted = _wanted(fields, person)
-        return await run_sync(self._act, wanted, limiter=self._threads)
+        limiter = self._braking if wanted.act == "brake" else self._stepping
+        return await run_sync(self._act, wanted, limiter=limiter)
 
     def _act(self, wanted: Act) -> Response:
         try:

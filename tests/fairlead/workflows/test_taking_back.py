@@ -11,6 +11,7 @@ from fairlead.domain.policy import Approval, Policy
 from fairlead.errors import PlanStateError
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.store import PlanStore, StoredPlan
+from fairlead.store.engine import transaction
 from fairlead.store.hindsight import regrets, rests, say_made_worse
 from fairlead.store.monitoring import DecisionCounts, read_all_groups
 from fairlead.store.reading import read_history
@@ -66,6 +67,17 @@ def test_under_other_policies_a_person_decides_once(store: PlanStore, publish: S
     assert (made.state, made.rolled_back_from) == ("proposed", 1)
     store.reject("orders", made.version, reason="it is the deploy")
     assert back(store, Policy()) == []
+
+
+def test_first_plan_that_takes_four_eyes_waits_for_a_person(
+    store: PlanStore, publish: Step
+) -> None:
+    """The owner of the schema may ask for four eyes that the policy knows nothing of."""
+    publish("s1")
+    with transaction(store.engine) as connection:
+        connection.exec_driver_sql("INSERT INTO fairlead_raw.four_eyes (groups) VALUES ('ord*')")
+    assert back(store) == []
+    assert [(left.version, left.automatic) for left in regrets(store.engine)] == [(1, False)]
 
 
 def test_what_is_not_sure_is_not_said(store: PlanStore, publish: Step) -> None:

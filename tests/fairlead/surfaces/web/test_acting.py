@@ -1,9 +1,11 @@
 """Acting on pages, as a browser behind a proxy does it: before, the form, and after."""
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from html import unescape
 from urllib.parse import urlencode
 
+import psycopg
 import pytest
 
 from fairlead.settings import Settings, WebSettings
@@ -49,6 +51,23 @@ def test_a_plan_is_approved_on_its_page(desks: Desks) -> None:
     assert f"{KIM} asked to approve (orders, version 1): agreed with the team." in after
     assert "Version 1 is approved now." in after
     assert desks.state("orders") == "approved"
+
+
+def test_steps_that_wait_hold_up_neither_pages_nor_a_brake(desks: Desks) -> None:
+    """Somebody decides in SQL and goes to lunch: what waits for that group waits alone."""
+    with ThreadPoolExecutor(8) as pool:
+        with psycopg.connect(desks.url) as connection:
+            connection.execute("SELECT fairlead_raw.lock_group('orders')")
+            waiting = [
+                pool.submit(desks.post, "reject", "orders", f"{number}@example.com")
+                for number in range(6)
+            ]
+            with pytest.raises(TimeoutError):
+                waiting[0].result(1)
+            assert pool.submit(desks.get, "/").result(20).status == 200
+            assert pool.submit(desks.post, "brake").result(20).status == 303
+            connection.rollback()
+        assert sorted(one.result(60).status for one in waiting) == [303] + [409] * 5
 
 
 def test_a_plan_is_rejected_on_its_page(desks: Desks) -> None:
