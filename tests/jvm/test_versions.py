@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-#: What talks to brokers: through the jar, and through Fairlead's gateway.
+#: What talks to brokers, through the jar and Fairlead's gateway; the first needs a new broker.
 TESTS = [
-    *("tests/jvm/test_group_assignor.py", "tests/jvm/test_broker_reading.py"),
+    *("tests/jvm/test_broker_reading.py", "tests/jvm/test_group_assignor.py"),
     *("tests/jvm/test_consumers.py", "tests/jvm/test_jar.py", "tests/fairlead/kafka"),
 ]
 
