@@ -127,6 +127,7 @@ class Composed:
             *(f"--cap-drop={name}" for name in described.get("cap_drop", ())),
             *(f"--security-opt={name.split(':')[0]}" for name in described.get("security_opt", ())),
             *(f"--tmpfs={path}" for path in described.get("tmpfs", ())),
+            f"--memory={described['mem_limit']}",
             *(["--read-only"] if described.get("read_only") else []),
         ]
         if service not in _STAND_INS:

@@ -2,6 +2,7 @@
 
 import json
 import random
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -123,18 +124,26 @@ def test_kills_leave_database_and_topic_agreed(
     """Containers are killed while plans are sent: the topic then has what the database says."""
     chance = random.Random(2026)
     versions: list[int] = []
+    amid = 0
+    lasts_s = {RETIRE: 15.0, PUBLISH: 15.0}
     for kill in range(pytestconfig.getoption("container_kills")):
         published = "SELECT count(*) FROM fairlead.plan_history WHERE state = 'published'"
         step = RETIRE if asked(followed, published) == "1" else PUBLISH
-        sending = followed.begin("code", "sh", "-c", step)
-        time.sleep(chance.uniform(0, 15))  # from before the first step to after the last
+        sending, began = followed.begin("code", "sh", "-c", step), time.monotonic()
+        try:
+            sending.wait(chance.uniform(0, lasts_s[step]))
+            lasts_s[step] = 1.2 * (time.monotonic() - began)  # some kills come just after it
+        except subprocess.TimeoutExpired:
+            amid += 1
         killed = chance.choice(KILLED)
         followed.kill(killed)
         sending.wait()
         back(followed, killed)
         versions.append(agreed(followed, f"kill {kill}, of {killed}"))
-        sys.stdout.write(f"kill {kill}, of {killed}: version {versions[-1]}\n")
+        sys.stdout.write(f"kill {kill}, of {killed}: version {versions[-1]}, {amid} amid a step\n")
+        sys.stdout.flush()
     assert len(set(versions)) > 1
+    assert amid
 
 
 def back(composed: Composed, name: str) -> None:
