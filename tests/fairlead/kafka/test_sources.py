@@ -89,7 +89,8 @@ def joined(
     def settled() -> bool:
         for member in members:
             member.poll(0.1)
-        return sum(len(member.assignment()) for member in members) == sum(map(len, PLACED.values()))
+        owned = [len(member.assignment()) for member in members]
+        return all(owned) and sum(owned) == sum(map(len, PLACED.values()))
 
     assert wait_until(settled, timeout_s=60)
     return members
