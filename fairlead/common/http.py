@@ -109,6 +109,8 @@ def _read(
             body += piece
             if time.monotonic() > until:  # what came so far is no answer
                 raise _late(timeout_s)
+        if len(body) < most_bytes and answer.length:
+            raise ConnectionResetError("its answer ended too early")
     return answer.status, body
 
 

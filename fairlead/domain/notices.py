@@ -38,7 +38,7 @@ def _reached_safely(url: SecretStr) -> SecretStr:
     text = url.get_secret_value()
     try:
         parts = urlsplit(text)
-        well = bool(parts.hostname) and "@" not in parts.netloc and (parts.port or 1) > 0
+        well = bool(parts.hostname) and "@" not in parts.netloc and parts.port != 0
     except ValueError:  # its message may hold a part of the address
         well = False
     if not well or not text.isascii() or not text.isprintable() or " " in text:

@@ -7,6 +7,7 @@ verified or taken further (`plans`), how rows are shown (`fairlead.surfaces.cli`
 import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import Engine, text
@@ -539,9 +540,10 @@ def require_group(engine: Engine, group: str) -> None:
 
 def _no_version(group: str, version: int | None) -> str:
     if version is None:
-        return f"group {group} has no plan yet; `fairlead history {group}` says why"
+        return f"group {group} has no plan yet; `fairlead history {quote(group)}` says why"
     return (
-        f"group {group} has no version {version}; `fairlead plans list {group}` lists what there is"
+        f"group {group} has no version {version}; "
+        f"`fairlead plans list {quote(group)}` lists what there is"
     )
 
 

@@ -20,6 +20,7 @@ from fairlead.surfaces.cli.arguments import (
     opened_engine,
 )
 from fairlead.surfaces.cli.output import as_text, print_json, print_table, say
+from fairlead.surfaces.offers import of_brake
 
 if TYPE_CHECKING:
     from fairlead.store.brakes import Brake
@@ -203,7 +204,7 @@ def not_sent(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 def _braked(brakes: Iterable["Brake"]) -> list[str]:
     """Return which brakes hold, and what releases them, a line for each."""
     return [
-        f"{brake}. No new plan goes out until `fairlead release {brake.group or '--all'}`"
+        f"{brake}. No new plan goes out until `{of_brake(brake.group, braked=True).command}`"
         for brake in brakes
     ]
 

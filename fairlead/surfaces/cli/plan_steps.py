@@ -7,6 +7,7 @@ steps themselves (`fairlead.store`, `fairlead.workflows`).
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import partial
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -58,7 +59,7 @@ def approve(
         {"group": group, "version": version, "state": plan.state, "sha256": plan.sha256},
         f"{group}: version {version} is {plan.state}. The sensor approved_plans publishes it "
         "within the minute; if it cannot, `fairlead groups` says why, and when it tries again. "
-        f"`fairlead plans publish {group}` publishes it at once",
+        f"`fairlead plans publish {quote(group)}` publishes it at once",
         as_json=as_json,
     )
 
@@ -100,8 +101,8 @@ def publish(group: Group, *, as_json: Json = False) -> None:
         store = PlanStore(engine, settings.source)
         if not asked(engine, [group]) and not store.in_state("approved", "sending", groups=[group]):
             raise PlanStateError(
-                f"group {group} has no approved plan; `fairlead plans list {group}` lists what"
-                " there is"
+                f"group {group} has no approved plan; `fairlead plans list {quote(group)}` lists"
+                " what there is"
             )
         answers, done = publish_groups(
             store,
@@ -369,8 +370,8 @@ def _require_other_than_published(plan: Mapping[str, Any]) -> None:
     if plan["state"] == "published":
         raise PlanStateError(
             f"group {plan['group']}: version {plan['version']} is the one that is published; "
-            f"`fairlead plans retire {plan['group']}` takes it back, and consumers return to their "
-            "fallback"
+            f"`fairlead plans retire {quote(plan['group'])}` takes it back, and consumers return "
+            "to their fallback"
         )
 
 

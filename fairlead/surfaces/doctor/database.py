@@ -12,6 +12,7 @@ from sqlalchemy import Engine, text
 from fairlead.common.words import plural
 from fairlead.settings import Settings
 from fairlead.surfaces.doctor.finding import Finding, ago
+from fairlead.surfaces.offers import of_brake
 
 _OLD: Final = timedelta(minutes=15)
 _CLOCKS: Final = timedelta(seconds=5)
@@ -53,8 +54,8 @@ def examine_database(settings: Settings) -> Iterator[Finding]:
         yield Finding("schema", "ok", f"{revision}")
         yield _role(row.login, row.roles)
         for brake in read_brakes(engine):
-            scope = brake.group or "--all"
-            yield Finding("brake", "warning", str(brake), f"fairlead release {scope} --reason ...")
+            remedy = of_brake(brake.group, braked=True).command
+            yield Finding("brake", "warning", str(brake), remedy)
         yield _last_look(engine)
         if settings.notify.url is not None:
             yield _notices(engine)

@@ -37,6 +37,7 @@ ROWS: Final = 500
 
 _TEMPLATES: Final = environment("review")
 _TEMPLATES.filters["data_uri"] = plots.data_uri
+_TEMPLATES.globals["of_brake"] = offers.of_brake
 
 
 def review_page(

@@ -17,6 +17,8 @@ from starlette.requests import Request
 MOST_BYTES: Final = 16_384
 _PATIENCE_S: Final = 10.0
 _FIELDS: Final = frozenset({"do", "group", "version", "sha256", "id", "reason"})
+#: Ports that browsers leave out.
+_UNSAID: Final = {"http": ":80", "https": ":443"}
 _FORM: Final = "application/x-www-form-urlencoded"
 
 
@@ -34,8 +36,9 @@ def require_own_page(request: Request, url: str) -> None:
         403.
     """
     parts = urlsplit(url)
+    host = parts.netloc.removesuffix(_UNSAID[parts.scheme])
     origins = request.headers.getlist("origin")
-    if [origin.lower() for origin in origins] != [f"{parts.scheme}://{parts.netloc}".lower()]:
+    if [origin.lower() for origin in origins] != [f"{parts.scheme}://{host}".lower()]:
         raise HTTPException(403, f"This form was not sent by a page of {url} (web.url)")
     sites = request.headers.getlist("sec-fetch-site")
     if sites and sites != ["same-origin"]:

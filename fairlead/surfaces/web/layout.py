@@ -12,6 +12,7 @@ from fairlead.common.words import span
 from fairlead.domain.judgement.capacities import STEPS
 from fairlead.domain.judgement.diagnosis import a_few
 from fairlead.surfaces import standing
+from fairlead.surfaces.offers import of_brake
 from fairlead.surfaces.templates import environment
 
 TEMPLATES: Final = environment("web", "review")
@@ -50,4 +51,5 @@ TEMPLATES.globals |= {
     "follows": standing.follows,
     "kind": standing.kind,
     "looks_needed": STEPS + 1,
+    "of_brake": of_brake,
 }

@@ -88,6 +88,10 @@ LYING: dict[str, tuple[dict[str, Any], str]] = {
     "garbage": ({"raw": b"\x00\xff" * 100 + b"\r\n"}, "no HTTP"),
     "nothing": ({"raw": b"\r\n"}, "does not answer"),
     "a status that is none": ({"raw": b"HTTP/1.0 999999 x\r\n\r\n"}, "no HTTP"),
+    "a part of what it promised": (
+        {"raw": b"HTTP/1.0 200 OK\r\nContent-Length: 900\r\n\r\nok"},
+        "its answer ended too early",
+    ),
     "a hang": ({"pause": 30.0}, "did not answer within 0.4 s"),
     "a byte now and then": ({"pause": 0.1}, "did not answer within 0.4 s"),
 }
@@ -313,6 +317,7 @@ def test_command_says_what_came_back(
         ({"url": "ftp://chat.example/x"}, "https, or http to this machine"),
         ({"url": "https://kim:hunter2@chat.example/"}, "no address such as"),
         ({"url": "https://chat.example:x/"}, "no address such as"),
+        ({"url": "https://chat.example:0/"}, "no address such as"),
         ({"url": "https://chat.example/\n"}, "no address such as"),
         ({"secret": None}, "takes one: nobody else could tell"),
         ({"secret": "hunter2"}, "openssl rand -base64 32"),

@@ -7,12 +7,15 @@ from urllib.parse import urlencode
 
 import psycopg
 import pytest
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
 
 from fairlead.settings import Settings, WebSettings
 from fairlead.store.acts import answer, asked
 from fairlead.store.brakes import read_brakes
 from fairlead.store.engine import create_store_engine
 from fairlead.surfaces.web import build_app
+from fairlead.surfaces.web.forms import require_own_page
 from tests.fairlead.surfaces.web.conftest import KIM, SECRET, Desks, as_person, propose
 from tests.fairlead.surfaces.web.proxies import PUBLIC, Answer, post, send
 from tests.serving import serving
@@ -68,6 +71,23 @@ def test_steps_that_wait_hold_up_neither_pages_nor_a_brake(desks: Desks) -> None
             assert pool.submit(desks.post, "brake").result(20).status == 303
             connection.rollback()
         assert sorted(one.result(60).status for one in waiting) == [303] + [409] * 5
+
+
+@pytest.mark.parametrize(
+    ("url", "origin"),
+    [
+        ("https://fairlead.example:443", "https://fairlead.example"),
+        ("http://localhost:80/pages", "http://localhost"),
+        ("https://Fairlead.example:8443", "https://fairlead.example:8443"),
+    ],
+)
+def test_own_page_is_known_by_the_address_that_browsers_send(url: str, origin: str) -> None:
+    """They leave out the port that the scheme implies, and the path."""
+    headers = [(b"origin", origin.encode()), (b"sec-fetch-site", b"same-origin")]
+    require_own_page(Request({"type": "http", "headers": headers}), url)
+    headers[0] = (b"origin", f"{origin}0".encode())
+    with pytest.raises(HTTPException, match="was not sent by a page of"):
+        require_own_page(Request({"type": "http", "headers": headers}), url)
 
 
 def test_a_plan_is_rejected_on_its_page(desks: Desks) -> None:

@@ -10,11 +10,13 @@ from urllib.request import Request, urlopen
 
 import psycopg
 import pytest
+from typer.testing import CliRunner
 
 from fairlead.errors import ConfigurationError
 from fairlead.settings import Settings
 from fairlead.store.brakes import put_on, release
 from fairlead.store.engine import create_store_engine
+from fairlead.surfaces.cli import app
 from fairlead.surfaces.web import build_app
 from fairlead.surfaces.web.pages import groups_page
 from tests.serving import serving
@@ -108,6 +110,24 @@ def test_brake_stands_above_the_groups(week: str, served: str) -> None:
     release(engine, "orders", reason="over")
     assert "fairlead_brake_timestamp_seconds{" not in get(f"{served}/metrics")[2]
     engine.dispose()
+
+
+@pytest.mark.parametrize(
+    ("group", "end"), [("orders", "orders"), ("--all", "-- --all"), ("o; reboot", "'o; reboot'")]
+)
+def test_what_releases_a_brake_can_be_copied(week: str, served: str, group: str, end: str) -> None:
+    """Whatever the group is called, the command releases that brake and does nothing else."""
+    with psycopg.connect(week) as connection:
+        connection.execute(
+            "INSERT INTO fairlead_raw.consumer_group VALUES (%s) ON CONFLICT DO NOTHING", (group,)
+        )
+    engine = create_store_engine(week)
+    put_on(engine, group, reason="deploy")
+    engine.dispose()
+    command = f"fairlead release --reason 'say why' {end}"
+    assert f"<code>{command}</code> releases it" in unescape(get(served)[2])
+    told = CliRunner().invoke(app, ["groups"], env={"FAIRLEAD_POSTGRES__URL": week})
+    assert f"until `{command}`" in " ".join(told.output.split())
 
 
 def test_review_of_a_plan_is_a_page(served: str) -> None:
