@@ -135,6 +135,7 @@ def test_kills_leave_database_and_topic_agreed(
             lasts_s[step] = 1.2 * (time.monotonic() - began)  # some kills come just after it
         except subprocess.TimeoutExpired:
             amid += 1
+            lasts_s[step] *= 1.1  # it may last longer than the last that ended
         killed = chance.choice(KILLED)
         followed.kill(killed)
         sending.wait()
@@ -142,7 +143,7 @@ def test_kills_leave_database_and_topic_agreed(
         versions.append(agreed(followed, f"kill {kill}, of {killed}"))
         sys.stdout.write(f"kill {kill}, of {killed}: version {versions[-1]}, {amid} amid a step\n")
         sys.stdout.flush()
-    assert len(set(versions)) > 1
+    assert len(set(versions)) > len(versions) // 10  # plans go on being published
     assert amid
 
 

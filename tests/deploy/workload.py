@@ -10,6 +10,7 @@ import time
 
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
+from kafka.errors import KafkaError
 
 from fairlead.followers.kafka_python import PlanConsumer
 
@@ -42,8 +43,12 @@ def consume(number: int) -> None:
         auto_commit_interval_ms=1000,
         max_poll_records=20,
     )
-    for _ in consumer:
-        time.sleep(1 / SPEED)
+    while True:
+        try:
+            for _ in consumer:
+                time.sleep(1 / SPEED)
+        except KafkaError:  # raised to the application while the broker is away
+            time.sleep(1)
 
 
 if __name__ == "__main__":
