@@ -235,11 +235,11 @@ def _column(database: Database, statement: str, value: object) -> list[str]:
     return [row[0] for row in database.execute(statement.encode(), (value,))]
 
 
-def keep(page: Page, name: str) -> Path:
-    """Take a screenshot of a page, kept for people."""
+def keep(page: Page, name: str, *, whole: bool = False) -> Path:
+    """Take a screenshot of what is seen of a page, or of all of it, kept for people."""
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     path = SCREENSHOTS / f"{name}.png"
-    page.screenshot(path=path)
+    page.screenshot(path=path, full_page=whole)
     return path
 
 

@@ -196,7 +196,7 @@ def step(
     page.get_by_role("link", name=link, exact=True).click()
     page.get_by_label("Why").fill(reason)
     if picture:
-        keep(page, picture)
+        keep(page, picture, whole=True)
         assert_open_to_all(page)
     page.get_by_role("button", name=button).click()
     expect(page.get_by_text(f": {reason}.").first).to_be_visible()
@@ -252,6 +252,7 @@ def test_two_people_approve_brake_release_and_go_back(
     assert (team.state(1), team.state(2)) == ("published", "approved")
     lee.goto(group)
     expect(lee.get_by_text("incident 4711").first).to_be_visible()
+    expect(lee.get_by_text("wait: a brake holds")).to_be_visible()
     keep(lee, "act-braked")
 
     step(lee, group, "Release the brake", "Release it", reason="it is over")

@@ -19,7 +19,7 @@ from fairlead.surfaces.cli.arguments import (
     known_text,
     opened_engine,
 )
-from fairlead.surfaces.cli.output import as_text, print_json, print_table, say
+from fairlead.surfaces.cli.output import as_text, print_json, print_table, say, tell
 from fairlead.surfaces.offers import of_brake
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def groups(*, wide: Wide = False, as_json: Json = False) -> None:
         rows, brakes = worst_first(read_groups(engine)), read_brakes(engine)
         resting = rests(engine).values()
     now = datetime.now(UTC)
-    waits = undecided(rows, now)
+    waits, held = undecided(rows, now), {brake.group for brake in brakes}
     if as_json:
         print_json(rows)
     elif rows:
@@ -95,16 +95,16 @@ def groups(*, wide: Wide = False, as_json: Json = False) -> None:
                 row
                 | _forecast(row)
                 | _waits(row)
-                | {"follows": follows(row), "next": next_step(row, waits)}
+                | {"follows": follows(row), "next": next_step(row, waits, held)}
                 | {"adherence": None if row["adherence"] is None else f"{row['adherence']:.0%}"}
                 for row in rows
             ],
             _ALL_OF_GROUPS if wide else _GROUPS,
             wide=wide,
         )
-        say(*_evidence(rows), *_late(rows))
-        say(*_advice(rows), *not_sent(rows), *_not_looked_at(rows, now))
-        say(*_not_planned(waits), *_braked(brakes), *map(str, resting))
+        tell(*_evidence(rows), *_late(rows))
+        tell(*_advice(rows), *not_sent(rows), *_not_looked_at(rows, now))
+        tell(*_not_planned(waits), *_braked(brakes), *map(str, resting))
     else:
         say(
             "No look has found a group yet, and none has been planned. `fairlead up` takes looks, "
@@ -331,17 +331,19 @@ def why(
 
     With a partition: which versions moved it from whom to whom, and why.
     """
+    from fairlead.store.brakes import brakes_on
     from fairlead.store.course import read_diagnoses, read_moves_of
     from fairlead.store.reading import read_groups, undecided
 
     with opened_engine() as engine:
+        held = {brake.group for brake in brakes_on(engine, group)}
         found = read_diagnoses(engine, group, limit=_DIAGNOSES)
         (row,) = read_groups(engine, [group])
         moves = [] if partition is None else _moves_of(engine, group, partition, read_moves_of)
     if as_json:
         print_json(row | {"diagnoses": found} | ({} if partition is None else {"moves": moves}))
     elif partition is None:
-        say(*_why(row, found, undecided([row], datetime.now(UTC))))
+        tell(*_why(row, found, undecided([row], datetime.now(UTC)), held))
     elif moves:
         print_table(moves, _MOVES_OF, title=f"{partition} of {group}: who got it, and why")
     else:
@@ -364,7 +366,9 @@ def _moves_of(
     return moves
 
 
-def _why(row: dict[str, Any], found: list[dict[str, Any]], waits: list[str]) -> list[str]:
+def _why(
+    row: dict[str, Any], found: list[dict[str, Any]], waits: list[str], held: set[str | None]
+) -> list[str]:
     """Return what is known of a group, a line for each thing."""
     from fairlead.surfaces.standing import follows, next_step
 
@@ -393,5 +397,5 @@ def _why(row: dict[str, Any], found: list[dict[str, Any]], waits: list[str]) -> 
             f"  last decision: {row['outcome']}, {as_text(row['decided_at'])} UTC: {row['reason']}"
         )
     lines += [f"  {line}" for line in not_sent([row])]
-    lines.append(f"  next: {next_step(row, waits)}")
+    lines.append(f"  next: {next_step(row, waits, held)}")
     return lines

@@ -6,10 +6,13 @@ through `visible`. Does not: which columns a command shows.
 
 import json
 import os
+import re
+import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from textwrap import wrap
 from typing import Any, Final
 from uuid import UUID
 
@@ -37,6 +40,23 @@ def say(*lines: str, err: bool = False) -> None:
     """Print lines for people: whatever a name or a reason holds, they stay lines."""
     for line in lines:
         typer.echo(visible(line), err=err)
+
+
+def tell(*sentences: str) -> None:
+    """Print sentences: in a window broken between words, but in no command; else a line each."""
+    if not sys.stdout.isatty() and "COLUMNS" not in os.environ:
+        say(*sentences)
+        return
+    for sentence in sentences:
+        whole = re.sub("`[^`]+`", lambda command: command[0].replace(" ", "\0"), visible(sentence))
+        lines = wrap(
+            whole,
+            shutil.get_terminal_size().columns,
+            subsequent_indent=" " * (len(whole) - len(whole.lstrip()) + 2),
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        typer.echo("\n".join(lines).replace("\0", " "))
 
 
 def say_error(error: Exception, what: str = "") -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from fairlead.surfaces.cli.arguments import Group, Json, opened_engine
-from fairlead.surfaces.cli.output import print_json, print_table, say, say_error
+from fairlead.surfaces.cli.output import print_json, print_table, say_error, tell
 
 if TYPE_CHECKING:
     from fairlead.domain.records import Findings
@@ -207,11 +207,11 @@ def _print(document: dict[str, Any]) -> None:
         return None if value is None else f"{value:.0%}"
 
     looks = document["looks"]
-    say(
+    tell(
         f"{document['group']}, from {looks} look{'' if looks == 1 else 's'}: "
         + ": ".join(filter(None, (document["diagnosis"], document["evidence"])))
     )
-    say(f"{document['outcome']}: {document['reason']}")
+    tell(f"{document['outcome']}: {document['reason']}")
     if document["caught_up_s"] != 0 and document["late_s"] is not None:
         then = {"as it is": document["caught_up_s"]} | {
             f"by {candidate['assignor']}": candidate["caught_up_s"]
@@ -219,7 +219,7 @@ def _print(document: dict[str, Any]) -> None:
             if candidate["assignor"] == document["assignor"]
         }
         told = (f"{how}: {caught_up(s, document['looked_at'])}" for how, s in then.items())
-        say(f"caught up {'; '.join(told)}")
+        tell(f"caught up {'; '.join(told)}")
     rows = [
         candidate
         | {"late": late(candidate["late_s"]), "fullest": share(candidate["utilisation"])}
@@ -238,4 +238,4 @@ def _print(document: dict[str, Any]) -> None:
         print_table(moves[:_SHOWN], _MOVES, title=f"{document['assignor']}: what moves{more}")
     if document["version"] is not None:
         approval = f" ({document['approval']})" if document["approval"] else ""
-        say(f"Stored as version {document['version']}: {document['state']}{approval}")
+        tell(f"Stored as version {document['version']}: {document['state']}{approval}")

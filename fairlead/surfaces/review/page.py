@@ -118,14 +118,26 @@ def summary(facts: Facts) -> str:
     if plan["placed"]:
         parts.append(f"gives {plural(plan['placed'], 'partition')} without an owner one")
     if plan["late_before"] is not None and plan["late_predicted"] is not None:
-        before, after = (length(plan[f"late_{when}"]) for when in ("before", "predicted"))
-        parts.append(f"brings the group from {before} late, as forecast, to {after}")
+        parts.append(_lateness(plan["late_before"], plan["late_predicted"]))
     if plan["lag_max_predicted"] is not None:
         parts.append(_effect(plan["lag_max_before"], plan["lag_max_predicted"]))
     if not parts:
         return "It changes nothing."
     *first, last = parts
     return f"It {', '.join(first)}{', and ' if first else ''}{last}."
+
+
+def _lateness(before: float, after: float) -> str:
+    """Say what a plan does to how late its group is forecast.
+
+    Examples
+    --------
+    >>> _lateness(660, 15), _lateness(312, 300)
+    ('brings the group from 11 min late, as forecast, to 15 s', 'leaves it 5 min late, as forecast')
+    """
+    if length(before) == length(after):
+        return f"leaves it {length(after)} late, as forecast"
+    return f"brings the group from {length(before)} late, as forecast, to {length(after)}"
 
 
 def _effect(before: Decimal | None, after: Decimal) -> str:

@@ -239,7 +239,8 @@ def outcome(engine: Engine, done: Acted) -> list[str]:
     what = (
         f"{_whose(done.group)}" if done.sha256 is None else f"{done.group}, version {done.version}"
     )
-    who = f"{done.actor} asked to {done.act} ({what}): {done.reason}."
+    verb = "roll back" if done.act == "rollback" else done.act
+    who = f"{done.actor} asked to {verb} ({what}): {done.reason}."
     if done.outcome == "agreed":
         return [who, "It takes two people: somebody else has to ask for the same, on their own."]
     if done.outcome == "asked":

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from fairlead.common.visible import VisibleFormatter, visible
 from fairlead.errors import GroupError, SandboxError
 from fairlead.surfaces.cli import app
-from fairlead.surfaces.cli.output import print_rich, print_table, say, say_error
+from fairlead.surfaces.cli.output import print_rich, print_table, say, say_error, tell
 from tests.docs.scenario import store_week
 
 EVIL = "\x1b[2J\x1b]0;title\x07or\u202eders\r\nbilling: fine\x9b31m\u2028\u200b\u2066"
@@ -141,6 +141,29 @@ def test_table_fits_its_window_and_breaks_no_name(
     for whole in ("a-group-with-a-long-name.and-more", "1,234,567"):
         assert any(whole in line for line in lines)
     assert out.getvalue().count("heaviest") == 9
+
+
+@pytest.mark.parametrize("width", [None, 30])
+def test_sentences_are_broken_between_words_in_a_window(
+    width: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Never in a name or a command, which are copied; in a pipe each stays a line."""
+    command = "`fairlead plans retire orders`"
+    sentence = f"  {EVIL}: orders-eu-1 gets 169% of what it can do, till {command} says no"
+    if width is None:
+        monkeypatch.delenv("COLUMNS", raising=False)
+    else:
+        monkeypatch.setenv("COLUMNS", str(width))
+    out = io.StringIO()
+    with redirect_stdout(out):
+        tell(sentence, "the next")
+    lines = out.getvalue().splitlines()
+    assert hidden(out.getvalue()) == set()
+    assert (len(lines) == 2) is (width is None)
+    assert " ".join(out.getvalue().split()) == " ".join(f"{visible(sentence)} the next".split())
+    assert width is None or all(len(line) <= width or command in line for line in lines[2:])
+    assert command in out.getvalue()
+    assert lines[-1] == "the next"
 
 
 def test_wide_table_is_as_wide_as_it_gets(monkeypatch: pytest.MonkeyPatch) -> None:
