@@ -26,7 +26,14 @@ KUBERNETES: Final = "1.33.0"
 SETS: Final[dict[str, dict[str, Any]]] = {
     "plain": {},
     "secured-kafka": {"kafka": {"propertiesSecret": {"name": "kafka-client"}}},
-    "links": {"serve": {"url": "https://plans.example.com", "dagsterUrl": "https://d.example.com"}},
+    "acting": {
+        "postgres": {"readerKey": "web-url"},
+        "serve": {
+            "url": "https://plans.example.com",
+            "dagsterUrl": "https://d.example.com",
+            "headerSecret": {"name": "fairlead-proxy"},
+        },
+    },
     "looks": {"looks": {"enabled": True, "storageClass": "fast"}},
     "looks-on-a-claim": {"looks": {"enabled": True, "existingClaim": "looks"}},
     "survey-alone": {

@@ -92,6 +92,26 @@ def test_each_service_has_its_own_login() -> None:
     }
 
 
+def test_secret_of_the_proxy_reaches_the_pages_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the address it is all that acting takes; nobody else could act by it."""
+    given = {
+        "FAIRLEAD_WEB__HEADER__SECRET": "s" * 40,
+        "FAIRLEAD_POSTGRES__URL": SECRETS["FAIRLEAD_POSTGRES__URL"],
+    }
+    having = []
+    for owner, pod in pods("acting"):
+        environment = {entry["name"]: entry.get("value") for entry in pod["containers"][0]["env"]}
+        if "FAIRLEAD_WEB__HEADER__SECRET" in environment:
+            having.append(owner)
+            for name, value in environment.items():
+                monkeypatch.setenv(name, value or given[name])
+    assert having == ["fairlead-serve"]
+    monkeypatch.setenv("FAIRLEAD_CONFIG", str(ROOT / "deploy/fairlead.toml"))
+    web = load_settings().web
+    assert web.header is not None
+    assert (web.url, web.header.secret_name) == ("https://plans.example.com", "X-Fairlead-Secret")
+
+
 def test_version_is_that_of_the_package() -> None:
     """Chart, image and package are released together, as the changelog says."""
     released = version("fairlead")

@@ -85,6 +85,11 @@ spec:
         {{- with $values.serve.dagsterUrl }}
         - {name: FAIRLEAD_WEB__DAGSTER_URL, value: {{ . | quote }}}
         {{- end }}
+        {{- if and (eq .component "serve") $values.serve.headerSecret.name }}
+        - name: FAIRLEAD_WEB__HEADER__SECRET
+          valueFrom:
+            secretKeyRef: {name: {{ $values.serve.headerSecret.name }}, key: {{ $values.serve.headerSecret.key }}}
+        {{- end }}
       {{- with .extra }}
       {{- . | nindent 6 }}
       {{- end }}
