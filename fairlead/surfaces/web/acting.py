@@ -178,7 +178,9 @@ def _asked(given: Mapping[str, str]) -> tuple[Verb, str | None, int | None]:
     verb, group = given.get("do"), given.get("group")
     if verb not in VERBS or "\0" in (group or ""):
         raise HTTPException(400, f"What is to be done is one of {', '.join(VERBS)}")
-    return cast("Verb", verb), group or None, asked_version(given.get("version"))
+    if group == "":
+        raise HTTPException(400, "The group has no name: all groups are meant by none")
+    return cast("Verb", verb), group, asked_version(given.get("version"))
 
 
 def _wanted(fields: Mapping[str, str], person: Person) -> Act:

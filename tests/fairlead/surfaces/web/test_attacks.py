@@ -191,6 +191,9 @@ MALFORMED = {
     "another version": Forged(fields=(("version", "2"),)),
     "a version that is none": Forged(fields=(("version", "1; DROP TABLE plan"),)),
     "no group": Forged(fields=(("group", None),)),
+    "an empty group, which is not all": Forged(
+        body=f"do=brake&group=&reason=forged&id={uuid.uuid4()}".encode()
+    ),
     "another group": Forged(fields=(("group", "stock"),)),
     "a group that is SQL": Forged(fields=(("group", "orders' OR true --"),)),
     "a step that is none": Forged(fields=(("do", "publish"),)),
