@@ -74,6 +74,7 @@ bench-followers: install
 
 bench-loop: install
 	$(BIN)/python -m benchmarks.loop
+	$(BIN)/python -m benchmarks.taken_back
 
 # Bytes between racks by the brokers' own count: range, sticky, uniform, and a plan.
 bench-racks: install
