@@ -6,10 +6,11 @@ database lets somebody take them, nor the pages that ask for a reason (`fairlead
 
 import shlex
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, urlencode
 
-from fairlead.domain.records import StoredPlan
+if TYPE_CHECKING:
+    from fairlead.domain.records import StoredPlan
 
 #: Two words, so that it is quoted: whoever puts a reason there sees how.
 _WHY: Final = "say why"
@@ -51,7 +52,7 @@ class Desk:
     reason: str = ""
 
 
-def of_version(plan: StoredPlan, *, approvable: bool) -> list[Offer]:
+def of_version(plan: "StoredPlan", *, approvable: bool) -> list[Offer]:
     """Return the steps that a person can take with a version.
 
     Parameters
