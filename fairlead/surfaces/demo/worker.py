@@ -89,14 +89,9 @@ def work(consumer: KafkaConsumer | PlainConsumer, orders: Orders) -> None:
     while not orders.stopped.is_set():
         if orders.started.is_set() and consumer.paused():
             consumer.resume(*consumer.paused())
-        waits = not orders.started.is_set()
-        # kafka-python's poll spins where what it has fetched is of paused partitions alone.
         batches: dict[Any, list[Any]] = consumer.poll(
-            timeout_ms=0 if waits else int(STEP_S * 1000),
-            max_records=max(1, int(orders.rate * STEP_S)),
+            timeout_ms=int(STEP_S * 1000), max_records=max(1, int(orders.rate * STEP_S))
         )
-        if waits:
-            orders.started.wait(STEP_S)
         records = sum(map(len, batches.values()))
         if not records:
             continue
