@@ -44,7 +44,7 @@ def say(*lines: str, err: bool = False) -> None:
 
 def tell(*sentences: str) -> None:
     """Print sentences: in a window broken between words, but in no command; else a line each."""
-    if not sys.stdout.isatty() and "COLUMNS" not in os.environ:
+    if not sys.stdout.isatty():
         say(*sentences)
         return
     for sentence in sentences:

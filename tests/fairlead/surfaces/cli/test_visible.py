@@ -150,11 +150,9 @@ def test_sentences_are_broken_between_words_in_a_window(
     """Never in a name or a command, which are copied; in a pipe each stays a line."""
     command = "`fairlead plans retire orders`"
     sentence = f"  {EVIL}: orders-eu-1 gets 169% of what it can do, till {command} says no"
-    if width is None:
-        monkeypatch.delenv("COLUMNS", raising=False)
-    else:
-        monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("COLUMNS", str(width or 30))
     out = io.StringIO()
+    monkeypatch.setattr(out, "isatty", lambda: width is not None)
     with redirect_stdout(out):
         tell(sentence, "the next")
     lines = out.getvalue().splitlines()

@@ -70,7 +70,7 @@ def test_steps_that_wait_hold_up_neither_pages_nor_a_brake(desks: Desks) -> None
             assert pool.submit(desks.get, "/").result(20).status == 200
             assert pool.submit(desks.post, "brake").result(20).status == 303
             connection.rollback()
-        assert sorted(one.result(60).status for one in waiting) == [303] + [409] * 5
+        assert sorted(answer.result(60).status for answer in waiting) == [303] + [409] * 5
 
 
 @pytest.mark.parametrize(
