@@ -132,8 +132,8 @@ def publish(group: Group, *, as_json: Json = False) -> None:
             "partition": partition,
             "offset": offset,
         },
-        f"{group}: version {result.version} is published: {result.reason}. `fairlead plans retire "
-        f"{group}` takes it back",
+        f"{group}: version {result.version} is published: {result.reason}. "
+        f"`fairlead plans retire {quote(group)}` takes it back",
         as_json=as_json,
     )
     for left in done.followed:

@@ -63,34 +63,38 @@ final class Held<T> {
     List<String> put(String group, T value, long size, boolean spare) {
         remove(group);
         values.put(group, value);
-        add(new Size(spare, known.test(group), GROUP_BYTES + 4L * group.length() + size, group));
+        rank(new Size(spare, known.test(group), GROUP_BYTES + 4L * group.length() + size, group));
         var dropped = new ArrayList<String>();
         while (bytes > most) {
             Size last = bySize.last();
-            T its = values.get(last.group);
-            remove(last.group);
             if (!last.known && known.test(last.group)) {
-                values.put(last.group, its);
-                add(new Size(last.spare, true, last.bytes, last.group));
+                unrank(last);
+                rank(new Size(last.spare, true, last.bytes, last.group));
             } else {
+                remove(last.group);
                 dropped.add(last.group);
             }
         }
         return dropped;
     }
 
-    private void add(Size size) {
+    void remove(String group) {
+        Size size = sizes.get(group);
+        if (size != null) {
+            unrank(size);
+            values.remove(group);
+        }
+    }
+
+    private void rank(Size size) {
         sizes.put(size.group, size);
         bySize.add(size);
         bytes += size.bytes;
     }
 
-    void remove(String group) {
-        Size size = sizes.remove(group);
-        if (size != null) {
-            bySize.remove(size);
-            values.remove(group);
-            bytes -= size.bytes;
-        }
+    private void unrank(Size size) {
+        sizes.remove(size.group);
+        bySize.remove(size);
+        bytes -= size.bytes;
     }
 }
