@@ -195,6 +195,10 @@ class Composed:
         """End a container as a crash would, and start it again."""
         run(*_PODMAN, "kill", self._of(service))
         run(*_PODMAN, "wait", self._of(service))
+        self.start_again(service)
+
+    def start_again(self, service: str) -> None:
+        """Start a container that has ended."""
         run(*_PODMAN, "start", self._of(service))
 
     def exit_code(self, service: str) -> int:

@@ -75,13 +75,16 @@ def planned(
 def test_slow_consumer_is_named_relieved_by_one_plan_and_left_alone_when_it_is_quick_again(
     planned: tuple[Planned, Consumers],
 ) -> None:
-    """Healthy: no plan. At a quarter of its speed: named, one plan, in time again. No other."""
+    """Healthy: no plan. At a third of its speed: named, one plan, in time again. No other.
+
+    Four partitions take 1.5 of what the slow member can do, two of them take 0.75.
+    """
     planner, consumers = planned
     slow = consumers.scenario.members[1]
     assert planner.undisturbed(15, 180)[-1].diagnosis.name == "healthy"
     assert not planner.undisturbed_plans
 
-    consumers.work_at(slow, consumers.scenario.rate // 4)
+    consumers.work_at(slow, consumers.scenario.rate // 3)
     found = planner.until(lambda judged: planned_for(judged, "slow member"), 180)
     assert found.diagnosis.names[0] == slow, found.diagnosis
     planner.until(lambda judged: judged.diagnosis.name == "healthy", 180)
