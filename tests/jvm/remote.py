@@ -94,8 +94,9 @@ class Cluster:
     def __init__(self, broker: KafkaBroker | KafkaCluster, signer: Signer | None = None) -> None:
         self.signer = signer
         self.servers = broker.bootstrap_servers
-        self.admin = AdminClient({"bootstrap.servers": self.servers})
-        self._producer = Producer({"bootstrap.servers": self.servers})
+        quiet = {"bootstrap.servers": self.servers, "log_level": 2}  # brokers of tests are killed
+        self.admin = AdminClient(quiet)
+        self._producer = Producer(quiet)
         self._epoch = time.time_ns() // 1_000_000
 
     def create(self, topic: str, partitions: int, *, compact: bool = False) -> str:

@@ -50,7 +50,7 @@ def broker_follows(bootstrap_servers: str) -> bool:
 
 def new_producer(bootstrap_servers: str) -> Producer:
     """Return a producer of demo records."""
-    return Producer({"bootstrap.servers": bootstrap_servers, "linger.ms": 20})
+    return Producer({"bootstrap.servers": bootstrap_servers, "linger.ms": 20, "log_level": 2})
 
 
 def produce(producer: Producer, records: dict[str, list[int]]) -> None:
