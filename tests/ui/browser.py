@@ -16,11 +16,11 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.metadata import distribution
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-import matplotlib as mpl
 from filelock import FileLock
 from playwright._impl._driver import compute_driver_executable
 from playwright.sync_api import sync_playwright
@@ -193,7 +193,8 @@ def _unpack(package: Path) -> Path:
     program.chmod(0o755)
     program.rename(unpacked / "chromium")
     (unpacked / "fonts").mkdir()
-    for font in Path(mpl.get_data_path()).glob("fonts/ttf/DejaVu*.ttf"):
+    matplotlib = Path(str(distribution("matplotlib").locate_file("matplotlib")))
+    for font in matplotlib.glob("mpl-data/fonts/ttf/DejaVu*.ttf"):
         shutil.copy(font, unpacked / "fonts")
     (unpacked / "fonts.conf").write_text(_FONTS)
     return unpacked
