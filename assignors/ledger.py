@@ -73,14 +73,13 @@ class Ledger:
 
     def give(self, partition: int, member: int) -> None:
         """Hand a partition to a member, from its owner if it has one."""
-        topic = int(self.problem.topic_of[partition])
-        self._topic_counts_of(topic)
+        topic_counts = self._topic_counts_of(int(self.problem.topic_of[partition]))
         for holder, sign in ((int(self.owner[partition]), -1), (member, 1)):
             if holder >= 0:
                 self.counts[holder] += sign
                 self.loads[holder] += sign * self.weights[partition] / self.capacity(holder)
                 if self._limits_topics:
-                    self._topic_counts[topic][holder] += sign
+                    topic_counts[holder] += sign
         self.owner[partition] = member
 
     def receive(self, partitions: Int64, members: Int32) -> None:
@@ -105,11 +104,11 @@ class Ledger:
         at = np.minimum(np.searchsorted(mine, topics), max(mine.size - 1, 0))
         return mine[at] == topics if mine.size else np.zeros(topics.size, dtype=bool)
 
-    def with_topic_room(self, member: int, partitions: Int64, topics: Int32) -> Int64:
-        """Return those of some partitions, of these topics, of which a member may hold one more."""
+    def with_topic_room(self, member: int, partitions: Int64) -> Int64:
+        """Return those of some partitions of whose topics a member may hold one more."""
         if not self._limits_topics:
             return partitions
-        kinds, inverse = np.unique(topics, return_inverse=True)
+        kinds, inverse = np.unique(self.problem.topic_of[partitions], return_inverse=True)
         held = np.array([self._topic_counts_of(int(topic))[member] for topic in kinds], np.int64)
         return partitions[(held < self.limits.most_of_topic[kinds])[inverse]]
 

@@ -10,13 +10,14 @@ beginning of the plan with more.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
 
 from assignors.effort import Effort
 from assignors.ledger import Ledger, Mask, in_replica_rack
-from assignors.problem import Float64, Int32, Int64
+from assignors.problem import Float64, Int64
 
 # A step has to bring both members closer to the target than the heaviest is by this share.
 _WORTH = 1e-3
@@ -52,20 +53,15 @@ class Step:
         return zip(self.partitions, (self.taker, self.giver), strict=False)
 
 
-@dataclass(frozen=True)
-class _Offer:
-    """A possible step and what speaks for it; offers compare by that."""
+class _Offer(NamedTuple):
+    """A possible step, and what speaks for it.
 
-    gain: float
-    """Load above the target that vanishes, for each partition moved."""
-    peak: float
-    """The heavier of the two members afterwards."""
-    near: bool
-    """Whether the partition comes to a replica's rack."""
+    That is the load above the target that vanishes, for each partition moved, whether a partition
+    comes to a replica's rack, and the heavier of the two members afterwards, below 0.
+    """
+
+    worth: tuple[float, bool, float]
     step: Step
-
-    def key(self) -> tuple[float, bool, float]:
-        return (self.gain, self.near, -self.peak)
 
 
 class _Shares:
@@ -87,7 +83,7 @@ class _Shares:
         self._rows[giver] = row[row != partition]
         row = self._rows[taker]
         at = np.searchsorted(self._ledger.weights[row], self._ledger.weights[partition])
-        self._rows[taker] = np.insert(row, int(at), partition)
+        self._rows[taker] = np.concatenate((row[:at], [partition], row[at:]))
 
 
 def relieve(ledger: Ledger, movable: Mask, *, target: float, effort: Effort) -> Iterator[Step]:
@@ -147,13 +143,11 @@ def _best_step(
         if not effort.take(len(takers)):
             return None
         offers = [
-            offer
+            _best_offer(ledger, shares, giver, choice, target=target, highest=highest)
             for choice in ([[taker] for taker in takers] if pair_at_once else [takers])
-            for offer in _offers(ledger, shares, giver, choice, target)
-            if offer.peak <= highest
         ]
-        if offers:
-            return max(offers, key=_Offer.key).step
+        if usable := [offer for offer in offers if offer is not None]:
+            return max(usable, key=itemgetter(0)).step
     return None
 
 
@@ -165,16 +159,26 @@ class _Exchanges(NamedTuple):
     theirs: Int64 | None
 
 
-def _offers(
-    ledger: Ledger, shares: _Shares, giver: int, takers: Iterable[int], target: float
-) -> list[_Offer]:
-    """Pick the best move and the best swaps with each of some members."""
+def _best_offer(
+    ledger: Ledger,
+    shares: _Shares,
+    giver: int,
+    takers: Iterable[int],
+    *,
+    target: float,
+    highest: float,
+) -> _Offer | None:
+    """Pick the best among the best moves and swaps with each of some members.
+
+    None: each of them leaves one of the two members with more than the highest load.
+    """
     found = [exchange for taker in takers for exchange in _exchanges(ledger, shares, giver, taker)]
     if not found:
-        return []
+        return None
     sizes = [choice.mine.size for choice in found]
-    taker = np.repeat([choice.taker for choice in found], sizes)
-    swaps = np.repeat([choice.theirs is not None for choice in found], sizes)
+    which = np.repeat(np.arange(len(found)), sizes)
+    taker = np.array([choice.taker for choice in found])[which]
+    swaps = np.array([choice.theirs is not None for choice in found])[which]
     mine = np.concatenate([choice.mine for choice in found])
     theirs = np.concatenate(
         [choice.mine if choice.theirs is None else choice.theirs for choice in found]
@@ -188,16 +192,18 @@ def _offers(
     gain = max(high - target, 0.0) + _excess(low, target)
     gain = gain - _excess(after_giver, target) - _excess(after_taker, target)
     # Gains that differ by rounding alone are the same gain.
-    gain = np.round(gain / target, 12) / np.where(swaps, 2, 1)
+    gain = (gain / target).round(12) / np.where(swaps, 2, 1)
     near = in_replica_rack(ledger.problem, mine, taker)
-    which = np.repeat(np.arange(len(found)), sizes)
     order = np.lexsort((mine, peak, ~near, -gain, peak >= high, which))
-    offers = []
-    for choice, best in zip(found, order[np.cumsum(sizes) - sizes].tolist(), strict=True):
-        pair = (mine[best],) if choice.theirs is None else (mine[best], theirs[best])
-        step = Step(tuple(int(p) for p in pair), giver, choice.taker, high)
-        offers.append(_Offer(float(gain[best]), float(peak[best]), bool(near[best]), step))
-    return offers
+    best = order[np.cumsum(sizes) - sizes]
+    best = best[peak[best] <= highest]
+    if not best.size:
+        return None
+    worth = list(zip(gain[best].tolist(), near[best].tolist(), (-peak[best]).tolist(), strict=True))
+    first = worth.index(max(worth))
+    at = int(best[first])
+    pair = (int(mine[at]), int(theirs[at])) if swaps[at] else (int(mine[at]),)
+    return _Offer(worth[first], Step(pair, giver, int(taker[at]), high))
 
 
 def _excess(load: Float64, target: float) -> Float64:
@@ -206,25 +212,26 @@ def _excess(load: Float64, target: float) -> Float64:
 
 def _exchanges(ledger: Ledger, shares: _Shares, giver: int, taker: int) -> Iterator[_Exchanges]:
     """Yield what may move between two members, and what they may swap."""
-    mine, my_topics = _readable(ledger, shares.of(giver), by=taker)
+    mine = _readable(ledger, shares.of(giver), by=taker)
     if not mine.size:
         return
-    welcome = ledger.with_topic_room(taker, mine, my_topics)
+    welcome = ledger.with_topic_room(taker, mine)
     limits, counts = ledger.limits, ledger.counts
     may_move = counts[giver] > limits.fewest[giver] and counts[taker] < limits.most[taker]
     if may_move and welcome.size:
         yield _Exchanges(taker, welcome, None)
-    theirs, their_topics = _readable(ledger, shares.of(taker), by=giver)
-    returned = ledger.with_topic_room(giver, theirs, their_topics)
+    theirs = _readable(ledger, shares.of(taker), by=giver)
+    returned = ledger.with_topic_room(giver, theirs)
     if welcome.size and returned.size:
         # For each of mine the two of theirs that come closest to evening out both members.
         ideal = _ideal_returns(ledger, giver, taker, welcome)
-        at = np.searchsorted(ledger.weights[returned], ideal)
+        at = ledger.weights[returned].searchsorted(ideal)
         pairs = np.minimum(np.concatenate((at, np.maximum(at - 1, 0))), returned.size - 1)
         yield _Exchanges(taker, np.concatenate((welcome, welcome)), returned[pairs])
     if theirs.size and (welcome.size < mine.size or returned.size < theirs.size):
         # Two partitions of one topic can change places whatever the limits on topics. Theirs in
         # order of (topic, weight), and where mine would stand among them.
+        my_topics, their_topics = (ledger.problem.topic_of[row] for row in (mine, theirs))
         keys = their_topics * np.int64(theirs.size + 1) + np.arange(theirs.size)
         order = np.argsort(keys)
         ideal = _ideal_returns(ledger, giver, taker, mine)
@@ -236,13 +243,11 @@ def _exchanges(ledger: Ledger, shares: _Shares, giver: int, taker: int) -> Itera
             yield _Exchanges(taker, np.tile(mine, 2)[same], theirs[order[pairs[same]]])
 
 
-def _readable(ledger: Ledger, partitions: Int64, *, by: int) -> tuple[Int64, Int32]:
-    """Return those of the partitions that a member may read, and their topics."""
-    topics = ledger.problem.topic_of[partitions]
+def _readable(ledger: Ledger, partitions: Int64, *, by: int) -> Int64:
+    """Return those of the partitions that a member may read."""
     if ledger.problem.equal_subscriptions:
-        return partitions, topics
-    readable = ledger.reads(by, topics)
-    return partitions[readable], topics[readable]
+        return partitions
+    return partitions[ledger.reads(by, ledger.problem.topic_of[partitions])]
 
 
 def _ideal_returns(ledger: Ledger, giver: int, taker: int, mine: Int64) -> Float64:

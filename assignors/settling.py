@@ -50,6 +50,9 @@ def settle(problem: Problem, owner: Int32, weights: Float64) -> Int32:
     pool = np.flatnonzero(changed if owner.size > _FEW else owner >= 0)
     if not changed.any() or not problem.dense:
         return owner
+    topics = problem.topic_of[pool]
+    if problem.rack_set_of is None and (topics == topics[0]).all():
+        return owner  # no exchange helps
     search = _SettlingSearch(problem, owner, weights, pool)
     search.run()
     settled = owner.copy()
@@ -88,6 +91,7 @@ class _SettlingSearch:
         work = np.bincount(owner[assigned], weights=weights[assigned], minlength=members)
         self.loads: Float64 = work / problem.capacities
         self.peak = float(self.loads.max())
+        self.racks = problem.rack_set_of is not None
         self.set_of, self.far = _far(problem, pool)
         rates = problem.arrival_rates
         self.traffic = np.ones(pool.size) if rates is None else rates[pool]
@@ -151,10 +155,13 @@ class _SettlingSearch:
         )
         lighter = (after <= np.maximum(high, low)) & (np.maximum(high, low) < self.peak)
         may &= (lighter & ~stays) | (shift == 0)
+        spread = np.where(may, np.where(same, 0, off + on), -1)
+        if not self.racks:
+            return spread, np.zeros(spread.size)
         far, sets = self.far, self.set_of
         near = self.traffic[at] * (far[sets[at], mine] - far[sets[at], theirs])
         near = near + self.traffic * (far[sets, theirs] - far[sets, mine])
-        return np.where(may, np.where(same, 0, off + on), -1), near
+        return spread, near
 
     def _moved(self, which: int | slice, holder: Int32) -> Int64:
         """Return 1 where a partition that has an owner is with somebody else."""
