@@ -79,17 +79,16 @@ def arrival_rates(looks: Looks) -> Rates:
         return Rates(count, count, np.zeros(partitions, np.bool_), span)
     scatter = _scatter(looks)
     growing = np.ones(partitions, dtype=bool)
-    before = 0
-    for stretch in (*[length for length in STRETCHES if length < steps], steps):
-        start, middle = steps - stretch, steps - before
-        ring = np.where(known[start], looks.end[middle] - looks.end[start], 0)
-        ring_span = looks.at[middle] - looks.at[start]
-        growing &= known[start]
-        if before:
+    stretches = np.array([0, *[length for length in STRETCHES if length < steps], steps])
+    starts, middles = steps - stretches[1:], steps - stretches[:-1]
+    rings = np.where(known[starts], looks.end[middles] - looks.end[starts], 0)
+    ring_spans = looks.at[middles] - looks.at[starts]
+    for place, (ring, ring_span) in enumerate(zip(rings, ring_spans.tolist(), strict=True)):
+        growing &= known[starts[place]]
+        if place:
             growing &= ~_differs(count, span, ring, ring_span, scatter)
         count = np.where(growing, count + ring, count)
         span = np.where(growing, span + ring_span, span)
-        before = stretch
         if not growing.any():
             break
     counted = span > 0

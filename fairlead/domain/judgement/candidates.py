@@ -4,7 +4,7 @@ Belongs here: what assignors are told of the forecast, how far the flagship goes
 candidate's figures. Does not: choosing between candidates (`decision`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -32,6 +32,8 @@ FURTHEST: Final = 20.0
 WORTHWHILE: Final = 0.1
 #: At so many numbers of moves is told what they buy.
 POINTS: Final = 50
+#: Owners after several numbers of moves are looked at side by side, so many at once.
+_CELLS: Final = 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,10 +242,10 @@ def _sparing(inputs: CandidateInputs, found: Assignment, horizon_s: float) -> in
     if not spoils(found.owner):
         return None
     moves = _moves(inputs, found)
-    return next(
-        (count for count in range(moves.size) if spoils(_after(inputs, found, moves[: count + 1]))),
-        moves.size,
-    )
+    counts = np.arange(1, moves.size + 1)
+    after = _lateness_after(inputs, outlook, found, counts, horizon_s)
+    spoilt = ((lateness > objective_s) & ~late for lateness in after)
+    return next((count for count, members in enumerate(spoilt) if members.any()), moves.size)
 
 
 def _moves(inputs: CandidateInputs, found: Assignment) -> Int64:
@@ -252,22 +254,32 @@ def _moves(inputs: CandidateInputs, found: Assignment) -> Int64:
     return moved[inputs.problem.owner[moved] >= 0]
 
 
-def _after(inputs: CandidateInputs, found: Assignment, moves: Int64) -> Int32:
-    """Return who owns what after some of the moves, and with everything placed."""
-    before = inputs.problem.owner
-    owner = np.where(before < 0, found.owner, before)
-    owner[moves] = found.owner[moves]
-    return owner
+def _lateness_after(
+    inputs: CandidateInputs,
+    outlook: Outlook,
+    found: Assignment,
+    counts: Int64,
+    horizon_s: float,
+) -> Iterator[Float64]:
+    """Yield each member's lateness after so many of the moves, and with everything placed."""
+    moves, before = _moves(inputs, found), inputs.problem.owner
+    number = np.full(before.size, moves.size)
+    number[moves] = np.arange(moves.size)
+    placed = np.where(before < 0, found.owner, before)
+    at_once = max(_CELLS // max(before.size, 1), 1)
+    for first in range(0, counts.size, at_once):
+        done = number < counts[first : first + at_once, None]
+        yield from outlook.lateness_of_each(np.where(done, found.owner, placed), horizon_s)
 
 
 def _frontier(inputs: CandidateInputs, found: Assignment) -> tuple[tuple[int, float], ...]:
     """Return how late the group is forecast after how many of the moves."""
     moves = _moves(inputs, found)
-    counts = np.unique(np.linspace(0, moves.size, POINTS).round().astype(np.int64)).tolist()
-    horizon_s = inputs.rules.horizon_s
+    counts = np.unique(np.linspace(0, moves.size, POINTS).round().astype(np.int64))
+    after = _lateness_after(inputs, inputs.outlook, found, counts, inputs.rules.horizon_s)
     return tuple(
-        (count, inputs.outlook.forecast(_after(inputs, found, moves[:count]), horizon_s).late_s)
-        for count in counts
+        (count, float(lateness.max(initial=0.0)))
+        for count, lateness in zip(counts.tolist(), after, strict=True)
     )
 
 

@@ -16,7 +16,7 @@ assumed of members that were never seen at their limit. Does not: what is a back
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from fairlead.domain.judgement.commits import Commits
 from fairlead.domain.judgement.cost_equations import Mix
-from fairlead.domain.judgement.looks import Float64, Looks, Mask
+from fairlead.domain.judgement.looks import Float64, Looks, Mask, median
 from fairlead.domain.judgement.peers import Peers
 
 Places = npt.NDArray[np.intp]
@@ -165,7 +165,8 @@ def _newest_run(busy: Mask, throughout: Mask) -> tuple[int, int] | None:
     """
     filled = busy.copy()
     filled[1:-1] |= busy[:-2] & busy[2:]
-    edges = np.flatnonzero(np.diff(filled.astype(np.int8), prepend=0, append=0))
+    padded = np.concatenate(([False], filled, [False]))
+    edges = np.flatnonzero(padded[1:] != padded[:-1])
     for first, last in zip(edges[::2][::-1].tolist(), edges[1::2][::-1].tolist(), strict=True):
         begin = first if throughout[first] else first + 1
         if last - begin >= STEPS:
@@ -187,10 +188,10 @@ def _measured(stretch: Float64) -> tuple[float, int]:
     """
     stretch = stretch[-LONGEST:]
     newest = stretch[-STEPS:]
-    usual = _trimmed(stretch)
-    if abs(_trimmed(newest) - usual) > _CHANGED * usual:
-        stretch = newest
-    return max(_trimmed(stretch), float(_without_fastest(stretch))), stretch.size
+    usual, now = _trimmed(stretch), _trimmed(newest)
+    if abs(now - usual) > _CHANGED * usual:
+        stretch, usual = newest, now
+    return max(usual, float(_without_fastest(stretch))), stretch.size
 
 
 def _trimmed(values: Float64) -> float:
@@ -327,8 +328,8 @@ def speeds(
     # Slow members reach their limit first: of few that were measured, the fast ones are typical.
     typical = _by_peers(value, measured, peers, _upper_quartile)
     # Of whom nothing is known, the same is expected as of the others.
-    usual = _by_peers(value, seen, peers, np.median)
-    values = np.where(seen, value, np.where(usual > 0, usual, _of(value, seen, np.median)))
+    usual = _by_peers(value, seen, peers, median)
+    values = np.where(seen, value, np.where(usual > 0, usual, _of(value, seen, median)))
     outdone = ~measured & (values > OUTDONE * typical)
     assumed = np.where(outdone, FASTER * values, np.maximum(typical, _NOISE * values))
     per_s = np.where(measured, value, assumed)
@@ -338,7 +339,7 @@ def speeds(
 
 
 def _by_peers(
-    value: Float64, known: Mask, peers: Peers | None, figure: Callable[[Float64], Any]
+    value: Float64, known: Mask, peers: Peers | None, figure: Callable[[Float64], float]
 ) -> Float64:
     """Return a figure of the known members of each member's own subscription.
 
@@ -353,8 +354,8 @@ def _by_peers(
     return found
 
 
-def _of(value: Float64, chosen: Mask, figure: Callable[[Float64], Any]) -> float:
-    return float(figure(value[chosen])) if chosen.any() else 0.0
+def _of(value: Float64, chosen: Mask, figure: Callable[[Float64], float]) -> float:
+    return figure(value[chosen]) if chosen.any() else 0.0
 
 
 def _upper_quartile(values: Float64) -> float:

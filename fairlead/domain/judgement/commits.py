@@ -35,7 +35,6 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from numpy.lib.stride_tricks import sliding_window_view
 
 from fairlead.domain.judgement.looks import Float64, Int64, Looks, Mask
 
@@ -258,13 +257,16 @@ def read_commits(
     taken = np.where(free, advance, 0)
     consumed = per_member.sum(taken)
     old = looks.position[1:] <= (looks.end[0] if before is None else before)
-    replays = consumed > REPLAY * per_member.sum(np.where(free, looks.arrived, 0))
+    arrived = per_member.sum(np.where(free, looks.arrived, 0))
+    replays = consumed > REPLAY * arrived
     if replays.any():
         replays &= 2.0 * per_member.sum(np.where(free & old, advance, 0)) > consumed
-    explained_s = _ages(looks, per_member, free, unpunctual, team_of)
+    lag = per_member.sum(np.where(free, looks.lag[1:], 0))
+    explained_s = _ages(looks, arrived, lag, unpunctual, team_of)
     proven = np.maximum(looks.end[:-1] - looks.position[1:] - rest, 0)
     throughout = per_member.any(free & (proven > 0))
-    by_age = _busy_by_age(looks, per_member, free, rest, explained_s)
+    explained = arrived / looks.seconds[:, None] * explained_s
+    by_age = _busy_by_age(looks, per_member, free, rest, explained)
     busy = np.where(unpunctual, throughout, by_age | throughout) & ~per_member.any(overtaken)
     backlog = _backlog(looks, free, unpunctual, proven=proven, rest=rest, explained_s=explained_s)
     return Commits(
@@ -374,7 +376,8 @@ def _silent(looks: Looks, per_member: _PerMember, waiting_s: Float64, interval_s
     longest = np.full(per_member.members, -1.0)
     np.maximum.at(longest, looks.owner[-1][waits], waiting_s[waits])
     bound = _patience(looks, interval_s)
-    return (longest >= bound) & (looks.now - _last_mark(looks, per_member) >= bound)
+    silent: Mask = longest >= bound
+    return silent & (looks.now - _last_mark(looks, per_member) >= bound) if silent.any() else silent
 
 
 def _patience(looks: Looks, interval_s: Float64) -> Float64:
@@ -437,6 +440,11 @@ def _crawling(looks: Looks, held: Mask) -> tuple[Mask, Float64]:
     come = np.where(counts, looks.arrived[steps], 0).sum(axis=0) / span
     enough = (counts.sum(axis=0) == count) & (looks.owner[-1] >= 0)
     crawling = enough & (behind | ~counts).all(axis=0) & (read > 0) & (read < come)
+    # Nobody crawls whose owner never had anything at rest.
+    rests_at, resting = np.nonzero(held & ~behind)
+    idle = np.zeros((len(owner), len(looks.members) + 1), dtype=bool)
+    idle[rests_at, owner[rests_at, resting]] = True
+    crawling &= (counts & idle[np.arange(len(owner))[:, None], owner]).any(axis=0)
     for partition in np.flatnonzero(crawling).tolist():
         mine = counts[:, partition]
         beside = held[mine] & (owner[mine] == owner[mine, partition, None])
@@ -461,8 +469,9 @@ def held_up(looks: Looks) -> Mask:
     if per_member.steps < count:
         return found
     both = (per_member.sum(held & ~behind) >= _OTHERS) & per_member.any(held & behind)
-    windows = np.argwhere(sliding_window_view(both, count, axis=0).all(axis=2))
-    for window, member in windows.tolist():
+    ends = range(per_member.steps - count + 1, per_member.steps + 1)
+    windows = np.logical_and.reduce([both[end - ends[0] : end] for end in ends])
+    for window, member in np.argwhere(windows).tolist():
         steps = slice(window, window + count)
         mine = held[steps].all(axis=0) & (looks.owner[window + count] == member)
         late, rests = behind[steps].all(axis=0), ~behind[steps].any(axis=0)
@@ -541,13 +550,16 @@ def _foreign(looks: Looks) -> Mask:
     """
     if len(looks) <= STUCK_STEPS:
         return np.zeros(looks.partitions, dtype=bool)
-    beyond = np.where(looks.end >= 0, looks.committed - looks.end, 0)[-STUCK_STEPS:]
+    newest = slice(-STUCK_STEPS, None)
+    beyond = np.where(looks.end[newest] >= 0, (looks.committed - looks.end)[newest], 0)
+    if not (beyond > 0).any():
+        return np.zeros(looks.partitions, dtype=bool)
     meanwhile = LOOK_S * (looks.arrived / looks.seconds[:, None]).max(axis=0)
     foreign: Mask = (beyond > meanwhile).all(axis=0)
     return foreign
 
 
-def _ages(looks: Looks, per_member: _PerMember, free: Mask, late: Mask, team_of: Places) -> Float64:
+def _ages(looks: Looks, arrived: Float64, lag: Float64, late: Mask, team_of: Places) -> Float64:
     """Return how old a lag each member's commits explain, in seconds, float64 of shape (M,).
 
     A look sees a commit at an age between none and the commit interval: half of it in the median.
@@ -556,12 +568,10 @@ def _ages(looks: Looks, per_member: _PerMember, free: Mask, late: Mask, team_of:
     shows the same age at every look: the least it has shown is explained, too. Never more than a
     step, within which these members commit.
     """
-    arrived = per_member.sum(np.where(free, looks.arrived, 0))
-    lag = per_member.sum(np.where(free, looks.lag[1:], 0))
     usable = (arrived >= _FEW) & ~late
     enough = usable.sum(axis=0) > STUCK_STEPS // 2
     if not enough.any():
-        return np.full(per_member.members, looks.step)
+        return np.full(late.size, looks.step)
     per_s = np.maximum(arrived, 1.0) / looks.seconds[:, None]
     ages = np.sort(np.where(usable, lag / per_s, np.inf)[:, enough], axis=0)
     middle = (usable.sum(axis=0)[enough] - 1) // 2
@@ -595,13 +605,11 @@ def _quartiles(values: Float64, team_of: Places, teams: int) -> Float64:
 
 
 def _busy_by_age(
-    looks: Looks, per_member: _PerMember, free: Mask, rest: Int64, explained_s: Float64
+    looks: Looks, per_member: _PerMember, free: Mask, rest: Int64, explained: Float64
 ) -> Mask:
     """Return whether members were left with more at the look behind each step than is explained."""
-    arrived = per_member.sum(np.where(free, looks.arrived, 0)) / looks.seconds[:, None]
     above_rest = np.where(free, np.maximum(looks.lag[1:] - rest, 0), 0)
     lag = per_member.sum(above_rest)
-    explained = arrived * explained_s
     by_age: Mask = lag > explained + 3.0 * np.sqrt(explained) + 1.0
     return by_age
 

@@ -11,9 +11,9 @@ is at most s dt.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ import numpy.typing as npt
 from assignors.problem import Problem
 from fairlead.common.words import plural
 from fairlead.domain.judgement.commits import Commits, held_up
-from fairlead.domain.judgement.looks import Float64, Looks
+from fairlead.domain.judgement.looks import Float64, Looks, Mask
 
 Places = npt.NDArray[np.intp]
 Mix = tuple[Places, Float64]
@@ -54,8 +54,7 @@ _OPEN_S: Final = 2700.0
 _NAMED: Final = 3
 
 
-@dataclass(frozen=True, eq=False)
-class Equation:
+class Equation(NamedTuple):
     """What a member read in a stretch.
 
     Parameters
@@ -171,10 +170,15 @@ def equations_of(
         return []  # nobody was at a limit
     total = np.concatenate((np.zeros((1, looks.partitions)), commits.taken.cumsum(axis=0)))
     most = at_most(looks.partitions)
-    commits = replace(commits, busy=commits.busy & ~held_up(looks))
+    busy = commits.busy & ~held_up(looks)
+    unusable = ~commits.steady | commits.replayed
+    broken = np.concatenate((np.zeros((1, unusable.shape[1])), unusable.cumsum(axis=0)))
     found: list[Equation] = []
     for member in np.flatnonzero(counted.any(axis=0)).tolist():
-        limited, at_rest = _stretches(looks, commits, member, least_s)
+        ends = commits.marked[:, member].nonzero()[0] + 1
+        limited, at_rest = _stretches(
+            ends.tolist(), looks.at[ends], busy[ends - 1, member], broken[ends, member], least_s
+        )
         chosen = [*limited[-most:], *at_rest]
         if not chosen:
             continue
@@ -208,21 +212,22 @@ def at_most(partitions: int) -> int:
 
 
 def _stretches(
-    looks: Looks, commits: Commits, member: int, least_s: float
+    ends: Sequence[int], at: Float64, busy: Mask, broken: Float64, least_s: float
 ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
     """Return when a member was at its limit, and the newest time when it was at rest, if any.
 
     As the first and the last look of each stretch, in order of time.
+
+    Parameters
+    ----------
+    ends, at
+        Looks behind which it had committed anew, and when they were taken.
+    busy, broken
+        Whether it was at its limit then, and how many steps had been of no use until then.
     """
-    marks = np.flatnonzero(commits.marked[:, member])
-    first, last = marks[:-1], marks[1:]
-    usable = commits.steady[:, member] & ~commits.replayed[:, member]
-    broken = np.concatenate(([0], (~usable).cumsum()))
-    whole = broken[last + 1] == broken[first + 1]
-    busy = commits.busy[:, member]
-    limited, at_rest = whole & busy[first] & busy[last], whole & ~busy[first] & ~busy[last]
-    gaps = (looks.at[last + 1] - looks.at[first + 1]).tolist()
-    ends = (marks + 1).tolist()
+    whole, first, last = broken[1:] == broken[:-1], busy[:-1], busy[1:]
+    limited, at_rest = whole & first & last, whole & ~first & ~last
+    gaps = (at[1:] - at[:-1]).tolist()
 
     def of(intervals: Sequence[int]) -> Iterator[tuple[int, int]]:
         """Yield stretches of enough of these intervals, one after the other."""
@@ -236,8 +241,8 @@ def _stretches(
                 yield ends[begin], ends[end + 1]
                 span = 0.0
 
-    backwards = np.flatnonzero(at_rest)[::-1].tolist()
-    return list(of(np.flatnonzero(limited).tolist())), list(islice(of(backwards), 1))
+    backwards = at_rest.nonzero()[0][::-1].tolist()
+    return list(of(limited.nonzero()[0].tolist())), list(islice(of(backwards), 1))
 
 
 def lasting(old: Sequence[Equation], new: Sequence[Equation], since: float) -> list[Equation]:
@@ -263,23 +268,24 @@ def fewest(equations: Sequence[Equation], partitions: int) -> list[Equation]:
             remembered += mine
             continue
         mixes = np.zeros((len(mine), partitions))
-        for row, equation in zip(mixes, mine, strict=True):
-            row[equation.partitions] = equation.records
+        row = np.repeat(np.arange(len(mine)), [equation.partitions.size for equation in mine])
+        column = np.concatenate([equation.partitions for equation in mine])
+        mixes[row, column] = np.concatenate([equation.records for equation in mine])
         mixes /= np.sqrt(np.square(mixes).sum(axis=1))[:, None]
         alike = mixes @ mixes.T
         # A bound says nothing any more once the member was at its limit.
         limited = np.array([equation.limited for equation in mine])
         alike[limited[:, None] & ~limited] = -0.5
         alike[~limited[:, None] & limited] = 2.0
-        alike[np.tril_indices(len(mine))] = -1.0
-        left = np.ones(len(mine), dtype=bool)
-        while left.sum() > REMEMBERED:
-            older = int(np.unravel_index(alike.argmax(), alike.shape)[0])
-            left[older] = False
-            alike[older] = alike[:, older] = -1.0
-        remembered += [
-            equation for equation, stays in zip(mine, left.tolist(), strict=True) if stays
-        ]
+        older, newer = np.nonzero(~np.tri(len(mine), dtype=bool))
+        closest = np.argsort(-alike[older, newer], kind="stable")
+        left = set(range(len(mine)))
+        for pair in zip(older[closest].tolist(), newer[closest].tolist(), strict=True):
+            if left.issuperset(pair):
+                left.remove(pair[0])
+            if len(left) == REMEMBERED:
+                break
+        remembered += [mine[place] for place in sorted(left)]
     return remembered
 
 

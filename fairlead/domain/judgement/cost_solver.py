@@ -15,13 +15,14 @@ records or members are usual: whoever seems slow may read what is dear.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import cached_property
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from fairlead.domain.judgement.cost_equations import Costs, Equation, Places, at_most
-from fairlead.domain.judgement.looks import Float64, Mask
+from fairlead.domain.judgement.looks import Float64, Mask, median
 from fairlead.domain.judgement.peers import linked
 
 #: A cost counts that deviates from the usual by such a factor, and is known so well.
@@ -85,7 +86,7 @@ def solve(
     if not any(entry.limited for entry in equations):
         return costs
     partitions = np.concatenate([entry.partitions for entry in equations])
-    read, column = np.unique(partitions, return_inverse=True)
+    read, column = _numbered(partitions, count)
     names = sorted({entry.member for entry in equations})
     place = {name: index for index, name in enumerate(names)}
     member = np.array([place[entry.member] for entry in equations])
@@ -97,7 +98,7 @@ def solve(
     likely = _most_likely(
         rows,
         member,
-        np.unique(topic_of[read], return_inverse=True)[1],
+        _numbered(topic_of[read], int(topic_of.max()) + 1)[1],
         np.array([entry.limited for entry in equations]),
         _Noise.of(equations, member, age),
     )
@@ -107,7 +108,7 @@ def solve(
     found, deviation = likely.cost.copy(), np.full(read.size, np.inf)
     weight = np.maximum(rates[read], 1e-9)
     for part in np.unique(related).tolist():
-        mine = np.flatnonzero(related == part)
+        mine = (related == part).nonzero()[0]
         usual = _weighted_median(found[mine], weight[mine])
         near = mine[_middle(found[mine], weight[mine])]
         found[mine] -= usual
@@ -136,6 +137,12 @@ class _Likely:
     side: Float64
     told: Float64
 
+    @cached_property
+    def _by_partition(self) -> tuple[Float64, Float64]:
+        """Return the sides, and what is learnt of each partition by itself: shapes (U, E), (U,)."""
+        side = np.ascontiguousarray(self.side.T)
+        return side, (side * np.ascontiguousarray(self.told.T)).sum(axis=1)
+
     def deviation(self, chosen: Places, usual: Places, weight: Float64) -> Float64:
         """Return the standard deviations of some costs over the mean of those that are usual.
 
@@ -149,8 +156,8 @@ class _Likely:
         assumed += self.common[topic] * (1.0 - 2.0 * of_topic[topic])
         assumed += float(share**2 @ self.own + of_topic**2 @ self.common)
         side, told = self.side @ share, self.told @ share
-        learnt = (self.side[:, chosen] * self.told[:, chosen]).sum(axis=0)
-        learnt += float(side @ told) - 2.0 * (self.side[:, chosen].T @ told)
+        sides, alone = self._by_partition
+        learnt = alone[chosen] + (float(side @ told) - 2.0 * (sides[chosen] @ told))
         left = np.sqrt(np.maximum(assumed - learnt, 0.0))
         return np.where(learnt >= _LEARNT * assumed, left, np.inf)
 
@@ -161,9 +168,9 @@ class _Likely:
         """
         found = np.full(chosen.size, np.inf)
         topic = self.topic[chosen]
-        kinds = np.unique(topic)
-        if kinds.size == 1:
+        if (topic == topic[0]).all():
             return found
+        kinds = np.unique(topic)
         shares = np.zeros((kinds.size, self.cost.size))
         place = np.searchsorted(kinds, topic)
         shares[place, chosen] = weight
@@ -186,15 +193,17 @@ class _Likely:
 class _Noise:
     """How far E equations may be off, as shares.
 
-    `blur` is what a second of it is of each stretch, `follows` which stretch begins where the one
-    before it ends, `older` by how much its age makes an equation say less, `member` whose it is,
-    and `usual_s` what blurs it as far as is known beforehand.
+    `blur` is what a second of it is of each stretch, `later` which stretches begin where the one
+    before ends, `older` by how much its age makes an equation say less, `member` whose it is,
+    `followed` how many of each member's do that, and `usual_s` what blurs it as far as is known
+    beforehand.
     """
 
     blur: Float64
-    follows: Mask
+    later: Places
     older: Float64
     member: Places
+    followed: Places
     usual_s: Float64
 
     @classmethod
@@ -208,20 +217,20 @@ class _Noise:
             (member[1:] == member[:-1]) & limited[1:] & limited[:-1]
         )
         usual_s = np.array([equation.blur_s for equation in equations])
-        return cls(1.0 / seconds, follows, 2.0 ** (age / _HALF_S), member, usual_s)
+        later = np.flatnonzero(follows)
+        followed = np.bincount(member[later], minlength=int(member.max()) + 1)
+        return cls(1.0 / seconds, later, 2.0 ** (age / _HALF_S), member, followed, usual_s)
 
     def late_s(self, off: Float64) -> Float64:
         """Return by how many seconds commits of each equation's member blur it, shape (E,).
 
         What one stretch lacks the next one has too much.
         """
-        later = np.flatnonzero(self.follows)
         seconds = off / self.blur
-        whose, count = self.member[later], int(self.member.max()) + 1
-        seen = np.bincount(whose, -seconds[later] * seconds[later - 1], count)
-        usual = self.usual_s**2
-        late = _SURE * usual + np.maximum(seen, 0.0)[self.member]
-        found: Float64 = np.sqrt(late / (_SURE + np.bincount(whose, minlength=count)[self.member]))
+        whose, count = self.member[self.later], self.followed.size
+        seen = np.bincount(whose, -seconds[self.later] * seconds[self.later - 1], count)
+        late = _SURE * self.usual_s**2 + np.maximum(seen, 0.0)[self.member]
+        found: Float64 = np.sqrt(late / (_SURE + self.followed[self.member]))
         return found
 
     def beside(self, off: Float64, late_s: Float64, limited: Mask, unknown: int) -> float:
@@ -232,16 +241,31 @@ class _Noise:
         free = max(count - unknown, _FREE * count)
         return (_SURE * _NOISE**2 + max(seen, 0.0)) / (_SURE + free)
 
-    def covariance(self, late_s: Float64, off: Float64, beside: float) -> Float64:
-        """Return how far equations are off together, float64 of shape (E, E)."""
+    def covariance(
+        self, late_s: Float64, off: Float64, beside: float, counts: Mask
+    ) -> "_Covariance":
+        """Return how far those equations are off together that count; followed ones always do."""
         blur = late_s * self.blur
         alone = beside + 2.0 * blur**2
         more = np.sqrt(self.older * (1.0 + off**2 / alone / _OUTLIER))
-        table = np.diag(alone * more**2)
-        later = np.flatnonzero(self.follows)
-        table[later, later - 1] = -(blur * more)[later] * (blur * more)[later - 1]
-        table[later - 1, later] = table[later, later - 1]
-        return table
+        blur *= more
+        common = -blur[self.later] * blur[self.later - 1]
+        return _Covariance((alone * more**2)[counts], (counts.cumsum() - 1)[self.later], common)
+
+
+class _Covariance(NamedTuple):
+    """How far equations are off: each, and `later` ones with the one before each of them."""
+
+    alone: Float64
+    later: Places
+    common: Float64
+
+    def added_to(self, square: Float64) -> Float64:
+        """Add it to a matrix of the equations, in place."""
+        square.reshape(-1)[:: len(square) + 1] += self.alone
+        square[self.later, self.later - 1] += self.common
+        square[self.later - 1, self.later] += self.common
+        return square
 
 
 def _most_likely(
@@ -263,32 +287,32 @@ def _most_likely(
     size, kinds, members = rows.shape[1], int(topic.max()) + 1, int(member.max()) + 1
     # Unknown are by how much each partition deviates from its topic, topics, and members' speeds.
     unknown = np.zeros(size + kinds + members)
-    own, of_topic, speed = np.split(unknown, [size, size + kinds])  # views
-    scale = float(np.median(np.log(rows[limited].sum(axis=1))))
+    own, of_topic, speed = unknown[:size], unknown[size : size + kinds], unknown[size + kinds :]
+    scale = median(np.log(rows[limited].sum(axis=1)))
     spread = np.repeat((_COST, _TOPIC, _SPEED), (size, kinds, members)) ** 2
-    slope = np.zeros((len(rows), unknown.size))
+    slope, work = np.zeros((len(rows), unknown.size)), np.empty_like(rows)
     slope[np.arange(len(rows)), size + kinds + member] = -1.0
-    firsts = np.flatnonzero(np.diff(topic, prepend=-1))  # partitions are in order of topics
+    firsts = topic.searchsorted(np.arange(kinds))  # partitions are in order of topics
     # Costs come first: who knows none takes all that they make of it for late commits.
     settled, doubt = False, _DOUBT
     for _ in range(_ROUNDS):
-        work = rows * np.exp(own + of_topic[topic])
+        np.multiply(rows, np.exp(own + of_topic[topic]), out=work)
         load = work.sum(axis=1)
         off = np.log(load) - speed[member] - scale
         late_s = noise.late_s(off) if settled else noise.usual_s
         beside = noise.beside(off, late_s, limited, size) if settled else _NOISE**2 + doubt**2
         counts = limited | (off > 0)
-        slope[:, :size] = work / load[:, None]
+        np.divide(work, load[:, None], out=slope[:, :size])
         slope[:, size : size + kinds] = np.add.reduceat(slope[:, :size], firsts, axis=1)
         free = spread + unknown**2 / _FREEDOM
-        wrong = noise.covariance(late_s, off, beside)[np.ix_(counts, counts)]
+        wrong = noise.covariance(late_s, off, beside, counts)
         told = slope[counts]
         # As many unknowns as there are partitions, and few equations: solved in these.
         root = told * np.sqrt(free)
-        square = root @ root.T + wrong  # of a matrix and itself: half of the products
+        square = wrong.added_to(root @ root.T)  # of a matrix and itself: half of the products
         side = told @ unknown - off[counts]
         step = free * (told.T @ np.linalg.solve(square, side)) - unknown
-        step = np.clip(step, -_LARGEST_STEP, _LARGEST_STEP)
+        step = np.minimum(np.maximum(step, -_LARGEST_STEP), _LARGEST_STEP)
         unknown += step
         weight = 1.0 / free[size + kinds :]
         middle = float(speed @ weight / weight.sum())
@@ -299,11 +323,11 @@ def _most_likely(
             break
         settled = settled or doubt < _NOISE
     # Whoever seems slow or fast may be, or what it reads is dear or cheap.
-    reads = np.logical_or.reduceat(rows > 0, np.flatnonzero(np.diff(member, prepend=-1)), axis=0)
+    reads = np.logical_or.reduceat(rows > 0, member.searchsorted(np.arange(members)), axis=0)
     free[:size] += _ANY_COST**2 + (reads * speed[:, None] ** 2).max(axis=0)
     free[size + kinds :] = _ANY_SPEED**2 + speed**2 / _FREEDOM
     scaled = told * free
-    inverse = np.linalg.inv(scaled @ told.T + wrong)
+    inverse = np.linalg.inv(wrong.added_to(scaled @ told.T))
     both = scaled[:, :size] + scaled[:, size + topic]
     return _Likely(
         cost=own + of_topic[topic],
@@ -315,17 +339,23 @@ def _most_likely(
     )
 
 
+def _numbered(values: npt.NDArray[np.integer], count: int) -> tuple[Places, Places]:
+    """Return which of so many numbers there are, ascending, and the place of each value in them."""
+    there = np.zeros(count, dtype=bool)
+    there[values] = True
+    return np.flatnonzero(there), (there.cumsum() - 1)[values]
+
+
 def _middle(values: Float64, weights: Float64) -> Places:
     """Return the values in the middle half of their weights, and three at least."""
-    order = np.argsort(values, kind="stable")
+    order = values.argsort(kind="stable")
     until = weights[order].cumsum() / weights.sum()
-    first, last = np.searchsorted(until, (0.25, 0.75))
-    middle = int(np.searchsorted(until, 0.5))
+    first, middle, last = until.searchsorted((0.25, 0.5, 0.75)).tolist()
     found: Places = order[max(min(first, middle - 1), 0) : max(last, middle + 1) + 1]
     return found
 
 
 def _weighted_median(values: Float64, weights: Float64) -> float:
-    order = np.argsort(values)
-    place = np.searchsorted(weights[order].cumsum(), weights.sum() / 2.0)
+    order = values.argsort()
+    place = weights[order].cumsum().searchsorted(weights.sum() / 2.0)
     return float(values[order][min(int(place), values.size - 1)])

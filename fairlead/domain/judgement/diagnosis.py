@@ -33,7 +33,7 @@ from fairlead.domain.judgement.capacities import INTERVALS, STEPS, Speeds
 from fairlead.domain.judgement.commits import Commits
 from fairlead.domain.judgement.cost_equations import Costs, Equation, suspect
 from fairlead.domain.judgement.forecast import Outlook
-from fairlead.domain.judgement.looks import Float64, Int32, Looks, Mask
+from fairlead.domain.judgement.looks import Float64, Int32, Looks, Mask, median
 from fairlead.domain.judgement.peers import Peers
 from fairlead.domain.judgement.rules import Rules
 from fairlead.domain.judgement.sizing import missing_members, surely_too_much
@@ -347,7 +347,7 @@ def _overloaded(found: DiagnosisBasis, late: Mask) -> Diagnosis | None:
         if not surely_too_much(loads, rooms):
             continue
         arrive, most = float(loads.sum()), float(speeds.at_most[of_it].sum())
-        typical = float(np.median(speeds.per_s[of_it]))
+        typical = median(speeds.per_s[of_it])
         more = max(missing_members(loads, rooms, headroom * typical), 1)
         told = "members" if of_it.sum() == everybody.sum() else "members that read them"
         whole = f" in partitions of up to {rate(loads.max())}" if arrive < headroom * most else ""
@@ -372,7 +372,7 @@ def _readers(found: DiagnosisBasis) -> Mask:
 def _usual(found: DiagnosisBasis, member: int, readers: Mask) -> float:
     """Return what is usual among a member's peers, records a second; 0 where it has none."""
     peers = found.peers.of_member(member, readers)
-    return float(np.median(found.speeds.per_s[peers])) if peers.size else 0.0
+    return median(found.speeds.per_s[peers]) if peers.size else 0.0
 
 
 def _slow(found: DiagnosisBasis, late: Mask) -> Diagnosis | None:

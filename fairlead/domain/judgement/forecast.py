@@ -119,6 +119,19 @@ class Outlook:
         """
         return self._lateness(self._loads(owner), horizon_s)
 
+    def lateness_of_each(self, owners: Int32, horizon_s: float) -> Float64:
+        """Return the same of N assignments, int32 of shape (N, P): float64 of shape (N, M)."""
+        count, members = len(owners), self.capacities.size
+        beside = replace(
+            self,
+            arrivals=np.tile(self.arrivals, count),
+            backlog=np.tile(self.backlog, count),
+            late_s=np.tile(self.late_s, count),
+            capacities=np.tile(self.capacities, count),
+        )
+        apart = np.where(owners >= 0, owners + members * np.arange(count)[:, None], -1)
+        return beside.lateness(apart.ravel(), horizon_s).reshape(count, members)
+
     def sure_lateness(self, owner: Int32, horizon_s: float) -> Float64:
         """Return each member's lateness if less arrives than is estimated, as may be by chance.
 

@@ -27,6 +27,18 @@ _SHORT = 0.25
 _BY_PARTITION = ("in_one_log", "arrived", "position", "lag", "advanced")
 
 
+def median(values: Float64) -> float:
+    """Return the median of some values; numpy's own takes ten times as long where they are few.
+
+    Examples
+    --------
+    >>> median(np.array([9.0, 1.0, 2.0])), median(np.array([9.0, 1.0, 2.0, 3.0]))
+    (2.0, 2.5)
+    """
+    ordered = np.sort(values)
+    return float((ordered[(values.size - 1) // 2] + ordered[values.size // 2]) / 2)
+
+
 @dataclass(frozen=True, eq=False)
 class Looks:
     """What was seen of a group: L looks at P partitions, of M members.
@@ -80,7 +92,7 @@ class Looks:
     @cached_property
     def step(self) -> float:
         """The usual length of a step: the median, in seconds; 0 with one look."""
-        return float(np.median(self.seconds)) if len(self) > 1 else 0.0
+        return median(self.seconds) if len(self) > 1 else 0.0
 
     @classmethod
     def beside(cls, groups: "Sequence[Looks]") -> "Looks":
@@ -129,7 +141,7 @@ class Looks:
         """
         first = int(np.searchsorted(self.at, self.now - seconds - 1e-6))
         first = max(0, min(first, len(self) - least))
-        return self._at(slice(first, None))
+        return self._at(slice(first, None)) if first else self
 
     def until(self, look: int) -> "Looks":
         """Return the looks up to one, which is among them."""
@@ -228,6 +240,8 @@ class Looks:
         """
         whole = self.end >= 0
         follows = whole[1:] & whole[:-1] & (self.end[1:] >= self.end[:-1])
+        if follows.all():
+            return whole
         # From the last look backwards, as far as every step follows.
         linked = np.logical_and.accumulate(follows[::-1], axis=0)[::-1]
         return np.concatenate((linked & whole[-1], whole[-1:]))
@@ -288,7 +302,7 @@ class Looks:
         before = passed.sum(axis=0) + (~known).sum(axis=0) - 1
         columns = np.arange(self.partitions)
         inside = passed.any(axis=0)
-        lower = np.clip(before, 0, len(self) - 1)
+        lower = np.maximum(before, 0)
         upper = np.minimum(lower + 1, len(self) - 1)
         first, last = self.end[lower, columns], self.end[upper, columns]
         share = (stands - first) / np.maximum(last - first, 1)

@@ -114,16 +114,20 @@ def _equation(
     )
 
 
-def _read(partitions: Places, records: Float64, problem: Problem) -> dict[str, list[list[int]]]:
+def _read(
+    partitions: Places, records: Float64, problem: Problem
+) -> dict[str, tuple[list[int], list[int]]]:
     shares = np.rint(records / records.sum() * WHOLE).astype(np.int64)
     topics = problem.topic_of[partitions]
     numbers = partitions - problem.topic_offsets[topics]
-    read: dict[str, list[list[int]]] = {}
-    for topic in np.unique(topics).tolist():
-        mine = (topics == topic) & (shares > 0)
-        if mine.any():
-            read[_digits(problem.topics[topic])] = [numbers[mine].tolist(), shares[mine].tolist()]
-    return read
+    read: dict[int, tuple[list[int], list[int]]] = {}
+    rows = (topics.tolist(), numbers.tolist(), shares.tolist())
+    for topic, number, share in zip(*rows, strict=True):
+        if share > 0:
+            its_numbers, its_shares = read.setdefault(topic, ([], []))
+            its_numbers.append(number)
+            its_shares.append(share)
+    return {_digits(problem.topics[topic]): its for topic, its in read.items()}
 
 
 def _mix(read: Any, first: Mapping[str, tuple[int, int]]) -> Mix:

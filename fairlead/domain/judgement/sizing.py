@@ -14,7 +14,7 @@ import numpy as np
 from assignors.problem import Problem
 from fairlead.common.words import plural, rate
 from fairlead.domain.judgement.forecast import Outlook
-from fairlead.domain.judgement.looks import Float64
+from fairlead.domain.judgement.looks import Float64, median
 from fairlead.domain.judgement.peers import Peers
 
 #: A member may be so much fuller than full, records a second: what is left of rounding.
@@ -67,14 +67,14 @@ def size(
     for number in np.unique(part[part >= 0]).tolist():
         theirs = problem.readers[peers.linked[problem.readers] == number]
         speeds = outlook.capacities[theirs]
-        usual = float(np.median(speeds[speeds > 0])) if (speeds > 0).any() else 0.0
+        usual = median(speeds[speeds > 0]) if (speeds > 0).any() else 0.0
         loads = outlook.arrivals[part == number]
         largest = int(np.where(part == number, outlook.arrivals, -1.0).argmax())
         if outlook.arrivals[largest] > max(usual, speeds.max()):
             return Size(now, None, _too_large(problem, outlook, largest, usual * headroom))
         there = headroom * speeds if late else np.zeros(0)
         wanted += max(there.size + missing_members(loads, there, headroom * usual), 1)
-    total, typical = float(outlook.arrivals.sum()), float(np.median(outlook.capacities))
+    total, typical = float(outlook.arrivals.sum()), median(outlook.capacities)
     return Size(
         now,
         wanted,

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -75,11 +74,11 @@ def test_equal_records_are_not_called_dear(speeds: dict[str, float]) -> None:
 def test_what_equations_leave_open_is_usual() -> None:
     """In ever the same shares nothing tells the partitions of a slow member apart."""
     same = [
-        replace(equation, records=np.full(5, 600.0))
+        equation._replace(records=np.full(5, 600.0))
         for equation in equations(np.ones(10), {"a": 1.0})
     ]
     fast = [
-        replace(equation, records=np.full(5, 2400.0), member="b", partitions=TEN[5:])
+        equation._replace(records=np.full(5, 2400.0), member="b", partitions=TEN[5:])
         for equation in same
     ]
     costs = costs_of(same + fast)
@@ -89,7 +88,7 @@ def test_what_equations_leave_open_is_usual() -> None:
 
 def test_without_a_limit_there_is_nothing_to_find() -> None:
     """Bounds alone say nothing."""
-    idle = [replace(equation, limited=False) for equation in equations(np.ones(10), {"a": 1.0})]
+    idle = [equation._replace(limited=False) for equation in equations(np.ones(10), {"a": 1.0})]
     assert costs_of(idle).equal
     assert costs_of([]).equal
 
@@ -97,7 +96,7 @@ def test_without_a_limit_there_is_nothing_to_find() -> None:
 def test_what_was_read_longest_ago_and_is_alike_is_forgotten_first() -> None:
     """A few equations of a member stay, in order, and the newest one is among them."""
     mine = equations(np.ones(10), {"a": 100.0})
-    alike = [replace(equation, at=equation.at - 7200.0, records=np.ones(5)) for equation in mine]
+    alike = [equation._replace(at=equation.at - 7200.0, records=np.ones(5)) for equation in mine]
     left = fewest(alike + mine, 10)
     assert len(left) == 6
     assert left == sorted(left, key=lambda equation: equation.at)

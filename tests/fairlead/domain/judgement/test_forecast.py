@@ -35,6 +35,20 @@ def test_nobodys_partition_counts_for_nobody() -> None:
     assert (found.late_s, found.utilisation) == (0.0, 0.5)
 
 
+def test_assignments_side_by_side_are_as_late_as_each_by_itself() -> None:
+    """To the last bit, partitions without an owner included."""
+    rng = np.random.default_rng(29)
+    arrivals, backlog, late_s = (
+        rng.uniform(1, 99, 40),
+        rng.uniform(0, 1e5, 40),
+        rng.uniform(0, 99, 40),
+    )
+    found = Outlook(arrivals, arrivals, backlog, late_s, rng.uniform(0, 900, 5).round(-2))
+    owners = rng.integers(-1, 5, (7, 40)).astype(np.int32)
+    each = [found.lateness(owner, 1800.0).tolist() for owner in owners]
+    assert found.lateness_of_each(owners, 1800.0).tolist() == each
+
+
 def test_chance_excuses_where_arrivals_are_hardly_known() -> None:
     """105 % of a member is late for certain where that is known to a percent, else it is not."""
     for deviation, late in ((0.1, True), (5.0, False)):
