@@ -6,7 +6,9 @@ Belongs here: making records. Does not: any expectation.
 import re
 from datetime import UTC, datetime, timedelta
 
-from fairlead.kafka.plan_topic import PlanTopic
+from fairlead.errors import ConfigurationError
+from fairlead.kafka.plan_channel import Outgoing
+from fairlead.kafka.plan_topic import PlanTopic, Position
 from fairlead.sandbox import Services
 from fairlead.settings import KafkaSettings
 from fairlead.wire.document import PlanDocument
@@ -64,3 +66,13 @@ def origin_of(services: Services, topic: str) -> Origin:
     settings = KafkaSettings(bootstrap_servers=services.bootstrap_servers, plan_topic=topic)
     with PlanTopic(settings) as plans:
         return plans.origin
+
+
+def publish(topic: PlanTopic, group: str, value: bytes, headers: Headers) -> Position:
+    """Send one record, as the one sender to its partition, and wait until it is committed."""
+    partition = topic.partition_for_key(group)
+    with topic.open(partition) as channel:
+        answer = channel.send([Outgoing(group, value, headers)])[group]
+    if isinstance(answer, str):
+        raise ConfigurationError(f"{topic.name} did not take the record of group {group}: {answer}")
+    return Position(partition, answer)

@@ -19,7 +19,7 @@ from fairlead.surfaces.demo.scenario import DemoGroup
 from tests.conftest import KafkaTopic
 from tests.fairlead.followers.helpers import make_plan, wait_until_settled
 from tests.packaging import ROOT, build, new_environment, run
-from tests.records import unsigned
+from tests.records import publish, unsigned
 from tests.ui.conftest import browser, page  # noqa: F401 - fixtures
 from tests.ui.test_person import assert_open_to_all
 
@@ -116,7 +116,7 @@ def test_wheel_alone_follows_a_plan(
     )
     with PlanTopic(settings.kafka) as plans:
         plans.ensure()
-        plans.publish(unique_name, plan.to_bytes(), unsigned(plan.to_bytes()))
+        publish(plans, unique_name, plan.to_bytes(), unsigned(plan.to_bytes()))
     servers = settings.kafka.bootstrap_servers
     said = run(python, "-I", "-c", FOLLOW, servers, unique_name, topic, cwd=tmp_path)
     rule, version, owned, at = json.loads(said.splitlines()[-1])

@@ -33,7 +33,7 @@ from confluent_kafka.admin import (
 
 from fairlead.errors import ConfigurationError, KafkaUnavailableError
 from fairlead.kafka.copies import copies_wanted, in_sync_wanted, too_few
-from fairlead.kafka.plan_channel import LARGEST_PLAN_BYTES, Outgoing, PlanChannel
+from fairlead.kafka.plan_channel import LARGEST_PLAN_BYTES, PlanChannel
 from fairlead.kafka.refusals import raise_if_refused
 from fairlead.kafka.requests import ABOUT_A_GROUP, GRACE_S, TRANSIENT, kafka_error
 from fairlead.settings import KafkaSettings
@@ -184,25 +184,6 @@ class PlanTopic:
             self._check(brokers)
         except TimeoutError as error:
             raise KafkaUnavailableError(f"Topic {self.name}: not created in time") from error
-
-    def publish(self, group: str, value: bytes, headers: Headers) -> Position:
-        """Send one record, as the one sender to its partition, and wait until it is committed.
-
-        Raises
-        ------
-        ConfigurationError
-            The broker refuses the record, for its size for instance; or the topic does not exist.
-        KafkaUnavailableError
-            Brokers do not answer in time. It may have been written.
-        """
-        partition = self.partition_for_key(group)
-        with self.open(partition) as channel:
-            answer = channel.send([Outgoing(group, value, headers)])[group]
-        if isinstance(answer, str):
-            raise ConfigurationError(
-                f"Topic {self.name} did not take the record of group {group}: {answer}"
-            )
-        return Position(partition, answer)
 
     def partition_for_key(self, group: str) -> int:
         """Return the partition of a group's key; the topic is asked once how many it has.

@@ -24,7 +24,7 @@ from fairlead.settings import Settings
 from tests.fairlead.followers.helpers import Owned, eventually, make_plan
 from tests.interrupts import heeding_ctrl_c
 from tests.packaging import ROOT, build, new_environment, run
-from tests.records import unsigned
+from tests.records import publish, unsigned
 
 PROBE = """
 import importlib, importlib.util, json, sys, time
@@ -133,7 +133,7 @@ def test_example_reads_what_the_plan_gives_it(
     value = make_plan(shares, partition_counts={topic: 3}, group=unique_name).to_bytes()
     with PlanTopic(settings.kafka) as plans:
         plans.ensure()
-        plans.publish(unique_name, value, unsigned(value))
+        publish(plans, unique_name, value, unsigned(value))
     with ExitStack() as stack:
         outputs = {
             name: stack.enter_context(example(environment, broker, unique_name, name, topic))

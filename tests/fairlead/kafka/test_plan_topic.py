@@ -13,6 +13,7 @@ from fairlead.kafka.plan_channel import LARGEST_PLAN_BYTES
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import KafkaSettings, Settings
 from fairlead.wire.partitions import partition_for_key
+from tests.records import publish
 
 pytestmark = pytest.mark.kafka
 
@@ -86,9 +87,9 @@ def test_ensure_refuses_a_topic_that_takes_nothing(
 
 def test_the_newest_record_of_a_group_is_read_back(topic: PlanTopic) -> None:
     """Bytes, headers and position come back as published; other groups' records do not matter."""
-    topic.publish("orders", b"one", [("sha256", b"1")])
-    position = topic.publish("orders", b"two", [("sha256", b"2"), ("format", b"1")])
-    topic.publish("audit", b"other", [])
+    publish(topic, "orders", b"one", [("sha256", b"1")])
+    position = publish(topic, "orders", b"two", [("sha256", b"2"), ("format", b"1")])
+    publish(topic, "audit", b"other", [])
 
     record = topic.read("orders")
 
@@ -102,7 +103,7 @@ def test_the_newest_record_of_a_group_is_read_back(topic: PlanTopic) -> None:
 
 def test_a_tombstone_is_a_record_without_a_value(topic: PlanTopic, own: KafkaSettings) -> None:
     """What others have done by hand is told from a group that never had a plan."""
-    topic.publish("orders", b"one", [])
+    publish(topic, "orders", b"one", [])
     producer = KafkaProducer(bootstrap_servers=own.bootstrap_servers)
     producer.send(own.plan_topic, None, key=b"orders").get(30)
     producer.close()
@@ -124,19 +125,19 @@ def test_keys_land_where_kafkas_default_partitioner_puts_them(
         producer.send(own.plan_topic, b"", key=group.encode()).get(30).partition for group in groups
     ]
     producer.close()
-    assert [topic.publish(group, b"", []).partition for group in groups] == theirs
+    assert [publish(topic, group, b"", []).partition for group in groups] == theirs
     assert [partition_for_key(group, 6) for group in groups] == theirs
 
 
 def test_large_plans_are_taken_and_too_large_ones_refused(topic: PlanTopic) -> None:
     """A plan of several megabytes goes through; beyond the limit the error is permanent."""
     large = bytes(LARGEST_PLAN_BYTES * 3 // 4)
-    topic.publish("orders", large, [])
+    publish(topic, "orders", large, [])
     record = topic.read("orders")
     assert record is not None
     assert record.value == large
     with pytest.raises(ConfigurationError, match=r"record of group orders.*size"):
-        topic.publish("orders", bytes(LARGEST_PLAN_BYTES + 1), [])
+        publish(topic, "orders", bytes(LARGEST_PLAN_BYTES + 1), [])
 
 
 def test_reading_an_absent_topic_says_so(own: KafkaSettings) -> None:
@@ -152,7 +153,7 @@ def test_reading_an_absent_topic_says_so(own: KafkaSettings) -> None:
     "act",
     [
         PlanTopic.ensure,
-        lambda topic: topic.publish("orders", b"", []),
+        lambda topic: publish(topic, "orders", b"", []),
         lambda topic: topic.read("g"),
     ],
     ids=["ensure", "publish", "read"],

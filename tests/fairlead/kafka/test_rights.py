@@ -35,7 +35,7 @@ from tests.fairlead.followers.helpers import (
 )
 from tests.fairlead.kafka.members import BrokerAssigned
 from tests.fairlead.kafka.secured import Right, SecuredBroker, rights
-from tests.records import unsigned
+from tests.records import publish, unsigned
 
 pytestmark = pytest.mark.kafka
 
@@ -113,7 +113,7 @@ def test_rights_suffice_to_plan_and_to_follow(
     value = make_plan(shares, partition_counts={orders: 4}, group=group).to_bytes()
     with PlanTopic(broker.settings("planner")) as topic, ExitStack() as leaving:
         topic.ensure()
-        position = topic.publish(group, value, unsigned(value))
+        position = publish(topic, group, value, unsigned(value))
         members = {}
         for name in shares:
             named = {"group_id": group, "client_id": name}
