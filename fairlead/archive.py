@@ -25,7 +25,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from fairlead.domain.looks.look import EVERY_LOOK, INTERVAL, LOOKS
+from fairlead.domain.looks import EVERY_LOOK, KEPT_EVERY
+from fairlead.domain.looks.look import LOOKS
 from fairlead.errors import ConfigurationError
 
 #: How long a file that another one stands for stays, for those that read it.
@@ -68,7 +69,7 @@ class Taken:
 
 @dataclass(frozen=True, order=True)
 class _File:
-    """A file of looks: its level, its interval (a stretch of `INTERVAL`), its name."""
+    """A file of looks: its level, its interval (a stretch of `KEPT_EVERY`), its name."""
 
     level: int
     interval: str
@@ -179,8 +180,8 @@ class LookArchive:
         """Close and thin intervals that are over, and remove what is old or stood for."""
         files = self._list()
         covered = self._covered(files)
-        closing = _name(now - INTERVAL)
-        thinning = _name(now - EVERY_LOOK - INTERVAL)
+        closing = _name(now - KEPT_EVERY)
+        thinning = _name(now - EVERY_LOOK - KEPT_EVERY)
         for interval in sorted({file.interval for file in files}):
             mine = [file for file in files if file.interval == interval and file not in covered]
             if interval <= thinning:
@@ -215,7 +216,7 @@ class LookArchive:
         self._write(name, looks, sorted(set(stands_for)))
 
     def _current(self, since: datetime, until: datetime) -> list[_File]:
-        first, last = _name(since - INTERVAL), _name(until + INTERVAL)
+        first, last = _name(since - KEPT_EVERY), _name(until + KEPT_EVERY)
         files = [file for file in self._list() if first <= file.interval <= last]
         covered = self._covered(files)
         return [file for file in files if file not in covered]
@@ -335,7 +336,7 @@ def _between(looks: pa.Table, since: datetime, until: datetime) -> pa.ChunkedArr
 
 def _name(at: datetime) -> str:
     """Name the interval that a moment lies in."""
-    length = INTERVAL.total_seconds()
+    length = KEPT_EVERY.total_seconds()
     start = datetime.fromtimestamp(at.timestamp() // length * length, UTC)
     return f"{start:%Y%m%dT%H%M}Z"
 

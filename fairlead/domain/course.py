@@ -14,7 +14,7 @@ import numpy as np
 
 from assignors.problem import kafka_order
 from fairlead.domain.judgement.looks import Float64, Int32, Mask
-from fairlead.domain.looks.look import INTERVAL
+from fairlead.domain.looks import KEPT_EVERY
 
 #: What nobody owns is under this name.
 NOBODY: Final = "nobody"
@@ -51,7 +51,7 @@ def is_kept(at: datetime, digest: int, last: Last | None, *, known: bool) -> boo
     >>> is_kept(noon, 7, None, known=False), is_kept(later, 7, Last(noon, 7, False), known=True)
     (True, True)
     """
-    interval_s = INTERVAL.total_seconds()
+    interval_s = KEPT_EVERY.total_seconds()
     return (
         last is None
         or last.digest != digest

@@ -7,13 +7,11 @@ them (`fairlead.domain.judgement`).
 import numpy as np
 
 from fairlead.domain.judgement.looks import NONE, Looks
+from fairlead.domain.looks import EVERY_LOOK, KEPT_EVERY
 from fairlead.simulation.membership import PresentMembers
 from fairlead.simulation.reading import Int32, Int64
 from fairlead.simulation.world import World
 
-#: Looks younger than this are all kept; of older ones, one in a quarter of an hour.
-_RECENT_S = 3600.0
-_SPARSE_S = 900.0
 #: Looks older than this are gone.
 _OLDEST_S = 6 * 3600.0
 
@@ -69,4 +67,5 @@ class SeenLooks:
     @staticmethod
     def _keeps(at: float, now: float) -> bool:
         age = now - at
-        return age <= _RECENT_S or (at % _SPARSE_S == 0 and age <= _OLDEST_S)
+        sparse = at % KEPT_EVERY.total_seconds() == 0
+        return age <= EVERY_LOOK.total_seconds() or (sparse and age <= _OLDEST_S)

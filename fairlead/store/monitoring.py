@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, RowMapping, text
 
+from fairlead.domain.looks import KEPT_EVERY
 from fairlead.store.engine import transaction
 
 Rows = Sequence[RowMapping]
@@ -22,8 +23,6 @@ Rows = Sequence[RowMapping]
 SEEN_WITHIN: Final = timedelta(days=8)
 #: What looks find of a group is current for so long: several looks, also of a fleet, may fail.
 LOOKED_WITHIN: Final = timedelta(minutes=15)
-#: Of looks, lag is kept so often, and when owners change.
-_KEPT_EVERY: Final = timedelta(minutes=15)
 #: A decision is dated when its transaction begins; by then every such transaction has ended.
 _SETTLED: Final = timedelta(minutes=15)
 #: Shorter than the ten seconds after which Prometheus gives a scrape up.
@@ -242,7 +241,7 @@ def read_all_groups(
         gone_before = now - SEEN_WITHIN
         snapshots = _rows(connection, _LAG, gone_before=gone_before)
         totals = [row for row in snapshots if row["total"]]
-        kept_since = now - looked_within - _KEPT_EVERY
+        kept_since = now - looked_within - KEPT_EVERY
         looked = _rows(connection, _LAG_OF_LOOKS, kept_since=kept_since)
         by_time = sorted((*totals, *looked), key=itemgetter("snapshot_at"))
         ever = _rows(connection, _DECISIONS)

@@ -33,7 +33,7 @@ UNDECIDED: Final = timedelta(minutes=30)
 _GROUPS: Final = """
 SELECT known.group_id AS "group", published.version AS published, published.adherence,
        published.adherence_at,
-       waiting.version AS waiting, waiting.state AS waiting_state,
+       waiting.version AS waiting, waiting.state AS waiting_state, waiting.braked,
        waiting.measured_at AS planned_at, waiting.caught_up_s AS caught_up_planned_s,
        attempt.version AS not_sent_version, attempt.at AS not_sent_at,
        attempt.reason AS not_sent, attempt.again_at AS sent_again_at,
@@ -53,6 +53,10 @@ LEFT JOIN LATERAL (
 LEFT JOIN LATERAL (
     SELECT plan.version, predicted.caught_up_s,
            CASE WHEN plan.observed_only THEN 'observed' ELSE plan.state END AS state,
+           plan.state = 'approved' AND plan.rolled_back_from IS NULL AND EXISTS (
+               SELECT FROM fairlead.brakes
+               WHERE coalesce(brakes.group_id, plan.group_id) = plan.group_id
+           ) AS braked,
            CASE WHEN predicted.late_s IS NOT NULL THEN predicted.measured_at END AS measured_at
     FROM fairlead.plan LEFT JOIN fairlead_raw.plan_balance predicted
         ON predicted.group_id = plan.group_id AND predicted.version = plan.version

@@ -57,7 +57,7 @@ def follows(row: Row) -> str:
     return "yes" if row["adherence"] == 1 else "partly"
 
 
-def next_step(row: Row, undecided: Collection[str], braked: Collection[str | None] = ()) -> str:
+def next_step(row: Row, undecided: Collection[str]) -> str:
     """Say what is to be done about a group, in a word or a few.
 
     Parameters
@@ -66,18 +66,17 @@ def next_step(row: Row, undecided: Collection[str], braked: Collection[str | Non
         Of `read_groups`.
     undecided
         Groups that need a plan and that nothing decides on.
-    braked
-        Groups whose brake holds; None: that of all groups.
 
     Examples
     --------
-    >>> row = {"group": "orders", "waiting_state": None, "evidence": "", "diagnosis": "overloaded"}
+    >>> row = {"group": "orders", "waiting_state": None, "braked": None, "evidence": ""}
+    >>> row["diagnosis"] = "overloaded"
     >>> next_step(row, ()), next_step(row | {"waiting_state": "proposed"}, ())
     ('add consumers', 'decide')
-    >>> next_step(row | {"waiting_state": "approved"}, (), {None})
+    >>> next_step(row | {"waiting_state": "approved", "braked": True}, ())
     'wait: a brake holds'
     """
-    if row["waiting_state"] == "approved" and {None, row["group"]} & {*braked}:
+    if row["braked"]:
         return "wait: a brake holds"
     if row["waiting_state"] is not None:
         return _WAITING.get(row["waiting_state"], "wait: it is sent")

@@ -28,7 +28,8 @@ from fairlead.domain.hindsight import Hindsight, made_worse
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.judgement.decision import Judgement, Question
 from fairlead.domain.judging import Row, ask, questions_about, rows_of
-from fairlead.domain.looks.look import EVERY_LOOK, HISTORY, look_of
+from fairlead.domain.looks import EVERY_LOOK, HISTORY
+from fairlead.domain.looks.look import look_of
 from fairlead.domain.looks.questions import Group, PlanningOptions
 from fairlead.domain.plan_requests import PlanRequest
 from fairlead.domain.policy import Policy, policy_for

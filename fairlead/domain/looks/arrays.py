@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fairlead.domain.judgement.looks import Looks
-from fairlead.domain.looks.look import EVERY_LOOK, HISTORY, INTERVAL, NONE
+from fairlead.domain.looks import EVERY_LOOK, HISTORY, KEPT_EVERY
+from fairlead.domain.looks.look import NONE
 
 MICROSECONDS: Final = 1_000_000
 #: The columns that are laid out.
@@ -95,7 +96,7 @@ def _chosen(at: Int64) -> Int64:
     order = np.argsort(at, kind="stable")
     at = at[order]
     age = at[-1] - at
-    last_of_interval = np.append(np.diff(at // _microseconds(INTERVAL)) > 0, True)
+    last_of_interval = np.append(np.diff(at // _microseconds(KEPT_EVERY)) > 0, True)
     last_of_moment = np.append(np.diff(at) > 0, True)
     counts = last_of_moment & (last_of_interval | (age <= _microseconds(EVERY_LOOK)))
     chosen: Int64 = order[counts & (age <= _microseconds(HISTORY))]

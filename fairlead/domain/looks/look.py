@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from assignors.claims import effective_owner
 from fairlead.domain.groups import LogOffsets
+from fairlead.domain.looks import EVERY_LOOK, HISTORY
 from fairlead.domain.snapshot import GroupSnapshot
 
 Codes = npt.NDArray[np.int64]
@@ -21,11 +22,6 @@ Codes = npt.NDArray[np.int64]
 #: An offset that is not known or not committed; an owner that is nobody, or not known.
 NONE: Final = -1
 _BETWEEN: Final = "\0"
-INTERVAL: Final = timedelta(minutes=15)
-#: For so long every look counts; of what lies before, one an interval.
-EVERY_LOOK: Final = timedelta(hours=1)
-#: How far back the judgement looks.
-HISTORY: Final = timedelta(days=1)
 
 
 def looked_back(*, remembered: bool) -> timedelta:

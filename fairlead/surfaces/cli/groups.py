@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fairlead.domain.looks import KEPT_EVERY
 from fairlead.surfaces.cli.arguments import (
     At,
     Group,
@@ -48,8 +49,7 @@ _ALL_OF_GROUPS = _GROUPS | {
 _WITH_EVIDENCE = 10
 #: A figure that is older is named as old: looks are taken every minute by default.
 _OLD = timedelta(minutes=5)
-#: Of lag: looks are kept each quarter of an hour.
-_OLD_LAG = timedelta(minutes=20)
+_OLD_LAG = KEPT_EVERY + _OLD
 #: From then on a date says how old something is.
 _DAY = timedelta(days=1)
 _LAG = ("topic", "partition", "member", "lag", "time_lag_s", "arrive/s", "cost", "work/s", "status")
@@ -86,7 +86,7 @@ def groups(*, wide: Wide = False, as_json: Json = False) -> None:
         rows, brakes = worst_first(read_groups(engine)), read_brakes(engine)
         resting = rests(engine).values()
     now = datetime.now(UTC)
-    waits, held = undecided(rows, now), {brake.group for brake in brakes}
+    waits = undecided(rows, now)
     if as_json:
         print_json(rows)
     elif rows:
@@ -95,7 +95,7 @@ def groups(*, wide: Wide = False, as_json: Json = False) -> None:
                 row
                 | _forecast(row)
                 | _waits(row)
-                | {"follows": follows(row), "next": next_step(row, waits, held)}
+                | {"follows": follows(row), "next": next_step(row, waits)}
                 | {"adherence": None if row["adherence"] is None else f"{row['adherence']:.0%}"}
                 for row in rows
             ],
@@ -331,19 +331,17 @@ def why(
 
     With a partition: which versions moved it from whom to whom, and why.
     """
-    from fairlead.store.brakes import brakes_on
     from fairlead.store.course import read_diagnoses, read_moves_of
     from fairlead.store.reading import read_groups, undecided
 
     with opened_engine() as engine:
-        held = {brake.group for brake in brakes_on(engine, group)}
         found = read_diagnoses(engine, group, limit=_DIAGNOSES)
         (row,) = read_groups(engine, [group])
         moves = [] if partition is None else _moves_of(engine, group, partition, read_moves_of)
     if as_json:
         print_json(row | {"diagnoses": found} | ({} if partition is None else {"moves": moves}))
     elif partition is None:
-        tell(*_why(row, found, undecided([row], datetime.now(UTC)), held))
+        tell(*_why(row, found, undecided([row], datetime.now(UTC))))
     elif moves:
         print_table(moves, _MOVES_OF, title=f"{partition} of {group}: who got it, and why")
     else:
@@ -366,9 +364,7 @@ def _moves_of(
     return moves
 
 
-def _why(
-    row: dict[str, Any], found: list[dict[str, Any]], waits: list[str], held: set[str | None]
-) -> list[str]:
+def _why(row: dict[str, Any], found: list[dict[str, Any]], waits: list[str]) -> list[str]:
     """Return what is known of a group, a line for each thing."""
     from fairlead.surfaces.standing import follows, next_step
 
@@ -397,5 +393,5 @@ def _why(
             f"  last decision: {row['outcome']}, {as_text(row['decided_at'])} UTC: {row['reason']}"
         )
     lines += [f"  {line}" for line in not_sent([row])]
-    lines.append(f"  next: {next_step(row, waits, held)}")
+    lines.append(f"  next: {next_step(row, waits)}")
     return lines

@@ -14,7 +14,6 @@ from fairlead.settings import Settings
 from fairlead.surfaces.doctor.finding import Finding, ago
 from fairlead.surfaces.offers import of_brake
 
-_OLD: Final = timedelta(minutes=15)
 _CLOCKS: Final = timedelta(seconds=5)
 _ASK: Final = """
 SELECT current_setting('server_version') AS version, session_user AS login,
@@ -101,12 +100,12 @@ def _notices(engine: Engine) -> Finding:
 
 
 def _last_look(engine: Engine) -> Finding:
-    from fairlead.store.monitoring import last_look  # noqa: PLC0415 - as above
+    from fairlead.store.monitoring import LOOKED_WITHIN, last_look  # noqa: PLC0415 - as above
 
     last, now = last_look(engine), datetime.now(UTC)
     looking = "`fairlead up` takes looks, or `fairlead look`"
     if last is None:
         return Finding("looks", "warning", "no look has judged a group yet", looking)
     said = f"the last look was {ago(last, now)}"
-    old = now - last > _OLD
+    old = now - last > LOOKED_WITHIN
     return Finding("looks", "warning" if old else "ok", said, looking if old else "")

@@ -106,9 +106,7 @@ def group_page(
         advice=advice_in(row["evidence"]),
         can_follow=_can_follow(looks),
         resting=rests(engine, [group]).values(),
-        next_step=next_step(
-            row, reading.undecided([row], read_at), {brake.group for brake in brakes}
-        ),
+        next_step=next_step(row, reading.undecided([row], read_at)),
         planned_at=row["decided_at"] or course.last_planning(engine),
         policy=policy,
         plots=[

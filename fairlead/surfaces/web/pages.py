@@ -91,7 +91,7 @@ def groups_page(
     read_at = now or datetime.now(UTC)
     names = [row["group"] for row in found[:SHOWN]]
     details = {row["group"]: row for row in read_groups(engine, names)} if names else {}
-    waits, braked = undecided(found, read_at), {brake.group for brake in brakes}
+    waits = undecided(found, read_at)
     return TEMPLATES.get_template("groups.html").render(
         groups=[details[name] for name in names if name in details],
         count=len(found),
@@ -105,9 +105,9 @@ def groups_page(
         brakes=brakes,
         resting=rests(engine).values(),
         desk=desk,
-        steps=[of_brake(None, braked=None in braked)],
+        steps=[of_brake(None, braked=any(brake.group is None for brake in brakes))],
         dagster_url=dagster_url,
-        next_step=lambda row, waits=frozenset(waits): next_step(row, waits, braked),
+        next_step=lambda row, waits=frozenset(waits): next_step(row, waits),
         policy=lambda name: policy_for(name, policies).groups,
         age=ages(read_at),
         now=read_at,

@@ -18,7 +18,8 @@ from fairlead.store.engine import transaction
 from fairlead.store.models import PlanIntent
 from fairlead.store.outbox import HANGS, Outbox, OutboxEntry
 from fairlead.store.outbox_entries import PublishRequest
-from fairlead.store.reading import read_history
+from fairlead.store.reading import read_groups, read_history
+from fairlead.surfaces.standing import next_step
 from tests.fairlead.store.conftest import LEASE_UNTIL, StoreAs, sent
 from tests.logins import Login
 
@@ -81,6 +82,39 @@ def test_other_groups_go_on(store: PlanStore, approve: Plans, propose: Plans) ->
     approve()
     put_on(store.engine, "billing", reason="theirs")
     assert len(intend(store)) == 1
+
+
+@EVERYTHING
+def test_next_step_of_a_group_is_what_its_brake_lets_through(
+    store: PlanStore, propose: Plans, publish: Plans, approve: Plans, group: str | None
+) -> None:
+    """A new version waits for the release; a rollback, or one that nobody approved, does not."""
+
+    def says() -> str:
+        (row,) = read_groups(store.engine, ["orders"])
+        return next_step(row, ())
+
+    publish()
+    propose("s2")
+    put_on(store.engine, group, reason="incident")
+    assert says() == "decide"
+    approve("s2")
+    assert says() == "wait: a brake holds"
+    release(store.engine, group, reason="over")
+    assert says() == "wait: it is sent"
+    approve("s3", rolled_back_from=1)
+    put_on(store.engine, group, reason="incident")
+    assert says() == "wait: it is sent"
+    assert len(intend(store, version=3)) == 1
+
+
+def test_brake_of_another_group_does_not_count(store: PlanStore, approve: Plans) -> None:
+    """What waits is sent, as it says."""
+    approve(group="billing")
+    approve()
+    put_on(store.engine, "billing", reason="theirs")
+    (row,) = read_groups(store.engine, ["orders"])
+    assert next_step(row, ()) == "wait: it is sent"
 
 
 @EVERYTHING
