@@ -11,7 +11,7 @@ import dagster as dg
 
 from assets.about import OWNERS, Changed, changes, written_at
 from assets.partitions import cohort
-from assets.retries import RETRIES, failing_at_once
+from assets.retry_policy import RETRIES, failing_at_once
 from assets.scope import Scope
 from fairlead.common.words import listed
 from fairlead.spark.warehouse import Recent, Warehouse

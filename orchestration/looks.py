@@ -10,7 +10,7 @@ import dagster as dg
 
 from assets.about import about
 from assets.resources import KafkaResource, SettingsResource, SparkResource, StoreResource
-from assets.retries import RETRIES, failing_at_once
+from assets.retry_policy import RETRIES, failing_at_once
 from fairlead.common.words import listed, plural
 from fairlead.workflows.look_interval import due, now, told, wait_s
 from fairlead.workflows.looking import covered_groups, take

@@ -13,11 +13,11 @@ from pydantic import Field
 from assets.about import about
 from assets.presentation import launchpad
 from assets.resources import KafkaResource, SettingsResource, StoreResource
-from assets.retries import RETRIES, failing_at_once
+from assets.retry_policy import RETRIES, failing_at_once
 from fairlead.common.words import listed
 from fairlead.domain.policy import policy_for
 from fairlead.domain.records import StoredPlan
-from fairlead.store.prune import prune as prune_store
+from fairlead.store.retention import prune as prune_store
 from fairlead.workflows.delivery import PublishOptions
 from fairlead.workflows.retirement import retire as retire_group
 from fairlead.workflows.rollback import rollback as roll_group_back

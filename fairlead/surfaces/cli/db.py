@@ -1,6 +1,6 @@
 """`fairlead db`: the schema of Fairlead's database, and what its history takes.
 
-Belongs here: commands over `fairlead.store.migrate` and `fairlead.store.prune`. Does not: how
+Belongs here: commands over `fairlead.store.migrate` and `fairlead.store.retention`. Does not: how
 migrations are run, nor what may go.
 """
 
@@ -87,7 +87,7 @@ def prune(
 def _prune(older_than: datetime | None, *, dry_run: bool) -> None:
     """Prune once, and say what went."""
     from fairlead.settings import load_settings
-    from fairlead.store import prune as retention
+    from fairlead.store import retention
     from fairlead.store.engine import create_store_engine
 
     settings = load_settings()

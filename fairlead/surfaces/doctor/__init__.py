@@ -13,7 +13,7 @@ from fairlead.settings import Settings, origin
 from fairlead.surfaces.doctor.cluster import examine_kafka
 from fairlead.surfaces.doctor.database import examine_database
 from fairlead.surfaces.doctor.finding import Finding
-from fairlead.surfaces.doctor.machine import answered, examine_machine
+from fairlead.surfaces.doctor.host import answered, examine_host
 from fairlead.surfaces.doctor.switches import examine_dagster
 
 __all__ = ["PARTS", "Finding", "answered", "examine", "examine_kafka"]
@@ -21,7 +21,7 @@ __all__ = ["PARTS", "Finding", "answered", "examine", "examine_kafka"]
 _Part = Callable[[Settings], Iterator[Finding]]
 #: In the order in which things need each other.
 PARTS: Final[dict[str, _Part]] = {
-    "machine": examine_machine,
+    "host": examine_host,
     "database": examine_database,
     "kafka": examine_kafka,
     "dagster": examine_dagster,

@@ -20,7 +20,7 @@ from fairlead.store.hindsight import say_made_worse
 from fairlead.store.judgement import record_findings
 from fairlead.store.monitoring import DecisionCounts, read_all_groups
 from fairlead.store.notices import answered, end_notices, next_notice, read_standing
-from fairlead.store.prune import prune
+from fairlead.store.retention import prune
 from tests.fairlead.store.conftest import StoreAs, record_publication, record_retirement
 from tests.logins import Login
 

@@ -16,7 +16,7 @@ from fairlead.errors import PlanStateError, StoreUnavailableError
 from fairlead.store import NoPlan, PlanStore, StoredPlan, create_store_engine
 from fairlead.store.brakes import put_on
 from fairlead.store.engine import transaction
-from fairlead.store.prune import history_days, prune
+from fairlead.store.retention import history_days, prune
 from tests.fairlead.store.conftest import MakeDraft, make_metrics
 from tests.fairlead.store.test_history import lag_table, query
 from tests.logins import Login

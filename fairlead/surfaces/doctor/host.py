@@ -1,4 +1,4 @@
-"""What the doctor finds of this machine: Java, what is installed, the warm Spark, the disk.
+"""What the doctor finds of this host: Java, what is installed, the warm Spark, the disk.
 
 Belongs here: what needs no network. Does not: what runs on it.
 """
@@ -18,7 +18,7 @@ _LEAST_DISK: Final = 2**30
 _ANSWER_S: Final = 10.0
 
 
-def examine_machine(settings: Settings) -> Iterator[Finding]:
+def examine_host(settings: Settings) -> Iterator[Finding]:
     """Look at what planning needs of this machine."""
     from fairlead.sandbox.java import find_java  # noqa: PLC0415 - asks only here
 

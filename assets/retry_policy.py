@@ -1,7 +1,7 @@
-"""What is tried again when it fails, and what is not.
+"""Which failures of a step Dagster tries again, how often, and which it does not.
 
 Belongs here: how attempts are spaced, and which errors another attempt cannot mend. Does not: what
-a step does about errors of single groups (`steps`).
+a step does about errors of single groups (`steps`), nor what is sent again (`publication_pass`).
 """
 
 from collections.abc import Iterator

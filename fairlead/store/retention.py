@@ -1,7 +1,7 @@
-"""Retention: dropping the history of whole days, and rows that nobody asks for any more.
+"""What is removed from Postgres, and when: history of whole days, and rows that nobody asks for.
 
 Belongs here: which days there are, and what goes. Does not: plans that were followed or rejected,
-and their events, which are kept for good; nor the Parquet snapshots (`fairlead.spark`).
+and their events, which are kept for good; nor the Parquet snapshots (`fairlead.spark.warehouse`).
 """
 
 from collections import Counter

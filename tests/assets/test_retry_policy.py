@@ -7,7 +7,7 @@ import dagster as dg
 import pytest
 
 from assets.partitions import COHORT
-from assets.retries import CANNOT_HEAL, RETRIES
+from assets.retry_policy import CANNOT_HEAL, RETRIES
 from assets.steps import step
 from fairlead.errors import FairleadError, KafkaUnavailableError, StoreUnavailableError
 from orchestration.definitions import build_defs
