@@ -104,7 +104,7 @@ def plan_headers(
     origin
         Where it is sent to.
     epoch, lease_until
-        As in `Identity` and `Told`; the time counts to the millisecond.
+        As in `Identity` and `VerifiedRecord`; the time counts to the millisecond.
     kind
         What the value is.
     signer

@@ -76,7 +76,7 @@ final class Checks {
 
     /** What is known after each record; null among them is a new connection. */
     private static Object cache(Map<String, Object> asked) {
-        Told.Origin origin = new Told.Origin("fairlead.plans", "cluster", "log");
+        VerifiedRecord.Origin origin = new VerifiedRecord.Origin("fairlead.plans", "cluster", "log");
         Signatures signatures = Signatures.of((String) asked.get("public_keys"));
         PlanCache cache = new PlanCache("group", origin, signatures, null);
         List<Object> states = new ArrayList<>();
@@ -245,9 +245,9 @@ final class Checks {
     }
 
     private static Object record(Map<String, Object> asked) throws InvalidPlanException {
-        Told told = Told.read(
+        VerifiedRecord told = VerifiedRecord.read(
             bytes(asked.get("value")), headers(asked.get("headers")), (String) asked.get("group"),
-            new Told.Origin(
+            new VerifiedRecord.Origin(
                 (String) asked.get("topic"), (String) asked.get("cluster"), (String) asked.get("log")),
             Signatures.of((String) asked.get("public_keys")));
         Map<String, Object> said = new LinkedHashMap<>();

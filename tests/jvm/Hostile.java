@@ -15,7 +15,7 @@ import org.apache.kafka.common.record.TimestampType;
 final class Hostile {
     private final BrokerReader reader = new BrokerReader(new BrokerSettings(Map.of()));
     private final BrokerReader.Pass pass = reader.new Pass(
-        new Told.Origin("fairlead.plans", "cluster", "log"), new Told.Origin("fairlead.members", "cluster", "log"));
+        new VerifiedRecord.Origin("fairlead.plans", "cluster", "log"), new VerifiedRecord.Origin("fairlead.members", "cluster", "log"));
     private final Random random = new Random(5);
     private long offset;
 
@@ -55,7 +55,7 @@ final class Hostile {
         byte[] bytes = value.getBytes(StandardCharsets.UTF_8);
         var headers = new RecordHeaders();
         Map.of("format", "2", "kind", kind, "version", kind.equals("plan") ? version + "" : "0", "sha256",
-                Told.sha256(bytes), "epoch", version + "")
+                VerifiedRecord.sha256(bytes), "epoch", version + "")
             .forEach((name, text) -> headers.add(name, text.getBytes(StandardCharsets.UTF_8)));
         pass.apply(new ConsumerRecord<>(topic, 0, offset++, 0L, TimestampType.CREATE_TIME, group.length(), bytes.length,
             group.getBytes(StandardCharsets.UTF_8), bytes, headers, Optional.empty()), true);

@@ -1,19 +1,26 @@
 package fairlead.kafka;
 
 import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collection;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
+import java.util.Queue;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.TopicDescription;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.common.KafkaFuture;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.errors.TopicAuthorizationException;
@@ -23,40 +30,55 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Reads a compacted topic on a daemon thread, from its beginning and then on, whatever happens.
+ * Reads compacted topics on a daemon thread, from their beginnings and then on, whatever happens.
  *
  * <p>Each connection reads anew. It ends, and the next one begins after a growing pause, when something
- * fails, when the topic has grown or was made anew, and when {@link #reopen} asks for it. Nothing is
- * thrown out of the thread; the same failure is logged once.
+ * fails, when a topic has come, has grown or was made anew, and when {@link #reopen} asks for it. Nothing is
+ * thrown out of the thread; the same failure is said once.
  */
 abstract class LogTail {
+    static final Duration READ = Duration.ofMillis(250);
+
     private static final Logger LOG = LoggerFactory.getLogger(LogTail.class);
-    private static final Duration READ = Duration.ofMillis(250);
-    private static final long LOOK_NANOS = TimeUnit.SECONDS.toNanos(30);
+    /** How often to look for a topic that is not there. */
+    private static final Duration LOOK_FOR_MISSING = Duration.ofSeconds(1);
     private static final long FIRST_BACKOFF_MS = 500;
-    private static final long LONGEST_BACKOFF_MS = 30_000;
     private static final long ASK_S = 15;
 
-    private final String topic;
+    private final List<String> topics;
     private final Map<String, Object> connection;
+    private final Duration lookEvery;
+    private final Duration longestBackoff;
     private final Object wake = new Object();
     private boolean reopen;
+    private boolean atEnd;
     private String knownProblem;
 
     /**
-     * @param topic what to read
+     * @param topics what to read; nothing is read before the first one exists
      * @param connection how the cluster is reached, and {@code client.id}
+     * @param lookEvery how often to look whether the topics are still what they were
+     * @param longestBackoff the longest pause between two connections that do not read to the end
      */
-    LogTail(String topic, Map<String, Object> connection) {
-        this.topic = topic;
+    LogTail(List<String> topics, Map<String, Object> connection, Duration lookEvery, Duration longestBackoff) {
+        this.topics = topics;
         this.connection = connection;
+        this.lookEvery = lookEvery;
+        this.longestBackoff = longestBackoff;
     }
 
-    /** Says which of the topic's partitions to read. */
-    abstract Collection<Integer> partitions(int count);
+    /** Says why it makes no sense to connect now; null: it does. */
+    String unreachable() {
+        return null;
+    }
 
-    /** A connection begins to read from the beginning. */
-    abstract void opened(Told.Origin origin);
+    /** Says which of a topic's partitions to read. */
+    Collection<Integer> partitions(int count) {
+        return IntStream.range(0, count).boxed().collect(Collectors.toList());
+    }
+
+    /** A connection begins to read from the beginning; an origin a topic, without a log where it does not exist. */
+    abstract void opened(List<VerifiedRecord.Origin> origins);
 
     /** A record, in the order of its partition. */
     abstract void read(ConsumerRecord<byte[], byte[]> record);
@@ -64,14 +86,23 @@ abstract class LogTail {
     /** Everything that was there when the connection began has been read; said after each read. */
     abstract void atEnd();
 
-    /** The topic does not exist, or may not be read. */
-    abstract void absent();
+    /** The first topic does not exist, or may not be read. */
+    void absent() {
+    }
 
     /** Said four times a second, and after each failure. */
-    abstract void tick();
+    void tick() {
+    }
 
     /** Whether somebody still wants to know. */
-    abstract boolean wanted();
+    boolean wanted() {
+        return true;
+    }
+
+    /** Why nothing is read at the moment, said once for each reason. */
+    void failed(String problem) {
+        LOG.warn("Cannot read {}, trying again: {}", topics, problem);
+    }
 
     /** Begins to read. */
     void start(String name) {
@@ -91,24 +122,23 @@ abstract class LogTail {
     private void run() {
         long backoffMs = FIRST_BACKOFF_MS;
         while (wanted()) {
-            long started = System.nanoTime();
+            atEnd = false;
             String problem;
             try {
                 problem = connectAndRead();
             } catch (Throwable error) { // whatever breaks, whoever asked goes on
                 problem = error.getClass().getSimpleName() + ": " + error.getMessage();
+                LOG.debug("Cannot read {}", topics, error);
             }
             if (problem != null) {
-                if (problem.equals(knownProblem)) {
-                    LOG.debug("Cannot read {}: {}", topic, problem);
-                } else {
-                    LOG.warn("Cannot read {}, trying again: {}", topic, problem);
+                if (!problem.equals(knownProblem)) {
+                    failed(problem);
                 }
-                if (System.nanoTime() - started > LOOK_NANOS) {
+                if (atEnd) {
                     backoffMs = FIRST_BACKOFF_MS;
                 }
                 pause(backoffMs);
-                backoffMs = Math.min(2 * backoffMs, LONGEST_BACKOFF_MS);
+                backoffMs = Math.min(2 * backoffMs, longestBackoff.toMillis());
             }
             knownProblem = problem;
         }
@@ -128,9 +158,9 @@ abstract class LogTail {
                 tick();
             }
         } catch (InterruptedException error) {
-            LOG.debug("Reading {} goes on although it was interrupted", topic);
+            LOG.debug("Reading {} goes on although it was interrupted", topics);
         } catch (RuntimeException error) {
-            LOG.warn("Reading {} goes on after", topic, error);
+            LOG.warn("Reading {} goes on after", topics, error);
         }
     }
 
@@ -139,34 +169,40 @@ abstract class LogTail {
         synchronized (wake) {
             reopen = false;
         }
+        String reason = unreachable();
+        if (reason != null) {
+            return reason;
+        }
         try (Admin admin = Admin.create(connection)) {
-            TopicDescription description = describe(admin);
-            if (description == null) {
+            Map<String, TopicDescription> known = describe(admin);
+            if (!known.containsKey(topics.get(0))) {
                 absent();
                 tick();
-                return "the topic does not exist, or may not be read";
+                return "there is no topic " + topics.get(0) + ", or it may not be read";
             }
             String cluster = admin.describeCluster().clusterId().get(ASK_S, TimeUnit.SECONDS);
-            List<TopicPartition> partitions = partitions(description.partitions().size()).stream()
-                .map(number -> new TopicPartition(topic, number))
-                .collect(Collectors.toList());
-            Map<String, Object> configs = consumerConfigs();
+            List<TopicPartition> partitions = new ArrayList<>();
+            known.forEach((topic, description) -> partitions(description.partitions().size())
+                .forEach(number -> partitions.add(new TopicPartition(topic, number))));
             ByteArrayDeserializer bytes = new ByteArrayDeserializer();
-            try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(configs, bytes, bytes)) {
+            try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(consumerConfigs(), bytes, bytes)) {
                 consumer.assign(partitions);
                 consumer.seekToBeginning(partitions);
                 Map<TopicPartition, Long> ends = consumer.endOffsets(partitions);
-                opened(new Told.Origin(topic, cluster == null ? "" : cluster, id(description)));
-                return readOn(admin, consumer, description, ends);
+                opened(topics.stream()
+                    .map(topic -> new VerifiedRecord.Origin(topic, cluster == null ? "" : cluster, id(known.get(topic))))
+                    .collect(Collectors.toList()));
+                return readOn(admin, consumer, known, ends);
             }
         }
     }
 
     private String readOn(
-        Admin admin, KafkaConsumer<byte[], byte[]> consumer, TopicDescription description,
+        Admin admin, KafkaConsumer<byte[], byte[]> consumer, Map<String, TopicDescription> known,
         Map<TopicPartition, Long> ends) throws Exception {
-        boolean atEnd = false;
-        long lookAt = System.nanoTime() + LOOK_NANOS;
+        Queue<Map.Entry<TopicPartition, Long>> behind = new ArrayDeque<>(ends.entrySet());
+        long everyNanos = (known.size() < topics.size() ? LOOK_FOR_MISSING : lookEvery).toNanos();
+        long lookAt = System.nanoTime() + everyNanos;
         while (wanted()) {
             synchronized (wake) {
                 if (reopen) {
@@ -174,19 +210,19 @@ abstract class LogTail {
                 }
             }
             if (System.nanoTime() - lookAt >= 0) {
-                TopicDescription now = describe(admin);
-                if (now == null || !now.topicId().equals(description.topicId())
-                    || now.partitions().size() != description.partitions().size()) {
-                    return "the topic has grown, was made anew, or is gone";
+                if (!shape(describe(admin)).equals(shape(known))) {
+                    return "a topic has come, has grown, was made anew, or is gone";
                 }
-                lookAt = System.nanoTime() + LOOK_NANOS;
+                lookAt = System.nanoTime() + everyNanos;
             }
-            for (ConsumerRecord<byte[], byte[]> record : consumer.poll(READ)) {
+            for (ConsumerRecord<byte[], byte[]> record : poll(consumer)) {
                 read(record);
             }
-            atEnd = atEnd || ends.entrySet().stream()
-                .allMatch(end -> consumer.position(end.getKey()) >= end.getValue());
-            if (atEnd) {
+            while (!behind.isEmpty() && consumer.position(behind.peek().getKey()) >= behind.peek().getValue()) {
+                behind.remove();
+            }
+            if (behind.isEmpty()) {
+                atEnd = true;
                 atEnd();
                 knownProblem = null;
             }
@@ -195,34 +231,51 @@ abstract class LogTail {
         return null;
     }
 
-    /** Describes the topic; null: it does not exist, or may not be read. */
-    private TopicDescription describe(Admin admin) throws Exception {
-        try {
-            return admin.describeTopics(Set.of(topic)).topicNameValues().get(topic)
-                .get(ASK_S, TimeUnit.SECONDS);
-        } catch (ExecutionException error) {
-            if (error.getCause() instanceof UnknownTopicOrPartitionException
-                || error.getCause() instanceof TopicAuthorizationException) {
-                return null;
-            }
-            throw error.getCause() instanceof Exception ? (Exception) error.getCause() : error;
-        }
+    /** Waits a moment for records. */
+    ConsumerRecords<byte[], byte[]> poll(KafkaConsumer<byte[], byte[]> consumer) {
+        return consumer.poll(READ);
     }
 
-    private Map<String, Object> consumerConfigs() {
+    /** Describes the topics that exist; without the first, too, where it may not be described. */
+    private Map<String, TopicDescription> describe(Admin admin) throws Exception {
+        Map<String, TopicDescription> known = new LinkedHashMap<>();
+        Map<String, KafkaFuture<TopicDescription>> asked = admin.describeTopics(topics).topicNameValues();
+        for (String topic : topics) {
+            try {
+                known.put(topic, asked.get(topic).get(ASK_S, TimeUnit.SECONDS));
+            } catch (ExecutionException error) {
+                Throwable cause = error.getCause();
+                boolean hidden = cause instanceof TopicAuthorizationException && topic.equals(topics.get(0));
+                if (!hidden && !(cause instanceof UnknownTopicOrPartitionException)) {
+                    throw cause instanceof Exception ? (Exception) cause : error;
+                }
+            }
+        }
+        return known;
+    }
+
+    /** What must stay as it is while topics are read on. */
+    private static Map<String, List<Object>> shape(Map<String, TopicDescription> known) {
+        return known.values().stream().collect(Collectors.toMap(
+            TopicDescription::name, topic -> Arrays.asList(topic.topicId(), topic.partitions().size())));
+    }
+
+    /** Returns what the consumer of a connection is made with. */
+    Map<String, Object> consumerConfigs() {
         Map<String, Object> configs = new HashMap<>(connection);
+        configs.remove(ConsumerConfig.GROUP_ID_CONFIG);
         configs.put(ConsumerConfig.ENABLE_AUTO_COMMIT_CONFIG, false);
-        configs.put(ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed");
+        configs.putIfAbsent(ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed");
         // A topic that was made anew counts from 0: this connection then ends.
         configs.put(ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "none");
         configs.put(ConsumerConfig.ALLOW_AUTO_CREATE_TOPICS_CONFIG, false);
-        configs.put(ConsumerConfig.FETCH_MAX_WAIT_MS_CONFIG, 5000); // plans are rare: ask seldom
+        configs.putIfAbsent(ConsumerConfig.FETCH_MAX_WAIT_MS_CONFIG, 5000); // plans are rare: ask seldom
         configs.put("group.protocol", "classic");
         return configs;
     }
 
     private static String id(TopicDescription description) {
-        Uuid id = description.topicId();
+        Uuid id = description == null ? null : description.topicId();
         return id == null || id.equals(Uuid.ZERO_UUID) ? "" : id.toString();
     }
 }

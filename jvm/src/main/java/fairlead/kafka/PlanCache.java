@@ -20,7 +20,7 @@ final class PlanCache {
     private static final Logger LOG = LoggerFactory.getLogger(PlanCache.class);
 
     private final String group;
-    private final Told.Origin origin;
+    private final VerifiedRecord.Origin origin;
     private final Signatures signatures;
     private PlanState state;
     /**
@@ -29,7 +29,7 @@ final class PlanCache {
      */
     private Identity unread;
 
-    PlanCache(String group, Told.Origin origin, Signatures signatures, PlanState known) {
+    PlanCache(String group, VerifiedRecord.Origin origin, Signatures signatures, PlanState known) {
         this.group = group;
         this.origin = origin;
         this.signatures = signatures;
@@ -47,9 +47,9 @@ final class PlanCache {
             bury(offset);
             return;
         }
-        Told told;
+        VerifiedRecord told;
         try {
-            told = Told.read(value, headers, group, origin, signatures);
+            told = VerifiedRecord.read(value, headers, group, origin, signatures);
         } catch (InvalidPlanException error) {
             skip(offset, error.getMessage());
             return;
@@ -70,7 +70,7 @@ final class PlanCache {
         }
     }
 
-    private void extend(Told told) {
+    private void extend(VerifiedRecord told) {
         boolean later = state.leaseUntil != null
             && (told.leaseUntil == null || told.leaseUntil.isAfter(state.leaseUntil));
         state = new PlanState(

@@ -2,6 +2,7 @@ package fairlead.kafka;
 
 import java.lang.ref.WeakReference;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
@@ -148,11 +149,11 @@ final class PlanLog {
         /** Of the present connection, on its thread alone. */
         private Map<String, PlanCache> caches = new HashMap<>();
         private Set<String> groups = new HashSet<>();
-        private Told.Origin origin;
+        private VerifiedRecord.Origin origin;
         private boolean news;
 
         Tail(String topic, Map<String, Object> connection) {
-            super(topic, connection);
+            super(List.of(topic), connection, Duration.ofSeconds(30), Duration.ofSeconds(30));
         }
 
         @Override
@@ -166,14 +167,14 @@ final class PlanLog {
         }
 
         @Override
-        void opened(Told.Origin from) {
-            origin = from;
+        void opened(List<VerifiedRecord.Origin> origins) {
+            origin = origins.get(0);
             news = true;
             caches = new HashMap<>();
             // What was known goes on to hold where its record is gone.
             synchronized (PlanLog.this) {
                 states.forEach(
-                    (group, state) -> caches.put(group, new PlanCache(group, from, signatures, state)));
+                    (group, state) -> caches.put(group, new PlanCache(group, origin, signatures, state)));
             }
         }
 

@@ -7,22 +7,15 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.TimeUnit;
-import org.apache.kafka.clients.admin.Admin;
-import org.apache.kafka.clients.admin.TopicDescription;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
-import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
-import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.utils.Utils;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -33,7 +26,7 @@ import org.slf4j.LoggerFactory;
  * <p>One a JVM: a broker makes many assignors of the same settings. It starts before its own broker serves,
  * and tries again quietly until that does; whatever happens to it, the assignors go on with what is known.
  */
-final class BrokerReader implements Runnable {
+final class BrokerReader extends LogTail {
     /** Who may write to the topics could fill the memory: plans take a part of it at most, rosters half of that. */
     private static final long MOST_BYTES = Runtime.getRuntime().maxMemory() / 8;
     /** A longer value is not read: doing so takes up to sixteen times as much. */
@@ -42,13 +35,6 @@ final class BrokerReader implements Runnable {
     private static final int LONGEST_NAME = 200;
 
     private static final Logger LOG = LoggerFactory.getLogger(BrokerReader.class);
-    private static final Duration POLL = Duration.ofMillis(250);
-    private static final Duration LOOK = Duration.ofSeconds(15);
-    /** While there are plans and no topic that says who is who: it is made with the first plan of a broker. */
-    private static final Duration LOOK_FOR_MEMBERS = Duration.ofSeconds(1);
-    private static final long FIRST_PAUSE_MS = 250;
-    private static final long LONGEST_PAUSE_MS = 5_000;
-    private static final int TIMEOUT_MS = 10_000;
     private static final List<BrokerReader> READERS = new ArrayList<>();
 
     private final BrokerSettings settings;
@@ -60,10 +46,13 @@ final class BrokerReader implements Runnable {
     private volatile long skipped;
     /** Groups of which something was dropped, since memory is bounded. */
     private final Set<String> dropped = ConcurrentHashMap.newKeySet();
-    private boolean reachedEnd;
+    private Pass pass;
+    private boolean live;
     private Map<String, PlanCache> caches = new HashMap<>();
 
     BrokerReader(BrokerSettings settings) {
+        super(List.of(settings.planTopic, settings.membersTopic), settings.connection(),
+            Duration.ofSeconds(15), Duration.ofSeconds(5));
         this.settings = settings;
     }
 
@@ -77,9 +66,7 @@ final class BrokerReader implements Runnable {
             }
             var reader = new BrokerReader(settings);
             READERS.add(reader);
-            var thread = new Thread(reader, "fairlead-group-assignor");
-            thread.setDaemon(true);
-            thread.start();
+            reader.start("fairlead-group-assignor");
             return reader;
         }
     }
@@ -116,34 +103,16 @@ final class BrokerReader implements Runnable {
     }
 
     @Override
-    public void run() {
-        long pause = FIRST_PAUSE_MS;
-        while (true) {
-            reachedEnd = false;
-            try {
-                String reason = settings.bootstrapServers == null
-                    ? "set " + BrokerSettings.BOOTSTRAP + ": no listener of this broker is PLAINTEXT"
-                    : listens() ? read() : "no broker listens yet at " + settings.bootstrapServers;
-                note(reason, null);
-            } catch (Throwable error) { // whatever breaks, the assignors go on with what is known
-                note(error.getClass().getSimpleName() + ": " + error.getMessage(), error);
-            }
-            pause = reachedEnd ? FIRST_PAUSE_MS : Math.min(2 * pause, LONGEST_PAUSE_MS);
-            try {
-                Thread.sleep(pause);
-            } catch (InterruptedException error) {
-                return;
-            }
-        }
+    String unreachable() {
+        return settings.bootstrapServers == null
+            ? "set " + BrokerSettings.BOOTSTRAP + ": no listener of this broker is PLAINTEXT"
+            : listens() ? null : "no broker listens yet at " + settings.bootstrapServers;
     }
 
-    /** Takes note of why nothing is read, once for each reason. */
-    private void note(String reason, Throwable error) {
-        if (reason != null && !reason.equals(problem)) {
-            LOG.info("Plans are not read at the moment, trying again: {}; what is known stays", reason);
-            LOG.debug("Plans are not read", error);
-        }
-        problem = reason == null ? problem : reason;
+    @Override
+    void failed(String reason) {
+        LOG.info("Plans are not read at the moment, trying again: {}; what is known stays", reason);
+        problem = reason;
     }
 
     /** Whether some bootstrap server takes connections: clients would fill the log with that none does. */
@@ -164,111 +133,40 @@ final class BrokerReader implements Runnable {
         return false;
     }
 
-    /** What the cluster says of the two topics. */
-    private record Topics(String cluster, TopicDescription plans, TopicDescription members) {
-        /** Whether another look shows the same topics with the same partitions. */
-        boolean same(Topics other) {
-            return cluster.equals(other.cluster) && same(plans, other.plans) && same(members, other.members);
-        }
-
-        private static boolean same(TopicDescription one, TopicDescription other) {
-            return one == null || other == null
-                ? one == other
-                : one.topicId().equals(other.topicId()) && one.partitions().size() == other.partitions().size();
-        }
+    @Override
+    Map<String, Object> consumerConfigs() {
+        Map<String, Object> configs = super.consumerConfigs();
+        // However small compressed ones are, in memory there is one record at a time.
+        configs.put("max.poll.records", 1);
+        return configs;
     }
 
-    private Topics look(Admin admin) throws Exception {
-        String cluster = admin.describeCluster().clusterId().get(TIMEOUT_MS, TimeUnit.MILLISECONDS);
-        return new Topics(cluster == null ? "" : cluster,
-            describe(admin, settings.planTopic), describe(admin, settings.membersTopic));
-    }
-
-    /** Describes a topic; null: there is none. */
-    private static TopicDescription describe(Admin admin, String topic) throws Exception {
-        try {
-            return admin.describeTopics(Set.of(topic)).topicNameValues().get(topic)
-                .get(TIMEOUT_MS, TimeUnit.MILLISECONDS);
-        } catch (ExecutionException error) {
-            if (error.getCause() instanceof UnknownTopicOrPartitionException) {
-                return null;
-            }
-            throw error;
-        }
-    }
-
-    /** Reads until the topics are others; returns why nothing can be read. */
-    private String read() throws Exception {
-        try (Admin admin = Admin.create(settings.clientProperties())) {
-            Topics topics = look(admin);
-            if (topics.plans() == null) {
-                return "there is no topic " + settings.planTopic + ", or it may not be described";
-            }
-            planTopicId = topics.plans().topicId();
-            var properties = settings.clientProperties();
-            properties.putIfAbsent("isolation.level", "read_committed");
-            properties.put("enable.auto.commit", "false");
-            properties.put("allow.auto.create.topics", "false");
-            // However small compressed ones are, in memory there is one record at a time.
-            properties.put("max.poll.records", "1");
-            properties.remove("group.id");
-            var bytes = new ByteArrayDeserializer();
-            try (var consumer = new KafkaConsumer<>(properties, bytes, bytes)) {
-                return follow(admin, consumer, topics);
-            }
-        }
-    }
-
-    private String follow(Admin admin, KafkaConsumer<byte[], byte[]> consumer, Topics topics) throws Exception {
-        var partitions = new ArrayList<TopicPartition>();
-        for (TopicDescription topic : new TopicDescription[] {topics.plans(), topics.members()}) {
-            for (int p = 0; topic != null && p < topic.partitions().size(); p++) {
-                partitions.add(new TopicPartition(topic.name(), p));
-            }
-        }
-        consumer.assign(partitions);
-        consumer.seekToBeginning(partitions);
-        Map<TopicPartition, Long> ends = consumer.endOffsets(partitions);
+    @Override
+    void opened(List<VerifiedRecord.Origin> origins) {
+        planTopicId = Uuid.fromString(origins.get(0).log);
         dropped.clear();
-        String membersLog = topics.members() == null ? "" : topics.members().topicId().toString();
-        var pass = new Pass(
-            new Told.Origin(settings.planTopic, topics.cluster(), topics.plans().topicId().toString()),
-            new Told.Origin(settings.membersTopic, topics.cluster(), membersLog));
-        var behind = new HashSet<>(partitions);
-        boolean atEnd = false;
-        Duration every = topics.members() == null ? LOOK_FOR_MEMBERS : LOOK;
-        long lookAt = System.nanoTime() + every.toNanos();
-        while (true) {
-            ConsumerRecords<byte[], byte[]> records = poll(consumer);
-            for (ConsumerRecord<byte[], byte[]> record : records) {
-                pass.apply(record, atEnd);
-            }
-            if (!atEnd) {
-                behind.removeIf(one -> (records.isEmpty() || records.partitions().contains(one))
-                    && consumer.position(one) >= ends.get(one));
-                atEnd = behind.isEmpty();
-                if (atEnd) {
-                    pass.publish();
-                }
-            }
-            if (atEnd) {
-                readAt = System.currentTimeMillis();
-            }
-            if (System.nanoTime() > lookAt) {
-                Topics now = look(admin);
-                if (!now.same(topics)) {
-                    return now.plans() == null
-                        ? "there is no topic " + settings.planTopic + " any more"
-                        : "the topics have grown or were made anew: reading them again";
-                }
-                lookAt = System.nanoTime() + every.toNanos();
-            }
-        }
+        live = false;
+        pass = new Pass(origins.get(0), origins.get(1));
     }
 
-    private ConsumerRecords<byte[], byte[]> poll(KafkaConsumer<byte[], byte[]> consumer) {
+    @Override
+    void read(ConsumerRecord<byte[], byte[]> record) {
+        pass.apply(record, live);
+    }
+
+    @Override
+    void atEnd() {
+        if (!live) {
+            live = true;
+            pass.publish();
+        }
+        readAt = System.currentTimeMillis();
+    }
+
+    @Override
+    ConsumerRecords<byte[], byte[]> poll(KafkaConsumer<byte[], byte[]> consumer) {
         try {
-            return consumer.poll(POLL);
+            return super.poll(consumer);
         } catch (OutOfMemoryError error) {
             stepOver(consumer);
             return ConsumerRecords.empty();
@@ -278,16 +176,16 @@ final class BrokerReader implements Runnable {
     /** Goes on behind the next record of each partition where it does not fit into memory. */
     private void stepOver(KafkaConsumer<byte[], byte[]> consumer) {
         Set<TopicPartition> all = consumer.assignment();
-        for (TopicPartition one : all) {
-            long at = consumer.position(one);
+        for (TopicPartition partition : all) {
+            long at = consumer.position(partition);
             consumer.pause(all);
-            consumer.resume(Set.of(one));
+            consumer.resume(Set.of(partition));
             try {
-                consumer.poll(POLL);
-                consumer.seek(one, at);
+                consumer.poll(READ);
+                consumer.seek(partition, at);
             } catch (OutOfMemoryError error) {
-                consumer.seek(one, at + 1);
-                skip(one, at, "it does not fit into memory");
+                consumer.seek(partition, at + 1);
+                skip(partition, at, "it does not fit into memory");
             }
         }
         consumer.resume(all);
@@ -301,22 +199,22 @@ final class BrokerReader implements Runnable {
     /** Takes note of what is dropped for what was read of a group. */
     private void drop(String group, List<String> groups, String what) {
         dropped.remove(group);
-        for (String one : groups) {
-            if (dropped.size() < MOST_NAMED && dropped.add(one.substring(0, Math.min(LONGEST_NAME, one.length())))) {
+        for (String lost : groups) {
+            if (dropped.size() < MOST_NAMED && dropped.add(lost.substring(0, Math.min(LONGEST_NAME, lost.length())))) {
                 LOG.warn("The {} of group {} is dropped: all plans may take {} bytes of memory",
-                    what, one, MOST_BYTES);
+                    what, lost, MOST_BYTES);
             }
         }
     }
 
     /** One reading of the topics from their beginnings. Until their ends what was known before stays. */
     final class Pass {
-        private final Told.Origin plans;
-        private final Told.Origin members;
+        private final VerifiedRecord.Origin plans;
+        private final VerifiedRecord.Origin members;
         private final Held<PlanCache> fresh = new Held<>(MOST_BYTES, book::met);
         private final Held<Roster> rosters = new Held<>(MOST_BYTES / 2, book::met);
 
-        Pass(Told.Origin plans, Told.Origin members) {
+        Pass(VerifiedRecord.Origin plans, VerifiedRecord.Origin members) {
             this.plans = plans;
             this.members = members;
             caches.forEach((group, cache) -> {
@@ -403,7 +301,6 @@ final class BrokerReader implements Runnable {
             }
             boolean first = !book.complete();
             book.setComplete();
-            reachedEnd = true;
             problem = null;
             if (first) {
                 LOG.info("Read the plans of {} groups, and the members of {}", caches.size(), rosters.values().size());

@@ -2,7 +2,6 @@ package fairlead.kafka;
 
 import java.util.HashMap;
 import java.util.Map;
-import java.util.Properties;
 import java.util.TreeMap;
 import org.apache.kafka.common.config.ConfigException;
 
@@ -59,12 +58,12 @@ final class BrokerSettings {
     }
 
     /** What a client of Kafka's is made with. */
-    Properties clientProperties() {
-        var properties = new Properties();
-        properties.put("client.id", "fairlead-group-assignor");
-        properties.putAll(client);
-        properties.put("bootstrap.servers", bootstrapServers);
-        return properties;
+    Map<String, Object> connection() {
+        var configs = new HashMap<String, Object>();
+        configs.put("client.id", "fairlead-group-assignor");
+        configs.putAll(client);
+        configs.put("bootstrap.servers", bootstrapServers);
+        return configs;
     }
 
     /** Whether a reader of other settings reads the same. */

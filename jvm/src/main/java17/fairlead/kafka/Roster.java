@@ -36,18 +36,18 @@ final class Roster {
      * @param group what its key names
      * @param signatures what it must be signed with; null: nothing
      */
-    static Roster read(byte[] value, Iterable<Header> headers, String group, Told.Origin origin, Signatures signatures)
+    static Roster read(byte[] value, Iterable<Header> headers, String group, VerifiedRecord.Origin origin, Signatures signatures)
         throws InvalidPlanException {
-        Map<String, byte[]> found = Told.headers(value, headers);
-        if (!Told.text(found, "kind").equals("members")) {
+        Map<String, byte[]> found = VerifiedRecord.headers(value, headers);
+        if (!VerifiedRecord.text(found, "kind").equals("members")) {
             throw new InvalidPlanException("The record is not of kind 'members'");
         }
         if (signatures != null) {
-            Told.checkSignature(found, value, group, 0, origin, signatures);
+            VerifiedRecord.checkSignature(found, value, group, 0, origin, signatures);
         }
-        Told.check("cluster", Told.text(found, "cluster"), origin.cluster);
-        Told.check("log", Told.text(found, "log"), origin.log);
-        long epoch = Told.epoch(Told.text(found, "epoch"));
+        VerifiedRecord.check("cluster", VerifiedRecord.text(found, "cluster"), origin.cluster);
+        VerifiedRecord.check("log", VerifiedRecord.text(found, "log"), origin.log);
+        long epoch = VerifiedRecord.epoch(VerifiedRecord.text(found, "epoch"));
         Map<String, Object> raw = PlanDocument.object(Json.parse(value), "the record of a group's members");
         if (!group.equals(raw.get("group")) || !"members".equals(raw.get("kind"))) {
             throw new InvalidPlanException("The record names no members of '" + group + "'");

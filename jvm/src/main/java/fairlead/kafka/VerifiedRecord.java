@@ -15,7 +15,7 @@ import org.apache.kafka.common.header.Header;
  *
  * <p>The same as {@code fairlead/wire/record_reading.py}.
  */
-final class Told {
+final class VerifiedRecord {
     /** An epoch is drawn by the planner's clock, in milliseconds: none is later than this from now. */
     private static final long AHEAD_MS = 24 * 3_600_000L;
 
@@ -25,7 +25,7 @@ final class Told {
     /** When it lapses unless it is told again; null: never. */
     final Instant leaseUntil;
 
-    private Told(Identity identity, PlanDocument plan, Instant leaseUntil) {
+    private VerifiedRecord(Identity identity, PlanDocument plan, Instant leaseUntil) {
         this.identity = identity;
         this.plan = plan;
         this.leaseUntil = leaseUntil;
@@ -50,7 +50,7 @@ final class Told {
      * @param group what its key names
      * @param signatures what it must be signed with; null: nothing
      */
-    static Told read(
+    static VerifiedRecord read(
         byte[] value, Iterable<Header> headers, String group, Origin origin, Signatures signatures)
         throws InvalidPlanException {
         Map<String, byte[]> found = headers(value, headers);
@@ -73,7 +73,7 @@ final class Told {
         }
         Identity identity = new Identity(
             epoch(text(found, "epoch")), version, plan == null, text(found, "sha256"));
-        return new Told(identity, plan, lease(text(found, "lease_until")));
+        return new VerifiedRecord(identity, plan, lease(text(found, "lease_until")));
     }
 
     /** Reads a record's headers by name; they must be of this format, and name the value's hash. */
