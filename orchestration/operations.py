@@ -21,7 +21,7 @@ from fairlead.store.retention import prune as prune_store
 from fairlead.workflows.delivery import PublishOptions
 from fairlead.workflows.retirement import retire as retire_group
 from fairlead.workflows.rollback import rollback as roll_group_back
-from orchestration.effect import take_effect
+from orchestration.publish_approved import publish_approved
 from orchestration.proxy import ACTOR_TAG
 
 
@@ -75,7 +75,7 @@ def approve_plan(
             actor=_actor(context),
         )
     context.log.info("Approved version %d of %s", config.version, config.group)
-    effect = take_effect(
+    effect = publish_approved(
         context, config.group, config.version, settings=settings, kafka=kafka, store=store
     )
     _say(context, {"state": "approved", "sha256": plan.sha256} | effect)
@@ -124,7 +124,7 @@ def rollback_plan(
         "sha256": done.plan.sha256,
     }
     if done.approval.approved:
-        effect = take_effect(
+        effect = publish_approved(
             context, config.group, done.plan.version, settings=settings, kafka=kafka, store=store
         )
     else:

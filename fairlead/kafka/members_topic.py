@@ -1,7 +1,7 @@
 """The members topic: compacted; its newest record under a group's id says who the members are.
 
 Belongs here: creating the topic, reading the newest records, sending others. Does not: what one
-says (`fairlead.wire.member_names`), nor when one is sent (`fairlead.workflows.following`).
+says (`fairlead.wire.members_record`), nor when one is sent (`fairlead.workflows.following`).
 """
 
 import logging
@@ -14,7 +14,7 @@ from fairlead.kafka.plan_channel import LARGEST_PLAN_BYTES
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.kafka.requests import TRANSIENT, kafka_error
 from fairlead.settings import KafkaSettings
-from fairlead.wire.member_names import Membership, read_membership
+from fairlead.wire.members_record import Membership, read_membership
 
 log = logging.getLogger(__name__)
 

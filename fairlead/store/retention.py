@@ -1,7 +1,9 @@
 """What is removed from Postgres, and when: history of whole days, and rows that nobody asks for.
 
-Belongs here: which days there are, and what goes. Does not: plans that were followed or rejected,
-and their events, which are kept for good; nor the Parquet snapshots (`fairlead.spark.warehouse`).
+Belongs here: which days there are, and letting them go, one by one. Does not: what may go, which
+the functions in `migrations/sql/history.sql` say (never plans that were followed or rejected, nor
+their events), how long it is kept (`fairlead.settings`), nor the snapshots' own retention
+(`fairlead.spark.warehouse`).
 """
 
 from collections import Counter

@@ -22,7 +22,7 @@ from fairlead.kafka.descriptions import broker_names, holds_up
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.members_topic import MembersTopic
 from fairlead.settings import KafkaSettings
-from fairlead.wire.member_names import Membership
+from fairlead.wire.members_record import Membership
 from fairlead.workflows.nudging import STAYS_S, BrokerAdoption, BrokerPlan, nudge_all, out_of_reach
 
 log = logging.getLogger(__name__)

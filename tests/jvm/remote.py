@@ -27,7 +27,7 @@ from confluent_kafka.admin import (
 from fairlead.sandbox.kafka import KafkaBroker
 from fairlead.sandbox.processes import wait_until
 from fairlead.wire.document import MemberShare, PlanDocument
-from fairlead.wire.member_names import Membership
+from fairlead.wire.members_record import Membership
 from fairlead.wire.partitions import kafka_uuid
 from fairlead.wire.record import Headers, Origin, plan_headers, retired_value
 from fairlead.wire.signing import Signer

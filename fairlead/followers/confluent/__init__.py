@@ -2,8 +2,9 @@
 
 `consumer` is what applications use, by `config`. `membership` takes it through its life in the
 group; `participant` through roll calls, each an `attendance` whose rules are in `roll_call`;
-`rejoin_policy` says when to ask for another. `pin_listener` keeps the `pin_log` open, through which
-members agree; `source` reads the plan topic; `topics` is what both ask the cluster.
+`states` are what a member may be in; `rejoin_policy` says when to ask for another. `pin_listener`
+keeps the `pin_log` open, through which members agree; `source` reads the plan topic; `topics` is
+what both ask the cluster.
 """
 
 from fairlead.followers.confluent.consumer import PlanConsumer

@@ -10,6 +10,7 @@ from typing import Final
 from fairlead.followers.confluent.pin_listener import Log
 from fairlead.followers.confluent.pin_log import Sent
 from fairlead.followers.confluent.roll_call import RollCall
+from fairlead.followers.confluent.states import RangeShare, step
 
 #: How long an announcement that was refused is tried again, and how often.
 AGAIN_S: Final = 1.0
@@ -30,27 +31,27 @@ class Attendance:
         As this member sees it.
     began_at
         When, by a monotonic clock.
+    share
+        What became of what range gave it.
     sent
-        Its announcement, if there is one; None: nothing is ceded.
+        Its announcement, if there is one.
     through
         The log it was sent through.
     again_at
         When to send it again, should it be refused.
     why
         Why nothing was announced, or the call was given up.
-    settled
-        Whether its verdict was acted on.
     counted
         Whether partition counts have been asked for.
     """
 
     call: RollCall
     began_at: float
+    share: RangeShare = RangeShare.OPEN
     sent: Sent | None = None
     through: Log | None = None
     again_at: float = 0.0
     why: str | None = None
-    settled: bool = False
     counted: bool = False
 
     @property
@@ -58,22 +59,23 @@ class Attendance:
         """The generation and the member."""
         return self.call.me.generation, self.call.me.member
 
-    @property
-    def given_up(self) -> bool:
-        """Whether this member ceded its share for a decision that it no longer waits for."""
-        return self.sent is not None and self.why is not None
-
     def announce(self, pins: Log, now: float) -> None:
         """Announce the member, which cedes what range gave it unless that is surely refused."""
         # First what may be so, then what makes it so: an interruption leaves the worse of the two.
+        self.share = step(self.share, RangeShare.CEDED)
         self.through, self.sent = pins, Sent(doubtful=_INTERRUPTED)
         self.sent = pins.append(self.call.me)
         self.again_at = now + _EACH_S
 
-    def refused(self, why: str) -> None:
-        """Note that nothing was ceded after all."""
-        self.why = f"its announcement was refused: {why}"
-        self.sent = None
+    def keep(self, why: str | None) -> None:
+        """Keep what range gave: nothing was ceded, or surely not, after all."""
+        self.share, self.why = step(self.share, RangeShare.KEPT), why
+
+    def give_up(self, why: str) -> None:
+        """Wait no longer for a decision on what was ceded, if anything was."""
+        if self.share is RangeShare.CEDED:
+            self.share = step(self.share, RangeShare.GIVEN_UP)
+        self.why = why
 
     def trouble(self, now: float, *, same_log: bool, longest_s: float) -> str | None:
         """Say why an announcement that was not refused is no longer waited for; None: it is.

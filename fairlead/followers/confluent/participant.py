@@ -12,26 +12,41 @@ takes too long, the way on is another generation, in which it announces nothing.
 In a group that is being converted to the consumer protocol (KIP-848) the broker assigns, and may
 take back from one member what a pin has given to another: there each keeps what it is given.
 
-What a member is doing, by the first line that holds:
+What a member is doing, by its `Phase` and what became of its `RangeShare` (`states`):
 
 ===========  ====================================  =======================  =======================
 the member   is told by                            owns                     until
 ===========  ====================================  =======================  =======================
-listens      `_listening_since`                    nothing                  the log works, or two
+listens      `_listening_since`, before it joins   nothing                  the log works, or two
                                                                             seconds pass: it joins
-is outside   no `_attendance`, or not `_active`    nothing                  `listen`, `begin`
-waits        `undecided`, `sent`, no `why`         nothing                  the first good pin; a
+is outside   OUTSIDE                               nothing                  `begin`
+waits        UNDECIDED, CEDED                      nothing                  the first good pin; a
                                                                             refusal; `trouble`
-keeps range  `_attendance.why`, not `sent`         what range gave          a rebalance, which it
+keeps range  KEPT                                  what range gave          a rebalance, which it
                                                                             asks for
-gave up      `given_up`: `sent`, and `why`         nothing                  the same
-follows      `settled`, the pin lists it           its share of the pin     a rebalance; it asks
+gave up      GIVEN_UP                              nothing                  the same
+follows      SETTLED, CEDED, the pin lists it      its share of the pin     a rebalance; it asks
                                                                             for one to adopt a
                                                                             newer plan
-is left out  `settled`, the pin does not list it   what range gave, if the  a rebalance, which it
-                                                   pin deals out none of    asks for
+is left out  SETTLED, CEDED, the pin does not      what range gave, if the  a rebalance, which it
+             list it                               pin deals out none of    asks for
                                                    it; else nothing
 ===========  ====================================  =======================  =======================
+
+What varies beside these states, and independently of them:
+
+====================  =====================================  =======================================
+flag                  is set by                              is cleared by
+====================  =====================================  =======================================
+`_wanted`             the first `listen`                     nothing
+`_listening_since`    `listen`                               `listen`, once the consumer may join
+`_heard_through`      `listen`, `released`, `lost`           `left`, and where the log was not shown
+                                                             to work
+`_must_skip`          `left`                                 `listen`, `lost`: they skip to the end
+`_silent_until`       giving up                              time
+`_repeat_pin_at`      `settle`, where it is this one's turn  the end of the generation
+`Attendance.counted`  the first turn to pin                  the next generation
+====================  =====================================  =======================================
 
 One generation goes `begin`, `step` until there is a verdict, `settle`; `released`, `left`, `lost`
 and `overtaken` end it. After giving up, a member is silent in the next: it keeps range there.
@@ -49,6 +64,7 @@ from fairlead.followers.confluent.pin_log import Sent
 from fairlead.followers.confluent.recollection import Recollection
 from fairlead.followers.confluent.rejoin_policy import RejoinPolicy
 from fairlead.followers.confluent.roll_call import RollCall, Verdict, draw_up
+from fairlead.followers.confluent.states import Phase, RangeShare, step
 from fairlead.followers.core.clock import Clock
 from fairlead.followers.core.follower import FollowOptions
 from fairlead.followers.core.plan_or_fallback import lapsed
@@ -118,7 +134,7 @@ class Participant:
         self._wanted = False
         self._must_skip = False
         self._attendance: Attendance | None = None
-        self._active = False
+        self._phase = Phase.OUTSIDE
         self._silent_until = float("-inf")
         self._spent_s = 0.0
         self._asking = RejoinPolicy(options.rejoin_jitter_s, rng)
@@ -135,12 +151,12 @@ class Participant:
     @property
     def undecided(self) -> bool:
         """Whether a roll call is under way."""
-        return self._active and self._attendance is not None and not self._attendance.settled
+        return self._phase is Phase.UNDECIDED
 
     @property
     def settled(self) -> bool:
         """Whether this member owns what was decided."""
-        return self._active and self._attendance is not None and self._attendance.settled
+        return self._phase is Phase.SETTLED
 
     @property
     def plan_version(self) -> int | None:
@@ -246,7 +262,7 @@ class Participant:
         again = part is not None and part.is_for == (generation, member)
         if part is not None and again and part.call.me.given == given:
             # Subscribed again, and given the same place: what was said and decided holds.
-            part.settled, self._active = False, True
+            self._phase = step(self._phase, Phase.UNDECIDED)
             return
         pins = self._listener.log
         identity = "" if pins is None else pins.identity
@@ -257,11 +273,13 @@ class Participant:
         for record, epoch in self._records:
             part.call.hear(record, now, epoch=epoch)
         # Nobody else gives a member two places in one generation.
-        part.why = BROKER_ASSIGNS if again else self._why_silent(part.call)
-        if part.why is None and pins is not None:
+        why = BROKER_ASSIGNS if again else self._why_silent(part.call)
+        if why is None and pins is not None:
             part.announce(pins, now)
+        else:
+            part.keep(why)
         # From here on it holds; before, whatever interrupts this, a new one begins anew.
-        self._attendance, self._active = part, True
+        self._attendance, self._phase = part, step(self._phase, Phase.UNDECIDED)
 
     def is_for(self, generation: int, member: str) -> bool:
         """Whether the present roll call is that of this generation and member."""
@@ -288,8 +306,8 @@ class Participant:
     def settle(self, verdict: Verdict) -> None:
         """Note that the consumer owns what a verdict says, and when to ask for a better one."""
         part = self._attendance
-        if part is None:
-            return
+        if part is None or not self.undecided:
+            return  # the application has left the group, when it was told what it owns
         call, where = part.call, f"Group {self._group}, generation {part.call.me.generation}"
         pin = call.pin
         if verdict.listed and pin is not None:
@@ -312,7 +330,7 @@ class Participant:
         else:
             self._settle_without(part, verdict, where)
         self._spent_s = 0.0
-        part.settled = True
+        self._phase = step(self._phase, Phase.SETTLED)
 
     def overtaken(self) -> None:
         """Note that the generation of the verdict is over: what comes is another one."""
@@ -324,7 +342,7 @@ class Participant:
         if part is None or not self.settled:
             return False
         told_last = self._listener.shown
-        if (part.given_up or told_last) and self._asking.to_take_part(now):
+        if (part.share is RangeShare.GIVEN_UP or told_last) and self._asking.to_take_part(now):
             log.info("Group %s: asking for a rebalance, to take part in it", self._group)
             return True
         state = self._reader.state
@@ -360,7 +378,8 @@ class Participant:
         Whoever comes first moves them all; meanwhile the others find the new place, too.
         """
         part = self._attendance
-        if self._active and part is not None and part.through not in {None, self._listener.log}:
+        within = self._phase is not Phase.OUTSIDE
+        if within and part is not None and part.through not in {None, self._listener.log}:
             self._asking.log_moved(self._now())
 
     def _why_silent(self, call: RollCall) -> str | None:
@@ -379,11 +398,12 @@ class Participant:
     def _verdict(self, part: Attendance) -> Verdict | None:
         """Say what this member owns, once that is clear."""
         verdict = part.call.verdict()
-        if part.why is None and verdict is None and part.sent is not None:
+        if verdict is None and part.share is RangeShare.CEDED and part.sent is not None:
             self._look_after(part, part.sent)
-        if part.why is None and part.sent is not None:
+        if part.share is RangeShare.CEDED:
             return verdict
-        return Verdict({} if part.sent is not None else part.call.me.given, listed=False)
+        given_up = part.share is RangeShare.GIVEN_UP
+        return Verdict({} if given_up else part.call.me.given, listed=False)
 
     def _look_after(self, part: Attendance, sent: Sent) -> None:
         """Send an announcement again that was refused; give up what takes too long."""
@@ -391,7 +411,7 @@ class Participant:
         same = pins is self._listener.log and self._listener.works
         if sent.refused is not None:
             if pins is None or not same or now >= part.began_at + AGAIN_S:
-                part.refused(sent.refused)
+                part.keep(f"its announcement was refused: {sent.refused}")
                 self._listener.doubt(sent.refused)
             elif now >= part.again_at:
                 part.announce(pins, now)
@@ -411,7 +431,7 @@ class Participant:
         self._silent_until = self._now() + 0.8 * self._asking.pause_s
         if self._listener.works:
             self._listener.doubt(why)
-        part.why = why
+        part.give_up(why)
 
     def _pin_if_due(self, part: Attendance) -> None:
         call, pins, now = part.call, self._listener.log, self._now()
@@ -454,11 +474,12 @@ class Participant:
             or self._listener.problem
             or "the others did not wait for this member"
         )
-        if part.given_up:
+        given_up = part.share is RangeShare.GIVEN_UP
+        if given_up:
             self._asking.given_up(self._now())
         else:
             self._asking.left_out(self._now())
-        kept = not part.given_up and verdict.share == part.call.me.given
+        kept = not given_up and verdict.share == part.call.me.given
         doing = "keeping what range gave" if kept else "owning nothing"
         log.warning("%s: %s: %s", where, doing, reason)
         note = AssignmentNote(fallback_reason=f"{doing}: {reason}")
@@ -470,10 +491,11 @@ class Participant:
         if part is not None and self.undecided:
             waited_s = self._now() - part.began_at
             self._spent_s += waited_s
-            unread = part.sent is not None and not part.call.announced and waited_s >= AGAIN_S
+            ceded = part.share is not RangeShare.KEPT
+            unread = ceded and not part.call.announced and waited_s >= AGAIN_S
             if unread or self._spent_s >= _SPENT_S:
                 self._give_up(part, "another rebalance came before an assignment was pinned")
-        self._active = False
+        self._phase = step(self._phase, Phase.OUTSIDE)
         self._repeat_pin_at = None
         self._asking.unsettle()
         self._standing.unsettle()

@@ -134,3 +134,15 @@ def test_who_is_given_another_place_in_a_generation_takes_it(share: Partitions) 
         assert given(member, 7, {"t": (0,)}) is None  # it has announced itself
         assert any(isinstance(record, Announcement) for record in log.said)
         assert given(member, 7, share) == Verdict(share, listed=False)
+
+
+def test_who_leaves_when_told_what_it_owns_stays_outside() -> None:
+    """An application unsubscribes in its callback: the verdict is not acted on any more."""
+    with joined(MemoryLog(broker_assigns=True)) as member:
+        member.begin(7, "m", ("t",), {"t": (0,)})
+        verdict = member.step(0.0)
+        assert verdict is not None
+        member.left(for_good=True)
+        member.settle(verdict)
+        assert not member.settled
+        assert "in no group" in (member.status(()).fallback_reason or "")

@@ -5,6 +5,7 @@ from datetime import datetime
 from functools import cache
 
 from fairlead.followers.confluent.membership import Pair
+from fairlead.followers.confluent.states import RangeShare
 from fairlead.wire.document import PlanDocument
 from fairlead.wire.fit import fit
 from fairlead.wire.pins import Partitions
@@ -142,7 +143,7 @@ class World(Timeline[SimulatedMember]):
                 says = pin.shares[call.me.member]
             case "range" if attendance and call and status.plan_version is None:
                 # Who said nothing has ceded nothing, whatever somebody else deals out.
-                dealt = pin.shares if pin and attendance.sent is not None else {}
+                dealt = pin.shares if pin and attendance.share is not RangeShare.KEPT else {}
                 says = dealt.get(call.me.member, call.me.given)
             case _:
                 raise ViolationError(f"{self.time:.2f}: {member.name} is mistaken: {status}")

@@ -7,7 +7,7 @@ import org.apache.kafka.common.header.Header;
 
 /**
  * Who is who in a group of the consumer protocol: a record of the members topic, as
- * {@code fairlead/wire/member_names.py} writes it.
+ * {@code fairlead/wire/members_record.py} writes it.
  */
 final class Roster {
     final String group;

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fairlead.domain.judgement.lines import answer_question
-from fairlead.domain.judgement.retention import retention_of
+from fairlead.domain.judgement.log_retention import retention_of
 from tests.fairlead.domain.judgement.outside import written
 from tests.fairlead.domain.judgement.questions import looks_at, question
 

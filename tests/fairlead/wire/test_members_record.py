@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fairlead.errors import InvalidPlanError
-from fairlead.wire.member_names import Membership, read_membership
+from fairlead.wire.members_record import Membership, read_membership
 from fairlead.wire.record import Origin, message_of
 from fairlead.wire.record_reading import read_record
 from fairlead.wire.signing import Signer, Verifier

@@ -27,7 +27,7 @@ _LATER: Final = (
 )
 
 
-def take_effect(
+def publish_approved(
     context: dg.OpExecutionContext,
     group: str,
     version: int,
