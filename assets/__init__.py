@@ -2,8 +2,8 @@
 
 From left to right: `group_offsets`, `candidate_plans` and beside it `partition_lag`,
 `assignment_plan`, `published_plan`, `plan_adoption`; beside them `checks`, and what they share:
-`partitions`, `resources`, `retry_policy`, `about` (what definitions say of themselves), `shown` (what
-each step shows in the UI) and `presentation` (how a value is written there).
+`partitions`, `resources`, `retry_policy`, `about` (what definitions say of themselves), `shown`
+(what each step shows in the UI) and `presentation` (how a value is written there).
 
 Modules here must not use `from __future__ import annotations`: Dagster reads the annotations.
 """

@@ -1,7 +1,7 @@
 """Which plans are taken back: `python -m benchmarks.taken_back [NAME ...]`.
 
 Belongs here: the planner in the scenarios made to mislead it, beside never planning, and what it
-takes back in every other one. Does not: the scenarios (`fairlead.simulation.misled`, `catalogue`).
+takes back in every other one. Does not: the scenarios (`benchmarks.misled`, `catalogue`).
 
 Names are those of scenarios; only a run of all of them is written down.
 
@@ -25,12 +25,12 @@ import numpy as np
 from benchmarks import harness
 from benchmarks.loop import CADENCE, HOURS, SEED
 from benchmarks.loop_goals import Goal
+from benchmarks.misled import MISLED
 from fairlead.domain.judgement.rules import Rules
 from fairlead.simulation.catalogue import SCENARIOS
 from fairlead.simulation.controllers import START, Moment
 from fairlead.simulation.course import LATE_S, RunFigures, time_lags
 from fairlead.simulation.loop import Run, run
-from fairlead.simulation.misled import MISLED
 from fairlead.simulation.planner import Planner
 from fairlead.simulation.reading import Int32
 from fairlead.simulation.registry import NEVER_PLANNED, PLANNER, simulate

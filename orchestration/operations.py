@@ -21,8 +21,8 @@ from fairlead.store.retention import prune as prune_store
 from fairlead.workflows.delivery import PublishOptions
 from fairlead.workflows.retirement import retire as retire_group
 from fairlead.workflows.rollback import rollback as roll_group_back
-from orchestration.publish_approved import publish_approved
 from orchestration.proxy import ACTOR_TAG
+from orchestration.publish_approved import publish_approved
 
 
 class GroupConfig(dg.Config):

@@ -16,8 +16,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from fairlead.archive import LookArchive
 from fairlead.common.tables import named, slices
-from fairlead.domain.looks.lag import LEAST, LOOKED_BACK, STATUSES, partition_lag
 from fairlead.domain.looks import HISTORY
+from fairlead.domain.looks.lag import LEAST, LOOKED_BACK, STATUSES, partition_lag
 from fairlead.domain.looks.look import partition_places
 from fairlead.domain.looks.stacks import Stack, stacks
 from fairlead.spark.dealing import deal_snapshot, in_tasks, no_rows

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.loop import CADENCE
+from benchmarks.misled import MISLED
 from benchmarks.taken_back import judge
 from fairlead.simulation.catalogue import scenario
 from fairlead.simulation.loop import Handover, Run
-from fairlead.simulation.misled import MISLED
 from fairlead.simulation.registry import PLANNER, simulate
 from fairlead.simulation.scenario import Scenario
 from fairlead.simulation.world import World

@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from fairlead.domain.judgement.looks import Float64, Int32, Mask
 from fairlead.domain.judgement.log_retention import Retention
+from fairlead.domain.judgement.looks import Float64, Int32, Mask
 
 #: Arrivals may be this many standard deviations fewer than they are estimated.
 CHANCE: Final = 2.0

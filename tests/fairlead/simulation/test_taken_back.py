@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from benchmarks.misled import MISLED
 from fairlead.domain.hindsight import IN_A_ROW, SETTLES
 from fairlead.domain.judgement.rules import Rules
 from fairlead.simulation.catalogue import scenario
 from fairlead.simulation.churn import MemberChange
 from fairlead.simulation.costs import Dear, TrueCosts
 from fairlead.simulation.loop import Cadence, Handover, run
-from fairlead.simulation.misled import MISLED
 from fairlead.simulation.registry import controller
 from fairlead.simulation.scenario import Scenario, Spoil
 from fairlead.simulation.world import World

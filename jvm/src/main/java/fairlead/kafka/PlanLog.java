@@ -141,7 +141,7 @@ final class PlanLog {
     }
 
     /** Returns the partition, of {@code count}, in which the records of a group stand. */
-    static int homeOf(String group, int count) {
+    static int partitionForKey(String group, int count) {
         return Utils.toPositive(Utils.murmur2(PlanDocument.key(group))) % count;
     }
 
@@ -162,7 +162,7 @@ final class PlanLog {
             synchronized (PlanLog.this) {
                 groups = groups();
             }
-            groups.forEach(group -> numbers.add(homeOf(group, count)));
+            groups.forEach(group -> numbers.add(partitionForKey(group, count)));
             return numbers;
         }
 

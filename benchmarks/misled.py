@@ -1,7 +1,7 @@
 """Scenarios in which plans make it worse, on purpose: what no look at a group before them can tell.
 
 Belongs here: these scenarios by name. Does not: those in which plans help, or do no harm
-(`catalogue`).
+(`fairlead.simulation.catalogue`).
 """
 
 from collections.abc import Callable, Mapping
