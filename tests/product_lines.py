@@ -29,7 +29,7 @@ CAPABILITIES: Final = {
     "simulation and backtest": "simulation|backtest|observed",
     "survey, doctor, up": "survey|doctor|surfaces/up/|cli/(up|surroundings|look)[.]|kafka/rights"
     "|surfaces/pipeline|switches",
-    "pages, and acting on them": "surfaces/(web|plots|review|offers|links|standing)|acts|course"
+    "pages, and acting on them": "surfaces/(web|plots|review|offers|links|next_step)|acts|course"
     "|domain/identity|sql/web|worst_first",
     "judgement": "domain/|diagnosing|fairlead/spark|looking|judgement|proposal",
     "followers and brokers": "followers|jvm/|fairlead/wire|nudg|following|fairlead/kafka|testing",

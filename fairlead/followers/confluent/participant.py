@@ -69,7 +69,7 @@ from fairlead.followers.core.clock import Clock
 from fairlead.followers.core.follower import FollowOptions
 from fairlead.followers.core.plan_or_fallback import lapsed
 from fairlead.followers.core.plan_reader import PlanReader
-from fairlead.followers.core.status import BROKER_ASSIGNS, FollowerStatus, Standing
+from fairlead.followers.core.status import BROKER_ASSIGNS, FollowerState, FollowerStatus
 from fairlead.wire.members import AssignmentNote
 from fairlead.wire.pins import MOST_PARTITIONS, Announcement, Partitions
 
@@ -138,7 +138,7 @@ class Participant:
         self._silent_until = float("-inf")
         self._spent_s = 0.0
         self._asking = RejoinPolicy(options.rejoin_jitter_s, rng)
-        self._standing = Standing(clock, _UNDECIDED)
+        self._status = FollowerState(clock, _UNDECIDED)
         self._repeat_pin_at: float | None = None
         self._logged_reason: str | None = None
 
@@ -161,11 +161,11 @@ class Participant:
     @property
     def plan_version(self) -> int | None:
         """The plan that this consumer's assignment follows; None: range, or none yet."""
-        return self._standing.note.plan_version
+        return self._status.note.plan_version
 
     def status(self, owned: Iterable[tuple[str, int]]) -> FollowerStatus:
         """Return what this follower does at the moment, whose consumer owns these partitions."""
-        return self._standing.status(
+        return self._status.status(
             self._group,
             self._reader,
             owned,
@@ -176,7 +176,7 @@ class Participant:
 
     def close(self) -> None:
         """Let go of every connection."""
-        self._standing.leave()
+        self._status.leave()
         try:
             self._reader.close()
         finally:
@@ -195,7 +195,7 @@ class Participant:
         """
         now = self._now()
         self._wanted = True
-        self._standing.join()
+        self._status.join()
         if self._listening_since is None:
             self._listening_since = now
         self._listener.open()
@@ -235,7 +235,7 @@ class Participant:
         self._records.clear()
         self._heard_through = None
         if for_good:
-            self._standing.leave()
+            self._status.leave()
 
     def lost(self) -> None:
         """Note that the group has dropped this member, and that it joins anew by itself."""
@@ -325,7 +325,7 @@ class Participant:
             self._repeat_pin_at = self._now() + REPEAT_PIN_S if turn == 0 else None
             seen, over = note.known(by_leader=True)
             self._asking.settle(seen, lapsed=over, turn_s=turn * _TURN_S)
-            self._standing.settle(note)
+            self._status.settle(note)
             self._logged_reason = note.fallback_reason
         else:
             self._settle_without(part, verdict, where)
@@ -466,7 +466,7 @@ class Participant:
         """Take note of a verdict that did not count on this member."""
         if part.why == BROKER_ASSIGNS:
             log.info("%s: %s", where, part.why)
-            self._standing.settle(AssignmentNote(fallback_reason=part.why), "range")
+            self._status.settle(AssignmentNote(fallback_reason=part.why), "range")
             return
         reason = (
             verdict.problem
@@ -483,7 +483,7 @@ class Participant:
         doing = "keeping what range gave" if kept else "owning nothing"
         log.warning("%s: %s: %s", where, doing, reason)
         note = AssignmentNote(fallback_reason=f"{doing}: {reason}")
-        self._standing.settle(note, "range" if kept else "nothing")
+        self._status.settle(note, "range" if kept else "nothing")
         self._repeat_pin_at = None
 
     def _end_attendance(self) -> None:
@@ -498,7 +498,7 @@ class Participant:
         self._phase = step(self._phase, Phase.OUTSIDE)
         self._repeat_pin_at = None
         self._asking.unsettle()
-        self._standing.unsettle()
+        self._status.unsettle()
 
     def _skip(self) -> None:
         self._listener.skip_to_end()

@@ -19,7 +19,7 @@ from fairlead.followers.core.plan_cache import PlanCache, PlanState
 from fairlead.followers.core.plan_or_fallback import Decision, decide, lapsed
 from fairlead.followers.core.plan_reader import PlanReader, PlanSource
 from fairlead.followers.core.rejoin import RejoinSchedule
-from fairlead.followers.core.status import BROKER_ASSIGNS, FollowerStatus, Standing
+from fairlead.followers.core.status import BROKER_ASSIGNS, FollowerState, FollowerStatus
 from fairlead.wire.fit import Shares
 from fairlead.wire.members import (
     AssignmentNote,
@@ -147,7 +147,7 @@ class Follower:
         self._decided: tuple[Identity, bool] | None = None
         self._newcomer = self._unfinished = False
         self._logged_reason: str | None = None
-        self._standing = Standing(self._clock, _JOINING)
+        self._status = FollowerState(self._clock, _JOINING)
         self._rejoins_asked = self._again = 0
         self._name = ""
         self._reader = new_reader(
@@ -168,7 +168,7 @@ class Follower:
             As for `status`.
         """
         self._stand(outside=outside)
-        return self._standing.note.plan_version
+        return self._status.note.plan_version
 
     def status(
         self, owned: Iterable[tuple[str, int]] = (), *, outside: bool = False
@@ -183,7 +183,7 @@ class Follower:
             Whether the consumer takes part in no group by now, which no client tells its assignor.
         """
         self._stand(outside=outside)
-        return self._standing.status(
+        return self._status.status(
             self._group,
             self._reader,
             owned,
@@ -194,7 +194,7 @@ class Follower:
 
     def _stand(self, *, outside: bool) -> None:
         with self._lock:
-            (self._standing.leave if outside else self._standing.join)()
+            (self._status.leave if outside else self._status.join)()
 
     def rejoin_by(self, request: Callable[[], None]) -> None:
         """Set what makes the consumer rejoin its group; called on the reader's thread."""
@@ -224,12 +224,12 @@ class Follower:
         with self._lock:
             if self._schedule:
                 self._schedule.unsettle()
-            self._standing.join()
-            self._standing.unsettle()
+            self._status.join()
+            self._status.unsettle()
             self._decided, self._unfinished = None, False
             self._name = instance_id or client_id
             # A static member may have been here before, and lead: the coordinator tells it neither.
-            self._newcomer = instance_id is not None and not self._standing.rebalances
+            self._newcomer = instance_id is not None and not self._status.rebalances
         state = self._reader.state
         return encode_subscription(
             SubscriptionNote(
@@ -286,7 +286,7 @@ class Follower:
             note.followed(),
         )
         with self._lock:
-            self._standing.settle(note)
+            self._status.settle(note)
             # Whoever was to give something up and join again may have been this one's former life.
             self._unfinished = self._newcomer and note.incomplete
             if self._schedule and note is not _FROM_BROKER:

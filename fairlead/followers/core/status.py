@@ -106,7 +106,7 @@ def idle_reason(plan: PlanDocument | None, name: str) -> str:
     )
 
 
-class Standing:
+class FollowerState:
     """By which rule a member owns what it owns, as that changes.
 
     Parameters

@@ -80,7 +80,7 @@ def groups(*, wide: Wide = False, as_json: Json = False) -> None:
     from fairlead.store.brakes import read_brakes
     from fairlead.store.hindsight import rests
     from fairlead.store.reading import read_groups, undecided
-    from fairlead.surfaces.standing import follows, next_step
+    from fairlead.surfaces.next_step import follows, next_step
 
     with opened_engine() as engine:
         rows, brakes = worst_first(read_groups(engine)), read_brakes(engine)
@@ -144,7 +144,7 @@ def _forecast(row: dict[str, Any]) -> dict[str, str | None]:
 def _evidence(rows: list[dict[str, Any]]) -> list[str]:
     """Return what the worst diagnoses rest on, a line for each; and why groups are unknown."""
     from fairlead.common.words import listed
-    from fairlead.surfaces.standing import kind
+    from fairlead.surfaces.next_step import kind
 
     ill = [row for row in rows if kind(row["diagnosis"]) == "bad"]
     lines = [f"{row['group']}: {row['evidence']}" for row in ill[:_WITH_EVIDENCE]]
@@ -366,7 +366,7 @@ def _moves_of(
 
 def _why(row: dict[str, Any], found: list[dict[str, Any]], waits: list[str]) -> list[str]:
     """Return what is known of a group, a line for each thing."""
-    from fairlead.surfaces.standing import follows, next_step
+    from fairlead.surfaces.next_step import follows, next_step
 
     name = row["group"]
     lines = []

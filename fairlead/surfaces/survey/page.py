@@ -8,7 +8,7 @@ from textwrap import wrap
 from typing import Final
 
 from fairlead.common.words import caught_up, length, listed, plural
-from fairlead.surfaces.standing import kind
+from fairlead.surfaces.next_step import kind
 from fairlead.surfaces.survey.finding import ENOUGH, Row
 from fairlead.surfaces.templates import environment
 

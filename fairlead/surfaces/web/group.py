@@ -23,8 +23,8 @@ from fairlead.store.hindsight import rests
 from fairlead.store.observed import observed_days
 from fairlead.surfaces.backtest.report import would_have_saved
 from fairlead.surfaces.links import asset_url
+from fairlead.surfaces.next_step import next_step
 from fairlead.surfaces.offers import Desk, of_brake
-from fairlead.surfaces.standing import next_step
 from fairlead.surfaces.survey.finding import follows as follow_how
 from fairlead.surfaces.web.drawn import STRIPS, days_of, plots_of, plots_of_partition, strip_of
 from fairlead.surfaces.web.layout import TEMPLATES, ages

@@ -18,8 +18,8 @@ from fairlead.store.brakes import read_brakes
 from fairlead.store.hindsight import rests
 from fairlead.store.monitoring import LOOKED_WITHIN
 from fairlead.store.reading import Row, read_groups, read_states, undecided
+from fairlead.surfaces.next_step import FOLLOWS, follows, next_step
 from fairlead.surfaces.offers import Desk, of_brake
-from fairlead.surfaces.standing import FOLLOWS, follows, next_step
 from fairlead.surfaces.web.layout import TEMPLATES, ages
 
 #: A page is for reading; whoever has more groups filters, or looks for a part of a name.

@@ -19,7 +19,7 @@ from fairlead.store.models import PlanIntent
 from fairlead.store.outbox import HANGS, Outbox, OutboxEntry
 from fairlead.store.outbox_entries import PublishRequest
 from fairlead.store.reading import read_groups, read_history
-from fairlead.surfaces.standing import next_step
+from fairlead.surfaces.next_step import next_step
 from tests.fairlead.store.conftest import LEASE_UNTIL, StoreAs, sent
 from tests.logins import Login
 

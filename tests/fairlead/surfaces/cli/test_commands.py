@@ -162,7 +162,7 @@ def test_commands_start_without_loading_the_planner() -> None:
     ("needed", "not_needed"),
     [
         (
-            "fairlead.settings, fairlead.surfaces.standing, fairlead.store.reading,"
+            "fairlead.settings, fairlead.surfaces.next_step, fairlead.store.reading,"
             + ",".join(f"fairlead.store.{name}" for name in ("brakes", "course", "hindsight")),
             {"numpy", "pyarrow", "ortools", "sqlalchemy.orm", "kafka", "confluent_kafka"},
         ),

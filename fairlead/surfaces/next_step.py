@@ -1,4 +1,4 @@
-"""How a group stands, in a word: whether it follows plans, and what to do next.
+"""What to do next about a group, in a word, and whether it follows plans.
 
 Belongs here: words for rows of `fairlead.store.reading.read_groups`. Does not: their order, which
 is the store's, nor links.
