@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 from fairlead.common.words import span
 from fairlead.domain.judgement.capacities import STEPS
 from fairlead.domain.judgement.diagnosis import a_few
-from fairlead.surfaces import standing
+from fairlead.surfaces import next_step
 from fairlead.surfaces.offers import of_brake
 from fairlead.surfaces.templates import environment
 
@@ -48,8 +48,8 @@ def minute(at: datetime) -> str:
 TEMPLATES.filters |= {"minute": minute, "named": a_few}
 TEMPLATES.globals |= {
     "address": page_address,
-    "follows": standing.follows,
-    "kind": standing.kind,
+    "follows": next_step.follows,
+    "kind": next_step.kind,
     "looks_needed": STEPS + 1,
     "of_brake": of_brake,
 }
