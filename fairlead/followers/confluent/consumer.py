@@ -41,9 +41,12 @@ RebalanceCallback = Callable[[Consumer, list[TopicPartition]], None]
 
 PIN_TOPIC: Final = "fairlead.pins"
 _METADATA: Final = b"CGMDv2:"
-#: The longest that a rebalance may find `poll` waiting for records. `consume` waits for as many
-#: as it may return: its slices stay short.
-AT_REST_S: Final = 0.1
+#: How long the thread that reads plans waits for them at a time: a plan ends the wait.
+_READ_S: Final = 1.0
+
+
+class _BeganError(Exception):
+    """A roll call has begun: whoever waits for records has something else to do."""
 
 
 class PlanConsumer(Consumer):
@@ -94,7 +97,7 @@ class PlanConsumer(Consumer):
         settings, secrets = check({**(config or {}), **kwargs}), read_secrets(group_secret)
         super().__init__(settings)
         self._callbacks: dict[Event, RebalanceCallback | None] = {}
-        self._closed = False
+        self._closed = self._waiting = False
         group, connection = settings["group.id"], connection_of(settings)
         options, clock, rng = options or FollowOptions(), Clock(), random.Random()  # noqa: S311
         reader = PlanReader(
@@ -102,6 +105,7 @@ class PlanConsumer(Consumer):
             open_source=partial(ConfluentSource.open, group, connection, options.plan_topic),
             new_cache=partial(new_cache, group, options),
             on_tick=lambda: None,
+            read_s=_READ_S,
         )
         topic = KafkaPinTopic(group, connection, pin_topic, secrets)
         listener = PinListener(group, topic, clock, rng)
@@ -174,16 +178,32 @@ class PlanConsumer(Consumer):
         """Return the next message or event, as Consumer does."""
         if self._closed:
             return super().poll(0)  # which says so
-        return self._membership.fetch(super().poll, timeout, nothing=None, at_rest_s=AT_REST_S)
+        return self._membership.fetch(self._wait, timeout, nothing=None)
 
     def consume(self, num_messages: int = 1, timeout: float | None = -1) -> list[Message]:
         """Return what there is, up to `num_messages`, waiting at most `timeout` for the first."""
         consume = super().consume
         if self._closed:
             return consume(num_messages, 0)
-        return self._membership.fetch(
-            lambda wait_s: consume(num_messages, wait_s), timeout, nothing=[]
-        )
+
+        def fetch(wait_s: float) -> list[Message]:
+            messages = consume(num_messages, 0)
+            if messages or not num_messages or not wait_s:
+                return messages
+            message = self._wait(wait_s)
+            return [] if message is None else [message]
+
+        return self._membership.fetch(fetch, timeout, nothing=[])
+
+    def _wait(self, wait_s: float) -> Message | None:
+        """Wait for the next message or event, or for the beginning of a roll call."""
+        self._waiting = True
+        try:
+            return super().poll(wait_s)  # consume() would wait on
+        except _BeganError:
+            return None
+        finally:
+            self._waiting = False
 
     def assign(self, partitions: list[TopicPartition]) -> None:
         """Start from other positions; in `on_assign`, as with Consumer."""
@@ -220,6 +240,8 @@ class PlanConsumer(Consumer):
         self._membership.assigned(
             [(partition.topic, partition.partition) for partition in partitions]
         )
+        if self._waiting:
+            raise _BeganError  # makes the client return; by now it has assigned nothing, as it must
 
     def _on_revoke(self, _: Consumer, __: list[TopicPartition]) -> None:
         self._membership.revoked()

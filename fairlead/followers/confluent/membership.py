@@ -29,8 +29,13 @@ Fetched = TypeVar("Fetched")
 #: The longest that a call to the client may keep a roll call waiting.
 _SLICE_S: Final = 0.02
 _READ_S: Final = 0.02
-#: How often to look after plan and log while this member owns what was decided.
-_AT_REST_S: Final = 0.25
+#: The same while this member owns what was decided, and how often it then looks for news. From a
+#: call that waits longer confluent-kafka does not return when a callback asks for it.
+_SETTLED_S: Final = 0.2
+#: How often it looks after the log while there is no news.
+_AT_REST_S: Final = 1.0
+#: The client counts in milliseconds: what is left of a time-out below this is over.
+_SHORTEST_S: Final = 0.001
 #: How often subscribing may wait so long for the log to show that it works.
 _READS_TO_JOIN: Final = 25
 
@@ -83,13 +88,14 @@ class GroupMembership:
         self._joined = self._owning = self._torn = False
         self._share: list[Pair] | None = []
         self._given: Partitions | None = None
-        self._next_step_at = float("-inf")
+        self._next_step_at, self._slice_s = float("-inf"), _SLICE_S
 
     def subscribe(self, topics: Sequence[str]) -> None:
         """Subscribe to these topics; joins here, or in a later `fetch`, once the log is heard."""
         self._torn = True
         self._topics = tuple(sorted(set(topics)))
         self._joined = False
+        self._next_step_at = float("-inf")
         self._join()
         for _ in range(_READS_TO_JOIN):  # the log mostly shows at once that it works
             if self._joined or not self._participant.awaits_log:
@@ -111,20 +117,17 @@ class GroupMembership:
         timeout: float | None,
         *,
         nothing: Fetched,
-        at_rest_s: float = _SLICE_S,
     ) -> Fetched:
         """Fetch in slices, and take part in roll calls between them.
 
         Parameters
         ----------
         fetch
-            Waits so long at most.
+            Waits so long at most, and no longer once a roll call has begun.
         timeout
             How long all may take; None or below 0: as long as it takes.
         nothing
             What `fetch` returns where there is nothing.
-        at_rest_s
-            The longest slice while this member owns what was decided.
         """
         now = self._now()
         deadline = float("inf") if timeout is None or timeout < 0 else now + timeout
@@ -132,16 +135,13 @@ class GroupMembership:
             if self._torn:
                 self._heal()
             self._torn = True
-            if now >= self._next_step_at:
+            if now >= self._next_step_at or self._participant.news:
                 self._step(min(_READ_S, max(0.0, deadline - now)))
             left_s = max(0.0, deadline - self._now())
-            slice_s = at_rest_s if self._participant.settled else _SLICE_S
-            if self._is_urgent:
-                slice_s = 0.0
-            fetched = fetch(min(slice_s, left_s))
+            fetched = fetch(min(self._slice_s, left_s))
             self._torn = False
             now = self._now()
-            if fetched != nothing or now >= deadline:
+            if fetched != nothing or deadline - now < _SHORTEST_S:
                 return fetched
 
     def assigned(self, partitions: Sequence[Pair]) -> None:
@@ -178,8 +178,12 @@ class GroupMembership:
             # Subscribing again would give this member its old place back, without a rebalance.
             self._leave()
             self._join()
-        pause_s = _AT_REST_S if self._participant.settled else _SLICE_S
-        self._next_step_at = float("-inf") if self._is_urgent else self._now() + pause_s
+        self._slice_s = _SETTLED_S if self._participant.settled else _SLICE_S
+        self._next_step_at = self._now() + (
+            _AT_REST_S if self._participant.at_rest else self._slice_s
+        )
+        if self._is_urgent:
+            self._slice_s, self._next_step_at = 0.0, float("-inf")
 
     @property
     def _is_urgent(self) -> bool:
@@ -198,6 +202,7 @@ class GroupMembership:
 
     def _leave(self) -> None:
         self._given = None
+        self._next_step_at = float("-inf")
         self._participant.left(for_good=not self._topics)
         self._client.unsubscribe()
         self._joined = False

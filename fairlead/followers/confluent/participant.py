@@ -67,6 +67,7 @@ from fairlead.followers.confluent.roll_call import RollCall, Verdict, draw_up
 from fairlead.followers.confluent.states import Phase, RangeShare, step
 from fairlead.followers.core.clock import Clock
 from fairlead.followers.core.follower import FollowOptions
+from fairlead.followers.core.plan_cache import PlanState
 from fairlead.followers.core.plan_or_fallback import lapsed
 from fairlead.followers.core.plan_reader import PlanReader
 from fairlead.followers.core.status import BROKER_ASSIGNS, FollowerState, FollowerStatus
@@ -141,6 +142,8 @@ class Participant:
         self._status = FollowerState(clock, _UNDECIDED)
         self._repeat_pin_at: float | None = None
         self._logged_reason: str | None = None
+        #: What was known of the plan when it was last asked whether to adopt it.
+        self._looked_at: PlanState | None = None
 
     @property
     def awaits_log(self) -> bool:
@@ -157,6 +160,16 @@ class Participant:
     def settled(self) -> bool:
         """Whether this member owns what was decided."""
         return self._phase is Phase.SETTLED
+
+    @property
+    def news(self) -> bool:
+        """Whether this member owns what was decided, and something else is known of the plan."""
+        return self._reader.state is not self._looked_at and self.settled
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether nothing is to be done until there is news."""
+        return self.settled and self._listener.shown and not self._asking.pending
 
     @property
     def plan_version(self) -> int | None:
@@ -341,11 +354,11 @@ class Participant:
         part, now = self._attendance, self._now()
         if part is None or not self.settled:
             return False
+        state = self._looked_at = self._reader.state
         told_last = self._listener.shown
         if (part.share is RangeShare.GIVEN_UP or told_last) and self._asking.to_take_part(now):
             log.info("Group %s: asking for a rebalance, to take part in it", self._group)
             return True
-        state = self._reader.state
         over = lapsed(state, self._clock.utc())
         if told_last and self._asking.to_adopt(state, now, lapsed=over):
             log.info("Group %s: asking for a rebalance, to adopt a newer plan", self._group)

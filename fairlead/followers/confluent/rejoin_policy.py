@@ -47,6 +47,12 @@ class RejoinPolicy:
         """How long a member that was left out leaves its group alone, at least."""
         return float(min(_LEFT_OUT_S * 2**self._left_out, _LONGEST_LEFT_OUT_S))
 
+    @property
+    def pending(self) -> bool:
+        """Whether it is only a matter of time."""
+        planned = self._schedule is not None and self._schedule.pending
+        return self._at is not None or self._for_plan or planned
+
     def unsettle(self) -> None:
         """Note that a rebalance has begun: there is nothing to ask for until it ends."""
         self._at = None

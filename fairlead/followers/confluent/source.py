@@ -97,10 +97,10 @@ class ConfluentSource:
         KafkaException
             The topic is gone, or may not be read any more.
         """
-        first = self._consumer.poll(timeout_s)
-        if first is None:
-            return []
-        messages = (first, *self._consumer.consume(_ENOUGH, timeout=0))
+        # poll() would wake up five times a second, to look after signals.
+        messages = self._consumer.consume(1, timeout_s)
+        if messages:
+            messages += self._consumer.consume(_ENOUGH, 0)
         return [record for record in map(self._record, messages) if record is not None]
 
     def moved(self) -> bool:

@@ -71,9 +71,11 @@ class PlanReader:
     new_cache
         Makes the cache for a connection, from where that reads and what was known before.
     on_tick
-        Called on the thread after each read, twice a second at least.
+        Called on the thread after each read.
     clock
         What time it is; default: the machine's.
+    read_s
+        How long to wait for records at a time.
     wait
         How `current` waits for what this reads.
     """
@@ -86,6 +88,7 @@ class PlanReader:
         on_tick: Callable[[], None],
         *,
         clock: Clock | None = None,
+        read_s: float = _READ_S,
         wait: Wait = threading.Condition.wait_for,
     ) -> None:
         self._group = group
@@ -93,6 +96,7 @@ class PlanReader:
         self._open_source = open_source
         self._new_cache = new_cache
         self._on_tick = on_tick
+        self._read_s = read_s
         self._wait = wait
         self._progress = threading.Condition()
         self._state = PlanState(problem=_NOT_READ)
@@ -156,14 +160,15 @@ class PlanReader:
                 )
             return self._state
 
-    def advance(self, read_s: float = _READ_S) -> float:
+    def advance(self, read_s: float | None = None) -> float:
         """Do what is next: connect, or read what there is; returns how long to pause before more.
 
         Parameters
         ----------
         read_s
-            How long to wait for records.
+            How long to wait for records; None: as long as always.
         """
+        read_s = self._read_s if read_s is None else read_s
         try:
             problem = self._connect() if self._source is None else self._read_on(read_s)
         except Exception as error:  # noqa: BLE001 - whatever breaks, the consumer goes on

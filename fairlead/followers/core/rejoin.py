@@ -49,6 +49,11 @@ class RejoinSchedule:
     _at: float | None = None
     _turn_s: float = 0.0
 
+    @property
+    def pending(self) -> bool:
+        """Whether a time is drawn that has not come."""
+        return self._at is not None
+
     def unsettle(self) -> None:
         """Note that a rebalance has begun: there is nothing to ask for until it ends."""
         self._settled = None

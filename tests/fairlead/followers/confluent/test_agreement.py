@@ -61,7 +61,7 @@ def test_members_that_pin_at_once_with_different_plans_agree(group: ConfluentGro
     group.create_topic(other, 3)
     group.publish(1, a=[0], b=[1, 2, 3, 4, 5])
     group.publish(2, plan_topic=other, a=[1, 2, 3, 4, 5], b=[0])
-    at_once: dict[str, Any] = {"turn_s": 0.0, "at_rest_s": 0.02, "rejoin_jitter_s": None}
+    at_once: dict[str, Any] = {"turn_s": 0.0, "rejoin_jitter_s": None}
     group.start("a", **at_once)
     group.start("b", **at_once, plan_topic=other)
     for _ in range(20):

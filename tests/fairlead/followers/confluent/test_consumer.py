@@ -540,7 +540,7 @@ def test_consumer_that_is_dropped_leaves_no_thread(monkeypatch: pytest.MonkeyPat
 def test_consumer_at_rest_looks_seldom(
     services: Services, new_consumer: NewConsumer, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While it owns what was decided it looks after the log four times a second, not fifty."""
+    """While it owns what was decided it looks after the log once a second, not fifty times."""
     follower, reads, read = new_consumer(), list[float](), PinListener.read
     publish(services, follower, topic, a=[0, 1, 2, 3])
     follower.subscribe([topic])
@@ -551,5 +551,5 @@ def test_consumer_at_rest_looks_seldom(
         return read(self, wait_s)
 
     monkeypatch.setattr(PinListener, "read", counted)
-    follower.poll(2.0)
-    assert len(reads) <= 10
+    follower.poll(3.0)
+    assert len(reads) <= 6

@@ -22,7 +22,6 @@ from confluent_kafka import Consumer, KafkaError, TopicPartition
 from fairlead.errors import ConfigurationError
 from fairlead.followers import FollowOptions
 from fairlead.followers.confluent import PlanConsumer, participant, roll_call
-from fairlead.followers.confluent import consumer as plan_consumer
 from fairlead.followers.confluent.membership import GroupMembership
 from fairlead.followers.confluent.pin_log import PinLog, Sent
 from fairlead.followers.confluent.roll_call import Verdict
@@ -90,7 +89,6 @@ def halt_when_appending(halt: Halt) -> None:
 def build(spec: dict[str, Any]) -> Consumer:
     if spec.get("plain"):
         return Consumer(spec["config"])
-    plan_consumer.AT_REST_S = spec.get("at_rest_s", plan_consumer.AT_REST_S)  # type: ignore[misc] # no final here
     roll_call.TURN_S = spec.get("turn_s", roll_call.TURN_S)  # type: ignore[misc] # no final here
     participant.REPEAT_PIN_S = spec.get("repeat_pin_s", participant.REPEAT_PIN_S)  # type: ignore[misc]
     options = FollowOptions(
