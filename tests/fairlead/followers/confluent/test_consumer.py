@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from uuid import uuid4
@@ -537,19 +538,54 @@ def test_consumer_that_is_dropped_leaves_no_thread(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.kafka
+@pytest.mark.parametrize("how", ["poll", "consume"])
 def test_consumer_at_rest_looks_seldom(
-    services: Services, new_consumer: NewConsumer, topic: str, monkeypatch: pytest.MonkeyPatch
+    services: Services,
+    new_consumer: NewConsumer,
+    topic: str,
+    monkeypatch: pytest.MonkeyPatch,
+    how: str,
 ) -> None:
-    """While it owns what was decided it looks after the log once a second, not fifty times."""
-    follower, reads, read = new_consumer(), list[float](), PinListener.read
+    """While it owns what was decided it looks after the log once a second, and waits five times."""
+    follower, calls = new_consumer(), Counter[str]()
     publish(services, follower, topic, a=[0, 1, 2, 3])
     follower.subscribe([topic])
     settle({"a": follower}, a=[0, 1, 2, 3])
 
-    def counted(self: PinListener, wait_s: float) -> Any:
-        reads.append(wait_s)
-        return read(self, wait_s)
+    def count(where: type, name: str) -> None:
+        function = getattr(where, name)
 
-    monkeypatch.setattr(PinListener, "read", counted)
-    follower.poll(3.0)
-    assert len(reads) <= 6
+        def counted(*arguments: Any) -> Any:
+            calls[name] += 1
+            return function(*arguments)
+
+        monkeypatch.setattr(where, name, counted)
+
+    count(PinListener, "read")
+    count(PlanConsumer, "_wait")
+    _ = follower.poll(3.0) if how == "poll" else follower.consume(10, 3.0)
+    assert calls["read"] <= 6
+    assert calls["_wait"] <= 20
+
+
+@pytest.mark.kafka
+def test_roll_call_ends_the_wait_for_records(
+    services: Services, new_consumer: NewConsumer, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client returns from the callback's poll, and the application sees none of it."""
+    ended, on_assign = list[bool](), PlanConsumer._on_assign  # noqa: SLF001 - where the wait ends
+
+    def ending(self: PlanConsumer, *arguments: Any) -> None:
+        try:
+            on_assign(self, *arguments)
+        except Exception:
+            ended.append(True)
+            raise
+
+    monkeypatch.setattr(PlanConsumer, "_on_assign", ending)
+    follower = new_consumer()
+    publish(services, follower, topic, a=[0, 1, 2, 3])
+    follower.subscribe([topic])
+    settle({"a": follower}, a=[0, 1, 2, 3])
+    assert ended
+    assert follower.plan_version == 1
