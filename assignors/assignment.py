@@ -1,7 +1,7 @@
 """Assignments: which member reads each partition, and what the assignor has to say of it.
 
-Belongs here: the result every assignor returns. Does not: judging it (`metrics`, `verifier`), or
-comparing it with what was (`moves`).
+Belongs here: the result every assignor returns. Does not: judging it, also by what was before
+(`metrics`, `verifier`).
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """Relieving the heaviest member, one move or swap at a time.
 
 Belongs here: finding the step that pays most, and the path such steps make. Does not: when a plan
-is good enough and how many moves it may spend (`sticky_lag_aware`).
+is good enough and how many moves it may spend (`path`).
 
 A step is chosen from the state alone, never from how the state came about. So planning again from
 a plan goes on where the plan stopped, which is nowhere; and a plan with fewer moves is the

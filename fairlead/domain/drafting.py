@@ -1,7 +1,7 @@
 """From candidates to decisions: what is to be stored for each group of a snapshot.
 
 Belongs here: gathering one group's rows of the snapshot's tables into a `PlanDraft` or a `NoPlan`.
-Does not: judging groups (`fairlead.spark.candidates`), storing the decision (`fairlead.store`).
+Does not: judging groups (`fairlead.domain.judgement`), storing the decision (`fairlead.store`).
 """
 
 import json

@@ -1,7 +1,7 @@
 """A snapshot of consumer groups: three tables, as Parquet keeps them and Spark reads them.
 
 Belongs here: the tables' columns, and filling them from what brokers answered. Does not: asking the
-brokers (`fairlead.kafka.gateway`), nor any arithmetic on offsets (`fairlead.spark.lag`).
+brokers (`fairlead.kafka.gateway`), nor any arithmetic on offsets (`fairlead.domain.looks.lag`).
 """
 
 import secrets

@@ -1,7 +1,7 @@
 """The records of the pin topic: what members tell each other, and what of it is let in.
 
 Belongs here: the records, their bytes, and the checks that each must pass by itself. Does not: what
-they mean one after the other (`roll_call`), nor writing and reading them (`pins`).
+they mean one after the other (`roll_call`), nor writing and reading them (`pin_log`).
 
 Whoever may write to the topic may write anything: a record counts only where every value has the
 type and the size that a member would have written.

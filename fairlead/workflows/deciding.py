@@ -1,7 +1,7 @@
 """Deciding on the groups of a snapshot: from the judgement's table to versions in the store.
 
 Belongs here: gathering what decisions need from the tables of one snapshot. Does not: the judgement
-(`fairlead.spark.candidates`), what a row comes to (`fairlead.domain.drafting`), storing and
+(`fairlead.domain.judgement`), what a row comes to (`fairlead.domain.drafting`), storing and
 approving it (`proposal`).
 """
 
