@@ -1,7 +1,7 @@
 """The nudge: a member that joins for a moment, so that the broker computes a group's target anew.
 
 Belongs here: joining and leaving without harm. Does not: which groups need it, and whether it has
-worked (`fairlead.workflows.following`).
+worked (`fairlead.workflows.nudging`).
 
 Nothing in Kafka has a broker assign because a plan has arrived: a group's target is computed after
 a join, a leave or another subscription. The nudge subscribes to the plan topic alone: the broker's

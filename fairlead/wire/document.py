@@ -66,7 +66,7 @@ class PlanDocument:
         Member name (`group.instance.id`, else a `client.id` unique in the group, else the member
         id) to its share. Every partition has at most one owner.
     weights
-        Topic to one non-negative number a partition: the load the plan was made for. May lack
+        Topic to one non-negative number a partition: its lag when the plan was made. May lack
         topics.
     topic_ids
         Topic to the id that the cluster gave it, as Kafka writes it. May lack topics.
