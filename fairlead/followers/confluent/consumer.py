@@ -200,7 +200,8 @@ class PlanConsumer(Consumer):
         self._waiting = True
         try:
             return super().poll(wait_s)  # consume() would wait on
-        except _BeganError:
+        except _BeganError as began:
+            began.__traceback__ = None  # the client keeps the exception, and so what it leads to
             return None
         finally:
             self._waiting = False

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -36,13 +37,24 @@ def topic(kafka_topic: Callable[..., str]) -> str:
 
 
 @pytest.fixture
+def made() -> Iterator[list[PlanConsumer]]:
+    """Return the consumers that were made; all are closed at the end."""
+    consumers: list[PlanConsumer] = []
+    yield consumers
+    for consumer in consumers:
+        consumer.close()
+
+
+@pytest.fixture
 def new_consumer(
-    services: Services, unique_name: str, kafka_topic: Callable[..., str]
-) -> Iterator[NewConsumer]:
-    """Return a function that makes a consumer of the group; all are closed at the end."""
+    services: Services,
+    unique_name: str,
+    kafka_topic: Callable[..., str],
+    made: list[PlanConsumer],
+) -> NewConsumer:
+    """Return a function that makes a consumer of the group."""
     plan_topic = kafka_topic(config={"max.message.bytes": "10000000"})
     pin_topic = kafka_topic()
-    made: list[PlanConsumer] = []
 
     def new(
         name: str = "a",
@@ -66,9 +78,7 @@ def new_consumer(
         made.append(PlanConsumer(settings, options=options, pin_topic=pin_topic))
         return made[-1]
 
-    yield new
-    for consumer in made:
-        consumer.close()
+    return new
 
 
 def plan(consumer: PlanConsumer, topic: str, version: int, **shares: list[int]) -> PlanDocument:
@@ -589,3 +599,20 @@ def test_roll_call_ends_the_wait_for_records(
     settle({"a": follower}, a=[0, 1, 2, 3])
     assert ended
     assert follower.plan_version == 1
+
+
+@pytest.mark.kafka
+def test_consumer_that_has_left_is_forgotten_with_its_connections(
+    services: Services, new_consumer: NewConsumer, made: list[PlanConsumer], topic: str
+) -> None:
+    """Nothing of the client keeps it: neither a callback nor where an exception came from."""
+    follower = new_consumer()
+    publish(services, follower, topic, a=[0, 1, 2, 3])
+    follower.subscribe([topic])
+    settle({"a": follower}, a=[0, 1, 2, 3])
+    follower.close()
+    left = weakref.ref(follower._participant)  # noqa: SLF001 - it holds the connections
+    made.clear()
+    del follower
+    gc.collect()
+    assert left() is None
