@@ -87,6 +87,8 @@ class Hindsight:
 def rest_s(times: int) -> float:
     """Return how long a group rests whose plans made it worse so many times lately, this one too.
 
+    As migrations/sql/hindsight.sql has it, which decides; here for simulations.
+
     Examples
     --------
     >>> [rest_s(times) / 3600 for times in (1, 2, 3, 20)]
