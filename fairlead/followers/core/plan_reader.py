@@ -160,15 +160,14 @@ class PlanReader:
                 )
             return self._state
 
-    def advance(self, read_s: float | None = None) -> float:
+    def advance(self, read_s: float) -> float:
         """Do what is next: connect, or read what there is; returns how long to pause before more.
 
         Parameters
         ----------
         read_s
-            How long to wait for records; None: as long as always.
+            How long to wait for records.
         """
-        read_s = self._read_s if read_s is None else read_s
         try:
             problem = self._connect() if self._source is None else self._read_on(read_s)
         except Exception as error:  # noqa: BLE001 - whatever breaks, the consumer goes on
@@ -187,7 +186,7 @@ class PlanReader:
     def _run(self) -> None:
         try:
             while not self._stopping.is_set():
-                self._stopping.wait(self.advance())
+                self._stopping.wait(self.advance(self._read_s))
         finally:
             self._disconnect()
 

@@ -8,6 +8,7 @@ Belongs here: which groups are listed, and how many. Does not: their order
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Final
 
 from sqlalchemy import Engine
@@ -107,7 +108,7 @@ def groups_page(
         desk=desk,
         steps=[of_brake(None, braked=any(brake.group is None for brake in brakes))],
         dagster_url=dagster_url,
-        next_step=lambda row, waits=frozenset(waits): next_step(row, waits),
+        next_step=partial(next_step, undecided=frozenset(waits)),
         policy=lambda name: policy_for(name, policies).groups,
         age=ages(read_at),
         now=read_at,
