@@ -101,9 +101,16 @@ ONE_IS_SLOW = DemoGroup(
     "one-is-slow", {"invoices": [60] * 12}, consumers=3, rate=160, slow={1: 0.4}, load=0.7
 )
 
-#: Even partitions and machines; a record of one partition takes seven times as long.
+#: Even machines. One partition gets half as many records as each other, and each of them takes
+#: thirteen times as long: its owner seems slow. A plan that moved this partition would only make
+#: another member slow; the planner moves partitions that get more.
 ONE_IS_DEAR = DemoGroup(
-    "one-is-dear", {"images": [60] * 12}, consumers=3, rate=160, load=0.5, dear={"images-6": 7.0}
+    "one-is-dear",
+    {"images": [60] * 6 + [30] + [60] * 5},
+    consumers=3,
+    rate=160,
+    load=0.5,
+    dear={"images-6": 13.0},
 )
 
 #: Plain consumers of the consumer protocol (KIP-848): their broker follows the plan. However that
